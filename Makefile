@@ -57,7 +57,7 @@ bench-processes: ## signed posts to one, two and four processes on one PostgreSQ
 	.ci/bench-processes
 
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
-	go tool -modfile=tools/go.mod templ generate -log-level error -path node/web
+	go tool -modfile=tools/go.mod templ generate -log-level error -path node/door/web
 	go run ./cmd/stoa generate
 
 fmt: ## gofmt -s; lists what changed

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/worker"
+	"stoa/node/work/worker"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"

@@ -8,8 +8,8 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
-	"stoa/node/a2aapi"
-	"stoa/node/credential"
+	"stoa/node/door/a2aapi"
+	"stoa/node/room/credential"
 	"stoa/storage"
 )
 

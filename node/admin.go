@@ -12,16 +12,16 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/key"
-	"stoa/node/account"
-	"stoa/node/archive"
-	"stoa/node/attention"
-	"stoa/node/board"
-	"stoa/node/credential"
-	"stoa/node/directory"
-	"stoa/node/dispatch"
-	"stoa/node/moderation"
-	"stoa/node/operate"
-	"stoa/node/outbound"
+	"stoa/node/hall"
+	"stoa/node/out/outbound"
+	"stoa/node/room/account"
+	"stoa/node/room/archive"
+	"stoa/node/room/attention"
+	"stoa/node/room/board"
+	"stoa/node/room/credential"
+	"stoa/node/room/directory"
+	"stoa/node/room/moderation"
+	"stoa/node/room/operate"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -32,7 +32,7 @@ type Admin struct {
 	DB   *storage.DB
 	Base string
 
-	table   *dispatch.Table
+	table   *hall.Table
 	archive *archive.Archive
 }
 
@@ -66,13 +66,13 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 		return nil, err
 	}
 	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base, DB: db, Seal: keys.SealAgent}
-	a := &Admin{DB: db, Base: base, table: dispatch.New(db, &identity.Gate{}, dispatch.NewLimits(dispatch.WideRates()))}
+	a := &Admin{DB: db, Base: base, table: hall.New(db, &identity.Gate{}, hall.NewLimits(hall.WideRates()))}
 	a.archive = newArchive(c, db, keys, accounts, outbound.New(outboundOptions(c, base)), chain)
 	m := newModeration(keys, b, c)
 	bindOperators(a.table, m, accounts)
 	bindDirectory(a.table, directory.New(base))
 	bindAccounts(a.table, accounts)
-	dispatch.BindPlain(a.table, protocol.ExportArchive, a.archive.Export)
+	hall.BindPlain(a.table, protocol.ExportArchive, a.archive.Export)
 	enrol := credential.Enroller{DB: db, Chain: func() (*credential.Chain, error) {
 		if len(c.Chain) == 0 {
 			return nil, fmt.Errorf("%w: name the chain with --chain", ErrConfig)
@@ -85,22 +85,22 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 // bind binds the operations that have no door to their rooms.
 func (a *Admin) bind(b *board.Board, accounts *account.Accounts, enrol credential.Enroller) error {
 	t, d := a.table, directory.New(a.Base)
-	dispatch.Bind(t, protocol.PutProfile, d.PutFor)
-	dispatch.Bind(t, protocol.DeleteProfile, d.Delete)
-	dispatch.Bind(t, protocol.KeepKey, accounts.KeepKey)
-	dispatch.Bind(t, protocol.PutKeyDirectory, credential.Presigned{Base: a.Base}.Put)
-	dispatch.BindPlain(t, protocol.EnrolIdentity, enrol.Enrol)
-	dispatch.Bind(t, protocol.RenewEnrolments, credential.Renew)
-	dispatch.Bind(t, protocol.LinkProfile, accounts.LinkProfile)
-	dispatch.Bind(t, protocol.UnlinkProfile, accounts.UnlinkProfile)
-	dispatch.Bind(t, protocol.SetRole, accounts.SetRole)
-	dispatch.Bind(t, protocol.SetAccountMail, accounts.SetMail)
-	dispatch.Bind(t, protocol.SignOut, accounts.SignOut)
-	dispatch.Bind(t, protocol.GrantToken, accounts.GrantToken)
-	dispatch.Bind(t, protocol.TokensOf, accounts.TokensOf)
-	dispatch.BindFile(t, protocol.ImportFor, a.archive.ImportFor)
-	dispatch.Bind(t, protocol.NewEpoch, b.NewEpoch)
-	dispatch.Bind(t, protocol.TracePayment, (&attention.Attention{Base: a.Base}).Trace)
+	hall.Bind(t, protocol.PutProfile, d.PutFor)
+	hall.Bind(t, protocol.DeleteProfile, d.Delete)
+	hall.Bind(t, protocol.KeepKey, accounts.KeepKey)
+	hall.Bind(t, protocol.PutKeyDirectory, credential.Presigned{Base: a.Base}.Put)
+	hall.BindPlain(t, protocol.EnrolIdentity, enrol.Enrol)
+	hall.Bind(t, protocol.RenewEnrolments, credential.Renew)
+	hall.Bind(t, protocol.LinkProfile, accounts.LinkProfile)
+	hall.Bind(t, protocol.UnlinkProfile, accounts.UnlinkProfile)
+	hall.Bind(t, protocol.SetRole, accounts.SetRole)
+	hall.Bind(t, protocol.SetAccountMail, accounts.SetMail)
+	hall.Bind(t, protocol.SignOut, accounts.SignOut)
+	hall.Bind(t, protocol.GrantToken, accounts.GrantToken)
+	hall.Bind(t, protocol.TokensOf, accounts.TokensOf)
+	hall.BindFile(t, protocol.ImportFor, a.archive.ImportFor)
+	hall.Bind(t, protocol.NewEpoch, b.NewEpoch)
+	hall.Bind(t, protocol.TracePayment, (&attention.Attention{Base: a.Base}).Trace)
 	return t.Complete(protocol.LocalOperations())
 }
 
@@ -129,12 +129,12 @@ func (a *Admin) Operate(ctx context.Context, op *protocol.Operation, in, out any
 	return json.Unmarshal(res.JSON, out)
 }
 
-func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file io.Reader) (dispatch.Result, error) {
+func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file io.Reader) (hall.Result, error) {
 	args, err := json.Marshal(in)
 	if err != nil {
-		return dispatch.Result{}, err
+		return hall.Result{}, err
 	}
-	return a.table.Invoke(ctx, dispatch.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
+	return a.table.Invoke(ctx, hall.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
 }
 
 // Backup writes a copy of a SQLite database to a new file, and notes when.

@@ -16,7 +16,7 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/key"
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -29,8 +29,8 @@ func TestAdmin_Local(t *testing.T) {
 	a := h.Admin()
 	account := &protocol.Caller{Standing: protocol.Operator, Account: "acc_1"}
 	for _, op := range protocol.LocalOperations() {
-		for _, table := range []*dispatch.Table{h.table, a.table} {
-			_, err := table.Invoke(t.Context(), dispatch.Request{Op: op.Name, Caller: account})
+		for _, table := range []*hall.Table{h.table, a.table} {
+			_, err := table.Invoke(t.Context(), hall.Request{Op: op.Name, Caller: account})
 			require.ErrorContains(t, err, "no operation of that name", op.Name)
 		}
 		require.Nil(t, protocol.Lookup(op.Name), "no document lists it")
@@ -51,7 +51,7 @@ func TestAdmin_Commands(t *testing.T) {
 		require.NoError(t, err)
 		for _, m := range done.FindAllStringSubmatch(string(text), -1) {
 			name := strings.ToLower(regexp.MustCompile(`\B([A-Z])`).ReplaceAllString(m[1], "_$1"))
-			_, err := a.table.Invoke(t.Context(), dispatch.Request{Op: name, Args: []byte(`{}`), Evidence: identity.Evidence{Operator: true}})
+			_, err := a.table.Invoke(t.Context(), hall.Request{Op: name, Args: []byte(`{}`), Evidence: identity.Evidence{Operator: true}})
 			require.NotContains(t, fmt.Sprint(err), "no operation of that name", "%s does %s", file, m[1])
 			tried++
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/web"
+	"stoa/node/door/web"
 	"stoa/protocol"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/account"
-	"stoa/node/archive"
-	"stoa/node/contact"
-	"stoa/node/credential"
+	"stoa/node/room/account"
+	"stoa/node/room/archive"
+	"stoa/node/room/contact"
+	"stoa/node/room/credential"
 	"stoa/storage"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/archive"
+	"stoa/node/room/archive"
 	"stoa/protocol"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
-	"stoa/node/archive"
+	"stoa/node/room/archive"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
-	"stoa/node/archive"
+	"stoa/node/room/archive"
 	"stoa/protocol"
 	"stoa/storage"
 )

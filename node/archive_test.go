@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/client"
+	"stoa/cmd/stoa/client"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/attention"
-	"stoa/node/provider/pay"
-	"stoa/node/provider/pay/paytest"
-	"stoa/node/provider/pay/razorpay"
+	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
+	"stoa/node/out/pay/razorpay"
+	"stoa/node/room/attention"
 	"stoa/protocol"
 )
 

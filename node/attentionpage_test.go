@@ -20,7 +20,7 @@ import (
 	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/provider/pay/sandbox"
+	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 	"stoa/storage"
 )

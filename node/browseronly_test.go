@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -47,7 +47,7 @@ func TestBrowserOnly(t *testing.T) {
 		}
 		c := protocol.Caller{Standing: protocol.Session, Account: account.ID, Secret: protocol.NewID(protocol.TokenID, time.Now()), Handle: "asha",
 			Handles: []string{"asha"}, Network: "n"}
-		_, err := h.table.Invoke(t.Context(), dispatch.Request{Op: op.Name, Args: encoded(op.Example), Door: "test", Caller: &c})
+		_, err := h.table.Invoke(t.Context(), hall.Request{Op: op.Name, Args: encoded(op.Example), Door: "test", Caller: &c})
 		require.Equal(t, op.Browser, err != nil && strings.Contains(err.Error(), "a token cannot do this"), "%s: %v", op.Name, err)
 		_, section, found := strings.Cut(reference, "\n## "+op.Name+"\n")
 		require.True(t, found, op.Name)

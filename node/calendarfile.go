@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"stoa/node/dispatch"
-	"stoa/node/httpapi"
+	"stoa/node/door/httpapi"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -33,7 +33,7 @@ func (n *Node) calendarFile(read func(ctx context.Context, tx *storage.Tx, secre
 			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)
 			return
 		}
-		tag := dispatch.Tag(body)
+		tag := hall.Tag(body)
 		head.Set("ETag", tag)
 		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)

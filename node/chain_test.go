@@ -21,7 +21,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/mcpapi"
+	"stoa/node/door/mcpapi"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/storage"

@@ -13,9 +13,9 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
-	"stoa/node/dispatch"
-	"stoa/node/reputation"
-	"stoa/node/webhook"
+	"stoa/node/hall"
+	"stoa/node/out/webhook"
+	"stoa/node/room/reputation"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )
@@ -189,11 +189,11 @@ func (c Config) base(listening string) string {
 }
 
 // rates are the rate limits of the configuration; zero means the default.
-func (c Config) rates() dispatch.Rates {
+func (c Config) rates() hall.Rates {
 	if c.Dev {
-		return dispatch.WideRates()
+		return hall.WideRates()
 	}
-	return dispatch.DefaultRates().With(&c.ReadRate, &c.WriteRate, &c.IdentityRate)
+	return hall.DefaultRates().With(&c.ReadRate, &c.WriteRate, &c.IdentityRate)
 }
 
 // limits are the rate limits of the configuration, in the form of the operations.

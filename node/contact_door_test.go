@@ -20,7 +20,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/httpapi"
+	"stoa/node/door/httpapi"
 	"stoa/protocol"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/client"
-	"stoa/node/httpapi"
+	"stoa/cmd/stoa/client"
+	"stoa/node/door/httpapi"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )

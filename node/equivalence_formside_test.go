@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/httpapi"
+	"stoa/node/door/httpapi"
 	"stoa/protocol"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/web"
+	"stoa/node/door/web"
 	"stoa/protocol"
 	"stoa/storage"
 )

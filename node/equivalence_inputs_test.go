@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"stoa/node/httpapi"
+	"stoa/node/door/httpapi"
 	"stoa/protocol"
 )
 

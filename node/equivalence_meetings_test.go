@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/meeting"
+	"stoa/node/room/meeting"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/operate"
+	"stoa/node/room/operate"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -5,14 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 )
 
 // A front limits the requests of each client network, before every door: the router
 // counts a request before it does anything else for it. A write also counts against a
 // lower limit, as soon as the door knows that it is a write.
 type front struct {
-	limits  *dispatch.Limits
+	limits  *hall.Limits
 	network func(*http.Request) string
 	refused prometheus.Counter // requests over the limit
 }

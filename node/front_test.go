@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -107,8 +107,8 @@ func TestFront(t *testing.T) {
 func TestFront_Once(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	rare := func(burst int) dispatch.Rate { return dispatch.Rate{PerSecond: 0.001, Burst: burst} } // the next in a quarter of an hour
-	h.table.Limits.Set(dispatch.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
+	rare := func(burst int) hall.Rate { return hall.Rate{PerSecond: 0.001, Burst: burst} } // the next in a quarter of an hour
+	h.table.Limits.Set(hall.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
 	left := func(address string) string {
 		head := http.Header{}
 		r := httptest.NewRequest("GET", "/", nil)

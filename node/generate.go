@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"stoa/node/dispatch"
-	"stoa/node/httpapi"
-	"stoa/node/web"
+	"stoa/node/door/httpapi"
+	"stoa/node/door/web"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -30,12 +30,12 @@ func Generate() ([]Generated, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := web.Tools(dispatch.NewSchemas())
+	tools, err := web.Tools(hall.NewSchemas())
 	if err != nil {
 		return nil, err
 	}
 	return []Generated{
-		{"node/web/static/tools.json", tools},
+		{"node/door/web/static/tools.json", tools},
 		{"schemas/openapi.json", openapi},
 		{"schemas/agent-profile.v1.json", profile},
 		{"docs/reference/operations.md", operationsPage()},

@@ -23,9 +23,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/provider/calendar/calendartest"
-	"stoa/node/provider/mail"
-	"stoa/node/provider/mail/mailtest"
+	"stoa/node/out/calendar/calendartest"
+	"stoa/node/out/mail"
+	"stoa/node/out/mail/mailtest"
 	"stoa/protocol"
 	"stoa/storage"
 )

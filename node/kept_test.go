@@ -14,7 +14,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -50,7 +50,7 @@ func unverifiable(fields []string) []string {
 func (h *house) watch() *atomic.Int64 {
 	var kept atomic.Int64
 	before := h.table.Observe
-	h.table.Observe = func(o dispatch.Observation) {
+	h.table.Observe = func(o hall.Observation) {
 		if o.Kept {
 			kept.Add(1)
 		}
@@ -131,7 +131,7 @@ func TestKept_Home(t *testing.T) {
 	h := newHouse(t)
 	var asked atomic.Int64
 	before := h.table.Observe
-	h.table.Observe = func(o dispatch.Observation) {
+	h.table.Observe = func(o hall.Observation) {
 		asked.Add(1)
 		before(o)
 	}
@@ -219,7 +219,7 @@ func TestKept_Everybodys(t *testing.T) {
 	}
 	n := 0
 	for _, op := range protocol.Operations() {
-		if !dispatch.Open(op) {
+		if !hall.Open(op) {
 			continue
 		}
 		n++
@@ -228,7 +228,7 @@ func TestKept_Everybodys(t *testing.T) {
 			input = string(encoded(op.Example))
 		}
 		ask := func(c protocol.Caller) (string, error) {
-			res, err := h.table.Invoke(context.Background(), dispatch.Request{Op: op.Name, Args: []byte(input), Caller: &c})
+			res, err := h.table.Invoke(context.Background(), hall.Request{Op: op.Name, Args: []byte(input), Caller: &c})
 			return times.ReplaceAllString(string(res.JSON), "TIME"), err // check_bid says when it was made
 		}
 		nobody, err := ask(protocol.Caller{Network: "n"})

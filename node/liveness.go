@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"time"
 
-	"stoa/node/liveness"
-	"stoa/node/outbound"
-	"stoa/node/worker"
+	"stoa/node/out/outbound"
+	"stoa/node/work/liveness"
+	"stoa/node/work/worker"
 	"stoa/storage"
 )
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"stoa/node/meeting"
-	"stoa/node/meeting/ics"
-	"stoa/node/provider/mail"
+	"stoa/node/out/mail"
+	"stoa/node/room/meeting"
+	"stoa/protocol/ics"
 	"stoa/protocol/netx"
 )
 

@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"strings"
 
-	"stoa/node/account"
-	"stoa/node/credential"
-	"stoa/node/meeting"
-	"stoa/node/provider/mail"
+	"stoa/node/out/mail"
+	"stoa/node/room/account"
+	"stoa/node/room/credential"
+	"stoa/node/room/meeting"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/provider/mail"
+	"stoa/node/out/mail"
 )
 
 // TestCheckMail: the lines that it prints, once they are in the DNS, leave no fault.

@@ -3,7 +3,7 @@ package node
 import (
 	"net"
 
-	"stoa/node/mcpapi"
+	"stoa/node/door/mcpapi"
 	"stoa/protocol"
 )
 

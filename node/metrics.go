@@ -11,15 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"stoa/identity/erc8004"
-	"stoa/node/dispatch"
-	"stoa/node/feed"
-	"stoa/node/liveness"
-	"stoa/node/operate"
+	"stoa/node/hall"
+	"stoa/node/room/feed"
+	"stoa/node/room/operate"
+	"stoa/node/work/liveness"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// metrics are the collectors of one node, filled by the observers of dispatch,
+// metrics are the collectors of one node, filled by the observers of the hall,
 // worker and federation. Labels come from small fixed sets only.
 type metrics struct {
 	registry   *prometheus.Registry
@@ -111,7 +111,7 @@ func (c chainStates) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (m *metrics) operation(o dispatch.Observation) {
+func (m *metrics) operation(o hall.Observation) {
 	code := string(protocol.CodeOf(o.Err))
 	if code == "" {
 		code = "ok"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/moderation"
+	"stoa/node/room/moderation"
 	"stoa/protocol"
 	"stoa/storage"
 )

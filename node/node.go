@@ -27,30 +27,30 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/identity/proof"
-	"stoa/node/account"
-	"stoa/node/archive"
-	"stoa/node/attention"
-	"stoa/node/board"
-	"stoa/node/catalog"
-	"stoa/node/contact"
-	"stoa/node/credential"
-	"stoa/node/directory"
-	"stoa/node/dispatch"
-	"stoa/node/feed"
-	"stoa/node/httpapi"
-	"stoa/node/liveness"
-	"stoa/node/mcpapi"
-	"stoa/node/meeting"
-	"stoa/node/moderation"
-	"stoa/node/operate"
-	"stoa/node/outbound"
-	"stoa/node/provider/calendar"
-	"stoa/node/reputation"
-	"stoa/node/site"
-	"stoa/node/ucpapi"
-	"stoa/node/web"
-	"stoa/node/webhook"
-	"stoa/node/worker"
+	"stoa/node/door/httpapi"
+	"stoa/node/door/mcpapi"
+	"stoa/node/door/ucpapi"
+	"stoa/node/door/web"
+	"stoa/node/hall"
+	"stoa/node/out/calendar"
+	"stoa/node/out/outbound"
+	"stoa/node/out/webhook"
+	"stoa/node/room/account"
+	"stoa/node/room/archive"
+	"stoa/node/room/attention"
+	"stoa/node/room/board"
+	"stoa/node/room/catalog"
+	"stoa/node/room/contact"
+	"stoa/node/room/credential"
+	"stoa/node/room/directory"
+	"stoa/node/room/feed"
+	"stoa/node/room/meeting"
+	"stoa/node/room/moderation"
+	"stoa/node/room/operate"
+	"stoa/node/room/reputation"
+	"stoa/node/room/site"
+	"stoa/node/work/liveness"
+	"stoa/node/work/worker"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 	"stoa/storage"
@@ -70,7 +70,7 @@ type Node struct {
 	chain       *credential.Chain
 	enrolments  *credential.Enrolments // nil when no chain is configured
 	directories *keydirectory.Cache
-	table       *dispatch.Table
+	table       *hall.Table
 	front       *front
 	worker      *worker.Worker
 	federation  *federation.Federation
@@ -245,7 +245,7 @@ func (n *Node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.table = dispatch.New(n.db, gate, dispatch.NewLimits(c.rates()))
+	n.table = hall.New(n.db, gate, hall.NewLimits(c.rates()))
 	n.meter = &operate.Meter{DB: n.db, Log: n.log}
 	n.table.Observe = n.observe
 	proxies := trusted(c)
@@ -394,61 +394,61 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	about := &site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census}
 
 	// board
-	dispatch.Bind(t, protocol.PostToBoard, n.board.Post)
-	dispatch.Ahead(t, protocol.PostToBoard, n.board.Ahead)
-	dispatch.Bind(t, protocol.ReadBoard, n.board.Read)
-	dispatch.Bind(t, protocol.GetBoardPost, n.board.Get)
-	dispatch.Bind(t, protocol.DeletePost, n.board.Delete)
-	dispatch.Bind(t, protocol.ListOwnPosts, n.board.ListOwn)
-	dispatch.Bind(t, protocol.DeleteOwnPost, n.board.DeleteOwn)
+	hall.Bind(t, protocol.PostToBoard, n.board.Post)
+	hall.Ahead(t, protocol.PostToBoard, n.board.Ahead)
+	hall.Bind(t, protocol.ReadBoard, n.board.Read)
+	hall.Bind(t, protocol.GetBoardPost, n.board.Get)
+	hall.Bind(t, protocol.DeletePost, n.board.Delete)
+	hall.Bind(t, protocol.ListOwnPosts, n.board.ListOwn)
+	hall.Bind(t, protocol.DeleteOwnPost, n.board.DeleteOwn)
 
 	// moderation
-	dispatch.Bind(t, protocol.ReportPost, n.moderation.Report)
-	dispatch.Ahead(t, protocol.ReportPost, n.moderation.Ahead)
+	hall.Bind(t, protocol.ReportPost, n.moderation.Report)
+	hall.Ahead(t, protocol.ReportPost, n.moderation.Ahead)
 	bindOperators(t, n.moderation, n.accounts)
 	n.state = operate.NewHealth(n.db, n.config.Version, n.mailState(), n.chain.Health)
-	dispatch.Bind(t, protocol.ReadHealth, n.state.Read)
-	dispatch.Bind(t, protocol.ReadTraffic, operate.Traffic)
+	hall.Bind(t, protocol.ReadHealth, n.state.Read)
+	hall.Bind(t, protocol.ReadTraffic, operate.Traffic)
 
 	// contact
-	dispatch.Bind(t, protocol.ContactAgent, n.contact.Begin)
-	dispatch.Ahead(t, protocol.ContactAgent, n.contact.Ahead)
-	dispatch.Bind(t, protocol.CheckConversation, n.contact.Check)
-	dispatch.Bind(t, protocol.ContinueConversation, n.contact.Continue)
-	dispatch.Bind(t, protocol.ListThreads, n.contact.List)
-	dispatch.Bind(t, protocol.GetThread, n.contact.Get)
-	dispatch.Bind(t, protocol.AnswerThread, n.contact.Answer)
-	dispatch.Bind(t, protocol.MarkThreadRead, n.contact.Read)
-	dispatch.Bind(t, protocol.CloseThread, n.contact.Close)
-	dispatch.Bind(t, protocol.BlockWriter, n.contact.Block)
-	dispatch.Bind(t, protocol.UnblockWriter, n.contact.Unblock)
-	dispatch.Bind(t, protocol.ListBlockedWriters, n.contact.ListBlocked)
-	dispatch.Bind(t, protocol.ListCallbacks, n.contact.ListCallbacks)
-	dispatch.Bind(t, protocol.ReplayCallback, n.contact.Replay)
-	dispatch.Bind(t, protocol.SendExchange, n.contact.SendExchange)
-	dispatch.Bind(t, protocol.GetExchange, n.contact.GetExchange)
+	hall.Bind(t, protocol.ContactAgent, n.contact.Begin)
+	hall.Ahead(t, protocol.ContactAgent, n.contact.Ahead)
+	hall.Bind(t, protocol.CheckConversation, n.contact.Check)
+	hall.Bind(t, protocol.ContinueConversation, n.contact.Continue)
+	hall.Bind(t, protocol.ListThreads, n.contact.List)
+	hall.Bind(t, protocol.GetThread, n.contact.Get)
+	hall.Bind(t, protocol.AnswerThread, n.contact.Answer)
+	hall.Bind(t, protocol.MarkThreadRead, n.contact.Read)
+	hall.Bind(t, protocol.CloseThread, n.contact.Close)
+	hall.Bind(t, protocol.BlockWriter, n.contact.Block)
+	hall.Bind(t, protocol.UnblockWriter, n.contact.Unblock)
+	hall.Bind(t, protocol.ListBlockedWriters, n.contact.ListBlocked)
+	hall.Bind(t, protocol.ListCallbacks, n.contact.ListCallbacks)
+	hall.Bind(t, protocol.ReplayCallback, n.contact.Replay)
+	hall.Bind(t, protocol.SendExchange, n.contact.SendExchange)
+	hall.Bind(t, protocol.GetExchange, n.contact.GetExchange)
 
 	// order receipts and reviews
-	dispatch.Bind(t, protocol.IssueOrderReceipt, n.reputation.Issue)
-	dispatch.Bind(t, protocol.ListOrderReceipts, n.reputation.List)
-	dispatch.Bind(t, protocol.RevokeOrderReceipt, n.reputation.Revoke)
-	dispatch.Bind(t, protocol.AdjustOrder, n.reputation.Adjust)
-	dispatch.Bind(t, protocol.HideReview, n.reputation.Hide)
-	dispatch.Bind(t, protocol.RestoreReview, n.reputation.Restore)
-	dispatch.Bind(t, protocol.ListHiddenReviews, n.reputation.ListHidden)
-	dispatch.Bind(t, protocol.GetReceiptStatus, n.reputation.Status)
-	dispatch.Bind(t, protocol.ListReviews, n.reputation.Reviews)
+	hall.Bind(t, protocol.IssueOrderReceipt, n.reputation.Issue)
+	hall.Bind(t, protocol.ListOrderReceipts, n.reputation.List)
+	hall.Bind(t, protocol.RevokeOrderReceipt, n.reputation.Revoke)
+	hall.Bind(t, protocol.AdjustOrder, n.reputation.Adjust)
+	hall.Bind(t, protocol.HideReview, n.reputation.Hide)
+	hall.Bind(t, protocol.RestoreReview, n.reputation.Restore)
+	hall.Bind(t, protocol.ListHiddenReviews, n.reputation.ListHidden)
+	hall.Bind(t, protocol.GetReceiptStatus, n.reputation.Status)
+	hall.Bind(t, protocol.ListReviews, n.reputation.Reviews)
 
 	// feed
-	dispatch.Bind(t, protocol.ReadFeed, n.feed.Read)
-	dispatch.Bind(t, protocol.StreamFeed, n.feed.Stream)
-	dispatch.Bind(t, protocol.WhatsNew, n.feed.News)
+	hall.Bind(t, protocol.ReadFeed, n.feed.Read)
+	hall.Bind(t, protocol.StreamFeed, n.feed.Stream)
+	hall.Bind(t, protocol.WhatsNew, n.feed.News)
 
 	bindAttention(t, n.attention)
 	bindMeetings(t, n.meeting)
 	bindDirectory(t, n.directory)
 	bindAccounts(t, n.accounts)
-	dispatch.BindPlain(t, protocol.ConnectIdentity, credential.Enroller{DB: n.db, Chain: func() (*credential.Chain, error) {
+	hall.BindPlain(t, protocol.ConnectIdentity, credential.Enroller{DB: n.db, Chain: func() (*credential.Chain, error) {
 		if n.chain == nil {
 			return nil, protocol.Errorf(protocol.Conflict, "this node reads no blockchain, so it cannot check an identity")
 		}
@@ -456,180 +456,180 @@ func (n *Node) bind(proofs *proof.Issuer) {
 	}, Recent: n.accounts.Recent, Told: n.accounts.Connected, Status: n.directory.Identity}.Connect)
 
 	// archive
-	dispatch.BindPlain(t, protocol.ExportArchive, n.archive.Export)
-	dispatch.BindFile(t, protocol.ImportArchive, n.archive.Import)
-	dispatch.BindFile(t, protocol.ImportItems, n.catalog.Import)
-	dispatch.BindPlain(t, protocol.ExportItems, n.catalog.Export)
+	hall.BindPlain(t, protocol.ExportArchive, n.archive.Export)
+	hall.BindFile(t, protocol.ImportArchive, n.archive.Import)
+	hall.BindFile(t, protocol.ImportItems, n.catalog.Import)
+	hall.BindPlain(t, protocol.ExportItems, n.catalog.Export)
 
 	// site
-	dispatch.BindPlain(t, protocol.AboutService, about.About)
-	dispatch.BindPlain(t, protocol.GetSiteMap, about.Map)
-	dispatch.BindPlain(t, protocol.GetCurrentPage, func(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
+	hall.BindPlain(t, protocol.AboutService, about.About)
+	hall.BindPlain(t, protocol.GetSiteMap, about.Map)
+	hall.BindPlain(t, protocol.GetCurrentPage, func(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
 		return n.web.Current(ctx, c, in)
 	})
-	dispatch.BindPlain(t, protocol.GetChallenge, func(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {
+	hall.BindPlain(t, protocol.GetChallenge, func(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {
 		return proofs.Issue(in.Purpose, c.Network), nil
 	})
 }
 
-func bindDirectory(t *dispatch.Table, d *directory.Directory) {
-	dispatch.Bind(t, protocol.GetAgentProfile, d.Get)
-	dispatch.Bind(t, protocol.SearchAgents, d.Search)
-	dispatch.Bind(t, protocol.SearchARD, d.SearchARD)
-	dispatch.Bind(t, protocol.ExploreARD, d.ExploreARD)
-	dispatch.Bind(t, protocol.ListPeople, d.People)
-	dispatch.Bind(t, protocol.ListMerchants, d.Merchants)
-	dispatch.Bind(t, protocol.GetMerchant, d.Merchant)
-	dispatch.Bind(t, protocol.ListItems, d.Items)
-	dispatch.Bind(t, protocol.ListOwnItems, d.OwnItems)
-	dispatch.Bind(t, protocol.GetOwnItem, d.OwnItem)
-	dispatch.Bind(t, protocol.PutItem, d.PutItem)
-	dispatch.Bind(t, protocol.RemoveItem, d.RemoveItem)
-	dispatch.Bind(t, protocol.PutItems, d.PutItems)
-	dispatch.Bind(t, protocol.UCPItems, d.ItemsForUCP)
-	dispatch.Bind(t, protocol.UCPLocations, d.LocationsForUCP)
-	dispatch.Bind(t, protocol.GetMerchantRecord, d.Record)
-	dispatch.Bind(t, protocol.PutMerchant, d.PutRecord)
-	dispatch.Bind(t, protocol.GetOwnProfile, d.GetOwn)
-	dispatch.Bind(t, protocol.GetTurnedAway, d.TurnedAway)
-	dispatch.Bind(t, protocol.PutOwnProfile, d.PutOwn)
-	dispatch.Bind(t, protocol.ListNeeds, d.Needs)
-	dispatch.Bind(t, protocol.PutNeed, d.PutNeed)
-	dispatch.Bind(t, protocol.DeleteNeed, d.DeleteNeed)
-	dispatch.Bind(t, protocol.ListCapabilities, d.Capabilities)
-	dispatch.Bind(t, protocol.PutCapability, d.PutCapability)
-	dispatch.Bind(t, protocol.DeleteCapability, d.DeleteCapability)
-	dispatch.Bind(t, protocol.GetIdentity, d.Identity)
-	dispatch.Bind(t, protocol.DropIdentity, d.DropIdentity)
+func bindDirectory(t *hall.Table, d *directory.Directory) {
+	hall.Bind(t, protocol.GetAgentProfile, d.Get)
+	hall.Bind(t, protocol.SearchAgents, d.Search)
+	hall.Bind(t, protocol.SearchARD, d.SearchARD)
+	hall.Bind(t, protocol.ExploreARD, d.ExploreARD)
+	hall.Bind(t, protocol.ListPeople, d.People)
+	hall.Bind(t, protocol.ListMerchants, d.Merchants)
+	hall.Bind(t, protocol.GetMerchant, d.Merchant)
+	hall.Bind(t, protocol.ListItems, d.Items)
+	hall.Bind(t, protocol.ListOwnItems, d.OwnItems)
+	hall.Bind(t, protocol.GetOwnItem, d.OwnItem)
+	hall.Bind(t, protocol.PutItem, d.PutItem)
+	hall.Bind(t, protocol.RemoveItem, d.RemoveItem)
+	hall.Bind(t, protocol.PutItems, d.PutItems)
+	hall.Bind(t, protocol.UCPItems, d.ItemsForUCP)
+	hall.Bind(t, protocol.UCPLocations, d.LocationsForUCP)
+	hall.Bind(t, protocol.GetMerchantRecord, d.Record)
+	hall.Bind(t, protocol.PutMerchant, d.PutRecord)
+	hall.Bind(t, protocol.GetOwnProfile, d.GetOwn)
+	hall.Bind(t, protocol.GetTurnedAway, d.TurnedAway)
+	hall.Bind(t, protocol.PutOwnProfile, d.PutOwn)
+	hall.Bind(t, protocol.ListNeeds, d.Needs)
+	hall.Bind(t, protocol.PutNeed, d.PutNeed)
+	hall.Bind(t, protocol.DeleteNeed, d.DeleteNeed)
+	hall.Bind(t, protocol.ListCapabilities, d.Capabilities)
+	hall.Bind(t, protocol.PutCapability, d.PutCapability)
+	hall.Bind(t, protocol.DeleteCapability, d.DeleteCapability)
+	hall.Bind(t, protocol.GetIdentity, d.Identity)
+	hall.Bind(t, protocol.DropIdentity, d.DropIdentity)
 }
 
-func bindAttention(t *dispatch.Table, a *attention.Attention) {
-	dispatch.Bind(t, protocol.ReadBidLink, a.ReadLink)
-	dispatch.Bind(t, protocol.UseBidLink, a.UseLink)
-	dispatch.Bind(t, protocol.ListAttentionBoards, a.List)
-	dispatch.Bind(t, protocol.ReadAttentionBoard, a.ReadBoard)
-	dispatch.Bind(t, protocol.CheckBid, a.Check)
-	dispatch.Bind(t, protocol.BidForAttention, a.Bid)
-	dispatch.Ahead(t, protocol.BidForAttention, a.Ahead)
-	dispatch.Bind(t, protocol.GetBid, a.Get)
-	dispatch.Bind(t, protocol.WithdrawBid, a.Withdraw)
-	dispatch.Bind(t, protocol.DisputePayment, a.Dispute)
-	dispatch.Bind(t, protocol.TracePayment, a.Trace)
-	dispatch.Bind(t, protocol.TraceOwnPayment, a.TraceOwn)
-	dispatch.Bind(t, protocol.GetPayment, a.GetPayment)
-	dispatch.Bind(t, protocol.ClaimPayment, a.Claim)
-	dispatch.Bind(t, protocol.PressSandbox, a.Press)
-	dispatch.Bind(t, protocol.ListBids, a.Bids)
-	dispatch.Bind(t, protocol.GetOwnBid, a.GetBid)
-	dispatch.Bind(t, protocol.AnswerBid, a.Answer)
-	dispatch.Bind(t, protocol.ApproveBid, a.Approve)
-	dispatch.Bind(t, protocol.RemoveBid, a.Remove)
-	dispatch.Bind(t, protocol.ConfirmBidPayment, a.Confirm)
-	dispatch.Bind(t, protocol.DenyBidPayment, a.Deny)
-	dispatch.Bind(t, protocol.CloseAttentionBoard, a.Close)
-	dispatch.Bind(t, protocol.ListPayments, a.Payments)
-	dispatch.Bind(t, protocol.ListRefunds, a.Refunds)
-	dispatch.Bind(t, protocol.MarkRefunded, a.MarkRefunded)
-	dispatch.Bind(t, protocol.ExportPayments, a.Export)
-	dispatch.Bind(t, protocol.GetOwnAttentionBoard, a.GetOwn)
-	dispatch.Bind(t, protocol.PutAttentionBoard, a.PutOwn)
-	dispatch.Bind(t, protocol.GetPaymentAccount, a.GetAccount)
-	dispatch.Bind(t, protocol.PutPaymentAccount, a.PutAccount)
-	dispatch.Bind(t, protocol.DeletePaymentAccount, a.DeleteAccount)
+func bindAttention(t *hall.Table, a *attention.Attention) {
+	hall.Bind(t, protocol.ReadBidLink, a.ReadLink)
+	hall.Bind(t, protocol.UseBidLink, a.UseLink)
+	hall.Bind(t, protocol.ListAttentionBoards, a.List)
+	hall.Bind(t, protocol.ReadAttentionBoard, a.ReadBoard)
+	hall.Bind(t, protocol.CheckBid, a.Check)
+	hall.Bind(t, protocol.BidForAttention, a.Bid)
+	hall.Ahead(t, protocol.BidForAttention, a.Ahead)
+	hall.Bind(t, protocol.GetBid, a.Get)
+	hall.Bind(t, protocol.WithdrawBid, a.Withdraw)
+	hall.Bind(t, protocol.DisputePayment, a.Dispute)
+	hall.Bind(t, protocol.TracePayment, a.Trace)
+	hall.Bind(t, protocol.TraceOwnPayment, a.TraceOwn)
+	hall.Bind(t, protocol.GetPayment, a.GetPayment)
+	hall.Bind(t, protocol.ClaimPayment, a.Claim)
+	hall.Bind(t, protocol.PressSandbox, a.Press)
+	hall.Bind(t, protocol.ListBids, a.Bids)
+	hall.Bind(t, protocol.GetOwnBid, a.GetBid)
+	hall.Bind(t, protocol.AnswerBid, a.Answer)
+	hall.Bind(t, protocol.ApproveBid, a.Approve)
+	hall.Bind(t, protocol.RemoveBid, a.Remove)
+	hall.Bind(t, protocol.ConfirmBidPayment, a.Confirm)
+	hall.Bind(t, protocol.DenyBidPayment, a.Deny)
+	hall.Bind(t, protocol.CloseAttentionBoard, a.Close)
+	hall.Bind(t, protocol.ListPayments, a.Payments)
+	hall.Bind(t, protocol.ListRefunds, a.Refunds)
+	hall.Bind(t, protocol.MarkRefunded, a.MarkRefunded)
+	hall.Bind(t, protocol.ExportPayments, a.Export)
+	hall.Bind(t, protocol.GetOwnAttentionBoard, a.GetOwn)
+	hall.Bind(t, protocol.PutAttentionBoard, a.PutOwn)
+	hall.Bind(t, protocol.GetPaymentAccount, a.GetAccount)
+	hall.Bind(t, protocol.PutPaymentAccount, a.PutAccount)
+	hall.Bind(t, protocol.DeletePaymentAccount, a.DeleteAccount)
 }
 
-func bindMeetings(t *dispatch.Table, m *meeting.Meeting) {
-	dispatch.Bind(t, protocol.GetMeetingInfo, m.Info)
-	dispatch.Bind(t, protocol.GetMeetingSettings, m.GetSettings)
-	dispatch.Bind(t, protocol.PutMeetingSettings, m.PutSettings)
-	dispatch.Bind(t, protocol.RequestMeeting, m.Ask)
-	dispatch.Ahead(t, protocol.RequestMeeting, m.Ahead)
-	dispatch.Bind(t, protocol.GetMeeting, m.Get)
-	dispatch.Bind(t, protocol.CancelMeeting, m.Cancel)
-	dispatch.Bind(t, protocol.PickMeetingTime, m.Pick)
-	dispatch.Bind(t, protocol.ReadMeetingLink, m.ReadLink)
-	dispatch.Bind(t, protocol.UseMeetingLink, m.UseLink)
-	dispatch.Bind(t, protocol.ReadDecisionLink, m.ReadDecisionLink)
-	dispatch.Bind(t, protocol.UseDecisionLink, m.UseDecisionLink)
-	dispatch.Bind(t, protocol.ListMeetings, m.List)
-	dispatch.Bind(t, protocol.GetOwnMeeting, m.GetOwn)
-	dispatch.Bind(t, protocol.ApproveMeeting, m.Approve)
-	dispatch.Bind(t, protocol.DeclineMeeting, m.Decline)
-	dispatch.Bind(t, protocol.ProposeMeetingTimes, m.Propose)
-	dispatch.Bind(t, protocol.MoveMeeting, m.Move)
-	dispatch.Bind(t, protocol.CancelOwnMeeting, m.CancelOwn)
-	dispatch.Bind(t, protocol.MarkNoShow, m.NoShow)
-	dispatch.Bind(t, protocol.ListCalendars, m.Calendars)
-	dispatch.Bind(t, protocol.ConnectCalendar, m.ConnectCalendar)
-	dispatch.Bind(t, protocol.GetCalendar, m.GetCalendar)
-	dispatch.Bind(t, protocol.ChooseCalendars, m.ChooseCalendars)
-	dispatch.Bind(t, protocol.CheckCalendar, m.CheckCalendar)
-	dispatch.Bind(t, protocol.DisconnectCalendar, m.DisconnectCalendar)
-	dispatch.Bind(t, protocol.MakeMeetingFeed, m.MakeFeed)
-	dispatch.Bind(t, protocol.DeleteMeetingFeed, m.DeleteFeed)
-	dispatch.Bind(t, protocol.GetMeetingICS, m.ICS)
+func bindMeetings(t *hall.Table, m *meeting.Meeting) {
+	hall.Bind(t, protocol.GetMeetingInfo, m.Info)
+	hall.Bind(t, protocol.GetMeetingSettings, m.GetSettings)
+	hall.Bind(t, protocol.PutMeetingSettings, m.PutSettings)
+	hall.Bind(t, protocol.RequestMeeting, m.Ask)
+	hall.Ahead(t, protocol.RequestMeeting, m.Ahead)
+	hall.Bind(t, protocol.GetMeeting, m.Get)
+	hall.Bind(t, protocol.CancelMeeting, m.Cancel)
+	hall.Bind(t, protocol.PickMeetingTime, m.Pick)
+	hall.Bind(t, protocol.ReadMeetingLink, m.ReadLink)
+	hall.Bind(t, protocol.UseMeetingLink, m.UseLink)
+	hall.Bind(t, protocol.ReadDecisionLink, m.ReadDecisionLink)
+	hall.Bind(t, protocol.UseDecisionLink, m.UseDecisionLink)
+	hall.Bind(t, protocol.ListMeetings, m.List)
+	hall.Bind(t, protocol.GetOwnMeeting, m.GetOwn)
+	hall.Bind(t, protocol.ApproveMeeting, m.Approve)
+	hall.Bind(t, protocol.DeclineMeeting, m.Decline)
+	hall.Bind(t, protocol.ProposeMeetingTimes, m.Propose)
+	hall.Bind(t, protocol.MoveMeeting, m.Move)
+	hall.Bind(t, protocol.CancelOwnMeeting, m.CancelOwn)
+	hall.Bind(t, protocol.MarkNoShow, m.NoShow)
+	hall.Bind(t, protocol.ListCalendars, m.Calendars)
+	hall.Bind(t, protocol.ConnectCalendar, m.ConnectCalendar)
+	hall.Bind(t, protocol.GetCalendar, m.GetCalendar)
+	hall.Bind(t, protocol.ChooseCalendars, m.ChooseCalendars)
+	hall.Bind(t, protocol.CheckCalendar, m.CheckCalendar)
+	hall.Bind(t, protocol.DisconnectCalendar, m.DisconnectCalendar)
+	hall.Bind(t, protocol.MakeMeetingFeed, m.MakeFeed)
+	hall.Bind(t, protocol.DeleteMeetingFeed, m.DeleteFeed)
+	hall.Bind(t, protocol.GetMeetingICS, m.ICS)
 }
 
-func bindAccounts(t *dispatch.Table, a *account.Accounts) {
-	dispatch.Bind(t, protocol.ServiceSession, a.Session)
-	dispatch.Bind(t, protocol.GetAccount, a.Get)
-	dispatch.Bind(t, protocol.PutAccount, a.Put)
-	dispatch.Bind(t, protocol.GetAccountMail, a.GetMail)
-	dispatch.Bind(t, protocol.PutAccountMail, a.PutMail)
-	dispatch.Bind(t, protocol.ConfirmAccountMail, a.ConfirmAccountMail)
-	dispatch.Bind(t, protocol.ListTokens, a.Tokens)
-	dispatch.Bind(t, protocol.CreateToken, a.CreateToken)
-	dispatch.Bind(t, protocol.RevokeToken, a.RevokeToken)
-	dispatch.Bind(t, protocol.ListSessions, a.Sessions)
-	dispatch.Bind(t, protocol.EndSession, a.EndSession)
-	dispatch.Bind(t, protocol.EndOtherSessions, a.EndOtherSessions)
-	dispatch.Bind(t, protocol.GetSignInMethods, a.Methods)
-	dispatch.Bind(t, protocol.GetPasskeyOptions, a.PasskeyOptions)
-	dispatch.Bind(t, protocol.AddPasskey, a.AddPasskey)
-	dispatch.Bind(t, protocol.DeletePasskey, a.DeletePasskey)
-	dispatch.Bind(t, protocol.MakeRecoveryCodes, a.MakeRecoveryCodes)
-	dispatch.Bind(t, protocol.GetNotify, a.GetNotify)
-	dispatch.Bind(t, protocol.PutNotify, a.PutNotify)
-	dispatch.Bind(t, protocol.ConfirmMail, a.ConfirmMail)
-	dispatch.Bind(t, protocol.ListKeys, a.Keys)
-	dispatch.Bind(t, protocol.AddKey, a.AddKey)
-	dispatch.Bind(t, protocol.MakeKey, a.MakeKey)
-	dispatch.Bind(t, protocol.RetireKey, a.RetireKey)
+func bindAccounts(t *hall.Table, a *account.Accounts) {
+	hall.Bind(t, protocol.ServiceSession, a.Session)
+	hall.Bind(t, protocol.GetAccount, a.Get)
+	hall.Bind(t, protocol.PutAccount, a.Put)
+	hall.Bind(t, protocol.GetAccountMail, a.GetMail)
+	hall.Bind(t, protocol.PutAccountMail, a.PutMail)
+	hall.Bind(t, protocol.ConfirmAccountMail, a.ConfirmAccountMail)
+	hall.Bind(t, protocol.ListTokens, a.Tokens)
+	hall.Bind(t, protocol.CreateToken, a.CreateToken)
+	hall.Bind(t, protocol.RevokeToken, a.RevokeToken)
+	hall.Bind(t, protocol.ListSessions, a.Sessions)
+	hall.Bind(t, protocol.EndSession, a.EndSession)
+	hall.Bind(t, protocol.EndOtherSessions, a.EndOtherSessions)
+	hall.Bind(t, protocol.GetSignInMethods, a.Methods)
+	hall.Bind(t, protocol.GetPasskeyOptions, a.PasskeyOptions)
+	hall.Bind(t, protocol.AddPasskey, a.AddPasskey)
+	hall.Bind(t, protocol.DeletePasskey, a.DeletePasskey)
+	hall.Bind(t, protocol.MakeRecoveryCodes, a.MakeRecoveryCodes)
+	hall.Bind(t, protocol.GetNotify, a.GetNotify)
+	hall.Bind(t, protocol.PutNotify, a.PutNotify)
+	hall.Bind(t, protocol.ConfirmMail, a.ConfirmMail)
+	hall.Bind(t, protocol.ListKeys, a.Keys)
+	hall.Bind(t, protocol.AddKey, a.AddKey)
+	hall.Bind(t, protocol.MakeKey, a.MakeKey)
+	hall.Bind(t, protocol.RetireKey, a.RetireKey)
 }
 
 // bindOperators binds the operator's operations, and the public moderation log.
-func bindOperators(t *dispatch.Table, m *moderation.Moderation, accounts *account.Accounts) {
-	dispatch.Bind(t, protocol.ListAccounts, accounts.List)
-	dispatch.Bind(t, protocol.OpenAccount, accounts.OpenFor)
-	dispatch.Bind(t, protocol.MakeSignInLink, accounts.LinkFor)
-	dispatch.Bind(t, protocol.CloseAccount, accounts.Close)
+func bindOperators(t *hall.Table, m *moderation.Moderation, accounts *account.Accounts) {
+	hall.Bind(t, protocol.ListAccounts, accounts.List)
+	hall.Bind(t, protocol.OpenAccount, accounts.OpenFor)
+	hall.Bind(t, protocol.MakeSignInLink, accounts.LinkFor)
+	hall.Bind(t, protocol.CloseAccount, accounts.Close)
 
-	dispatch.Bind(t, protocol.ReadModerationLog, m.PublicLog)
-	dispatch.Bind(t, protocol.ListReviewQueue, m.Queue)
-	dispatch.Bind(t, protocol.HidePost, m.Hide)
-	dispatch.Bind(t, protocol.RestorePost, m.Restore)
-	dispatch.Bind(t, protocol.DismissReports, m.Dismiss)
-	dispatch.Bind(t, protocol.ReopenReports, m.Reopen)
-	dispatch.Bind(t, protocol.RemovePost, m.Remove)
-	dispatch.Bind(t, protocol.AddNote, m.AddNote)
-	dispatch.Bind(t, protocol.ListNotes, m.Notes)
-	dispatch.Bind(t, protocol.DeleteNote, m.DeleteNote)
-	dispatch.Bind(t, protocol.AddBlock, m.AddBlock)
-	dispatch.Bind(t, protocol.ListBlocks, m.Blocks)
-	dispatch.Bind(t, protocol.LiftBlock, m.LiftBlock)
-	dispatch.Bind(t, protocol.ReadLimits, m.Limits)
-	dispatch.Bind(t, protocol.SetLimits, m.SetLimits)
-	dispatch.Bind(t, protocol.ResetLimits, m.ResetLimits)
-	dispatch.Bind(t, protocol.ReadAudit, m.Audit)
-	dispatch.Bind(t, protocol.ReadStatistics, m.Statistics)
-	dispatch.Bind(t, protocol.ListPeers, m.Peers)
-	dispatch.Bind(t, protocol.SetPeerPolicy, m.SetPolicy)
-	dispatch.Bind(t, protocol.FollowPeer, operate.Follow)
-	dispatch.Bind(t, protocol.UnfollowPeer, operate.Unfollow)
-	dispatch.Bind(t, protocol.RetryPeer, operate.Peers{Base: m.Base}.Retry)
-	dispatch.Bind(t, protocol.ListJobs, operate.Jobs)
-	dispatch.Bind(t, protocol.RequeueJob, operate.Requeue)
-	dispatch.Bind(t, protocol.DropJob, operate.Drop)
+	hall.Bind(t, protocol.ReadModerationLog, m.PublicLog)
+	hall.Bind(t, protocol.ListReviewQueue, m.Queue)
+	hall.Bind(t, protocol.HidePost, m.Hide)
+	hall.Bind(t, protocol.RestorePost, m.Restore)
+	hall.Bind(t, protocol.DismissReports, m.Dismiss)
+	hall.Bind(t, protocol.ReopenReports, m.Reopen)
+	hall.Bind(t, protocol.RemovePost, m.Remove)
+	hall.Bind(t, protocol.AddNote, m.AddNote)
+	hall.Bind(t, protocol.ListNotes, m.Notes)
+	hall.Bind(t, protocol.DeleteNote, m.DeleteNote)
+	hall.Bind(t, protocol.AddBlock, m.AddBlock)
+	hall.Bind(t, protocol.ListBlocks, m.Blocks)
+	hall.Bind(t, protocol.LiftBlock, m.LiftBlock)
+	hall.Bind(t, protocol.ReadLimits, m.Limits)
+	hall.Bind(t, protocol.SetLimits, m.SetLimits)
+	hall.Bind(t, protocol.ResetLimits, m.ResetLimits)
+	hall.Bind(t, protocol.ReadAudit, m.Audit)
+	hall.Bind(t, protocol.ReadStatistics, m.Statistics)
+	hall.Bind(t, protocol.ListPeers, m.Peers)
+	hall.Bind(t, protocol.SetPeerPolicy, m.SetPolicy)
+	hall.Bind(t, protocol.FollowPeer, operate.Follow)
+	hall.Bind(t, protocol.UnfollowPeer, operate.Unfollow)
+	hall.Bind(t, protocol.RetryPeer, operate.Peers{Base: m.Base}.Retry)
+	hall.Bind(t, protocol.ListJobs, operate.Jobs)
+	hall.Bind(t, protocol.RequeueJob, operate.Requeue)
+	hall.Bind(t, protocol.DropJob, operate.Drop)
 }
 
 // receiver passes on what federation accepts: posts to the board, reports to
@@ -662,7 +662,7 @@ func (n *Node) federated(event, host string, err error) {
 }
 
 // observe writes the log line of a request and adds its sample to the metrics.
-func (n *Node) observe(o dispatch.Observation) {
+func (n *Node) observe(o hall.Observation) {
 	n.metrics.operation(o)
 	n.meter.Operation(o)
 	if o.Err == nil {
@@ -700,7 +700,7 @@ func (n *Node) Handler() http.Handler { return n.handler }
 
 // Operate runs one operation as the operator, in this process.
 func (n *Node) Operate(ctx context.Context, op string, args []byte) error {
-	_, err := n.table.Invoke(ctx, dispatch.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
+	_, err := n.table.Invoke(ctx, hall.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
 	return err
 }
 

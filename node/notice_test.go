@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/account"
+	"stoa/node/room/account"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity"
 	"stoa/identity/session"
-	"stoa/node/client"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/provider/calendar/calendartest"
+	"stoa/node/out/calendar/calendartest"
 	"stoa/protocol"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"stoa/node/web"
+	"stoa/node/door/web"
 	"stoa/protocol"
 	"stoa/storage"
 )

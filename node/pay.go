@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"time"
 
-	"stoa/node/attention"
-	"stoa/node/httpapi"
-	"stoa/node/provider/pay"
-	"stoa/node/provider/pay/razorpay"
-	"stoa/node/provider/pay/sandbox"
-	"stoa/node/provider/pay/upi"
+	"stoa/node/door/httpapi"
+	"stoa/node/out/pay"
+	"stoa/node/out/pay/razorpay"
+	"stoa/node/out/pay/sandbox"
+	"stoa/node/out/pay/upi"
+	"stoa/node/room/attention"
 	"stoa/protocol"
 )
 

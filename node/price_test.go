@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/client"
+	"stoa/cmd/stoa/client"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )

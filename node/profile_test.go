@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -232,7 +232,7 @@ func FuzzPutProfile(f *testing.F) {
 	h := newHouse(f)
 	admin := h.Admin()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, err := admin.table.Invoke(t.Context(), dispatch.Request{Op: protocol.PutProfile.Name, Args: raw, Evidence: identity.Evidence{Operator: true}})
+		_, err := admin.table.Invoke(t.Context(), hall.Request{Op: protocol.PutProfile.Name, Args: raw, Evidence: identity.Evidence{Operator: true}})
 		if err != nil {
 			require.NotEqual(t, protocol.Internal, protocol.CodeOf(err), "%s", raw)
 		}

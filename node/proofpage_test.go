@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/web"
+	"stoa/node/door/web"
 	"stoa/protocol/pow"
 )
 

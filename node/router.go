@@ -20,8 +20,8 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"stoa/identity/httpsig"
-	"stoa/node/httpapi"
-	"stoa/node/web"
+	"stoa/node/door/httpapi"
+	"stoa/node/door/web"
 	"stoa/protocol"
 )
 

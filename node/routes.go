@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"stoa/node/dispatch"
-	"stoa/node/httpapi"
-	"stoa/node/web"
+	"stoa/node/door/httpapi"
+	"stoa/node/door/web"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/schemas"
 	"stoa/wellknown"
@@ -101,7 +101,7 @@ func (n *Node) description() http.Handler {
 
 // document serves fixed bytes.
 func document(media string, body []byte) http.Handler {
-	tag := dispatch.Tag(body)
+	tag := hall.Tag(body)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")

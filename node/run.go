@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"stoa/node/operate"
+	"stoa/node/room/operate"
 )
 
 // drain is how long running requests may take after ctx has ended (contract §7:

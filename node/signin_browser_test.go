@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/provider/mail"
-	"stoa/node/provider/mail/mailtest"
+	"stoa/node/out/mail"
+	"stoa/node/out/mail/mailtest"
 	"stoa/protocol"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
-	"stoa/node/operate"
+	"stoa/node/room/operate"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"stoa/node/directory"
-	"stoa/node/web"
+	"stoa/node/door/web"
+	"stoa/node/room/directory"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/wellknown"

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
-	"stoa/node/provider/calendar/calendartest"
+	"stoa/node/out/calendar/calendartest"
 	"stoa/protocol"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
-	"stoa/node/dispatch"
-	"stoa/node/httpapi"
+	"stoa/node/door/httpapi"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -76,7 +76,7 @@ func (h *house) asSomebody(op *protocol.Operation, args map[string]any, token st
 		r.Header.Set("Authorization", "Bearer "+token)
 		ev = identity.Evidence{Request: r}
 	}
-	_, err = h.table.Invoke(h.t.Context(), dispatch.Request{Op: op.Name, Args: raw, Evidence: ev})
+	_, err = h.table.Invoke(h.t.Context(), hall.Request{Op: op.Name, Args: raw, Evidence: ev})
 	return err
 }
 
@@ -95,7 +95,7 @@ func TestText_Schemas(t *testing.T) {
 		Null *string           `json:"null,omitempty"`
 		URL  string            `json:"url,omitempty" format:"uri"`
 	}
-	s := dispatch.NewSchemas()
+	s := hall.NewSchemas()
 	schema := s.Of(reflect.TypeFor[outer]())
 	tests := []struct {
 		name, value string

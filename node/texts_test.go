@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	pagewords "stoa/node/web/words"
+	pagewords "stoa/node/door/web/words"
 )
 
 // untranslated are the pages whose texts are not in the catalogue yet. To take one off: show its texts by
-// tr and say, add them to node/web/words/hi.json, and delete its line here.
+// tr and say, add them to node/door/web/words/hi.json, and delete its line here.
 var untranslated = []string{}
 
 // readAttributes are the attributes that people read or hear.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net/http"
 
-	"stoa/node/mcpapi"
-	"stoa/node/outbound"
-	"stoa/node/ucpapi"
+	"stoa/node/door/mcpapi"
+	"stoa/node/door/ucpapi"
+	"stoa/node/out/outbound"
 	"stoa/protocol"
 	"stoa/storage"
 )

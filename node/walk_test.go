@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -105,7 +105,7 @@ func (w *walkWorld) walk(op *protocol.Operation, houses []*house) (keys []string
 func (w *walkWorld) list(h *house, op *protocol.Operation, args map[string]any) []byte {
 	w.t.Helper()
 	if op.For == protocol.Operators {
-		res, err := h.table.Invoke(w.t.Context(), dispatch.Request{Op: op.Name, Args: encoded(args), Door: "test", Evidence: identity.Evidence{Operator: true}})
+		res, err := h.table.Invoke(w.t.Context(), hall.Request{Op: op.Name, Args: encoded(args), Door: "test", Evidence: identity.Evidence{Operator: true}})
 		require.NoError(w.t, err, op.Name)
 		return res.JSON
 	}

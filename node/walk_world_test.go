@@ -13,7 +13,7 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/session"
-	"stoa/node/dispatch"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -109,7 +109,7 @@ func (h *house) takeBids(handle string) {
 		protocol.PutPaymentAccount.Name: protocol.PaymentDraft{Owned: owned, Provider: protocol.PayUPI, VPA: "asha@okbank"},
 		protocol.PutAttentionBoard.Name: protocol.AttentionDraft{Owned: owned, Rules: "Yarn only.", Floor: "500", Slots: 3},
 	} {
-		_, err := h.table.Invoke(h.t.Context(), dispatch.Request{Op: op, Args: encoded(in), Door: "test", Caller: &c})
+		_, err := h.table.Invoke(h.t.Context(), hall.Request{Op: op, Args: encoded(in), Door: "test", Caller: &c})
 		require.NoError(h.t, err, op)
 	}
 }
@@ -154,7 +154,7 @@ func (w *walkWorld) profile(h *house, handle string, person bool) int {
 
 // operate does an operator's operation.
 func (w *walkWorld) operate(h *house, op *protocol.Operation, in any) int {
-	_, err := h.table.Invoke(context.Background(), dispatch.Request{Op: op.Name, Args: encoded(in), Door: "test", Evidence: identity.Evidence{Operator: true}})
+	_, err := h.table.Invoke(context.Background(), hall.Request{Op: op.Name, Args: encoded(in), Door: "test", Evidence: identity.Evidence{Operator: true}})
 	return statusOf(err)
 }
 

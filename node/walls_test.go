@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
-	"stoa/node/dispatch"
-	"stoa/node/httpapi"
+	"stoa/node/door/httpapi"
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -148,7 +148,7 @@ type from struct {
 // call makes one call and returns how it ended; ids that are only named are masked.
 func (w *wallsWorld) call(op *protocol.Operation, args map[string]any, who from) outcome {
 	w.t.Helper()
-	r := dispatch.Request{Op: op.Name, Args: encoded(args), Door: "test"}
+	r := hall.Request{Op: op.Name, Args: encoded(args), Door: "test"}
 	r.Evidence = identity.Evidence{Request: httptest.NewRequest("POST", w.Base+"/x", nil), Network: "n", Session: who.cookie}
 	if who.bearer != "" {
 		r.Evidence.Request.Header.Set("Authorization", "Bearer "+who.bearer)

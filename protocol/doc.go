@@ -22,7 +22,7 @@
 // The limits of an input or a resource are written once, in the field tags of its struct, in the
 // vocabulary of JSON Schema: enum, minLength, maxLength, pattern, minimum, maximum, minItems,
 // maxItems, uniqueItems, format, doc, example; and shape, the name of a common pattern. On a list,
-// pattern, shape, enum and the limits of length apply to each element. Package dispatch makes the
+// pattern, shape, enum and the limits of length apply to each element. Package hall makes the
 // published JSON Schema and the check from the same tags, so the two cannot disagree. A field
 // without "omitempty" or required:"false" is required. nullable says that null is a value; orNull
 // says it of an object. Rules that span several fields are methods named Check.

@@ -66,7 +66,7 @@ func (d Dialect) Status(c Code) int {
 	return c.Status()
 }
 
-// An Operation is one declared thing to do. It is data: package dispatch binds it to the function
+// An Operation is one declared thing to do. It is data: package hall binds it to the function
 // that does it, and every door, the OpenAPI document, the command line and the reference read it
 // from here.
 type Operation struct {

@@ -147,7 +147,7 @@ func (fs Feedbacks) show(ctx context.Context, agent string) error {
 	return err
 }
 
-// feedbackRecent reads what one client gave, not all that counts of the identity: state || '' is of no index.
+// feedbackRecent reads what one client gave, not all that counts of the identity: state || ” is of no index.
 const feedbackRecent = `SELECT 1 FROM feedback WHERE agent = ? AND client = ? AND state || '' = 'counted' AND at > ? AND at < ? LIMIT 1`
 
 // Near reports whether feedback of a client on an identity counts that was given less than so long before or

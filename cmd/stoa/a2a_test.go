@@ -13,9 +13,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"stoa/node/provider/mail"
+	"stoa/node/out/mail"
 )
 
 type adminMailCmd struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/provider/mail"
+	"stoa/node/out/mail"
 )
 
 // TestAdminMail makes a key and prints the lines for the DNS.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/key"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

@@ -22,9 +22,9 @@ import (
 	"github.com/emersion/go-smtp"
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/client"
 	"stoa/node"
-	"stoa/node/client"
-	"stoa/node/provider/calendar/calendartest"
+	"stoa/node/out/calendar/calendartest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )

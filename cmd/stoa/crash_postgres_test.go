@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/client"
+	"stoa/cmd/stoa/client"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )

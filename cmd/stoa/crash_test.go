@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/key"
-	"stoa/node/client"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )

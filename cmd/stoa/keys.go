@@ -13,7 +13,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/credential"
+	"stoa/node/room/credential"
 	"stoa/protocol/pow"
 )
 

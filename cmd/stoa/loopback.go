@@ -1,6 +1,6 @@
 package main
 
-import "stoa/node/outbound"
+import "stoa/node/out/outbound"
 
 // loopbackClient reaches the nodes of a local world.
 var loopbackClient = outbound.New(outbound.Options{AllowPrivate: true, UserAgent: "stoa-dev"})

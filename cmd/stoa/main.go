@@ -18,8 +18,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"stoa/cmd/stoa/client"
 	"stoa/node"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

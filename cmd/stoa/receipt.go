@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/key"
-	"stoa/node/client"
-	"stoa/node/outbound"
+	"stoa/node/out/outbound"
 	"stoa/protocol"
 )
 

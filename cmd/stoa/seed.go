@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

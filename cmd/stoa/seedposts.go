@@ -9,9 +9,9 @@ import (
 	"io"
 	"os"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/key"
 	"stoa/node"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

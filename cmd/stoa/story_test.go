@@ -20,10 +20,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

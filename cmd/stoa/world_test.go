@@ -21,9 +21,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/client"
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
-	"stoa/node/client"
 	"stoa/protocol"
 )
 

@@ -59,7 +59,7 @@ const (
 
 // Config of a Cache. Client is required.
 type Config struct {
-	// Client refuses addresses that are not public (see node/outbound). The cache
+	// Client refuses addresses that are not public (see node/out/outbound). The cache
 	// uses a copy that follows no redirect and keeps no cookie.
 	Client *http.Client
 	// Classify names the reason of an error of Client, such as

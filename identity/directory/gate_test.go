@@ -16,7 +16,7 @@ import (
 	"stoa/identity"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node/outbound"
+	"stoa/node/out/outbound"
 	"stoa/protocol"
 )
 

@@ -1,0 +1,180 @@
+// Package mcpapi is the MCP door: the Model Context Protocol over streamable HTTP, with one URL
+// for both generations of the wire. Revision 2026-07-28 is implemented without sessions; clients
+// of 2025-03-26 to 2025-11-25 do their handshake at the same URL, also without sessions. Every
+// declared operation that names this door and its audience is a tool, made from the declaration.
+// One door serves everybody's operations, another the owners', whose tools anyone may list.
+//
+// It answers each POST with one JSON document. It offers only tools: no resources, prompts,
+// streams or server requests.
+package mcpapi
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"stoa/identity/httpsig"
+	"stoa/node/hall"
+	"stoa/protocol"
+	"stoa/protocol/netx"
+)
+
+// MaxBody is the longest body of a request, in bytes (contract §1).
+const MaxBody = 64 << 10
+
+// requestIDHeader carries the id of a request; the router sets it.
+const requestIDHeader = "Request-Id"
+
+// A Config says what the door serves. Table, Base, Network and Changes are required.
+type Config struct {
+	Table    *hall.Table
+	For      protocol.Audience // whose operations are its tools
+	Base     string            // public address of the node, without a slash at the end
+	Loopback bool              // the node listens on loopback only, so that loopback names may reach it
+	Name     string            // what the operator calls the node; default the host
+	Version  string            // of the software
+	// Network returns the keyed hash of the client's network.
+	Network func(r *http.Request) string
+	// Changes returns a number that grows whenever stored data may have changed; results of open
+	// reads are kept until it does.
+	Changes func() uint64
+	// Tools are served in place of the operations; then Instructions are for the model.
+	Tools        []Tool
+	Instructions string
+}
+
+// An API serves MCP. It is safe for concurrent use.
+type API struct {
+	c        Config
+	target   httpsig.Target
+	tools    map[string]*tool
+	info     []byte                    // serverInfo
+	discover []byte                    // the modern answer to server/discover
+	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
+	cache    *hall.Cache[[]byte]
+	loopback bool // the public address is on loopback
+}
+
+// New returns the door.
+func New(c Config) (*API, error) {
+	base, err := url.Parse(c.Base)
+	if err != nil {
+		return nil, err
+	}
+	target, err := httpsig.ParseTarget(c.Base)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name == "" {
+		c.Name = base.Host
+	}
+	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: hall.NewCache[[]byte](c.Changes)}
+	for _, t := range c.Tools {
+		a.tools[t.Name] = added(t)
+	}
+	if c.Tools == nil {
+		for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
+			a.tools[op.Name] = newTool(op)
+		}
+	}
+	a.lists = sync.OnceValues(a.list)
+	if err := a.prepare(); err != nil {
+		return nil, fmt.Errorf("prepare MCP answers: %w", err)
+	}
+	return a, nil
+}
+
+// ServeHTTP answers one request of either generation. It checks in the order of the conformance
+// suite: origin, method, bytes, message, wire, operation.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	if err := a.reachable(r); err != nil {
+		a.refuse(w, nil, err)
+		return
+	}
+	if a.c.For == protocol.Everybody { // the owners' door refuses pages of other origins (contract §1)
+		allowOrigin(head)
+	}
+	switch r.Method {
+	case http.MethodPost:
+	case http.MethodOptions:
+		if a.c.For == protocol.Everybody {
+			preflight(head)
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return
+	default: // neither generation has a stream to listen to or a session to end here
+		head.Set("Allow", "POST, OPTIONS")
+		a.refuse(w, nil, transport(http.StatusMethodNotAllowed, protocol.MethodNotAllowed,
+			"send JSON-RPC requests by POST; this server keeps no stream and no session"))
+		return
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		a.refuse(w, nil, err)
+		return
+	}
+	m, err := parse(body)
+	if err == nil && m.id == nil { // a notification; none needs an action
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if err == nil {
+		err = m.agree(r.Header)
+	}
+	if err == nil {
+		err = a.serve(w, r, m, body)
+	}
+	if err != nil {
+		a.refuse(w, m, err)
+	}
+}
+
+// serve executes a message. Errors are *rpcError.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
+	switch {
+	case m.method == "tools/call":
+		return a.call(w, r, m, body)
+	case m.method == "tools/list":
+		if err := firstPage(m); err != nil {
+			return err
+		}
+		lists, err := a.lists()
+		if err != nil {
+			return err
+		}
+		a.answer(w, m, lists[m.wire])
+	case m.method == "server/discover" && m.wire == modern:
+		a.answer(w, m, a.discover)
+	case m.method == "initialize" && m.wire == legacy:
+		a.answer(w, m, a.initialize(m))
+	case m.method == "ping" && m.wire == legacy:
+		a.answer(w, m, []byte("{}"))
+	default:
+		return &rpcError{status: http.StatusNotFound, code: methodNotFound, text: "there is no method " + clip(m.method),
+			data: errorData{Code: protocol.NotFound}}
+	}
+	return nil
+}
+
+// Refuse answers a request that the node has refused before it reaches this door.
+func (a *API) Refuse(w http.ResponseWriter, _ *http.Request, err error) {
+	e := protocol.AsError(err)
+	a.refuse(w, nil, &rpcError{status: e.Code.Status(), code: internalError, text: e.Detail, retry: e.RetryAfter,
+		data: errorData{Code: e.Code, RetryAfter: netx.Seconds(e.RetryAfter)}})
+}
+
+// readBody reads a JSON body within the limit.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, transport(http.StatusUnsupportedMediaType, protocol.UnsupportedMediaType, "send the body as Content-Type: application/json")
+	}
+	body, err := hall.ReadBody(w, r, MaxBody)
+	if err != nil {
+		e := protocol.AsError(err)
+		return nil, transport(e.Code.Status(), e.Code, e.Detail)
+	}
+	return body, nil
+}

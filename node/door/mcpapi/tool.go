@@ -1,0 +1,111 @@
+package mcpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"stoa/node/hall"
+	"stoa/protocol"
+)
+
+// A Tool is a tool that a door adds to, or has in place of, the operations: its arguments and results
+// have the form of another protocol. It reads only.
+type Tool struct {
+	Name, Title, Description  string
+	InputSchema, OutputSchema json.RawMessage
+	// Call returns the structured result, a JSON object. An error is a *Failure or internal. body is
+	// that of the whole message.
+	Call func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error)
+}
+
+// A Failure is an error of a [Tool], sent as a JSON-RPC error with that HTTP status.
+type Failure struct {
+	Status, Code int
+	Text         string
+	Data         any
+	RetryAfter   time.Duration
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// A tool is an operation as MCP declares it.
+type tool struct {
+	op   *protocol.Operation // nil for a Tool
+	call func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error)
+
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  annotations     `json:"annotations"`
+}
+
+// annotations are always all given: a client assumes the worst for a missing one.
+type annotations struct {
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
+}
+
+func newTool(op *protocol.Operation) *tool {
+	return &tool{op: op, Name: op.Name, Title: op.Title, Description: describe(op), Annotations: annotate(op)}
+}
+
+// added converts a Tool.
+func added(t Tool) *tool {
+	return &tool{call: t.Call, Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		Annotations: annotations{ReadOnly: true, Idempotent: true}}
+}
+
+// described adds the schema of its input to a tool, which takes most of the time. Results have none:
+// they would double the list that a model reads first (contract §8), and /openapi.json has them.
+func (t tool) described(s *hall.Schemas) (*tool, error) {
+	if t.op == nil {
+		return &t, nil
+	}
+	var err error
+	t.InputSchema, err = s.ToolInput(t.op)
+	return &t, err
+}
+
+// annotate derives the hints from the declaration. PUT and DELETE are destructive and idempotent
+// (RFC 9110 §9.2.2); POST adds.
+func annotate(op *protocol.Operation) annotations {
+	replaces := op.HTTP.Method == http.MethodPut || op.HTTP.Method == http.MethodDelete
+	return annotations{
+		ReadOnly:    op.ReadOnly,
+		Destructive: !op.ReadOnly && replaces,
+		Idempotent:  op.ReadOnly || replaces || op.Idempotent,
+		OpenWorld:   !op.ReadOnly && !op.Inward,
+	}
+}
+
+func describe(op *protocol.Operation) string {
+	parts := []string{op.Summary}
+	if op.Description != "" {
+		parts = append(parts, op.Description)
+	}
+	switch {
+	case op.Access == protocol.Anonymous:
+	case op.Access&protocol.Proof != 0:
+		parts = append(parts, "Needs pow ("+protocol.GetChallenge.Name+", purpose "+op.Purpose+"), a signed request or an API token.")
+	case op.Access&protocol.Signed == 0:
+		parts = append(parts, "Needs an API token"+scope(op)+".")
+	case op.For == protocol.Owners && op.Scope != "": // what it needs is in the instructions
+		parts = append(parts, "Scope: "+string(op.Scope)+".")
+	default:
+		parts = append(parts, "Needs a signed request or an API token.")
+	}
+	return strings.Join(parts, " ")
+}
+
+func scope(op *protocol.Operation) string {
+	if op.Scope == "" {
+		return ""
+	}
+	return " with the scope " + string(op.Scope)
+}

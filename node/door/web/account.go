@@ -1,0 +1,499 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/identity"
+	"stoa/identity/session"
+	"stoa/node/hall"
+	"stoa/protocol"
+)
+
+const (
+	maxForm       = 64 << 10 // bytes of a form: percent-encoded, a profile in a script with three bytes per letter takes 16 KiB
+	maxTokenPages = 20       // pages of tokens in which the account page looks for valid ones
+)
+
+// accountRoutes returns the routes of signing in and of the account. Their pages are for one
+// reader: they are not cached and not in the site map.
+func (s *Web) accountRoutes() []Route {
+	routes := []Route{
+		{Pattern: "/sign-in", Handler: http.HandlerFunc(s.signInPage)},
+		s.forms("/sign-in", s.signIn),
+		s.forms("/sign-in/challenge", s.signInChallenge),
+		s.forms("/sign-out", s.signOut),
+		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
+		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
+		s.forms("/account/threads/:id", s.inboxForm, inboxForms...),
+		{Pattern: "/account/attention", Handler: http.HandlerFunc(s.ownAttentionPage)},
+		s.forms("/account/attention", s.ownAttentionForm, attentionForms...),
+		{Pattern: "/account/attention/money/:of", Handler: http.HandlerFunc(s.ownMoneyPage)},
+		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
+		s.forms("/account/data", s.importForm, protocol.ImportArchive.Operation),
+		s.forms(importItemsPath, s.importItemsForm, protocol.ImportItems.Operation),
+		{Pattern: "/account/items/sample.csv", Handler: http.HandlerFunc(sampleItems)},
+		{Pattern: "/account/items.csv", Handler: http.HandlerFunc(s.itemsFile)},
+	}
+	var forms []*protocol.Operation
+	for _, p := range accountPages {
+		forms = append(forms, p.forms...)
+		if p.body != nil {
+			routes = append(routes, Route{Pattern: p.path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s.showAccount(w, r, &account{Page: p, Done: doneWords[r.URL.Query().Get("done")]})
+			})})
+		}
+	}
+	routes = append(routes, s.forms("/account", s.accountForm, forms...))
+	return slices.Concat(routes, s.meetingAccountRoutes(), s.operatorRoutes())
+}
+
+// forms returns the route to which forms are sent that do some operations.
+func (s *Web) forms(pattern string, do http.HandlerFunc, ops ...*protocol.Operation) Route {
+	return Route{Pattern: pattern, Method: http.MethodPost, Handler: s.guarded(do), Forms: ops}
+}
+
+// guarded refuses forms that pages of other sites send.
+func (s *Web) guarded(do http.HandlerFunc) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.Fail(w, r, protocol.Errorf(protocol.Forbidden, "this form was not sent by a page of this node; nothing was done"))
+	}))
+	return protection.Handler(do)
+}
+
+// writePrivate writes a page that is only for this reader.
+func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v view) {
+	v.Private = true
+	v.Status = status
+	if strings.HasPrefix(v.Path, "/account") {
+		v.Owner = s.ownerNav(r, v.Path, v.Of)
+	}
+	v.Request = w.Header().Get(requestID)
+	if s.Accounts != nil && session.OfReader(r, s.Base) != "" {
+		if state, err := s.state(r); err == nil && state.SignedIn {
+			v.Who = *state.Name
+			if _, err := r.Cookie(session.MarkerName); err != nil { // a session of an older version
+				http.SetCookie(w, session.SetMarker(s.Base, true))
+			}
+		}
+	}
+	s.write(w, r, v)
+}
+
+func redirect(w http.ResponseWriter, r *http.Request, to string) {
+	head := w.Header()
+	head.Set("Cache-Control", "no-store")
+	head["Content-Type"] = nil // the redirect has no body
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// parseForm reads a posted form within its bounds.
+func (s *Web) parseForm(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return protocol.Errorf(protocol.InvalidRequest, "the form cannot be read, or is longer than %d bytes", maxForm)
+	}
+	for _, values := range r.PostForm { // browsers send CR LF for a line break, which counts as one character when typing (HTML §4.10.21.4)
+		for i := range values {
+			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
+			if strings.TrimSpace(values[i]) == "" { // nobody sees the spaces in such a field
+				values[i] = ""
+			}
+		}
+	}
+	return nil
+}
+
+// signOut ends the session of this browser.
+func (s *Web) signOut(w http.ResponseWriter, r *http.Request) {
+	var page protocol.Page[protocol.SignedIn]
+	err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &page)
+	for _, x := range page.Items {
+		if x.Current {
+			err = s.invokeSignedIn(r, protocol.EndSession.Operation, map[string]any{"id": x.ID}, nil)
+		}
+	}
+	if err != nil && protocol.CodeOf(err) != protocol.Unauthorized { // a session that has expired is ended already
+		s.Fail(w, r, err)
+		return
+	}
+	http.SetCookie(w, session.SetCookie(s.Base, ""))
+	http.SetCookie(w, session.SetMarker(s.Base, false))
+	redirect(w, r, "/sign-in")
+}
+
+// invokeSignedIn invokes an operation as the signed-in user.
+func (s *Web) invokeSignedIn(r *http.Request, op *protocol.Operation, args any, into any) error {
+	res, err := s.invokeOwner(r, op, args, "")
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(res.JSON, into)
+}
+
+// invokeOwner is invokeSignedIn for an answer that is not JSON, and for a write of what has a version.
+func (s *Web) invokeOwner(r *http.Request, op *protocol.Operation, args any, version string) (hall.Result, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return hall.Result{}, err
+	}
+	secret, key := session.Of(r, s.Base), ""
+	if op.ReadOnly {
+		secret = session.OfReader(r, s.Base)
+	} else if r.PostForm.Get("once") != "" && r.PostForm.Get("do") == op.Name {
+		key = formKey(r, op)
+	}
+	return s.Table.Invoke(r.Context(), hall.Request{
+		Op: op.Name, Args: raw, IdempotencyKey: key, IfMatch: version, Door: "page", Evidence: identity.Evidence{Network: s.Network(r), Session: secret},
+	})
+}
+
+func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
+	err = s.invokeSignedIn(r, protocol.ServiceSession.Operation, protocol.None{}, &state)
+	return state, err
+}
+
+// account is what a page of the account shows.
+type account struct {
+	Page       accountPage
+	Account    protocol.Account
+	Index      []indexGroup
+	Handle     string // the profile that the page is about, "" for none
+	Mail       protocol.AccountMail
+	Profile    protocol.OwnProfile
+	Notify     protocol.NotifySettings
+	Keys       []protocol.Key
+	Identity   protocol.IdentityStatus
+	Record     protocol.MerchantRecord
+	Report     *protocol.ImportReport // of an import, or of a check of a file
+	Imported   *itemsImport
+	Preview    bool // the refused form is not refused: its profile, or more of its fields, is shown
+	Items      *itemsPage
+	Undo       *removed // what was removed
+	Tokens     []protocol.Token
+	Sessions   []protocol.SignedIn
+	Made       *protocol.MadeToken // a new token, whose secret is shown only once
+	Codes      []string            // new recovery codes, which are shown only once
+	Methods    protocol.SignInMethods
+	Receipts   []protocol.OrderReceipt
+	More       string // path of the next page of a list, "" for none
+	Sent       *sent  // the form that was refused; nil for none
+	Done       string // what was done
+	Base       string // address of the node
+	Registries []Registry
+	Logged     bool // letters are only written to the node's log
+}
+
+// sent returns the refused form if it is the named one, otherwise nil.
+func (a *account) sent(do, handle, id string) *sent {
+	if f := a.Sent; f != nil && f.do == do && f.handle == handle && f.id == id {
+		return f
+	}
+	return nil
+}
+
+// part returns the refused form if it is the named one of a shop, otherwise nil.
+func (a *account) part(name string) *sent {
+	if f := a.Sent; f != nil && f.part == name {
+		return f
+	}
+	return nil
+}
+
+// added returns the refused form if it adds an element that the list does not have, otherwise nil.
+func (a *account) added(do, handle string, has func(id string) bool) *sent {
+	if f := a.Sent; f != nil && f.do == do && f.handle == handle && !has(f.id) {
+		return f
+	}
+	return nil
+}
+
+// at returns the id that the refused form has on the page.
+func (a *account) at() string {
+	f, p := a.Sent, a.Profile
+	for _, c := range p.Capabilities {
+		if a.sent("put_capability", p.Handle, c.ID) != nil {
+			return formID(f.do, f.handle, f.id)
+		}
+	}
+	for _, n := range p.Needs {
+		if a.sent("put_need", p.Handle, n.ID) != nil {
+			return formID(f.do, f.handle, f.id)
+		}
+	}
+	switch f.do {
+	case protocol.CreateToken.Name:
+		return f.do // its handle is one of its fields
+	case protocol.PutItem.Name:
+		if f.part == "quick" {
+			return quickID(f.values.Get("sku"))
+		}
+		return f.part
+	case protocol.PutMerchant.Name:
+		return f.part
+	}
+	return formID(f.do, f.handle, "")
+}
+
+// others returns the profiles with such a page, when there are several.
+func (a *account) others() (all []protocol.HeldProfile) {
+	for _, p := range a.Account.Profiles {
+		if a.Page.has(p) {
+			all = append(all, p)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
+// back returns the path of the page as it is stored, without what was typed.
+func (a *account) back() string {
+	if a.Items != nil {
+		return a.Items.back(a)
+	}
+	return a.Page.to(a.Handle)
+}
+
+// missing reports whether the page no longer shows the form that was refused: there is nothing left
+// to confirm.
+func (a *account) missing() bool {
+	f := a.Sent
+	switch {
+	case f == nil:
+		return false
+	case f.do == "confirm_account_mail":
+		return a.Mail.Asked == nil
+	case f.do == "put_account_mail":
+		return !a.Mail.MailOffered
+	case f.do == "confirm_mail":
+		return f.handle != a.Handle || a.Notify.Mail == nil || a.Notify.MailConfirmed
+	}
+	return false
+}
+
+// showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
+// shown without the rest.
+func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
+	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
+	err := s.fillAccount(r, a)
+	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, Uploads: a.Page.uploads,
+		SignIn: a.Page.path == securityPath}
+	switch {
+	case a.Sent != nil && err == nil:
+		v.Body = a.Page.body(a)
+		s.writePrivate(w, r, a.Sent.status(), v)
+	case a.Sent != nil:
+		s.refusedPage(w, r, a.Sent)
+	case err == nil:
+		v.Body = a.Page.body(a)
+		s.writePrivate(w, r, 0, v)
+	case a.Made != nil:
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new token"), Path: a.Page.path, Body: madeBody(a.Made)})
+	case a.Codes != nil:
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new recovery codes"), Path: a.Page.path, Body: codesBody(a.Codes)})
+	case protocol.CodeOf(err) == protocol.Unauthorized:
+		redirect(w, r, "/sign-in")
+	default:
+		s.Fail(w, r, err)
+	}
+}
+
+// fillAccount reads what a page shows: of the profile that the address or the refused form names,
+// otherwise of the first one of the page's kind.
+func (s *Web) fillAccount(r *http.Request, a *account) error {
+	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
+		return err
+	}
+	if !a.Page.own() {
+		a.Index = index(a.Account)
+		return a.fill(s, r)
+	}
+	asked := r.URL.Query().Get("handle")
+	if a.Sent != nil && slices.Contains(a.Account.Handles, a.Sent.handle) {
+		asked = a.Sent.handle
+	}
+	for _, p := range a.Account.Profiles {
+		if a.Page.has(p) && (asked == "" || asked == p.Handle) {
+			a.Handle = p.Handle
+			return a.fill(s, r)
+		}
+	}
+	return protocol.Errorf(protocol.NotFound, "this account has no such profile")
+}
+
+// fill reads what the page shows.
+func (a *account) fill(s *Web, r *http.Request) error {
+	for _, read := range a.Page.read {
+		if err := read(a, s, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusedPage writes a page with only the refused form, with what was typed, so that it can be
+// sent again.
+func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
+	f.path = r.URL.Path
+	for _, name := range []string{"passphrase", "keySecret", "webhookSecrets"} {
+		f.values.Del(name)
+	}
+	ended := f.err.Code == protocol.Unauthorized
+	title := tr(r.Context(), f.err.Code.Title())
+	if ended {
+		title = tr(r.Context(), "You are not signed in any more")
+		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
+	}
+	body := keptBody(f, title, ended, session.SameOrigin(r, s.Base))
+	s.writePrivate(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", SignIn: f.do == protocol.AddPasskey.Name, Body: body})
+}
+
+// doneWords say what a form has done. The account page shows them after the redirect.
+var doneWords = map[string]string{
+	"put_account":          english("The name was changed."),
+	"put_account_mail":     english("The change was received. A new address takes effect when you enter its code here."),
+	"confirm_account_mail": english("Sign-in links go to the new address from now on."), "revoke_token": english("The token was revoked."),
+	"end_session": english("That browser was signed out."), "end_other_sessions": english("All other browsers were signed out."),
+	"add_passkey": english("The passkey was added. You can sign in with it from now on."), "delete_passkey": english("The passkey was removed."),
+	"put_notify": english("The settings for notices were saved."), "confirm_mail": english("The address was confirmed."),
+	"put_own_profile": english("The profile was saved."),
+	"put_need":        english("The need was saved."), "delete_need": english("The need was deleted."),
+	"put_capability": english("The capability was saved."), "delete_capability": english("The capability was deleted."),
+	"drop_identity": english("The identity was removed from the profile."), "connect_identity": english("The profile is connected to the identity."),
+	"put_item-item": english("The item was saved."), "put_item-quick": english("The item was saved."),
+	"put_item-restore":   english("The item is back."),
+	"put_merchant-move":  english("The item was moved up."),
+	"put_merchant-hours": english("The hours were saved."), "put_merchant-close": english("The days were added."),
+	"put_merchant-shop":   english("The shop was saved."),
+	"issue_order_receipt": english("The receipt was issued. Copy it for the buyer."), "revoke_order_receipt": english("The receipt was revoked."),
+	"make_key": english("The node has made a new key and keeps it."), "retire_key": english("The key was retired."),
+}
+
+// accountForm executes a form of the account's pages: one of the owner's operations, with the form's
+// fields as its input.
+func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
+	if err := s.parseForm(w, r); err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	name := r.PostForm.Get("do")
+	op, a := protocol.Lookup(name), &account{}
+	part := r.PostForm.Get("part")
+	at := slices.IndexFunc(accountPages, func(p accountPage) bool { return p.does(op, part) })
+	if op == nil || at < 0 {
+		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
+		return
+	}
+	a.Page = accountPages[at]
+	if part != "" {
+		name += "-" + part
+	}
+	f := newSent(r.PostForm)
+	if r.PostForm.Get("preview") != "" || r.PostForm.Get("more") != "" {
+		a.Sent, a.Preview = f, true
+		s.showAccount(w, r, a)
+		return
+	}
+	if op == protocol.ExportArchive.Operation {
+		if err := s.export(w, r, f); err != nil {
+			s.refusedAccount(w, r, a, f, err)
+		}
+		return
+	}
+	err := s.doAccountForm(r, op, name, f, a)
+	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil {
+		done := shownList(r.PostForm)
+		done.Set("done", name)
+		if a.Page.own() {
+			done.Set("handle", r.PostForm.Get("handle"))
+		}
+		redirect(w, r, a.Page.path+"?"+done.Encode())
+		return
+	}
+	if err != nil {
+		s.refusedAccount(w, r, a, f, err)
+		return
+	}
+	s.showAccount(w, r, a)
+}
+
+// refusedAccount shows the page with the form that was refused.
+func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
+	a.Made, a.Codes, a.Undo, a.Report, a.Imported, a.Sent = nil, nil, nil, nil, nil, f
+	f.refuse(r.Context(), protocol.AsError(err))
+	if protocol.CodeOf(err) == protocol.Unauthorized {
+		s.refusedPage(w, r, f)
+		return
+	}
+	s.showAccount(w, r, a)
+}
+
+// doAccountForm does what a form is for.
+func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string, f *sent, a *account) (err error) {
+	if name == "put_item-item" && f.values.Get("sku") == "" {
+		return s.addItem(r, f)
+	}
+	if e, ok := edits[name]; ok {
+		switch name {
+		case "remove_item-remove":
+			if a.Undo, err = s.undoItem(r, f); err != nil {
+				return err
+			}
+		case "put_merchant-reopen":
+			a.Undo = undoDays(r.Context(), f.values)
+		}
+		f.now, err = s.save(r, op, e)
+		return err
+	}
+	args := s.input(r, op)
+	switch op {
+	case protocol.CreateToken.Operation:
+		a.Made = &protocol.MadeToken{}
+		return s.invokeSignedIn(r, op, args, a.Made)
+	case protocol.MakeRecoveryCodes.Operation:
+		var made protocol.MadeCodes
+		err = s.invokeSignedIn(r, op, args, &made)
+		a.Codes = made.Codes
+		return err
+	}
+	return s.invokeSignedIn(r, op, args, nil)
+}
+
+// input converts a form's fields to the input of an operation. An empty field is omitted.
+func (s *Web) input(r *http.Request, op *protocol.Operation) map[string]any {
+	args := map[string]any{}
+	for name, values := range r.PostForm {
+		switch {
+		case name == "do" || name == "version" || name == "once" || values[0] == "":
+		case name == "events" && len(values) == len(protocol.NoticeEvents): // all, also those of later versions
+		case name == "scopes" || name == "events":
+			args[name] = values
+		case name == "transports":
+			args[name] = strings.Split(values[0], ",")
+		case listed[name]:
+			args[name] = tidyList(name, values[0])
+		case name == "expiresInDays":
+			args[name] = coerce("integer", values[0])
+		default:
+			args[name] = values[0]
+		}
+	}
+	switch op {
+	case protocol.IssueOrderReceipt.Operation:
+		orderInput(args, time.Now())
+	case protocol.ConnectIdentity.Operation:
+		args["erc8004"] = r.PostForm.Get("registry") + ":" + strings.TrimSpace(r.PostForm.Get("number"))
+		delete(args, "registry")
+		delete(args, "number")
+	}
+	if op == protocol.PutCapability.Operation {
+		priced(r, args)
+	}
+	return args
+}

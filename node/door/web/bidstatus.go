@@ -1,0 +1,95 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"stoa/identity"
+	"stoa/node/hall"
+	"stoa/protocol"
+)
+
+// The page of a bid, for its bidder.
+
+// invokeOpen invokes an operation that a secret among its arguments opens.
+func (s *Web) invokeOpen(r *http.Request, op *protocol.Operation, args any, into any) error {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	res, err := s.Table.Invoke(r.Context(), hall.Request{Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r)}})
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(res.JSON, into)
+}
+
+func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {
+	var b protocol.Bid
+	args := openedBid.args(r)
+	err := s.invokeOpen(r, protocol.GetBid.Operation, args, &b)
+	if err == nil {
+		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base, nil))
+		return
+	}
+	if code := protocol.CodeOf(err); locked(protocol.BidID, r.PathValue("id"), code) {
+		s.showBidState(w, r, code.Status(), bidLocked(r.PathValue("id"), false))
+		return
+	}
+	s.failSecret(w, r, err)
+}
+
+// disputeForm takes what a payer says once more, and shows the page again when it is refused.
+func (s *Web) disputeForm(w http.ResponseWriter, r *http.Request) {
+	args := openedBid.args(r)
+	token, _ := args["statusToken"].(string)
+	var b protocol.Bid
+	if err := s.invokeOpen(r, protocol.GetBid.Operation, args, &b); err != nil {
+		s.failSecret(w, r, err)
+		return
+	}
+	if utr := strings.Join(strings.Fields(r.PostForm.Get("utr")), ""); utr != "" {
+		args["utr"] = utr
+	}
+	err := s.invokeOpen(r, protocol.DisputePayment.Operation, args, nil)
+	if err == nil {
+		redirect(w, r, "/bids/"+b.ID)
+		return
+	}
+	f := newSent(r.PostForm)
+	f.refuse(r.Context(), protocol.AsError(err))
+	s.showBidState(w, r, f.err.Code.Status(), bidBody(b, token, s.Base, f))
+}
+
+// bidPageForm opens the page with a status token, withdraws the bid, or disputes that its payment was not confirmed.
+func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
+	err := s.parseForm(w, r)
+	id, token := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("statusToken"))
+	switch {
+	case err != nil:
+	case r.PostForm.Get("do") == protocol.DisputePayment.Name:
+		s.disputeForm(w, r)
+		return
+	case r.PostForm.Get("do") == protocol.WithdrawBid.Name:
+		err = s.invokeOpen(r, protocol.WithdrawBid.Operation, openedBid.args(r), nil)
+	default:
+		if err = s.invokeOpen(r, protocol.GetBid.Operation, map[string]any{"id": id, "statusToken": token}, nil); err == nil {
+			s.open(w, openedBid, id, token)
+		} else if code := protocol.CodeOf(err); locked(protocol.BidID, id, code) {
+			s.showBidState(w, r, code.Status(), bidLocked(id, true))
+			return
+		}
+	}
+	if err != nil {
+		s.failSecret(w, r, err)
+		return
+	}
+	redirect(w, r, "/bids/"+id)
+}
+
+func (s *Web) showBidState(w http.ResponseWriter, r *http.Request, status int, body templ.Component) {
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your bid"), Path: "/bids/{id}", Secret: true, Helps: true, Body: body})
+}

@@ -1,0 +1,249 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"stoa/node/door/web/words"
+	"stoa/protocol"
+)
+
+// A meetPage is what the page of meeting requests to a person shows.
+type meetPage struct {
+	Info protocol.MeetingInfo
+	Zone string    // IANA name of the zone that times are shown in
+	Set  bool      // the reader chose it; otherwise a script proposes the browser's
+	Days []meetDay // with open times, where the person shows them
+	Form *form     // what open times were asked for
+	Sent *sent     // the request that was refused; nil for none
+
+	Earlier, Later string // paths of the days before and after; "" for none
+}
+
+// A meetDay has the open times of one date in the reader's zone.
+type meetDay struct {
+	Date  time.Time
+	Times []protocol.MeetingTime
+	Open  bool // its times are shown at once
+}
+
+const (
+	meetDays  = 7    // of open times on a page
+	meetSlots = 1000 // open times of a page at most
+	meetOpen  = 16   // open times that are shown at once, of the first days
+)
+
+func (s *Web) meet(r *http.Request) (view, error) {
+	f, err := s.form(r, protocol.GetMeetingInfo.Operation)
+	if err != nil {
+		return view{}, err
+	}
+	m := &meetPage{Form: f}
+	if err := s.readMeet(r, m, r.PathValue("handle")); err != nil {
+		return view{}, err
+	}
+	v := s.meetView(r.Context(), m)
+	v.Refused, v.Stray = f.err, f.otherFaults("timezone", "durationMin")
+	return v, nil
+}
+
+func (s *Web) meetView(ctx context.Context, m *meetPage) view {
+	return view{
+		Title: tr(ctx, "Meet %s", m.Info.Name), Description: tr(ctx, "Ask %s for a meeting: lengths, hours and open times.", m.Info.Name),
+		Path: "/@{handle}/meet", Data: m.Info, Zone: m.Info.Accepting, Body: meetBody(m),
+	}
+}
+
+// readMeet fills the page. When what was asked for is refused, the reason is in the form and the page has
+// no open times.
+func (s *Web) readMeet(r *http.Request, m *meetPage, handle string) error {
+	args := maps.Clone(m.Form.args)
+	args["handle"], args["limit"] = handle, meetSlots
+	zone, ok := protocol.Zone(m.Form.get("timezone"))
+	if from, err := time.Parse(time.RFC3339, m.Form.get("from")); args["to"] == nil {
+		if err != nil {
+			from = time.Now()
+		}
+		if !ok {
+			zone = time.UTC
+		}
+		args["to"] = machineTime(midnight(from.In(zone), meetDays))
+	}
+	var err error
+	if m.Info, err = read(s, r, protocol.GetMeetingInfo, args); err != nil {
+		e := protocol.AsError(err)
+		if e.Code != protocol.Validation {
+			return err
+		}
+		m.Form.err = e
+		if m.Info, err = read(s, r, protocol.GetMeetingInfo, map[string]any{"handle": handle}); err != nil {
+			return err
+		}
+		m.Info.Slots = nil
+	}
+	m.Set = ok
+	m.Zone = m.Info.TimeZone
+	if ok {
+		m.Zone = protocol.FoldZone(m.Form.get("timezone"))
+	}
+	if m.Info.Slots != nil {
+		m.lay(args["to"].(string))
+	}
+	return nil
+}
+
+// midnight returns the beginning of the day that is so many days after that of t, in its zone.
+func midnight(t time.Time, days int) time.Time {
+	y, mo, d := t.Date()
+	return time.Date(y, mo, d+days, 0, 0, 0, 0, t.Location())
+}
+
+// lay groups the open times by day, and finds the days before and after.
+func (m *meetPage) lay(to string) {
+	zone := zoneNamed(m.Zone)
+	for _, t := range m.Info.Slots {
+		at := t.StartsAt.In(zone)
+		if n := len(m.Days); n == 0 || m.Days[n-1].Date.YearDay() != at.YearDay() {
+			m.Days = append(m.Days, meetDay{Date: at})
+		}
+		last := &m.Days[len(m.Days)-1]
+		last.Times = append(last.Times, t)
+	}
+	for i, n := 0, 0; i < len(m.Days) && n < meetOpen; i++ {
+		m.Days[i].Open, n = true, n+len(m.Days[i].Times)
+	}
+	now := time.Now()
+	path := "/@" + m.Info.Handle + "/meet"
+	if end, err := time.Parse(time.RFC3339, to); err == nil && end.Before(now.AddDate(0, 0, m.Info.MaxDaysAhead)) {
+		m.Later = m.Form.to(path, "from", to)
+	}
+	if from, err := time.Parse(time.RFC3339, m.Form.get("from")); err == nil && from.After(now) {
+		m.Earlier = m.Form.to(path, "from", "")
+		if before := midnight(from.In(zone), -meetDays); before.After(now) {
+			m.Earlier = m.Form.to(path, "from", machineTime(before))
+		}
+	}
+}
+
+// zoneNamed returns a time zone; UTC for a name that IANA does not list.
+func zoneNamed(name string) *time.Location {
+	if zone, ok := protocol.Zone(name); ok {
+		return zone
+	}
+	return time.UTC
+}
+
+// meetFieldNames are the fields of the form that are members of request_meeting.
+var meetFieldNames = []string{"requester", "email", "purpose", "timezone"}
+
+// meetForm takes the form of the page: it makes a request and leads to its page.
+func (s *Web) meetForm(w http.ResponseWriter, r *http.Request) {
+	f, err := s.sentForm(w, r, "/@{handle}/meet")
+	if err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	handle := r.PathValue("handle")
+	var made protocol.MeetingReceipt
+	err = s.invokeForm(r, protocol.RequestMeeting.Operation, meetInput(handle, r.PostForm), &made)
+	if err == nil {
+		s.open(w, openedMeeting, made.Request.ID, made.StatusToken)
+		redirect(w, r, "/meetings/"+made.Request.ID)
+		return
+	}
+	m := &meetPage{Form: &form{values: url.Values{}, args: map[string]any{}}, Sent: f}
+	m.Sent.refuse(r.Context(), protocol.AsError(err))
+	for _, name := range []string{"from", "timezone", "durationMin"} {
+		if text := strings.TrimSpace(r.PostForm.Get(name)); text != "" && m.Sent.fault(name) == "" {
+			m.Form.values.Set(name, text)
+			m.Form.args[name] = coerce(s.types[protocol.GetMeetingInfo.Name][name], text)
+		}
+	}
+	if err := s.readMeet(r, m, handle); err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	status := m.Sent.err.Code.Status()
+	if status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
+	}
+	s.writePrivate(w, r, status, s.meetView(r.Context(), m))
+}
+
+// meetInput converts the form's fields to the input of request_meeting. The time is an open one, or a date
+// and a time of the reader's clock.
+func meetInput(handle string, form url.Values) map[string]any {
+	args := map[string]any{"handle": handle}
+	for _, name := range meetFieldNames {
+		if text := form.Get(name); strings.TrimSpace(text) != "" {
+			args[name] = text
+		}
+	}
+	if text := strings.TrimSpace(form.Get("durationMin")); text != "" {
+		args["durationMin"] = coerce("integer", text)
+	}
+	if at := startOf(form); at != "" {
+		args["startsAt"] = at
+	}
+	return args
+}
+
+// startOf returns the time that a form asks for: an open time, or date and time of day.
+func startOf(form url.Values) string {
+	if at := form.Get("startsAt"); at != "" && at != "other" {
+		return at
+	}
+	return localTime(form.Get("date"), form.Get("time"))
+}
+
+// localTime joins a date and a time of day as browsers send them; "" when both are missing.
+func localTime(date, clock string) string {
+	date, clock = strings.TrimSpace(date), strings.TrimSpace(clock)
+	if date == "" && clock == "" {
+		return ""
+	}
+	return cmp.Or(date, "no date") + "T" + cmp.Or(clock, "no time")
+}
+
+// between says when a meeting is, on the clocks of a zone.
+func between(ctx context.Context, t protocol.MeetingTime, zone string) string {
+	at, end := t.StartsAt.In(zoneNamed(zone)), t.EndsAt.In(zoneNamed(zone))
+	return tr(ctx, "%s to %s", words.Of(ctx).Time(at, "Monday, 2 January 2006, 15:04"), end.Format("15:04")+" "+zoneWords(at))
+}
+
+// zoneWords returns the name of a zone at a moment, as people write it: IST, or GMT+3 where it has no
+// abbreviation.
+func zoneWords(at time.Time) string {
+	name, offset := at.Zone()
+	if name != "" && name[0] != '+' && name[0] != '-' {
+		return name
+	}
+	text := "GMT"
+	if offset != 0 {
+		sign := "+"
+		if offset < 0 {
+			sign, offset = "−", -offset
+		}
+		text += sign + strconv.Itoa(offset/3600)
+		if rest := offset % 3600 / 60; rest != 0 {
+			text += ":" + strconv.Itoa(rest)
+		}
+	}
+	return text
+}
+
+// weekHours returns the usual hours by day, in the order of the week.
+func weekHours(ctx context.Context, hours []protocol.MeetingHours) []day {
+	var list []protocol.DayHours
+	for _, h := range hours {
+		list = append(list, protocol.DayHours{Day: h.Day, Opens: h.From, Closes: h.To})
+	}
+	return slices.DeleteFunc(week(ctx, list), func(d day) bool { return d.Closed })
+}

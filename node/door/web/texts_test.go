@@ -1,0 +1,205 @@
+package web
+
+import (
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/door/web/words"
+	"stoa/protocol"
+)
+
+var update = flag.Bool("update", false, "sort the catalogues, and remove what no source uses")
+
+// keyed are the functions that get a key, and which argument it is.
+var keyed = map[string]int{"tr": 1, "say": 0, "english": 0, "link": 1, "newTab": 1}
+
+// keysOf returns the keys in the Go code of this package, with where they are.
+func keysOf(t *testing.T) map[string]string {
+	t.Helper()
+	keys := map[string]string{}
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	set := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			fun, ok := call.Fun.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			if at, ok := keyed[fun.Name]; ok && at < len(call.Args) {
+				if key, ok := literal(call.Args[at]); ok {
+					keys[key] = set.Position(call.Pos()).String()
+				} else if fun.Name == "english" || fun.Name == "say" {
+					t.Errorf("%s: the key is no literal", set.Position(call.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	for _, js := range [][]byte{proofJS, payJS, signInJS, uploadJS} {
+		for _, found := range scriptText.FindAllSubmatch(js, -1) {
+			keys[string(found[1])] = "a script"
+		}
+	}
+	for _, key := range enumerated() {
+		keys[key] = "enumerated"
+	}
+	return keys
+}
+
+// literal returns the value of a string literal, or of several with + between them.
+func literal(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, ok := literal(e.X)
+		right, also := literal(e.Y)
+		return left + right, ok && also && e.Op == token.ADD
+	}
+	return "", false
+}
+
+// TestTexts compares the texts in the code with the catalogues: none is missing, none is left over, and
+// each shows the same arguments.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	keys := keysOf(t)
+	for _, l := range words.All().Languages {
+		path := "words/" + l.Code + ".json"
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		entries := map[string]words.Entry{}
+		require.NoError(t, json.Unmarshal(raw, &entries), path)
+		for key, e := range entries {
+			if keys[key] == "" && *update {
+				delete(entries, key)
+			} else if keys[key] == "" {
+				t.Errorf("%s: no source uses %q (-update removes it)", path, key)
+			}
+			for category, text := range e.Cases {
+				if category == "other" {
+					require.Equal(t, words.Verbs(key), words.Verbs(text), "%s: %q and %q show other arguments", path, key, text)
+				}
+			}
+			if e.Cases == nil {
+				require.NotEmpty(t, e.Text, "%s: %q", path, key)
+				require.Equal(t, words.Verbs(key), words.Verbs(e.Text), "%s: %q and %q show other arguments", path, key, e.Text)
+			}
+		}
+		if *update {
+			var b strings.Builder
+			write := json.NewEncoder(&b)
+			write.SetEscapeHTML(false)
+			write.SetIndent("", "  ")
+			require.NoError(t, write.Encode(entries))
+			require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+		} else {
+			require.Equal(t, len(entries), members(t, raw), "%s has a key twice (-update keeps the last)", path)
+		}
+		if l.Code == "en" {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if _, ok := entries[key]; !ok {
+				t.Errorf("%s lacks %q of %s", path, key, keys[key])
+			}
+		}
+	}
+}
+
+// members counts the members of a JSON object, those with an equal name too.
+func members(t *testing.T, raw []byte) (n int) {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	_, err := d.Token()
+	require.NoError(t, err)
+	for ; d.More(); n++ {
+		_, err = d.Token()
+		require.NoError(t, err)
+		var e words.Entry
+		require.NoError(t, d.Decode(&e))
+	}
+	return n
+}
+
+// wireWords returns the words of the wire that the pages show by word, and the names of the states of India.
+func wireWords() (all []string) {
+	for _, s := range states {
+		all = append(all, s)
+	}
+	add := func(list ...string) {
+		for _, w := range list {
+			all = append(all, wordKey(w))
+		}
+	}
+	for _, k := range protocol.PostKinds {
+		add(string(k))
+	}
+	for _, k := range protocol.FeedTypes {
+		add(string(k))
+	}
+	add(protocol.ContactKinds...)
+	add(string(protocol.Person), string(protocol.Business))
+	add(string(protocol.Backorder), string(protocol.Preorder), string(protocol.OutOfStock), string(protocol.Discontinued))
+	add("post", "agent", "key", "network", "host", "handle", "actor") // protocol.ModerationEntry
+	add("lapsed", "live", "outbid", "ended", "removed", "unanswered", "refund_due", "refunding", "refunded", "refund_failed")
+	return append(all, protocol.NoIdentity)
+}
+
+// TestRoomTexts: each of roomTexts is in the code of a room, so that it is not left behind when that changes.
+func TestRoomTexts(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	for _, root := range []string{"../..", "../../../protocol", "../../../identity", "../../../storage"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "roomtexts.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			code.Write(raw)
+			return err
+		}))
+	}
+	joined := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(code.String(), "")
+	for _, text := range roomTexts {
+		if !strings.Contains(joined, strconv.Quote(text)) {
+			t.Errorf("no room writes %q", text)
+		}
+	}
+}
+
+// enumerated returns the texts that are made from what this package does not write: words of the
+// wire, titles of errors, and what package words asks for.
+func enumerated() []string {
+	return append(refusalTexts(),
+		append(wireWords(), "Jan##month", "Feb##month", "Mar##month", "Apr##month", "May##month", "Jun##month", "Jul##month", "Aug##month", "Sep##month",
+			"Oct##month", "Nov##month", "Dec##month",
+			"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+			"Mon##day", "Tue##day", "Wed##day", "Thu##day", "Fri##day", "Sat##day", "Sun##day",
+			"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")...,
+	)
+}

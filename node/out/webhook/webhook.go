@@ -1,0 +1,196 @@
+// Package webhook sends one JSON document to an address that a user chose, signed with the
+// node's key (RFC 9421, Web Bot Auth), and returns the outcome. It makes one attempt, and After
+// says what follows a failed one. It does not follow redirects and never connects to an address
+// that is not public (node/out/outbound checks each address that is dialled).
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/out/outbound"
+	"stoa/protocol"
+	"stoa/protocol/netx"
+)
+
+const (
+	timeout       = 10 * time.Second // for the whole exchange
+	maxAnswer     = 16 << 10         // bytes of an answer that are read, so that the connection can be reused
+	maxRetryAfter = 6 * time.Hour
+	signatureTTL  = 5 * time.Minute
+)
+
+// lanes is how many documents a deployment sends at once: half of a worker, so that receivers that
+// do not answer leave the other half to other jobs.
+const lanes = 4
+
+// Lane returns the lane of the job that sends to an address. Each receiver gets one connection at
+// a time, and all receivers together a few.
+func Lane(address string) string {
+	h := fnv.New32a()
+	if u, err := url.Parse(address); err == nil {
+		h.Write([]byte(u.Hostname()))
+	}
+	return "webhook:" + strconv.Itoa(int(h.Sum32()%lanes))
+}
+
+// Kinds of failure, for errors.Is.
+var (
+	ErrGone    = errors.New("the receiver answered 410: it wants no more deliveries")
+	ErrRefused = errors.New("the address is not a public https address")
+	ErrRetry   = errors.New("try again later")
+)
+
+// A Failure is the outcome of a document that was not accepted. Text may be shown to the user who
+// chose the address: it reveals nothing about the node's own network. It is one of ErrGone,
+// ErrRefused and ErrRetry.
+type Failure struct {
+	Status     int           // of the answer; 0 when there was none
+	RetryAfter time.Duration // with ErrRetry: the receiver's Retry-After, at most six hours; 0 without one
+	Kind       error         // one of the three
+	Text       string        // a short description
+	Err        error         // the cause, for the log only; may be nil
+}
+
+func (f *Failure) Error() string   { return f.Text }
+func (f *Failure) Unwrap() []error { return []error{f.Kind, f.Err} }
+
+// A Sender sends as one node. It is safe for concurrent use.
+type Sender struct {
+	Client  *http.Client // of node/out/outbound
+	Key     key.Pair     // the node's own; its key directory publishes it
+	Base    string       // public address of the node, where the key directory is
+	Private bool         // allow loopback addresses and plain http to them: development
+	Form    Form         // of Signature-Agent, for hosts that have refused none; "" is FormField
+	Now     func() time.Time
+
+	mu    sync.Mutex      // guards forms
+	forms map[string]Form // by host: the form to send next, after a form was refused
+}
+
+// A Form is a way to write and cover Signature-Agent. Verifiers implement several drafts, and no
+// form suits all: the npm package web-bot-auth 0.1.3 refuses FormMember, which newer drafts
+// require.
+type Form string
+
+const (
+	FormField  Form = "field"  // sig1="https://node", covered as a field
+	FormMember Form = "member" // sig1="https://node", covered with ;key="sig1"
+	FormString Form = "string" // "https://node", covered as a field
+)
+
+// Forms are all forms, in the order in which they are tried with a host that refuses one.
+var Forms = []Form{FormField, FormMember, FormString}
+
+const maxForms = 1000 // hosts remembered
+
+// form returns the form to send to a host.
+func (s *Sender) form(host string) Form {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.forms[host], s.Form, FormField)
+}
+
+// formRefused records that the host answered 401 or 403 to a form: the next attempt uses another. A
+// form that a host accepts is kept until the host refuses it or the process ends.
+func (s *Sender) formRefused(host string, f Form) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forms == nil || len(s.forms) >= maxForms {
+		s.forms = map[string]Form{}
+	}
+	s.forms[host] = Forms[(slices.Index(Forms, f)+1)%len(Forms)]
+}
+
+// Send posts body to address, with id as its Webhook-Id, and returns nil when the receiver
+// answered 2xx. Any other outcome is a *Failure, except an error of this node such as a key that
+// cannot sign.
+func (s *Sender) Send(ctx context.Context, address, id string, body []byte) error {
+	if why := protocol.CallbackFault(address, s.Private); why != "" {
+		return &Failure{Kind: ErrRefused, Text: "the address " + why}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r, form, err := s.request(ctx, address, id, body)
+	if err != nil {
+		return err
+	}
+	res, err := s.Client.Do(r)
+	if err != nil {
+		return failureOf(err)
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
+	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+		s.formRefused(r.URL.Host, form)
+	}
+	switch {
+	case res.StatusCode >= 200 && res.StatusCode <= 299:
+		return nil
+	case res.StatusCode == http.StatusGone:
+		return &Failure{Status: res.StatusCode, Kind: ErrGone, Text: ErrGone.Error()}
+	case res.StatusCode >= 300 && res.StatusCode <= 399:
+		return &Failure{Status: res.StatusCode, Kind: ErrRetry, Text: fmt.Sprintf("the receiver answered %d; redirects are not followed", res.StatusCode)}
+	}
+	return &Failure{
+		Status: res.StatusCode, Kind: ErrRetry, Text: fmt.Sprintf("the receiver answered %d", res.StatusCode),
+		RetryAfter: netx.RetryAfter(res.Header.Get("Retry-After"), s.now(), maxRetryAfter),
+	}
+}
+
+// request returns the signed request. The signature covers method, address, media type, digest,
+// the key directory that it names, and the id.
+func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, Form, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, "", &Failure{Kind: ErrRefused, Text: "the address is not valid", Err: err}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(protocol.WebhookID, id)
+	form := s.form(r.URL.Host)
+	agent := `"` + s.Base + `"`
+	if form != FormString {
+		agent = "sig1=" + agent
+	}
+	r.Header.Set("Signature-Agent", agent)
+	err = httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, httpsig.SignOptions{
+		Key: s.Key.Signer(), Created: s.now(), TTL: signatureTTL, Extra: []string{"webhook-id"}, WholeAgent: form == FormField,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("sign webhook %s: %w", id, err)
+	}
+	return r, form, nil
+}
+
+func (s *Sender) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+// failureOf returns the failure for an exchange without an answer. It does not reveal the address
+// that a name resolved to, which may be in this node's own network.
+func failureOf(err error) error {
+	if _, refused := errors.AsType[*outbound.Refused](err); refused {
+		return &Failure{Kind: ErrRefused, Text: ErrRefused.Error(), Err: err}
+	}
+	text := "the receiver could not be reached"
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "the receiver did not answer in time"
+	}
+	return &Failure{Kind: ErrRetry, Text: text, Err: err}
+}

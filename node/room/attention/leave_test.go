@@ -1,0 +1,112 @@
+package attention_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/out/pay"
+	"stoa/node/room/attention"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+func (w *world) deletes(handle string) error {
+	return w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, handle) })
+}
+
+func (w *world) closes(handle string) {
+	w.t.Helper()
+	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := w.Close(ctx, tx, owner(handle), protocol.OwnInput{})
+		return err
+	}))
+	w.runJobs(nil)
+}
+
+// TestDeleted_PaidLate: a profile is not deleted while its board has money under way. A payment that
+// the bank reports after that is sent back all the same: the secrets of the account stay until then.
+func TestDeleted_PaidLate(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		v := w.market(protocol.AttentionDraft{Slots: 3})
+		w.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+			if a.KeySecret == "" {
+				return nil, errors.New("no key")
+			}
+			return v, nil
+		}
+		late, err := w.bids(keyed(1), "500")
+		require.NoError(w.t, err)
+		live, err := w.bids(keyed(2), "700")
+		require.NoError(w.t, err)
+		w.delivers(v.pays(live.Bid.ID, 700_00))
+		require.ErrorIs(w.t, w.deletes("asha"), storage.ErrOwing)
+		w.pass(20 * time.Minute)
+		w.runJobs(nil)
+		require.ErrorIs(w.t, w.deletes("asha"), storage.ErrOwing, "one is live")
+		w.closes("asha")
+		require.NoError(w.t, w.deletes("asha"))
+
+		account := func() (a *storage.PaymentAccount) {
+			require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
+				bid, err := tx.Bids().ByID(ctx, late.Bid.ID)
+				if err == nil {
+					a, err = tx.PaymentAccounts().ByID(ctx, bid.Account)
+				}
+				return err
+			}))
+			return a
+		}
+		require.NotNil(w.t, account().Sealed)
+		require.Empty(w.t, account().Handle)
+		require.Equal(w.t, "no slot", w.delivers(v.pays(late.Bid.ID, 500_00)))
+		w.runJobs(nil)
+		require.Equal(w.t, protocol.BidRefunded, w.stored(late.Bid.ID).State)
+		require.Nil(w.t, account().Sealed, "no bid needs them any more")
+		ended := w.stored(live.Bid.ID)
+		require.EqualValues(w.t, 700_00-protocol.UnusedRefund(700_00, ended.LiveAt, ended.EndsAt, start.Add(20*time.Minute), 0), v.balance(),
+			"the owner has what was used of the live bid")
+	})
+}
+
+func (w *world) stored(id string) (b *storage.StoredBid) {
+	w.t.Helper()
+	require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
+		b, err = tx.Bids().ByID(ctx, id)
+		return err
+	}))
+	return b
+}
+
+// TestDeleted_UPI: nobody is left to confirm a payment by UPI, so none is reported any more.
+func TestDeleted_UPI(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.opened(protocol.AttentionDraft{Slots: 1})
+		got, err := w.bids(keyed(1), "500")
+		require.NoError(w.t, err)
+		w.pass(20 * time.Minute)
+		w.runJobs(nil)
+		payment := func() (p protocol.Payment) {
+			require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
+				p, err = w.GetPayment(ctx, tx, protocol.Caller{}, protocol.PaymentInput{PayToken: got.StatusToken})
+				return err
+			}))
+			return p
+		}
+		require.Equal(w.t, protocol.MaxClaims, payment().ClaimsLeft)
+		w.closes("asha")
+		require.NoError(w.t, w.deletes("asha"))
+		require.Zero(w.t, payment().ClaimsLeft)
+		err = w.write(func(ctx context.Context, tx *storage.Tx) error {
+			_, err := w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"})
+			return err
+		})
+		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
+		require.ErrorContains(w.t, err, "@asha has left this node")
+	})
+}

@@ -1,0 +1,162 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"stoa/node/room/moderation"
+	"stoa/protocol"
+	"stoa/protocol/netx"
+	"stoa/storage"
+)
+
+// Follow makes the running node follow a board.
+func Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+	u, err := url.Parse(in.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not an address such as https://n1.example", in.URL)
+	}
+	if _, err := tx.Jobs().DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil { // the operator wants it tried now
+		return protocol.None{}, err
+	}
+	if err := enqueueFollow(ctx, tx, moderation.FollowArgs{URL: in.URL, Since: tx.Now}, 0, ""); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer follow", in.URL, "")
+}
+
+func followName(address string) string { return string(storage.FollowJob) + " " + address }
+
+func enqueueFollow(ctx context.Context, tx *storage.Tx, in moderation.FollowArgs, wait time.Duration, last string) error {
+	args, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{
+		Kind: storage.FollowJob, Lane: followName(in.URL), Args: args, Dedupe: followName(in.URL), RunAt: tx.Now.Add(wait), LastError: last,
+	})
+}
+
+// Unfollow makes the running node stop following a board, and notify it. Received
+// posts are kept.
+func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+	args, err := json.Marshal(in)
+	if err != nil {
+		return protocol.None{}, err
+	}
+	if n, err := tx.Jobs().DropNamed(ctx, storage.FollowJob, followName(in.URL)); err != nil || n > 0 { // of an address that is not followed yet
+		return protocol.None{}, errors.Join(err, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, ""))
+	}
+	s, err := tx.Subscriptions().ByBoard(ctx, in.URL)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.None{}, protocol.Errorf(protocol.NotFound, "this node does not follow %s", in.URL)
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	if err := tx.Enqueue(ctx,
+		storage.Job{Kind: storage.UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: string(storage.UnfollowJob) + " " + in.URL},
+	); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, "")
+}
+
+// Peers tries peers of the node at Base.
+type Peers struct{ Base string }
+
+// Retry makes a peer that fails due now: a followed board, a follow that was not answered, or an inbox.
+func (p Peers) Retry(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+	due, err := p.hasten(ctx, tx, in.URL)
+	if err == nil && !due {
+		err = protocol.Errorf(protocol.NotFound, "there is no peer at %s, or it is being tried now; list_peers names them", in.URL)
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer retry", in.URL, "")
+}
+
+func (p Peers) hasten(ctx context.Context, tx *storage.Tx, address string) (bool, error) {
+	if due, err := tx.Subscriptions().Hasten(ctx, address); due || err != nil {
+		return due, err
+	}
+	dropped, err := tx.Jobs().DropNamed(ctx, storage.FollowJob, followName(address))
+	if err != nil {
+		return false, err
+	}
+	_, err = tx.Subscriptions().ByBoard(ctx, address) // a follow that was sent and has no answer, or was refused
+	if err == nil || dropped > 0 && errors.Is(err, storage.ErrNotFound) {
+		return true, enqueueFollow(ctx, tx, moderation.FollowArgs{URL: address, Since: tx.Now}, 0, "")
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return false, err
+	}
+	o, err := tx.Outlets().ByInbox(ctx, protocol.BoardID(p.Base), address)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, tx.Outlets().WakeHost(ctx, o.Host)
+}
+
+// FollowJobs are the jobs that follow and unfollow for operators.
+type FollowJobs struct {
+	Follow, Unfollow func(ctx context.Context, address string) error
+	Log              *slog.Logger
+}
+
+// followPauses are the pauses of a follow whose node does not answer; afterwards it
+// is retried once an hour, until followFor is over.
+var followPauses = []time.Duration{
+	5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 20 * time.Minute,
+	30 * time.Minute, time.Hour,
+}
+
+const followFor = 24 * time.Hour
+
+// Job is the handler of storage.FollowJob. A node that is not a stoa node with a
+// board is a final error; one that does not answer is retried for a day.
+func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var args moderation.FollowArgs
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	cause := f.Follow(ctx, args.URL)
+	if cause == nil {
+		return nil, nil
+	}
+	if e, ok := errors.AsType[*protocol.Error](cause); ok && !e.Code.Temporary() {
+		return nil, cause // buried, with a word in the log
+	}
+	wait := netx.Jitter(followPauses[min(args.Tries, len(followPauses)-1)])
+	args.Tries++
+	if !args.Since.IsZero() && time.Since(args.Since)+wait > followFor {
+		return nil, protocol.Errorf(protocol.Gone, "given up after a day and %d tries: %w", args.Tries, cause)
+	}
+	f.Log.Warn("follow failed and is tried again", "address", args.URL, "tries", args.Tries, "in", wait.Round(time.Second), "err", cause)
+	return func(ctx context.Context, tx *storage.Tx) error {
+		if args.Since.IsZero() { // queued by a version that did not say
+			args.Since = tx.Now
+		}
+		return enqueueFollow(ctx, tx, args, wait, cause.Error())
+	}, nil
+}
+
+// EndJob is the handler of UnfollowJob.
+func (f FollowJobs) EndJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	var args protocol.PeerAddress
+	if err := json.Unmarshal(j.Args, &args); err != nil {
+		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	if err := f.Unfollow(ctx, args.URL); !errors.Is(err, storage.ErrNotFound) {
+		return nil, err
+	}
+	return nil, nil
+}

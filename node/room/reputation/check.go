@@ -1,0 +1,531 @@
+package reputation
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/key"
+	"stoa/node/out/outbound"
+	"stoa/protocol"
+	"stoa/protocol/rate"
+	"stoa/storage"
+)
+
+// Bounds of one run of the checks.
+const (
+	checkAtOnce  = 24 // feedback of one run
+	checkers     = 4  // of them at the same time
+	fetchTimeout = 6 * time.Second
+	checkTimeout = 10 * time.Second
+	maxHosts     = 10_000 // whose rate is known
+	keysKept     = time.Hour
+)
+
+// perHost is how often files are fetched from one host: a minute's worth at once.
+var perHost = rate.Limit{Every: 15 * time.Second, Burst: 4}
+
+// Pauses are those before the next try of a file or node that does not answer; after the last the check is
+// given up.
+var Pauses = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour}
+
+// Checks does what feedback that waits needs: it fetches files, asks other nodes and the chain, and
+// decides.
+func (r *Reputation) Checks(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	if r.Chain == nil {
+		return nil, nil
+	}
+	var due []storage.Feedback
+	blocked := map[string]bool{}
+	if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		if due, err = tx.Feedbacks().Due(ctx, checkAtOnce); err != nil {
+			return err
+		}
+		for _, f := range due {
+			if u, err := url.Parse(f.Doc.URI); err == nil && u.Host != "" && !f.Doc.Read {
+				if blocked[u.Host], err = tx.Peers().Refused(ctx, u.Host); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}); err != nil || len(due) == 0 {
+		return nil, err
+	}
+	var group sync.WaitGroup
+	places := make(chan struct{}, checkers)
+	later := make([]time.Duration, len(due)) // zero: it is to be decided
+	for i := range due {
+		group.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+			defer cancel()
+			u, _ := url.Parse(due[i].Doc.URI)
+			later[i] = r.check(ctx, &due[i], u != nil && blocked[u.Host])
+		})
+	}
+	group.Wait()
+	return func(ctx context.Context, tx *storage.Tx) error {
+		for i, f := range due {
+			if err := r.conclude(ctx, tx, f, later[i]); err != nil {
+				return err
+			}
+		}
+		more, err := tx.Feedbacks().Due(ctx, 1)
+		if err != nil || len(more) == 0 {
+			return err
+		}
+		return r.enqueue(ctx, tx, storage.FeedbackCheckJob, "", tx.Now)
+	}, nil
+}
+
+// conclude stores the outcome of a check, unless the feedback changed meanwhile.
+func (r *Reputation) conclude(ctx context.Context, tx *storage.Tx, f storage.Feedback, later time.Duration) error {
+	if _, err := tx.Feedbacks().Holding(ctx, f.Agent); err != nil { // locks: another process may be deciding the same
+		return err
+	}
+	now, err := tx.Feedbacks().Given(ctx, f.Agent, f.Client, f.Index)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && now.State != storage.FeedbackWaiting {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.Doc.Responses = now.Doc.Responses
+	if f.State == storage.FeedbackWaiting && later > 0 {
+		f.NextAt = new(tx.Now.Add(later))
+		return tx.Feedbacks().Put(ctx, f)
+	}
+	f.NextAt = nil
+	if f.State == storage.FeedbackWaiting {
+		if err := r.settle(ctx, tx, &f); err != nil {
+			return err
+		}
+	}
+	return tx.Feedbacks().Put(ctx, f)
+}
+
+// settle decides feedback of which everything outside is known, and counts it. It waits while no profile is
+// enrolled to the identity.
+func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, f *storage.Feedback) error {
+	shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	h, err := tx.Feedbacks().Holding(ctx, f.Agent)
+	if err != nil {
+		return err
+	}
+	why, err := r.against(ctx, tx, shop, h, f)
+	if err != nil || why != "" {
+		refuse(f, why)
+		return err
+	}
+	if free, err := tx.Feedbacks().Claim(ctx, f.ID, f.Doc.Names); err != nil || !free {
+		refuse(f, protocol.ProofUsed)
+		return err
+	}
+	f.State, f.Reason, f.NextAt = storage.FeedbackCounted, protocol.ByPayment, nil
+	if f.Doc.Order != nil {
+		f.Reason = protocol.ByReceipt
+	}
+	if err := tx.Feedbacks().Add(ctx, f.Agent, 1, f.Rating); err != nil {
+		return err
+	}
+	return r.announce(ctx, tx, shop.Handle, h, f)
+}
+
+// against returns why feedback does not count, "" when nothing speaks against it.
+func (r *Reputation) against(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, h storage.Holding, f *storage.Feedback) (
+	protocol.ReviewReason, error,
+) {
+	switch {
+	case f.Client == shop.Owner || f.Client == shop.Wallet:
+		return protocol.SelfReview, nil
+	case f.Place < h.Since, f.Doc.Payment != nil && f.Doc.PaidPlace < h.Since:
+		return protocol.FormerOwner, nil
+	}
+	if f.Doc.Order != nil {
+		if why, err := r.againstOrder(ctx, tx, shop, h, f); err != nil || why != "" {
+			return why, err
+		}
+	}
+	n, _, err := tx.Feedbacks().Sum(ctx, f.Agent)
+	if err != nil || n >= protocol.MaxCountedReviews {
+		return protocol.TooManyReviews, err
+	}
+	if used, err := tx.Feedbacks().Used(ctx, f.ID, f.Doc.Names); err != nil || used {
+		return protocol.ProofUsed, err
+	}
+	near, err := tx.Feedbacks().Near(ctx, f.Agent, f.Client, f.At, protocol.ReviewsApart)
+	if err != nil || near {
+		return protocol.TooSoon, err
+	}
+	return "", nil
+}
+
+// againstOrder returns why the receipt of feedback proves no order of the shop, or not enough.
+func (r *Reputation) againstOrder(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, h storage.Holding, f *storage.Feedback) (
+	protocol.ReviewReason, error,
+) {
+	c, ok := claimsOf(f.Doc.Receipt)
+	if !ok {
+		return protocol.ReceiptInvalid, nil
+	}
+	if err := tx.OrderReceipts().Lock(ctx, r.storedID(c)); err != nil { // its shop may revoke it meanwhile
+		return "", err
+	}
+	receipt, held, err := r.held(ctx, tx, f.Doc.Receipt, c, shop.Handle)
+	switch {
+	case err != nil:
+		return "", err
+	case !held && c.Issuer == r.Base:
+		return protocol.ReceiptUnknown, nil
+	case c.Issuer == r.Base && receipt.Handle != shop.Handle:
+		return protocol.ReceiptShop, nil
+	case !held && c.IssuedAt < h.SinceAt.Unix(): // of a trusted node, where the shop has another profile
+		return protocol.FormerOwner, nil
+	case held && receipt.RevokedAt != nil:
+		return protocol.ReceiptRevoked, nil
+	case held && receipt.Refunded():
+		return protocol.OrderRefunded, nil
+	}
+	return r.Floors.against(f.Doc.Order.Total), nil
+}
+
+// storedID is the id under which this node has a receipt, if it has it.
+func (r *Reputation) storedID(c protocol.OrderReceiptClaims) string {
+	if c.Issuer == r.Base {
+		return c.ID
+	}
+	return protocol.ForeignReceiptID(c.Issuer, c.ID, time.Unix(c.PaidAt, 0))
+}
+
+// held returns the receipt with those claims if this node has it: one that it issued, or one of
+// another node that the shop brought with an archive, whose signature was verified then.
+func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token string, c protocol.OrderReceiptClaims,
+	shop string) (s storage.StoredReceipt, ok bool, err error) {
+	s, err = tx.OrderReceipts().ByID(ctx, r.storedID(c))
+	if errors.Is(err, storage.ErrNotFound) {
+		return s, false, nil
+	}
+	own := c.Issuer == r.Base
+	return s, err == nil && (own && s.Issuer == "" || !own && s.Issuer == c.Issuer && s.Handle == shop && s.Token == token), err
+}
+
+// announce tells of a counted review in the feed, once. What is read while not all events of the identity were
+// is no news, and may be a former owner's.
+func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string, h storage.Holding, f *storage.Feedback) error {
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Unlisted {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.FeedID != "" {
+		return tx.Feed().SetVisible(ctx, f.ID, true)
+	}
+	if h.Behind {
+		return nil
+	}
+	with := "with a receipt of the shop"
+	if f.Doc.Order == nil {
+		with = "with a payment on the chain"
+	}
+	f.FeedID = protocol.NewID(protocol.FeedID, tx.Now)
+	return tx.Feed().Append(ctx, protocol.FeedItem{
+		ID: f.FeedID, Type: protocol.FeedReview, At: tx.Now, Actor: r.Author(p, tx.Now),
+		Subject: protocol.Subject{Kind: "review", ID: f.ID, URL: r.Base + "/@" + handle + "/reviews", Title: p.Draft.Name},
+		Summary: fmt.Sprintf("%s has a review of %s of 5, %s.", p.Draft.Name, starsText(f.Rating), with), Untrusted: true,
+	})
+}
+
+// uncount takes back what counted feedback changed.
+func (r *Reputation) uncount(ctx context.Context, tx *storage.Tx, f storage.Feedback) error {
+	if f.State == storage.FeedbackCounted {
+		if err := tx.Feedbacks().Add(ctx, f.Agent, -1, -f.Rating); err != nil {
+			return err
+		}
+	}
+	if f.FeedID != "" {
+		if err := tx.Feed().SetVisible(ctx, f.ID, false); err != nil {
+			return err
+		}
+	}
+	return tx.Feedbacks().Release(ctx, f)
+}
+
+// check finds out what is missing of feedback. It returns how long to wait for the next try, or zero when
+// it is to be decided.
+func (r *Reputation) check(ctx context.Context, f *storage.Feedback, blocked bool) (later time.Duration) {
+	id, err := erc8004.ParseID(f.Agent)
+	if err != nil {
+		refuse(f, protocol.MalformedFile)
+		return 0
+	}
+	if !f.Doc.Read {
+		if blocked {
+			refuse(f, protocol.Unreachable)
+			return 0
+		}
+		if later := r.fetch(ctx, f); later > 0 || f.State != storage.FeedbackWaiting {
+			return later
+		}
+	}
+	if f.Doc.Receipt != "" && f.Doc.Order == nil {
+		if later := r.checkReceipt(ctx, f); later > 0 || f.State != storage.FeedbackWaiting {
+			return later
+		}
+	}
+	if f.Doc.PaidTx != "" && (f.Doc.Payment == nil || f.Doc.PaidPlace == 0) {
+		now := ""
+		if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
+			if now = shop.Wallet; errors.Is(err, storage.ErrNotFound) {
+				err = nil
+			}
+			return err
+		}); err != nil {
+			return time.Minute
+		}
+		p, err := r.Chain.Payment(ctx, id, f.Doc.PaidTx, f.Client, now)
+		if err != nil {
+			return time.Minute // our own endpoints do not answer: no fault of the review
+		}
+		if readPayment(f, p, id.ChainID) {
+			return r.again(f, protocol.PaymentUnknown)
+		}
+	}
+	if f.State != storage.FeedbackWaiting || f.Doc.Confirmed {
+		return 0
+	}
+	e, err := eventOf(f, id)
+	if err != nil {
+		refuse(f, protocol.MalformedFile)
+		return 0
+	}
+	seen, err := r.Chain.Confirm(ctx, erc8004.ID{ChainID: id.ChainID, Registry: id.Registry, AgentID: id.AgentID}, []erc8004.Feedback{e})
+	if err != nil {
+		return time.Minute
+	}
+	if f.Doc.Confirmed = seen[0]; !seen[0] {
+		return r.again(f, protocol.ReviewNotSeen)
+	}
+	return 0
+}
+
+// eventOf is the event that feedback was made of, as far as it is stored.
+func eventOf(f *storage.Feedback, id erc8004.ID) (e erc8004.Feedback, err error) {
+	value, ok := new(big.Int).SetString(f.Doc.Value, 10)
+	if !ok {
+		return e, errors.New("value")
+	}
+	e = erc8004.Feedback{Kind: erc8004.FeedbackGiven, Agent: id, Client: f.Client, Index: f.Index, Value: value, Decimals: f.Doc.Decimals, Tag1: erc8004.Starred,
+		Block: f.Block, LogIndex: f.Doc.LogIndex, Tx: f.Doc.Tx, Source: f.Doc.Source}
+	_, err = hex.Decode(e.Hash[:], []byte(strings.TrimPrefix(f.Doc.Hash, "0x")))
+	e.URI = f.Doc.URI
+	return e, err
+}
+
+// again returns the pause before the next try, or ends the check with a reason after the last one.
+func (r *Reputation) again(f *storage.Feedback, why protocol.ReviewReason) time.Duration {
+	if f.Tries >= len(r.Pauses) {
+		refuse(f, why)
+		return 0
+	}
+	f.Tries++
+	f.Reason = protocol.ReviewIsChecked
+	return r.Pauses[f.Tries-1]
+}
+
+// fetch reads the file of feedback.
+func (r *Reputation) fetch(ctx context.Context, f *storage.Feedback) (later time.Duration) {
+	u, err := url.Parse(f.Doc.URI)
+	if err != nil || u.Host == "" || u.User != nil {
+		refuse(f, protocol.UnreadableURI)
+		return 0
+	}
+	if wait := r.hosts.take(strings.ToLower(u.Hostname()), time.Now()); wait > 0 {
+		return wait
+	}
+	file, err := r.get(ctx, u.String(), protocol.MaxReviewFile)
+	switch {
+	case errors.Is(err, outbound.ErrBodyTooLarge):
+		refuse(f, protocol.FileTooLarge)
+	case isRefused(err):
+		refuse(f, protocol.Unreachable)
+	case err != nil:
+		return r.again(f, protocol.Unreachable)
+	default:
+		readFile(f, file)
+	}
+	return 0
+}
+
+// isRefused reports whether the node may not fetch from an address at all.
+func isRefused(err error) bool {
+	_, refused := errors.AsType[*outbound.Refused](err)
+	return refused
+}
+
+var errStatus = errors.New("answers with another status than 200")
+
+// get reads a document of at most so many bytes.
+func (r *Reputation) get(ctx context.Context, address string, most int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := r.Client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%w: %s", errStatus, res.Status)
+	}
+	raw, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = outbound.ErrBodyTooLarge
+	}
+	return raw, err
+}
+
+// readOwnReceipt verifies a receipt that this node signed; false for one of another node.
+func (r *Reputation) readOwnReceipt(f *storage.Feedback) bool {
+	claims, ok := claimsOf(f.Doc.Receipt)
+	switch {
+	case !ok:
+		refuse(f, protocol.ReceiptInvalid)
+	case claims.Issuer != r.Base:
+		return false
+	default:
+		readReceipt(f, r.keys(), time.Now())
+	}
+	return true
+}
+
+func (r *Reputation) keys() key.Set { return key.Set{Keys: []key.Public{r.Key.Published()}} }
+
+// checkReceipt verifies a receipt, with the keys of the node that issued it, and asks that node whether
+// it was revoked.
+func (r *Reputation) checkReceipt(ctx context.Context, f *storage.Feedback) (later time.Duration) {
+	if r.readOwnReceipt(f) {
+		return 0
+	}
+	claims, _ := claimsOf(f.Doc.Receipt)
+	held := false
+	if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
+		if err == nil {
+			_, held, err = r.held(ctx, tx, f.Doc.Receipt, claims, shop.Handle)
+		} else if errors.Is(err, storage.ErrNotFound) {
+			err = nil
+		}
+		return err
+	}); err != nil {
+		return time.Minute
+	}
+	if held {
+		takeReceipt(f, claims)
+		return 0
+	}
+	trusted := false
+	for _, node := range r.Trusted {
+		trusted = trusted || node == claims.Issuer
+	}
+	if !trusted {
+		refuse(f, protocol.ReceiptIssuer)
+		return 0
+	}
+	set, err := r.keysOf(ctx, claims.Issuer)
+	if err != nil {
+		return r.again(f, protocol.Unreachable)
+	}
+	if readReceipt(f, set, time.Now()); f.State != storage.FeedbackWaiting {
+		return 0
+	}
+	order := f.Doc.Order
+	f.Doc.Order = nil // until the node has said that it is not revoked
+	raw, err := r.get(ctx, claims.Issuer+"/api/public/order-receipts/"+order.Receipt, 4096)
+	var status protocol.ReceiptStatus
+	if err != nil || json.Unmarshal(raw, &status) != nil || status.ID != order.Receipt {
+		return r.again(f, protocol.ReceiptUnknown)
+	}
+	switch status.Status {
+	case "revoked":
+		refuse(f, protocol.ReceiptRevoked)
+		return 0
+	case "refunded":
+		refuse(f, protocol.OrderRefunded)
+		return 0
+	}
+	f.Doc.Order = order
+	return 0
+}
+
+// keysOf returns the published keys of a trusted node, an hour old at most.
+func (r *Reputation) keysOf(ctx context.Context, node string) (key.Set, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k, ok := r.foreign[node]; ok && time.Since(k.at) < keysKept {
+		return k.set, nil
+	}
+	raw, err := r.get(ctx, node+"/.well-known/http-message-signatures-directory", key.MaxSetBytes)
+	if err != nil {
+		return key.Set{}, err
+	}
+	set, err := key.ParseSet(raw)
+	if err == nil {
+		if r.foreign == nil {
+			r.foreign = map[string]foreignKeys{}
+		}
+		r.foreign[node] = foreignKeys{set, time.Now()}
+	}
+	return set, err
+}
+
+// foreignKeys are the keys of a trusted node when they were read.
+type foreignKeys struct {
+	set key.Set
+	at  time.Time
+}
+
+// hostRates limit how often one host is asked for files.
+type hostRates struct {
+	mu    sync.Mutex // guards table
+	table rate.Table[string]
+}
+
+// take returns how long to wait before the host may be asked.
+func (h *hostRates) take(host string, now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.table.Most = maxHosts
+	next, wait := perHost.Take(h.table.Free(host), now.UnixNano(), 1)
+	if wait > 0 {
+		return wait
+	}
+	if !h.table.Room(host, now.UnixNano()) {
+		return time.Minute
+	}
+	h.table.Set(host, next)
+	return 0
+}
