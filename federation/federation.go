@@ -178,12 +178,9 @@ func multikeyOf(pair key.Pair) (string, error) {
 	return key.Multikey(pub), nil
 }
 
-// A JobHandler runs one durable job; see package worker.
-type JobHandler = func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
-
 // Jobs are the handlers of the federation's durable jobs.
-func (f *Federation) Jobs() map[storage.JobKind]JobHandler {
-	return map[storage.JobKind]JobHandler{
+func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
+	return map[storage.JobKind]storage.JobHandler{
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit,
 		storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 	}

@@ -65,26 +65,27 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 	if err != nil {
 		return nil, err
 	}
-	b, accounts := &board.Board{Base: base}, &account.Accounts{Base: base, DB: db, Seal: keys.SealAgent}
+	b, accounts := board.New(base, nil), &account.Accounts{Base: base, DB: db, Seal: keys.SealAgent}
 	a := &Admin{DB: db, Base: base, table: hall.New(db, &identity.Gate{}, hall.NewLimits(hall.WideRates()))}
 	a.archive = newArchive(c, db, keys, accounts, outbound.New(outboundOptions(c, base)), chain)
-	m := newModeration(keys, b, c)
-	bindOperators(a.table, m, accounts)
-	bindDirectory(a.table, directory.New(base))
-	bindAccounts(a.table, accounts)
-	hall.BindPlain(a.table, protocol.ExportArchive, a.archive.Export)
+	d := directory.New(base, nil)
+	for _, r := range []room{
+		moderation.New(base, c.limits(), keys.Networks.Of, b.Delete, b.Distribute), &operate.Operate{Base: base}, d, accounts, a.archive,
+	} {
+		r.Bind(a.table)
+	}
 	enrol := credential.Enroller{DB: db, Chain: func() (*credential.Chain, error) {
 		if len(c.Chain) == 0 {
 			return nil, fmt.Errorf("%w: name the chain with --chain", ErrConfig)
 		}
 		return credential.NewChain(c.Chain, c.Dev, db, quiet)
 	}}
-	return a, a.bind(b, accounts, enrol)
+	return a, a.bind(b, d, accounts, enrol)
 }
 
 // bind binds the operations that have no door to their rooms.
-func (a *Admin) bind(b *board.Board, accounts *account.Accounts, enrol credential.Enroller) error {
-	t, d := a.table, directory.New(a.Base)
+func (a *Admin) bind(b *board.Board, d *directory.Directory, accounts *account.Accounts, enrol credential.Enroller) error {
+	t := a.table
 	hall.Bind(t, protocol.PutProfile, d.PutFor)
 	hall.Bind(t, protocol.DeleteProfile, d.Delete)
 	hall.Bind(t, protocol.KeepKey, accounts.KeepKey)
@@ -102,11 +103,6 @@ func (a *Admin) bind(b *board.Board, accounts *account.Accounts, enrol credentia
 	hall.Bind(t, protocol.NewEpoch, b.NewEpoch)
 	hall.Bind(t, protocol.TracePayment, (&attention.Attention{Base: a.Base}).Trace)
 	return t.Complete(protocol.LocalOperations())
-}
-
-func newModeration(keys *credential.Keyring, b *board.Board, c Config) *moderation.Moderation {
-	m := &moderation.Moderation{Base: b.Base, Defaults: c.limits(), Network: keys.Networks.Of, Delete: b.Delete, Distribute: b.Distribute}
-	return m.CountNumbers()
 }
 
 // Do runs an operation as the operator on the machine, as a door of the node would:

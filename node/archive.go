@@ -19,9 +19,8 @@ import (
 // newArchive makes the room for export and import. chain is nil when none is
 // configured.
 func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *account.Accounts, client *http.Client, chain *credential.Chain) *archive.Archive {
-	private := c.AllowPrivatePeers || c.Dev
 	a := archive.Archive{
-		Base: accounts.Base, Private: private, DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
+		Base: accounts.Base, Private: c.private(), DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
 		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data), Named: accounts.Named,
 		Work: c.archiveWork,
 	}

@@ -80,6 +80,9 @@ type Config struct {
 // ErrConfig is wrapped by every error of Validate.
 var ErrConfig = errors.New("configuration")
 
+// private reports whether addresses of this machine and of private networks are taken.
+func (c Config) private() bool { return c.AllowPrivatePeers || c.Dev }
+
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
 	var faults []error

@@ -27,16 +27,16 @@ var mayImport = map[string][]string{
 
 	"stoa/node/out":  {"stoa/protocol", "stoa/identity", "stoa/node/out"},
 	"stoa/node/hall": {"stoa/protocol", "stoa/storage", "stoa/identity"},
-	"stoa/node/room": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/out"},
+	"stoa/node/room": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/out"},
 	"stoa/node/work": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/out"},
 	"stoa/node/door": {"stoa/protocol", "stoa/identity", "stoa/node/hall"},
 	"stoa/node":      {"stoa/"},
 
-	// Rooms that need more than a room does: they bring requests of their own into the hall, or need another.
-	"stoa/node/room/archive":    {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall"},
-	"stoa/node/room/catalog":    {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall"},
-	"stoa/node/room/operate":    {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/room/moderation"},
-	"stoa/node/room/credential": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/out", "stoa/wellknown", "stoa/node/room/directory"},
+	// Rooms that need another.
+	"stoa/node/room/operate": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/room/moderation"},
+	"stoa/node/room/credential": {
+		"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/out", "stoa/wellknown", "stoa/node/room/directory",
+	},
 
 	"stoa/node/door/ucpapi":       {"stoa/protocol", "stoa/identity", "stoa/node/hall", "stoa/node/door/mcpapi"},
 	"stoa/node/door/web":          {"stoa/protocol", "stoa/identity", "stoa/node/hall", "stoa/node/door/web"},

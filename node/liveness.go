@@ -7,7 +7,6 @@ import (
 
 	"stoa/node/out/outbound"
 	"stoa/node/work/liveness"
-	"stoa/node/work/worker"
 	"stoa/storage"
 )
 
@@ -29,7 +28,7 @@ func (n *Node) liveness(ctx context.Context) error {
 	n.sightings = &liveness.Sightings{DB: n.db, Log: n.log}
 	n.prober = &liveness.Prober{
 		DB: n.db, Agent: agent, Self: base.Host, Observe: n.metrics.probed, Log: n.log,
-		Client: outbound.New(outbound.Options{AllowPrivate: c.AllowPrivatePeers || c.Dev, UserAgent: agent, Timeout: probeTimeout, MaxBody: probeBody}),
+		Client: outbound.New(outbound.Options{AllowPrivate: c.private(), UserAgent: agent, Timeout: probeTimeout, MaxBody: probeBody}),
 	}
 	if c.Dev {
 		n.prober.Pause = devPause
@@ -41,9 +40,9 @@ func (n *Node) liveness(ctx context.Context) error {
 		}
 	}
 	if c.NoProbes {
-		n.worker.Handle(storage.ProbeJob, worker.Handler(n.prober.Rest))
+		n.worker.Handle(storage.ProbeJob, n.prober.Rest)
 		return nil
 	}
-	n.worker.Handle(storage.ProbeJob, worker.Handler(n.prober.Job))
+	n.worker.Handle(storage.ProbeJob, n.prober.Job)
 	return n.db.Write(ctx, liveness.Enqueue)
 }

@@ -13,7 +13,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/door/web"
 	"stoa/node/out/pay/qr"
-	"stoa/node/room/credential"
+	"stoa/node/room/account"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -54,18 +54,16 @@ func drawQR(text, label string) ([]byte, error) {
 	return code.SVG(label), nil
 }
 
-// signInWays gives the room of accounts what passkeys and Ethereum accounts need.
-func (n *Node) signInWays(ctx context.Context) (err error) {
-	if n.accounts.Challenges.Key, err = n.keys.Random(ctx, credential.SecretSignIn); err != nil {
-		return err
-	}
-	if n.accounts.Site, err = passkey.New(n.Base, n.accounts.Name); err != nil && !errors.Is(err, passkey.ErrNoDomain) {
-		return err
+// signInWays are what passkeys and Ethereum accounts need.
+func (n *Node) signInWays(secret []byte) (ways account.SignInWays, err error) {
+	ways.Challenges.Key = secret
+	if ways.Site, err = passkey.New(n.Base, n.name()); err != nil && !errors.Is(err, passkey.ErrNoDomain) {
+		return ways, err
 	}
 	if n.chain != nil {
-		n.accounts.Chain, n.accounts.Chains = n.chain, slices.Sorted(maps.Keys(n.chain.Reader.Registries()))
+		ways.Chain, ways.Chains = n.chain, slices.Sorted(maps.Keys(n.chain.Reader.Registries()))
 	}
-	return nil
+	return ways, nil
 }
 
 // signIns lets the pages use the room of accounts for signing in.
@@ -116,9 +114,9 @@ func (s signIns) AskLink(ctx context.Context, mail string) error {
 	return s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.accounts.AskLink(ctx, tx, mail) })
 }
 
-func (s signIns) SendsMail() bool { return s.n.accounts.Mail != nil }
+func (s signIns) SendsMail() bool { return s.n.mail != nil }
 
 func (s signIns) LogsMail() bool {
-	_, logs := s.n.accounts.Mail.(printed)
+	_, logs := s.n.mail.(printed)
 	return logs
 }

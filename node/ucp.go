@@ -27,7 +27,7 @@ func (n *Node) commerce(m *mux, client *http.Client) (err error) {
 			})
 			return blocked, err
 		},
-		Loopback: n.config.Dev || n.config.AllowPrivatePeers, Strict: n.config.UCPStrict,
+		Loopback: n.config.private(), Strict: n.config.UCPStrict,
 	})
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func TestUCP_Random(t *testing.T) {
 // TestUCP_Examples checks the examples of the fact sheets' protocol and of the texts of this project.
 func TestUCP_Examples(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("ucpapi/testdata/examples.json")
+	raw, err := os.ReadFile("door/ucpapi/testdata/examples.json")
 	require.NoError(t, err)
 	var examples []struct {
 		Schema   string

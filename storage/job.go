@@ -11,6 +11,11 @@ import (
 	"stoa/protocol"
 )
 
+// A JobHandler does one job. It makes outside calls first; the function that it returns runs in the
+// transaction that marks the job done. A *protocol.Error that is not temporary ends the job for
+// good; any other error is retried.
+type JobHandler = func(ctx context.Context, j Job) (after func(ctx context.Context, tx *Tx) error, err error)
+
 // A Job is work to do after a commit, at least once.
 type Job struct {
 	ID        int64

@@ -33,14 +33,19 @@ type Accounts struct {
 	Private bool // addresses of webhooks may be on loopback: development
 	// Links make the links of notices, by the kind of the id that a notice is about.
 	Links map[string]LinkFor
+	SignInWays
+	// Seal encrypts the private half of a key that the node keeps for a profile.
+	Seal func(handle string, p key.Pair) ([]byte, error)
+}
+
+// SignInWays are what passkeys and Ethereum accounts need.
+type SignInWays struct {
 	// Site is what passkeys are for; nil where the node's address has no domain name.
 	Site       *passkey.Site
 	Challenges session.Challenger
 	// Chain tells who owns a chain identity; nil when the node reads no chain. Chains are the numbers of those it reads.
 	Chain  Chain
 	Chains []uint64
-	// Seal encrypts the private half of a key that the node keeps for a profile.
-	Seal func(handle string, p key.Pair) ([]byte, error)
 }
 
 // Session returns who is signed in.

@@ -21,11 +21,11 @@ import (
 // An Agents answers for the profiles of this node: to the gate (who may sign as
 // whom) and to the well-known documents.
 type Agents struct {
-	db        *storage.DB
-	directory *directory.Directory
-	base      string
-	Chain     *Chain      // nil when no chain is configured
-	Enrolled  *Enrolments // the same
+	db         *storage.DB
+	directory  *directory.Directory
+	base       string
+	chain      *Chain      // nil when no chain is configured
+	enrolments *Enrolments // the same
 
 	keys   current[identity.Hosted] // by thumbprint
 	chains current[enrolled]        // by chain identity and thumbprint
@@ -37,11 +37,11 @@ type Agents struct {
 
 const usageTTL = 5 * time.Minute
 
-// NewAgents answers from db. The caller sets Chain and Enrolled if a chain is
-// configured.
-func NewAgents(db *storage.DB, d *directory.Directory) *Agents {
+// NewAgents answers from db, and from the chain; chain and enrolments are nil when none is configured.
+func NewAgents(db *storage.DB, d *directory.Directory, chain *Chain, enrolments *Enrolments) *Agents {
 	a := &Agents{
-		db: db, directory: d, base: d.Base, keys: newCurrent[identity.Hosted](db, storage.GroupKeys), chains: newCurrent[enrolled](db, storage.GroupKeys),
+		db: db, directory: d, base: d.Base, chain: chain, enrolments: enrolments,
+		keys: newCurrent[identity.Hosted](db, storage.GroupKeys), chains: newCurrent[enrolled](db, storage.GroupKeys),
 		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
@@ -118,7 +118,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 		return found.Hosted, true, nil
 	}
 	if !found.SameControl(k.Owner, k.Wallet) {
-		a.Enrolled.suspect(k.Identity)
+		a.enrolments.suspect(k.Identity)
 		return identity.Hosted{}, false, nil
 	}
 	return found.Hosted, true, nil
@@ -198,7 +198,7 @@ const (
 // chain does not lead to this node. Identities that the chain cannot answer for now
 // are omitted.
 func (a *Agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
-	if a.Chain == nil {
+	if a.chain == nil {
 		return nil, nil
 	}
 	var found []string
@@ -213,7 +213,7 @@ func (a *Agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
 			return nil, err
 		}
 		for _, p := range page.Items {
-			if uri, err := a.Chain.agentURI(ctx, p.ERC8004); err == nil && !strings.HasPrefix(uri, a.base+"/") && len(found) < limit {
+			if uri, err := a.chain.agentURI(ctx, p.ERC8004); err == nil && !strings.HasPrefix(uri, a.base+"/") && len(found) < limit {
 				found = append(found, p.ERC8004)
 			}
 		}

@@ -24,16 +24,16 @@ const (
 	keyA   = "enrolled" // thumbprint of the key that asha was enrolled by
 )
 
-// A hall has the profiles asha, enrolled to token7, and bina, and nothing that reads the chain.
-type hall struct {
+// A world has the profiles asha, enrolled to token7, and bina, and nothing that reads the chain.
+type world struct {
 	*Agents
 	t  *testing.T
 	db *storage.DB
 }
 
-func newHall(t *testing.T) *hall {
+func newWorld(t *testing.T) *world {
 	db := storagetest.Open(t)
-	h := &hall{NewAgents(db, directory.New("https://n1.example")), t, db}
+	h := &world{NewAgents(db, directory.New("https://n1.example", nil), nil, nil), t, db}
 	for _, handle := range []string{"asha", "bina"} {
 		h.write(func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
@@ -44,12 +44,12 @@ func newHall(t *testing.T) *hall {
 	return h
 }
 
-func (h *hall) write(fn func(context.Context, *storage.Tx) error) {
+func (h *world) write(fn func(context.Context, *storage.Tx) error) {
 	h.t.Helper()
 	require.NoError(h.t, h.db.Write(h.t.Context(), fn))
 }
 
-func (h *hall) enrol(handle, identity, thumbprint, owner, wallet string) {
+func (h *world) enrol(handle, identity, thumbprint, owner, wallet string) {
 	h.t.Helper()
 	h.write(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: identity, KeyID: thumbprint, Owner: owner, Wallet: wallet,
@@ -57,7 +57,7 @@ func (h *hall) enrol(handle, identity, thumbprint, owner, wallet string) {
 	})
 }
 
-func (h *hall) key(k storage.AgentKey) {
+func (h *world) key(k storage.AgentKey) {
 	h.t.Helper()
 	if k.PublicJWK == nil {
 		k.PublicJWK = []byte(`{}`)
@@ -66,13 +66,13 @@ func (h *hall) key(k storage.AgentKey) {
 }
 
 // retire ends a key as its owner does.
-func (h *hall) retire(thumbprint string) {
+func (h *world) retire(thumbprint string) {
 	h.t.Helper()
 	h.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Retire(ctx, thumbprint) })
 }
 
 // hosted is the profile that the node takes a signer with a key of the chain for, "" for none.
-func (h *hall) hosted(id, thumbprint, owner, wallet string) string {
+func (h *world) hosted(id, thumbprint, owner, wallet string) string {
 	h.t.Helper()
 	got, ok, err := h.HostedAgent(h.t.Context(), identity.ChainKey{Identity: id, Owner: owner, Wallet: wallet}, thumbprint)
 	require.NoError(h.t, err)
@@ -90,7 +90,7 @@ func TestHostedAgent(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	for _, tt := range []struct {
 		name          string
-		arrange       func(h *hall)
+		arrange       func(h *world)
 		id, thumb     string
 		owner, wallet string
 		want          string
@@ -104,31 +104,31 @@ func TestHostedAgent(t *testing.T) {
 		{name: "another identity, with the enrolled key", id: token8},
 		{name: "an unknown key", thumb: "unknown"},
 		{name: "a key of the profile that goes with the identity", thumb: "added", want: "asha",
-			arrange: func(h *hall) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "added", Identity: token7}) }},
+			arrange: func(h *world) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "added", Identity: token7}) }},
 		{name: "the same, of the buyer", thumb: "added", owner: ownerB, wallet: ownerB,
-			arrange: func(h *hall) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "added", Identity: token7}) }},
+			arrange: func(h *world) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "added", Identity: token7}) }},
 		{name: "a key of the profile that goes with no identity", thumb: "own",
-			arrange: func(h *hall) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "own"}) }},
+			arrange: func(h *world) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "own"}) }},
 		{name: "a key of the profile that goes with another identity", thumb: "other",
-			arrange: func(h *hall) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "other", Identity: token8}) }},
-		{name: "a retired key of the identity", thumb: "retired", arrange: func(h *hall) {
+			arrange: func(h *world) { h.key(storage.AgentKey{Handle: "asha", Thumbprint: "other", Identity: token8}) }},
+		{name: "a retired key of the identity", thumb: "retired", arrange: func(h *world) {
 			h.key(storage.AgentKey{Handle: "asha", Thumbprint: "retired", Identity: token7, OnChain: true, RetiredAt: &past})
 		}},
-		{name: "a key of the identity that its owner retired", thumb: "added", arrange: func(h *hall) {
+		{name: "a key of the identity that its owner retired", thumb: "added", arrange: func(h *world) {
 			h.key(storage.AgentKey{Handle: "asha", Thumbprint: "added", Identity: token7})
 			h.retire("added")
 		}},
 		{name: "a key that another profile has for the identity", thumb: "binas",
-			arrange: func(h *hall) { h.key(storage.AgentKey{Handle: "bina", Thumbprint: "binas", Identity: token7}) }},
-		{name: "the enrolled key, retired by its owner: the enrolment ends", arrange: func(h *hall) { h.retire(keyA) }},
-		{name: "after a second enrolment of the profile", arrange: func(h *hall) { h.enrol("asha", token8, "second", ownerA, ownerA) }},
-		{name: "the second one", id: token8, thumb: "second", want: "asha", arrange: func(h *hall) { h.enrol("asha", token8, "second", ownerA, ownerA) }},
+			arrange: func(h *world) { h.key(storage.AgentKey{Handle: "bina", Thumbprint: "binas", Identity: token7}) }},
+		{name: "the enrolled key, retired by its owner: the enrolment ends", arrange: func(h *world) { h.retire(keyA) }},
+		{name: "after a second enrolment of the profile", arrange: func(h *world) { h.enrol("asha", token8, "second", ownerA, ownerA) }},
+		{name: "the second one", id: token8, thumb: "second", want: "asha", arrange: func(h *world) { h.enrol("asha", token8, "second", ownerA, ownerA) }},
 		{name: "the identity with another profile, by another owner", thumb: "bought", owner: ownerB, wallet: ownerB, want: "bina",
-			arrange: func(h *hall) { h.enrol("bina", token7, "bought", ownerB, ownerB) }},
-		{name: "the seller after that", arrange: func(h *hall) { h.enrol("bina", token7, "bought", ownerB, ownerB) }},
+			arrange: func(h *world) { h.enrol("bina", token7, "bought", ownerB, ownerB) }},
+		{name: "the seller after that", arrange: func(h *world) { h.enrol("bina", token7, "bought", ownerB, ownerB) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHall(t)
+			h := newWorld(t)
 			or := func(s, usual string) string {
 				switch s {
 				case "":
@@ -153,7 +153,7 @@ func TestHostedAgent(t *testing.T) {
 // identity does not.
 func TestKeyByThumbprint(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newWorld(t)
 	pair, err := key.GenerateEd25519()
 	require.NoError(t, err)
 	jwk, err := key.MarshalPublic(pair.Published())
@@ -177,7 +177,7 @@ func TestKeyByThumbprint(t *testing.T) {
 // TestSecrets: what a token or a session opens, and when it no longer does.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newWorld(t)
 	past := time.Now().Add(-time.Hour)
 	const account, other = "acc_1", "acc_2"
 	h.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -260,7 +260,7 @@ func TestSecrets(t *testing.T) {
 // in use, or ended with the same identity.
 func TestEnroller_May(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newWorld(t)
 	past, sealed := time.Now().Add(-time.Hour), []byte{1}
 	for _, k := range []storage.AgentKey{
 		{Thumbprint: "kept", Sealed: sealed},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -21,6 +22,9 @@ type Enroller struct {
 	Told   func(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) error
 	Status func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.IdentityStatus, error)
 }
+
+// Bind binds the operation of owners.
+func (r Enroller) Bind(t *hall.Table) { hall.BindPlain(t, protocol.ConnectIdentity, r.Connect) }
 
 // Enrol asks the chain whether the key speaks for the identity and, if so, enrols it
 // for the profile, with the owner and wallet that the chain names. A key that the

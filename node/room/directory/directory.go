@@ -23,9 +23,12 @@ type Directory struct {
 	Explored storage.Memo[explored]
 }
 
-// New makes the room of a node.
-func New(base string) *Directory {
-	d := &Directory{Base: base, Reputation: func(*storage.StoredProfile) *protocol.Reputation { return nil }}
+// New makes the room of a node. reputation returns that of a profile; nil where nobody has any.
+func New(base string, reputation func(*storage.StoredProfile) *protocol.Reputation) *Directory {
+	if reputation == nil {
+		reputation = func(*storage.StoredProfile) *protocol.Reputation { return nil }
+	}
+	d := &Directory{Base: base, Reputation: reputation}
 	d.Explored.Age, d.Explored.Count = exploreAge, d.count
 	return d
 }
@@ -91,9 +94,9 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 	return created, d.announceNews(ctx, tx, p, nil)
 }
 
-// Author is a profile as the author of what the node says about it.
-func (d *Directory) Author(p *storage.StoredProfile, at time.Time) protocol.Author {
-	actor := protocol.ActorID(d.Base, p.Draft.Handle)
+// Author is a profile of the node at base as the author of what the node says about it.
+func Author(base string, p *storage.StoredProfile, at time.Time) protocol.Author {
+	actor := protocol.ActorID(base, p.Draft.Handle)
 	a := protocol.Author{Name: p.Draft.Name, Handle: &p.Draft.Handle, Actor: &actor, Verified: true, Method: protocol.BySession}
 	if p.ERC8004 != "" {
 		a.ERC8004 = &p.ERC8004

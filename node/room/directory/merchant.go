@@ -202,7 +202,7 @@ func (d *Directory) announce(
 	ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string,
 ) error {
 	return tx.Feed().Append(ctx, protocol.FeedItem{
-		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: d.Author(p, tx.Now),
+		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: Author(d.Base, p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
 	})
 }

@@ -13,7 +13,7 @@ import (
 // while it is not, and absent for the kind that cannot have it (spec §2.4).
 func TestInterfaces_Rooms(t *testing.T) {
 	t.Parallel()
-	d := New("https://node.example")
+	d := New("https://node.example", nil)
 	for _, c := range []struct {
 		kind protocol.ProfileKind
 		open protocol.Rooms

@@ -33,15 +33,6 @@ type Moderation struct {
 // numbersAge is the age at which statistics are counted again.
 const numbersAge = time.Minute
 
-// CountNumbers initialises Numbers.
-func (m *Moderation) CountNumbers() *Moderation {
-	m.Numbers.Age = numbersAge
-	m.Numbers.Count = func(ctx context.Context, tx *storage.Tx, _ *protocol.Statistics) (protocol.Statistics, error) {
-		return tx.Site().Statistics(ctx)
-	}
-	return m
-}
-
 // byReports is the reason of a post that was hidden by reports.
 const byReports = "five distinct reports"
 

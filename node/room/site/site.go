@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"stoa/identity/proof"
+	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/pow"
 )
 
 // A Site describes one node.
@@ -17,6 +20,23 @@ type Site struct {
 	// Census counts the listed profiles, and of these those that answer and those
 	// whose identity the node checked on chain. It may be some minutes old.
 	Census func(ctx context.Context) (listed, answering, verified int, err error)
+	// Current is what a page shows.
+	Current func(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error)
+	// Proofs makes the challenges of proofs of work.
+	Proofs *proof.Issuer
+}
+
+// Bind binds the operations of the room.
+func (s *Site) Bind(t *hall.Table) {
+	hall.BindPlain(t, protocol.AboutService, s.About)
+	hall.BindPlain(t, protocol.GetSiteMap, s.Map)
+	hall.BindPlain(t, protocol.GetCurrentPage, s.Current)
+	hall.BindPlain(t, protocol.GetChallenge, s.Challenge)
+}
+
+// Challenge makes a challenge of a proof of work.
+func (s *Site) Challenge(_ context.Context, c protocol.Caller, in protocol.PowInput) (pow.Challenge, error) {
+	return s.Proofs.Issue(in.Purpose, c.Network), nil
 }
 
 // About is the service as plain text, for readers who fetch one thing only.

@@ -18,11 +18,6 @@ import (
 	"stoa/storage"
 )
 
-// A Handler does one job. It makes outside calls first; the function that it returns runs in the
-// transaction that marks the job done. A *protocol.Error that is not temporary ends the job for
-// good; any other error is retried.
-type Handler func(ctx context.Context, j storage.Job) (after func(ctx context.Context, tx *storage.Tx) error, err error)
-
 const (
 	lease       = 2 * time.Minute
 	timeout     = 90 * time.Second      // for one run of a handler; shorter than the lease
@@ -40,13 +35,13 @@ type Worker struct {
 	Parallel int    // jobs at once; default 8
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
 
-	handlers map[storage.JobKind]Handler
+	handlers map[storage.JobKind]storage.JobHandler
 }
 
 // Handle registers the handler of a kind; it panics on a second. Call it before Run.
-func (w *Worker) Handle(kind storage.JobKind, h Handler) {
+func (w *Worker) Handle(kind storage.JobKind, h storage.JobHandler) {
 	if w.handlers == nil {
-		w.handlers = map[storage.JobKind]Handler{}
+		w.handlers = map[storage.JobKind]storage.JobHandler{}
 	}
 	if w.handlers[kind] != nil {
 		panic("two handlers for jobs of kind " + string(kind))

@@ -1,0 +1,61 @@
+package account
+
+import (
+	"stoa/identity/key"
+	"stoa/node/hall"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// New makes the room; the parameters are the fields of Accounts.
+func New(h hall.House, name string, mail Mailer, webhook Webhook, links map[string]LinkFor, ways SignInWays,
+	seal func(handle string, p key.Pair) ([]byte, error),
+) *Accounts {
+	return &Accounts{Base: h.Base, Private: h.Private, DB: h.DB, Name: name, Mail: mail, Webhook: webhook, Links: links, SignInWays: ways, Seal: seal}
+}
+
+// Bind binds the operations of the room.
+func (a *Accounts) Bind(t *hall.Table) {
+	hall.Bind(t, protocol.ServiceSession, a.Session)
+	hall.Bind(t, protocol.GetAccount, a.Get)
+	hall.Bind(t, protocol.PutAccount, a.Put)
+	hall.Bind(t, protocol.GetAccountMail, a.GetMail)
+	hall.Bind(t, protocol.PutAccountMail, a.PutMail)
+	hall.Bind(t, protocol.ConfirmAccountMail, a.ConfirmAccountMail)
+	hall.Bind(t, protocol.ListTokens, a.Tokens)
+	hall.Bind(t, protocol.CreateToken, a.CreateToken)
+	hall.Bind(t, protocol.RevokeToken, a.RevokeToken)
+	hall.Bind(t, protocol.ListSessions, a.Sessions)
+	hall.Bind(t, protocol.EndSession, a.EndSession)
+	hall.Bind(t, protocol.EndOtherSessions, a.EndOtherSessions)
+	hall.Bind(t, protocol.GetSignInMethods, a.Methods)
+	hall.Bind(t, protocol.GetPasskeyOptions, a.PasskeyOptions)
+	hall.Bind(t, protocol.AddPasskey, a.AddPasskey)
+	hall.Bind(t, protocol.DeletePasskey, a.DeletePasskey)
+	hall.Bind(t, protocol.MakeRecoveryCodes, a.MakeRecoveryCodes)
+	hall.Bind(t, protocol.GetNotify, a.GetNotify)
+	hall.Bind(t, protocol.PutNotify, a.PutNotify)
+	hall.Bind(t, protocol.ConfirmMail, a.ConfirmMail)
+	hall.Bind(t, protocol.ListKeys, a.Keys)
+	hall.Bind(t, protocol.AddKey, a.AddKey)
+	hall.Bind(t, protocol.MakeKey, a.MakeKey)
+	hall.Bind(t, protocol.RetireKey, a.RetireKey)
+	hall.Bind(t, protocol.ListAccounts, a.List)
+	hall.Bind(t, protocol.OpenAccount, a.OpenFor)
+	hall.Bind(t, protocol.MakeSignInLink, a.LinkFor)
+	hall.Bind(t, protocol.CloseAccount, a.Close)
+}
+
+// Jobs are the handlers of the room's jobs.
+func (a *Accounts) Jobs() map[storage.JobKind]storage.JobHandler {
+	return map[storage.JobKind]storage.JobHandler{
+		storage.NoticeJob:   a.Notice,
+		storage.MailJob:     a.SendMail,
+		storage.WebhookJob:  a.SendWebhook,
+		storage.SignInJob:   a.SendLink,
+		storage.ConfirmJob:  a.SendConfirmation,
+		storage.AddressJob:  a.SendAddressCode,
+		storage.FormerJob:   a.NotifyFormer,
+		storage.SecurityJob: a.SendSecurity,
+	}
+}

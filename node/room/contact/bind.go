@@ -1,0 +1,40 @@
+package contact
+
+import (
+	"stoa/node/hall"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// New makes the room.
+func New(h hall.House, webhook Sender) *Contact {
+	return &Contact{Base: h.Base, Private: h.Private, DB: h.DB, Webhook: webhook}
+}
+
+// Bind binds the operations of the room.
+func (r *Contact) Bind(t *hall.Table) {
+	hall.Bind(t, protocol.ContactAgent, r.Begin)
+	hall.Ahead(t, protocol.ContactAgent, r.Ahead)
+	hall.Bind(t, protocol.CheckConversation, r.Check)
+	hall.Bind(t, protocol.ContinueConversation, r.Continue)
+	hall.Bind(t, protocol.ListThreads, r.List)
+	hall.Bind(t, protocol.GetThread, r.Get)
+	hall.Bind(t, protocol.AnswerThread, r.Answer)
+	hall.Bind(t, protocol.MarkThreadRead, r.Read)
+	hall.Bind(t, protocol.CloseThread, r.Close)
+	hall.Bind(t, protocol.BlockWriter, r.Block)
+	hall.Bind(t, protocol.UnblockWriter, r.Unblock)
+	hall.Bind(t, protocol.ListBlockedWriters, r.ListBlocked)
+	hall.Bind(t, protocol.ListCallbacks, r.ListCallbacks)
+	hall.Bind(t, protocol.ReplayCallback, r.Replay)
+	hall.Bind(t, protocol.SendExchange, r.SendExchange)
+	hall.Bind(t, protocol.GetExchange, r.GetExchange)
+}
+
+// Jobs are the handlers of the room's jobs.
+func (r *Contact) Jobs() map[storage.JobKind]storage.JobHandler {
+	return map[storage.JobKind]storage.JobHandler{
+		storage.SilenceJob:  r.Silence,
+		storage.CallbackJob: r.Deliver,
+	}
+}
