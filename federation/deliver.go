@@ -131,8 +131,8 @@ func laneTo(inbox string) string { return "to:" + hostOf(inbox) }
 
 func (f *Federation) deliverJob(ctx context.Context, j storage.Job) (after, error) {
 	var p deliverArgs
-	if err := json.Unmarshal(j.Args, &p); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&p); err != nil {
+		return nil, err
 	}
 	cause := f.jobResult(f.send(ctx, p.Actor, p.Inbox, p.Body))
 	if p.Board != "" {
@@ -179,8 +179,8 @@ type submitArgs struct {
 // meanwhile is not sent.
 func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 	var s submitArgs
-	if err := json.Unmarshal(j.Args, &s); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&s); err != nil {
+		return nil, err
 	}
 	var author string
 	var body []byte

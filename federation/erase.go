@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -49,8 +48,8 @@ func enqueueErase(ctx context.Context, tx *storage.Tx, d eraseArgs) error {
 // is gone, since the actor's Delete does not name it.
 func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 	var d eraseArgs
-	if err := json.Unmarshal(j.Args, &d); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&d); err != nil {
+		return nil, err
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		posts, err := tx.Posts().OfActor(ctx, d.Actor, erasedAtOnce)

@@ -3,7 +3,6 @@ package federation
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -43,8 +42,8 @@ type processArgs struct {
 // cannot be decided now is retried.
 func (f *Federation) process(ctx context.Context, j storage.Job) (after, error) {
 	var args processArgs
-	if err := json.Unmarshal(j.Args, &args); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&args); err != nil {
+		return nil, err
 	}
 	in, err := f.incoming(ctx, args.Key)
 	if err != nil || in == nil {

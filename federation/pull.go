@@ -47,8 +47,8 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 // subscription holds its schedule of retries, so it never fails as a job.
 func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 	var board string
-	if err := json.Unmarshal(j.Args, &board); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&board); err != nil {
+		return nil, err
 	}
 	until := f.now().Add(pullBudget)
 	var more bool

@@ -44,8 +44,8 @@ func (f *Federation) enqueueRecheck(ctx context.Context, tx *storage.Tx, post st
 // that is stored with the post.
 func (f *Federation) recheck(ctx context.Context, j storage.Job) (after, error) {
 	var args recheckArgs
-	if err := json.Unmarshal(j.Args, &args); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&args); err != nil {
+		return nil, err
 	}
 	var held *protocol.StoredPost
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {

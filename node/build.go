@@ -52,10 +52,11 @@ func (n *Node) build(ctx context.Context) error {
 	if err := n.openChain(ctx); err != nil {
 		return err
 	}
-	if n.mail, err = n.mailer(ctx, base); err != nil {
+	mail, err := n.mailer(ctx, base)
+	if err != nil {
 		return err
 	}
-	rooms, err := n.rooms(ctx, client)
+	rooms, err := n.rooms(ctx, client, mail)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (n *Node) build(ctx context.Context) error {
 type room interface{ Bind(*hall.Table) }
 
 // rooms makes the rooms. One more is one more line of what it returns.
-func (n *Node) rooms(ctx context.Context, client *http.Client) ([]room, error) {
+func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mailer) ([]room, error) {
 	c := n.config
 	var faults []error
 	random := func(name string) []byte {
@@ -132,7 +133,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client) ([]room, error) {
 	n.attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.keys, random(credential.SecretBidLinks))
 	n.meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.keys, random(credential.SecretMeetingLinks), outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.attention.LinkFor, protocol.MeetingID: n.meeting.LinkFor}
-	n.accounts = account.New(h, n.name(), n.mail, hooks, links, ways, n.keys.SealAgent)
+	n.accounts = account.New(h, n.name(), mail, hooks, links, ways, n.keys.SealAgent)
 	n.archive = newArchive(c, n.db, n.keys, n.accounts, client, n.chain)
 	n.contact, n.reputation = contact.New(h, hooks), reviews
 	return []room{

@@ -70,7 +70,7 @@ func listenLMTP(setting string) (net.Listener, error) {
 
 // receiver returns what takes answers and bounces, nil on a node that takes none.
 func (n *Node) receiver() *mail.Receiver {
-	l, ok := n.mail.(letters)
+	l, ok := n.accounts.Mail.(letters)
 	if !ok || n.lmtp == nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (n *Node) mailer(ctx context.Context, base *url.URL) (account.Mailer, error
 
 // mailState says whether the node sends mail: off, log or smtp.
 func (n *Node) mailState() string {
-	switch n.mail.(type) {
+	switch n.accounts.Mail.(type) {
 	case nil:
 		return "off"
 	case printed:
@@ -95,7 +95,7 @@ func (l letters) Send(ctx context.Context, x account.Letter) error {
 
 // meetingMail returns the sender of mail about meetings, nil on a node that sends no mail.
 func (n *Node) meetingMail() meeting.Mailer {
-	switch m := n.mail.(type) {
+	switch m := n.accounts.Mail.(type) {
 	case nil:
 		return nil
 	case letters:

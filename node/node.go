@@ -75,7 +75,6 @@ type Node struct {
 	meeting     *meeting.Meeting
 	contact     *contact.Contact
 	reputation  *reputation.Reputation
-	mail        account.Mailer // nil when the node sends none
 	accounts    *account.Accounts
 	archive     *archive.Archive
 

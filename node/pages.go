@@ -114,9 +114,9 @@ func (s signIns) AskLink(ctx context.Context, mail string) error {
 	return s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.accounts.AskLink(ctx, tx, mail) })
 }
 
-func (s signIns) SendsMail() bool { return s.n.mail != nil }
+func (s signIns) SendsMail() bool { return s.n.accounts.Mail != nil }
 
 func (s signIns) LogsMail() bool {
-	_, logs := s.n.mail.(printed)
+	_, logs := s.n.accounts.Mail.(printed)
 	return logs
 }

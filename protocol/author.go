@@ -41,7 +41,7 @@ func (c Caller) Author(base, given string, at time.Time) Author {
 		a.Name = Nameless
 	}
 	a.ClaimedName = cmp.Or(given, c.ClaimedName)
-	a.Rest(at)
+	a.Complete(at)
 	return a
 }
 

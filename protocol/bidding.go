@@ -154,7 +154,7 @@ type Payment struct {
 	UPI           *string    `json:"upi" doc:"UPI link, also the text of the QR code."`
 	VPA           *string    `json:"vpa" doc:"UPI address of the payee."`
 	Reference     *string    `json:"reference" doc:"Reference that the payment carries."`
-	ByHand        bool       `json:"claimed" doc:"The payer reports the payment with claim_payment, and the owner confirms it."`
+	Claimed       bool       `json:"claimed" doc:"The payer reports the payment with claim_payment, and the owner confirms it."`
 	UTR           *string    `json:"utr" doc:"Reference that the payer reported last; null for none."`
 	Buttons       []string   `json:"buttons" enum:"pay,fail,pay-late,pay-twice,pay-partly" doc:"What press_sandbox can do for a TEST bid; empty for others."`
 	ClaimsLeft    int        `json:"claimsLeft" minimum:"0" doc:"How many more references may be reported."`

@@ -230,10 +230,10 @@ type AuthorProof struct {
 	CheckedAt *time.Time `json:"checkedAt" doc:"When this node verified; null for none, or when it is not known."`
 }
 
-// Rest completes the author's proof and name. A missing level follows from the other members, which
+// Complete fills in the author's proof and name. A missing level follows from the other members, which
 // allowed only one each before levels were stored. checked is when this node verified the author,
 // the zero time if unknown.
-func (a *Author) Rest(checked time.Time) {
+func (a *Author) Complete(checked time.Time) {
 	a.completeProof(checked)
 	a.settleName()
 }

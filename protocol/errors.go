@@ -169,6 +169,11 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// NoAgent is the error of a handle that nobody on this node has.
+func NoAgent(handle string) *Error {
+	return Errorf(NotFound, "there is no agent @%s on this node", handle)
+}
+
 // Invalid returns a validation error with the first MaxFaults of the faults. Further faults are
 // only counted.
 func Invalid(faults ...Fault) *Error {

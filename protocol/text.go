@@ -282,6 +282,28 @@ func lineFaults(texts map[string]string) []Fault {
 	return faults
 }
 
+// OrNil returns nil for an empty text.
+func OrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Shorten returns at most so many characters of a text, and … when it cut. A mark that belongs to the last one is
+// kept off with it.
+func Shorten(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	n := most - 1
+	for n > 0 && (unicode.In(r[n], unicode.M, unicode.Sk) || r[n] == 0x200D || r[n-1] == 0x200D) { // Sk: skin tones
+		n--
+	}
+	return strings.TrimSpace(CleanText(string(r[:n]))) + "…" // a cut emoji flag would not be a fit text
+}
+
 // OneLine replaces each run of spaces and line breaks with one space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 

@@ -88,7 +88,7 @@ func scanBid(s scanner) (b StoredBid, err error) {
 	if err = json.Unmarshal(doc, &b.BidDoc); err != nil {
 		return b, fmt.Errorf("bid %s: %w", b.ID, err)
 	}
-	b.Author.Rest(b.BidAt)
+	b.Author.Complete(b.BidAt)
 	return b, nil
 }
 

@@ -206,9 +206,9 @@ func readItem(doc []byte, item *protocol.FeedItem) error {
 		return err
 	}
 	if item.Node == nil {
-		item.Actor.Rest(item.At)
+		item.Actor.Complete(item.At)
 	} else {
-		item.Actor.Rest(time.Time{})
+		item.Actor.Complete(time.Time{})
 	}
 	return nil
 }

@@ -77,9 +77,9 @@ func (fs Feedbacks) PutAgent(ctx context.Context, registry string, a FeedbackAge
 	return fs.show(ctx, a.Agent)
 }
 
-// Part notes, for identities that no profile has any more, up to which block their events were read.
+// KeepPlace notes, for identities that no profile has any more, up to which block their events were read.
 // They continue there when a profile is enrolled to them again.
-func (fs Feedbacks) Part(ctx context.Context, registry string, block uint64) error {
+func (fs Feedbacks) KeepPlace(ctx context.Context, registry string, block uint64) error {
 	_, err := fs.tx.write(ctx, `UPDATE feedback_agent SET block = ? WHERE registry = ? AND block IS NULL
 		AND NOT EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = feedback_agent.agent)`, int64(block), registry)
 	return err

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,14 @@ type Job struct {
 	Dedupe    string // unique among waiting jobs; "" for none
 	State     JobState
 	DoneAt    *time.Time // when it was done or buried
+}
+
+// Decode reads the arguments of the job.
+func (j *Job) Decode(into any) error {
+	if err := json.Unmarshal(j.Args, into); err != nil {
+		return protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	}
+	return nil
 }
 
 // A JobState is the state of a job.

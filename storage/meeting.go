@@ -76,7 +76,7 @@ func scanMeeting(s scanner) (m StoredMeeting, err error) {
 	if err = json.Unmarshal(doc, &m.MeetingDoc); err != nil {
 		return m, fmt.Errorf("meeting %s: %w", m.ID, err)
 	}
-	m.Author.Rest(m.AskedAt)
+	m.Author.Complete(m.AskedAt)
 	return m, nil
 }
 

@@ -49,7 +49,7 @@ func (ps Posts) Insert(ctx context.Context, p *protocol.StoredPost) error {
 		p.State = protocol.Visible
 	}
 	p.ReplyCount, p.Resolved, p.ResolvedBy = 0, false, nil
-	p.Author.Rest(ps.tx.Now)
+	p.Author.Complete(ps.tx.Now)
 	seq, err := seqOf(p.ID)
 	if err != nil {
 		return err
@@ -347,9 +347,9 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	}
 	a.Proof.CheckedAt = momentPtr(checked)
 	if p.Node == nil { // checked when it was written
-		a.Rest(moment(created))
+		a.Complete(moment(created))
 	} else {
-		a.Rest(time.Time{})
+		a.Complete(time.Time{})
 	}
 	p.Resolved = p.ResolvedBy != nil
 	p.CreatedAt, p.Untrusted, p.Tags = moment(created), true, []string{}

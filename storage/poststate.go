@@ -157,7 +157,7 @@ func (ps Posts) SetVerdict(ctx context.Context, id string, proof protocol.Author
 	}
 	a := &p.Author
 	a.Verified, a.Method, a.KeyID, a.Proof = verified, method, key, proof
-	a.Rest(ps.tx.Now)
+	a.Complete(ps.tx.Now)
 	if _, err := ps.tx.write(ctx, `UPDATE post SET author_name = ?, author_claimed = ?, verified = ?, author_method = ?, author_keyid = ?, verdict_note = ?,
 		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ?, proof_owner = ?, proof_hash = ? WHERE seq = ?`,
 		a.Name, a.ClaimedName, verified, string(method), orNull(key), note, string(a.Proof.Level), proofSubject(a), a.Proof.Block,

@@ -190,7 +190,7 @@ func scanMessage(s scanner) (m numbered, err error) {
 		// Stored before levels existed: whatever key of the profile signed, the profile's
 		// identity was written with it.
 		m.Author.Proof = protocol.AuthorProof{Level: protocol.ByProfileKey}
-		m.Author.Rest(m.CreatedAt)
+		m.Author.Complete(m.CreatedAt)
 	}
 	return m, nil
 }
@@ -201,7 +201,7 @@ func readAuthor(raw string, a *protocol.Author, at time.Time) error {
 	if err := json.Unmarshal([]byte(raw), a); err != nil {
 		return err
 	}
-	a.Rest(at)
+	a.Complete(at)
 	return nil
 }
 

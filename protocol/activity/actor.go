@@ -125,7 +125,7 @@ const MaxActor = 16 << 10
 
 // Tidy shortens the names of an actor to one line of at most MaxName characters.
 func (a *Actor) Tidy() {
-	a.Username, a.Name = Text(clip(clean(string(a.Username)), MaxName)), Text(clip(clean(string(a.Name)), MaxName))
+	a.Username, a.Name = Text(protocol.Shorten(clean(string(a.Username)), MaxName)), Text(protocol.Shorten(clean(string(a.Name)), MaxName))
 }
 
 // Kept returns the part of an actor document that will be read again, in at most MaxActor bytes.

@@ -21,7 +21,7 @@ func TestClip(t *testing.T) {
 		{"a flag whole", wales, wales, 7},
 		{"a flag cut", wales + "abc", "🏴…", 5},
 	} {
-		got := clip(tt.in, tt.n)
+		got := protocol.Shorten(tt.in, tt.n)
 		require.Equal(t, tt.want, got, tt.name)
 		_, why, bad := protocol.Unfit(got)
 		require.False(t, bad, "%s: %s", tt.name, why)

@@ -166,7 +166,7 @@ func (n *Note) author() (protocol.Author, error) {
 		return protocol.Author{}, refused("id is not a URL")
 	}
 	host, actor := strings.ToLower(id.Host), n.AttributedTo[0]
-	a := protocol.Author{Name: clip(strings.TrimSpace(string(n.Author.Name)), MaxName), Node: &host, Actor: &actor, Method: protocol.ByFederation}
+	a := protocol.Author{Name: protocol.Shorten(strings.TrimSpace(string(n.Author.Name)), MaxName), Node: &host, Actor: &actor, Method: protocol.ByFederation}
 	if handle := string(n.Author.Handle); protocol.IsHandle(handle) && strings.HasSuffix(actor, "/ap/agents/"+handle) {
 		a.Handle = &handle
 	}
@@ -186,7 +186,7 @@ func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPo
 	if handle != "" {
 		author.Handle = &handle
 	}
-	if author.Name = clip(clean(name), MaxName); author.Name == "" {
+	if author.Name = protocol.Shorten(clean(name), MaxName); author.Name == "" {
 		author.Name = handle
 	}
 	title := clean(string(n.Name))
@@ -198,7 +198,8 @@ func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPo
 	}
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
-			URI: string(n.ID), Kind: protocol.Announcement, Title: clip(title, MaxTitle), Body: clip(protocol.CleanText(clip(text, 2*MaxText)), MaxText),
+			URI: string(n.ID), Kind: protocol.Announcement, Title: protocol.Shorten(title, MaxTitle),
+			Body: protocol.Shorten(protocol.CleanText(protocol.Shorten(text, 2*MaxText)), MaxText),
 			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
 		},
 		State: protocol.Visible, ReplyTo: n.InReplyTo.One(),
@@ -253,11 +254,3 @@ func Relayed(id string, p *protocol.StoredPost) Object {
 
 // clean returns a text as one line without unfit characters.
 func clean(s string) string { return strings.Join(strings.Fields(protocol.CleanText(s)), " ") }
-
-// clip shortens s to n characters, the last of which is then an ellipsis.
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return protocol.CleanText(string([]rune(s)[:n-1])) + "…" // a cut emoji flag would not be a fit text
-}

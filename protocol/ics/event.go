@@ -111,7 +111,7 @@ func (e Event) write(w *writer, people bool) error {
 		}
 	}
 	w.text("SUMMARY", line(e.Summary, maxLine))
-	w.text("DESCRIPTION", cut(protocol.CleanText(e.Description), maxDescription))
+	w.text("DESCRIPTION", protocol.Shorten(protocol.CleanText(e.Description), maxDescription))
 	w.text("LOCATION", line(e.Location, maxLine))
 	if at, ok := address(e.Location); ok {
 		w.line("CONFERENCE;VALUE=URI;FEATURE=VIDEO", at)
@@ -191,18 +191,6 @@ func word(s string) bool {
 }
 
 // line returns a text as one clean line.
-func line(s string, most int) string { return cut(protocol.OneLine(protocol.CleanText(s)), most) }
-
-// cut returns at most so many characters, and … when it cut. A mark that belongs to the last one is
-// kept off with it.
-func cut(s string, most int) string {
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	n := most - 1
-	for n > 0 && (unicode.In(r[n], unicode.M, unicode.Sk) || r[n] == 0x200D || r[n-1] == 0x200D) { // Sk: skin tones
-		n--
-	}
-	return strings.TrimSpace(string(r[:n])) + "…"
+func line(s string, most int) string {
+	return protocol.Shorten(protocol.OneLine(protocol.CleanText(s)), most)
 }

@@ -167,7 +167,7 @@ func readAnswer(text string) *Reply {
 	if len(r.Answers) == 0 {
 		return nil
 	}
-	r.Comment = cut(protocol.CleanText(event.text("COMMENT")), 1000)
+	r.Comment = protocol.Shorten(protocol.CleanText(event.text("COMMENT")), 1000)
 	if r.Method == MethodCounter {
 		r.times(event)
 	}

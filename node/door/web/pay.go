@@ -32,7 +32,7 @@ func (p payment) waits() int {
 		return 30
 	case p.State == protocol.BidHeld && (p.Link == "pending" || p.pressed == "pay" || p.pressed == "pay-twice"):
 		return 3
-	case p.State == protocol.BidHeld && !p.ByHand:
+	case p.State == protocol.BidHeld && !p.Claimed:
 		return 10
 	}
 	return 0

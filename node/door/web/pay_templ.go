@@ -206,7 +206,7 @@ func payBody(p payment) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var12 string
-			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(stateWords(ctx, p.State, p.ByHand, p.Handle))
+			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(stateWords(ctx, p.State, p.Claimed, p.Handle))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 31, Col: 96}
 			}
@@ -219,7 +219,7 @@ func payBody(p payment) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.ByHand && p.ClaimsLeft > 0 {
+		if p.Claimed && p.ClaimsLeft > 0 {
 			templ_7745c5c3_Err = claimForm(p).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -17,7 +17,9 @@ package pay
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A LinkRequest asks for a payment link.
@@ -141,4 +143,12 @@ type Confirmer interface {
 	// Confirm returns the event of a payment that the owner has seen at the bank. The PaymentID is
 	// made from the UTR, so that one UTR is one payment.
 	Confirm(ref, utr string, paise int64, at time.Time) (Event, error)
+}
+
+// Clip returns the first n characters of a text, for fields that providers limit.
+func Clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n]))
 }

@@ -6,13 +6,14 @@ import (
 	"errors"
 
 	"stoa/identity/key"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // Keys lists the signing keys of the profile that the caller acts as.
 func (a *Accounts) Keys(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.Keys, error) {
-	p, err := a.own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.Keys{}, err
 	}
@@ -29,15 +30,6 @@ func (a *Accounts) Keys(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		keys.Items = append(keys.Items, shown)
 	}
 	return keys, nil
-}
-
-func (a *Accounts) own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
-	handle, err := c.ActsAs(in.Handle)
-	if err != nil {
-		return nil, err
-	}
-	p, err := tx.Profiles().ForUpdate(ctx, handle) // the lock on its row makes the limit of keys exact
-	return p, missing(err, "there is no agent @%s on this node", handle)
 }
 
 func show(k storage.AgentKey, p *storage.StoredProfile) (protocol.Key, error) {
@@ -103,7 +95,7 @@ func (a *Accounts) keep(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 // register stores a key for the profile that the caller acts as. A key that the
 // profile already has is unchanged, except that a missing private half is added.
 func (a *Accounts) register(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned, k storage.AgentKey) (protocol.Key, error) {
-	p, err := a.own(ctx, tx, c, in)
+	p, err := hall.Own(ctx, tx, c, in)
 	if err != nil {
 		return protocol.Key{}, err
 	}
@@ -177,7 +169,7 @@ func (a *Accounts) RetireKey(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		}
 		in.Handle = k.Handle
 	}
-	p, err := a.own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.None{}, err
 	}

@@ -288,8 +288,8 @@ func (a *Accounts) addressee(ctx context.Context, n protocol.Notice, to func(sto
 }
 
 func arguments[T any](j storage.Job) (args T, err error) {
-	if err := json.Unmarshal(j.Args, &args); err != nil {
-		return args, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&args); err != nil {
+		return args, err
 	}
 	return args, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/identity/session"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -17,7 +18,7 @@ const askEvery = 15 * time.Minute
 
 // GetNotify returns where notices about a profile are sent.
 func (a *Accounts) GetNotify(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.NotifySettings, error) {
-	p, err := a.own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}
@@ -42,7 +43,7 @@ func (a *Accounts) settings(s storage.NotifySettings) protocol.NotifySettings {
 // PutNotify sets where notices about a profile go. A new address is sent the
 // link that confirms it.
 func (a *Accounts) PutNotify(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NotifyDraft) (protocol.NotifySettings, error) {
-	p, err := a.own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}
@@ -93,7 +94,7 @@ func (a *Accounts) askConfirmation(ctx context.Context, tx *storage.Tx, s storag
 
 // ConfirmMail records that the owner can read mail to the address.
 func (a *Accounts) ConfirmMail(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MailCode) (protocol.NotifySettings, error) {
-	p, err := a.own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.NotifySettings{}, err
 	}

@@ -111,7 +111,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 	}
 	p, m, err := e.tx.Merchants().ByHandle(ctx, e.handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.handle)
+		return protocol.NoAgent(e.handle)
 	}
 	if err != nil {
 		return err

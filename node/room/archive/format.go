@@ -116,8 +116,8 @@ func (a authorRecord) author(host string) protocol.Author {
 	if a.Node != "" {
 		host = a.Node
 	}
-	return protocol.Author{Name: a.Name, Handle: orNil(a.Handle), Node: &host, Actor: orNil(a.Actor), ERC8004: orNil(a.ERC8004),
-		KeyID: orNil(a.KeyID), Method: protocol.ByFederation}
+	return protocol.Author{Name: a.Name, Handle: protocol.OrNil(a.Handle), Node: &host, Actor: protocol.OrNil(a.Actor), ERC8004: protocol.OrNil(a.ERC8004),
+		KeyID: protocol.OrNil(a.KeyID), Method: protocol.ByFederation}
 }
 
 type postRecord struct {
@@ -205,11 +205,4 @@ func orEmpty(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -80,7 +80,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	if v.Verified && (v.ERC8004 == "" || v.ERC8004 == im.erc8004) {
 		p.Author.Verified, p.Author.Method, p.Author.Proof, p.Author.Name = true, v.Method, v.Proof(), im.profile.Draft.Name
 	}
-	p.Author.ERC8004, p.Author.KeyID = orNil(v.ERC8004), orNil(v.KeyID)
+	p.Author.ERC8004, p.Author.KeyID = protocol.OrNil(v.ERC8004), protocol.OrNil(v.KeyID)
 	return p, nil
 }
 

@@ -110,8 +110,8 @@ func enqueueResume(id string, at time.Time) func(context.Context, *storage.Tx) e
 // Resume is the job that finishes an interrupted import.
 func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args struct{ ID string }
-	if err := json.Unmarshal(j.Args, &args); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&args); err != nil {
+		return nil, err
 	}
 	row, now := (*storage.Import)(nil), time.Time{}
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {

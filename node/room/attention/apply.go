@@ -51,11 +51,11 @@ func (a *Attention) Apply(ctx context.Context, tx *storage.Tx, account *storage.
 	}
 	switch {
 	case ev.Currency != protocol.Rupee:
-		return "another currency", a.returned(ctx, tx, bid, payment, payment.Paise, "paid in another currency")
+		return "another currency", a.giveBack(ctx, tx, bid, payment, payment.Paise, "paid in another currency")
 	case !bid.State.May(protocol.BidLive):
-		return "paid twice", a.returned(ctx, tx, bid, payment, payment.Paise, "the bid was paid more than once")
+		return "paid twice", a.giveBack(ctx, tx, bid, payment, payment.Paise, "the bid was paid more than once")
 	case ev.AmountPaise < bid.Paise:
-		return "paid in part", a.returned(ctx, tx, bid, payment, payment.Paise, "less was paid than the bid")
+		return "paid in part", a.giveBack(ctx, tx, bid, payment, payment.Paise, "less was paid than the bid")
 	}
 	return a.place(ctx, tx, bid, board, payment)
 }
@@ -69,8 +69,8 @@ func payeeOf(account *storage.PaymentAccount) string {
 	return account.ID
 }
 
-// returned stores that money of a payment goes back without moving the bid.
-func (a *Attention) returned(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, payment *storage.StoredPayment, paise int64, why string) error {
+// giveBack stores that money of a payment goes back without moving the bid.
+func (a *Attention) giveBack(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, payment *storage.StoredPayment, paise int64, why string) error {
 	if err := tx.Bids().Save(ctx, bid); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (a *Attention) ReadBoard(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 func openBoard(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, *storage.AttentionBoard, error) {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+		return nil, nil, protocol.NoAgent(handle)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -133,11 +133,11 @@ func slotPrice(v protocol.BoardView, q protocol.SlotQuote, accepting bool) proto
 // liveBid returns a live bid as everybody sees it.
 func liveBid(b *storage.StoredBid, place int) protocol.LiveBid {
 	out := protocol.LiveBid{
-		ID: b.ID, Place: place, Amount: rupees(b.Paise), Bidder: b.Author, Category: orNil(b.Category), LiveAt: b.LiveAt, EndsAt: b.EndsAt,
+		ID: b.ID, Place: place, Amount: rupees(b.Paise), Bidder: b.Author, Category: protocol.OrNil(b.Category), LiveAt: b.LiveAt, EndsAt: b.EndsAt,
 		Protected: b.FreeAt, Answered: !b.AnsweredAt.IsZero(), Test: b.Test, Untrusted: true,
 	}
 	if b.Approved {
-		out.Message, out.URL = &b.Message, orNil(b.URL)
+		out.Message, out.URL = &b.Message, protocol.OrNil(b.URL)
 	} else {
 		out.Bidder.Name, out.Bidder.ClaimedName = "Not approved yet", ""
 	}
@@ -175,7 +175,7 @@ func (a *Attention) Check(ctx context.Context, tx *storage.Tx, _ protocol.Caller
 	}
 	q := v.Quote(c.Floor, tx.Now)
 	out := protocol.BidOutlook{
-		Handle: b.Handle, Amount: rupees(paise), Category: orNil(c.Name), Accepting: b.Accepts(), Of: b.Terms.Slots,
+		Handle: b.Handle, Amount: rupees(paise), Category: protocol.OrNil(c.Name), Accepting: b.Accepts(), Of: b.Terms.Slots,
 		Floor: rupees(c.Floor), SlotPrice: slotPrice(v, q, b.Accepts()), AsOf: tx.Now, Untrusted: true,
 	}
 	if paise >= c.Floor {
@@ -215,13 +215,6 @@ func inTerms(t protocol.BoardTerms, paise int64, category string) (protocol.Cate
 }
 
 func rupees(paise int64) protocol.Money { return protocol.MoneyOf(protocol.Rupee, paise) }
-
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
 
 func (a *Attention) page(handle string) string { return a.Base + "/@" + handle + "/board" }
 func (a *Attention) address(handle string) string {

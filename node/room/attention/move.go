@@ -166,19 +166,9 @@ func (a *Attention) tell(ctx context.Context, tx *storage.Tx, bid *storage.Store
 	summary := bid.Author.Name + " bids " + protocol.Rupee + " " + rupees(bid.Paise).Amount + " for the attention of @" + board.Handle + "."
 	return tx.Bids().Publish(ctx, protocol.BoardID(a.Base), "", protocol.FeedItem{
 		ID: bid.FeedID, Type: protocol.FeedAttentionBid, At: tx.Now, Actor: bid.Author,
-		Subject: protocol.Subject{Kind: "bid", ID: bid.ID, URL: a.page(board.Handle), Title: shortened(bid.Message)},
+		Subject: protocol.Subject{Kind: "bid", ID: bid.ID, URL: a.page(board.Handle), Title: protocol.Shorten(protocol.OneLine(bid.Message), 120)},
 		Summary: strings.TrimSpace(summary), Untrusted: true,
 	})
-}
-
-// shortened returns the beginning of a text on one line.
-func shortened(text string) string {
-	const most = 120
-	line := []rune(protocol.OneLine(text))
-	if len(line) > most {
-		return string(line[:most-1]) + "…"
-	}
-	return string(line)
 }
 
 type subject struct {
@@ -196,9 +186,7 @@ func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane str
 }
 
 func subjectOf(j storage.Job) (s subject, err error) {
-	if err = json.Unmarshal(j.Args, &s); err != nil {
-		err = protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
-	}
+	err = j.Decode(&s)
 	return s, err
 }
 

@@ -8,22 +8,16 @@ import (
 	"fmt"
 	"slices"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // own returns the person that the caller acts as. In a writing transaction its row is locked.
 func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
-	handle, err := c.ActsAs(in.Handle)
-	if err != nil {
-		return nil, err
-	}
-	p, err := tx.Profiles().ForUpdate(ctx, handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
-	}
+	p, err := hall.Own(ctx, tx, c, in)
 	if err == nil && p.Draft.Kind != protocol.Person {
-		return nil, protocol.Errorf(protocol.Forbidden, "@%s is not a person; only persons have attention boards", handle)
+		return nil, protocol.Errorf(protocol.Forbidden, "@%s is not a person; only persons have attention boards", p.Draft.Handle)
 	}
 	return p, err
 }

@@ -45,7 +45,7 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	out := protocol.OwnBid{Bid: view, UTR: orNil(bid.UTR), Approved: bid.Approved, Payments: []protocol.OwnPayment{}}
+	out := protocol.OwnBid{Bid: view, UTR: protocol.OrNil(bid.UTR), Approved: bid.Approved, Payments: []protocol.OwnPayment{}}
 	account, err := tx.PaymentAccounts().ByID(ctx, bid.Account)
 	if err != nil {
 		return out, err

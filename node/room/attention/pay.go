@@ -50,12 +50,12 @@ func (a *Attention) payment(ctx context.Context, tx *storage.Tx, bid *storage.St
 	out := protocol.Payment{
 		BidID: bid.ID, Handle: bid.Handle, Payee: firstOf(account.PayeeName, account.LegalName, "@"+bid.Handle), Bidder: bid.Author.Given(), Message: bid.Message,
 		Amount: rupees(bid.Paise), State: a.stateNow(tx, bid), Provider: string(account.Provider), Link: "pending", Test: bid.Test, Now: tx.Now, Untrusted: true,
-		ByHand: account.Provider == protocol.PayUPI, UTR: orNil(bid.UTR), Buttons: []string{},
+		Claimed: account.Provider == protocol.PayUPI, UTR: protocol.OrNil(bid.UTR), Buttons: []string{},
 	}
 	if out.State.Unpaid() {
 		out.Hold, out.HoldExpiresAt = &bid.Hold, &bid.HoldUntil
 	}
-	if out.ByHand && mayClaim(out.State) && account.Handle != "" && bid.DisputedAt.IsZero() {
+	if out.Claimed && mayClaim(out.State) && account.Handle != "" && bid.DisputedAt.IsZero() {
 		out.ClaimsLeft = max(0, protocol.MaxClaims-bid.Claims)
 	}
 	switch {
@@ -64,10 +64,10 @@ func (a *Attention) payment(ctx context.Context, tx *storage.Tx, bid *storage.St
 	case bid.Link.ID != "":
 		out.Link = "ready"
 		if !bid.Test { // the node's own page has the buttons of a test
-			out.URL = orNil(bid.Link.URL)
+			out.URL = protocol.OrNil(bid.Link.URL)
 		}
-		out.UPI, out.VPA = orNil(bid.Link.UPI), orNil(account.VPA)
-		if out.ByHand {
+		out.UPI, out.VPA = protocol.OrNil(bid.Link.UPI), protocol.OrNil(account.VPA)
+		if out.Claimed {
 			out.Reference = &bid.Link.ID
 		}
 	case bid.Link.Failed != "":

@@ -13,9 +13,10 @@ import (
 // view returns a bid as its bidder sees it.
 func (a *Attention) view(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (protocol.Bid, error) {
 	out := protocol.Bid{
-		ID: bid.ID, Handle: bid.Handle, State: a.stateNow(tx, bid), Amount: rupees(bid.Paise), Message: bid.Message, Category: orNil(bid.Category),
-		Bidder: bid.Author, URL: orNil(bid.URL), Test: bid.Test, CreatedAt: bid.BidAt, Answer: orNil(bid.Answer), AnswerURL: orNil(bid.AnswerURL),
-		Reason: orNil(bid.Reason), Refunds: []protocol.BidRefund{}, Untrusted: true,
+		ID: bid.ID, Handle: bid.Handle, State: a.stateNow(tx, bid), Amount: rupees(bid.Paise), Message: bid.Message, Category: protocol.OrNil(bid.Category),
+		Bidder: bid.Author, URL: protocol.OrNil(bid.URL), Test: bid.Test, CreatedAt: bid.BidAt, Answer: protocol.OrNil(bid.Answer),
+		AnswerURL: protocol.OrNil(bid.AnswerURL),
+		Reason: protocol.OrNil(bid.Reason), Refunds: []protocol.BidRefund{}, Untrusted: true,
 	}
 	if out.State.Unpaid() {
 		out.Hold, out.HoldExpiresAt = &bid.Hold, &bid.HoldUntil

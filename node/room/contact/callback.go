@@ -52,8 +52,8 @@ func dedupeKey(cb *storage.StoredCallback) string {
 // delivery is made again with the same id (contract §4).
 func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var s subject
-	if err := json.Unmarshal(j.Args, &s); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&s); err != nil {
+		return nil, err
 	}
 	var cb *storage.StoredCallback
 	var m *protocol.Message

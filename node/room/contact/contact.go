@@ -65,7 +65,7 @@ func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewC
 	}
 	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
+		return nil, protocol.NoAgent(in.Handle)
 	}
 	return p, err
 }

@@ -34,8 +34,8 @@ func Watch(ctx context.Context, tx *storage.Tx, t *storage.StoredThread) error {
 // Silence closes a thread that is still silent, and otherwise enqueues the next check.
 func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var s subject
-	if err := json.Unmarshal(j.Args, &s); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&s); err != nil {
+		return nil, err
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		t, err := tx.Threads().ByID(ctx, s.ID)

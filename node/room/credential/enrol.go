@@ -46,7 +46,7 @@ func begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, e storage.Enr
 	err := tx.Enrolments().Begin(ctx, c.Actor(), e, jwk)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
-		return protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", e.Handle)
+		return protocol.NoAgent(e.Handle)
 	case errors.Is(err, storage.ErrExists):
 		return protocol.Errorf(protocol.Conflict, "another profile of this node is enrolled to %s; remove it there first", e.ERC8004)
 	case errors.Is(err, storage.ErrKeyTaken):
@@ -118,7 +118,7 @@ func (r Enroller) may(ctx context.Context, tx *storage.Tx, c protocol.Caller, ha
 	}
 	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+		return nil, protocol.NoAgent(handle)
 	}
 	if err != nil {
 		return nil, err

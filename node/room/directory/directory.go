@@ -37,7 +37,7 @@ func New(base string, reputation func(*storage.StoredProfile) *protocol.Reputati
 func (d *Directory) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.Profile, error) {
 	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Profile{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
+		return protocol.Profile{}, protocol.NoAgent(in.Handle)
 	}
 	if err != nil {
 		return protocol.Profile{}, err
@@ -101,7 +101,7 @@ func Author(base string, p *storage.StoredProfile, at time.Time) protocol.Author
 	if p.ERC8004 != "" {
 		a.ERC8004 = &p.ERC8004
 	}
-	a.Rest(at)
+	a.Complete(at)
 	return a
 }
 
@@ -142,7 +142,7 @@ func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Calle
 		}
 	}
 	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", in.Handle)
+		return protocol.None{}, protocol.NoAgent(in.Handle)
 	}
 	if err != nil {
 		return protocol.None{}, err

@@ -13,9 +13,9 @@ import (
 func Item(s *storage.StoredItem) protocol.Item {
 	in := &s.Draft
 	i := protocol.Item{
-		ID: s.ID, SKU: in.SKU, Name: in.Name, Description: in.Description, Price: s.Price(), Unit: given(in.Unit), Category: given(in.Category),
+		ID: s.ID, SKU: in.SKU, Name: in.Name, Description: in.Description, Price: s.Price(), Unit: protocol.OrNil(in.Unit), Category: protocol.OrNil(in.Category),
 		Categories: list(in.AllCategories()), Tags: list(in.Tags), Availability: s.Available(), Options: in.Options, Media: list(in.AllMedia()),
-		URL: given(in.URL), Variants: variants(s),
+		URL: protocol.OrNil(in.URL), Variants: variants(s),
 	}
 	for _, m := range i.Media {
 		if i.Image == nil && m.Type == "image" {

@@ -76,9 +76,9 @@ func (d *Directory) location(p *storage.StoredProfile, m *storage.StoredMerchant
 		zone = m.Draft.Timezone
 	}
 	return protocol.Location{
-		Handle: p.Draft.Handle, Name: p.Draft.Name, Category: given(m.Draft.Category), City: given(m.Draft.City),
+		Handle: p.Draft.Handle, Name: p.Draft.Name, Category: protocol.OrNil(m.Draft.Category), City: protocol.OrNil(m.Draft.City),
 		Address: m.Draft.Address, Geo: m.Draft.Geo,
-		Timezone: given(zone), Hours: list(m.Draft.Hours), ExceptionHours: list(m.Draft.ExceptionHours),
-		Phone: given(m.Draft.Phone), Page: d.page(p.Draft.Handle), Profile: d.address(p.Draft.Handle), Untrusted: true,
+		Timezone: protocol.OrNil(zone), Hours: list(m.Draft.Hours), ExceptionHours: list(m.Draft.ExceptionHours),
+		Phone: protocol.OrNil(m.Draft.Phone), Page: d.page(p.Draft.Handle), Profile: d.address(p.Draft.Handle), Untrusted: true,
 	}, true
 }

@@ -27,7 +27,7 @@ func (d *Directory) Merchants(
 			HasIdentity: f.ERC8004 != "", Reputation: d.Reputation(&f.StoredProfile), Page: d.page(p.Handle), Profile: d.address(p.Handle), Untrusted: true,
 		}
 		if f.Merchant != nil {
-			e.Category, e.City = given(f.Merchant.Draft.Category), given(f.Merchant.Draft.City)
+			e.Category, e.City = protocol.OrNil(f.Merchant.Draft.Category), protocol.OrNil(f.Merchant.Draft.City)
 			if at := f.Merchant.Draft.Geo; near != nil && at != nil {
 				e.Distance = new(int(math.Round(near.Distance(*at))))
 			}
@@ -50,7 +50,7 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	profile := d.Profile(p)
 	out := protocol.Merchant{
 		Handle: profile.Handle, Name: profile.Name, Headline: profile.Headline, Description: profile.Description,
-		Timezone: given(profile.Timezone), Hours: []protocol.DayHours{}, ExceptionHours: []protocol.ExceptionHours{},
+		Timezone: protocol.OrNil(profile.Timezone), Hours: []protocol.DayHours{}, ExceptionHours: []protocol.ExceptionHours{},
 		Openness: protocol.OpennessAt(m.Schedule(profile.Timezone), tx.Now), Items: []protocol.Item{},
 		Tags: profile.Tags, Languages: profile.Languages, Identity: profile.Identity, Reputation: profile.Reputation,
 		Returns: profile.Returns, ReturnRequest: protocol.ReturnRequestOf(profile),
@@ -60,9 +60,9 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	if m == nil {
 		return out, nil
 	}
-	out.Category, out.City, out.Address, out.Geo = given(m.Draft.Category), given(m.Draft.City), m.Draft.Address, m.Draft.Geo
+	out.Category, out.City, out.Address, out.Geo = protocol.OrNil(m.Draft.Category), protocol.OrNil(m.Draft.City), m.Draft.Address, m.Draft.Geo
 	out.Hours, out.ExceptionHours = list(m.Draft.Hours), list(m.Draft.ExceptionHours)
-	out.Phone, out.Website = given(m.Draft.Phone), given(m.Draft.Website)
+	out.Phone, out.Website = protocol.OrNil(m.Draft.Phone), protocol.OrNil(m.Draft.Website)
 	if m.Draft.Timezone != "" {
 		out.Timezone = &m.Draft.Timezone
 	}
@@ -80,14 +80,6 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	m.Items = m.Items[:len(out.Items)]
 	out.ItemCount, out.ItemsNext = m.ItemCount, m.ItemsNext()
 	return out, nil
-}
-
-// given is nil for an empty string.
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // Record returns the record of a business as the owner wrote it.
@@ -134,7 +126,7 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, error) {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+		return nil, protocol.NoAgent(handle)
 	}
 	if err == nil && p.Draft.Kind != protocol.Business {
 		return nil, protocol.Invalid(protocol.Fault{Pointer: "/handle", Code: "not-for-kind", Detail: "@" + handle +

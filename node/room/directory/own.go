@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -11,22 +12,9 @@ import (
 // maxParts is how many needs or capabilities a profile has (spec §8).
 const maxParts = 20
 
-// own is the profile that the caller acts as.
-func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
-	handle, err := c.ActsAs(in.Handle)
-	if err != nil {
-		return nil, err
-	}
-	p, err := tx.Profiles().ForUpdate(ctx, handle)
-	if err == storage.ErrNotFound {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
-	}
-	return p, err
-}
-
 // GetOwn returns a profile as its owner wrote it.
 func (d *Directory) GetOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.OwnProfile, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.OwnProfile{}, err
 	}
@@ -42,7 +30,7 @@ func written(p *storage.StoredProfile) protocol.OwnProfile {
 // PutOwn writes a whole profile. The node's findings (identity, liveness) are
 // unchanged; Put describes which fields stay if the draft omits them.
 func (d *Directory) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnProfile) (protocol.OwnProfile, error) {
-	p, err := own(ctx, tx, c, protocol.Owned{Handle: in.Handle})
+	p, err := hall.Own(ctx, tx, c, protocol.Owned{Handle: in.Handle})
 	if err != nil {
 		return protocol.OwnProfile{}, err
 	}
@@ -55,7 +43,7 @@ func (d *Directory) PutOwn(ctx context.Context, tx *storage.Tx, c protocol.Calle
 
 // Needs lists the needs of a profile.
 func (d *Directory) Needs(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.OwnNeeds, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.OwnNeeds{}, err
 	}
@@ -64,7 +52,7 @@ func (d *Directory) Needs(ctx context.Context, tx *storage.Tx, c protocol.Caller
 
 // PutNeed adds a need, or replaces the one with its id in place.
 func (d *Directory) PutNeed(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnNeed) (protocol.OwnNeeds, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.OwnNeeds{}, err
 	}
@@ -78,7 +66,7 @@ func (d *Directory) PutNeed(ctx context.Context, tx *storage.Tx, c protocol.Call
 
 // DeleteNeed deletes one need.
 func (d *Directory) DeleteNeed(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PartRef) (protocol.None, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.None{}, err
 	}
@@ -92,7 +80,7 @@ func (d *Directory) DeleteNeed(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // Capabilities lists the capabilities of a profile.
 func (d *Directory) Capabilities(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.OwnCapabilities, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.OwnCapabilities{}, err
 	}
@@ -101,7 +89,7 @@ func (d *Directory) Capabilities(ctx context.Context, tx *storage.Tx, c protocol
 
 // PutCapability adds a capability, or replaces the one with its id in place.
 func (d *Directory) PutCapability(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnCapability) (protocol.OwnCapabilities, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.OwnCapabilities{}, err
 	}
@@ -115,7 +103,7 @@ func (d *Directory) PutCapability(ctx context.Context, tx *storage.Tx, c protoco
 
 // DeleteCapability deletes one capability.
 func (d *Directory) DeleteCapability(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PartRef) (protocol.None, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.None{}, err
 	}
@@ -150,7 +138,7 @@ func without[T any](items []T, same func(T) bool) ([]T, error) {
 // Identity returns the on-chain identity to which a profile is enrolled, or how the
 // last enrolment ended.
 func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.IdentityStatus, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.IdentityStatus{}, err
 	}
@@ -186,7 +174,7 @@ func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Cal
 
 // DropIdentity ends the enrolment of a profile, if there is one.
 func (d *Directory) DropIdentity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil || p.ERC8004 == "" {
 		return protocol.None{}, err
 	}

@@ -3,13 +3,14 @@ package directory
 import (
 	"context"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // TurnedAway returns what a profile had no room for within a day.
 func (d *Directory) TurnedAway(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.TurnedAway, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.TurnedAway{}, err
 	}

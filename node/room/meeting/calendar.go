@@ -82,7 +82,7 @@ func (m *Meeting) GetCalendar(ctx context.Context, tx *storage.Tx, c protocol.Ca
 func accountView(ctx context.Context, tx *storage.Tx, a *storage.CalendarAccount) (protocol.CalendarAccount, error) {
 	out := protocol.CalendarAccount{
 		ID: a.ID, Handle: a.Handle, Address: a.Address, User: a.User, Checking: a.Checking, Calendars: append([]protocol.FoundCalendar{}, a.Found...),
-		Reads: append([]string{}, a.Reads...), Writes: orNil(a.Writes), LastError: orNil(a.Failed), CreatedAt: a.CreatedAt, Untrusted: true,
+		Reads: append([]string{}, a.Reads...), Writes: protocol.OrNil(a.Writes), LastError: protocol.OrNil(a.Failed), CreatedAt: a.CreatedAt, Untrusted: true,
 	}
 	if !a.OKAt.IsZero() {
 		out.LastSuccess = &a.OKAt

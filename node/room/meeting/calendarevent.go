@@ -79,7 +79,7 @@ func calendarView(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting)
 	if errors.Is(err, storage.ErrNotFound) {
 		return protocol.MeetingCalendar{State: protocol.CalendarNone}, nil
 	}
-	return protocol.MeetingCalendar{State: e.State, Calendar: orNil(e.Name), Reason: orNil(e.Reason)}, err
+	return protocol.MeetingCalendar{State: e.State, Calendar: protocol.OrNil(e.Name), Reason: protocol.OrNil(e.Reason)}, err
 }
 
 // agreed reports whether a meeting was approved and not cancelled: it is on the calendar of the person.

@@ -69,7 +69,7 @@ func (m *Meeting) ofDecision(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return nil, err
 	}
-	switch n := m.sentAt(r, ticket, to); {
+	switch n := m.sentAfter(r, ticket, to); {
 	case n == 0:
 		return nil, errDecision
 	case n != r.Moves || stateNow(tx, r) != protocol.MeetingSubmitted:
@@ -79,9 +79,9 @@ func (m *Meeting) ofDecision(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return r, nil
 }
 
-// sentAt returns after how many changes of a request a notice with a ticket was sent to an address that
+// sentAfter returns after how many changes of a request a notice with a ticket was sent to an address that
 // the person still has; 0 for none.
-func (m *Meeting) sentAt(r *storage.StoredMeeting, ticket string, to storage.NotifySettings) (moves int) {
+func (m *Meeting) sentAfter(r *storage.StoredMeeting, ticket string, to storage.NotifySettings) (moves int) {
 	if !to.Links {
 		return 0
 	}

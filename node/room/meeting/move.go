@@ -255,8 +255,6 @@ func jobOf(kind storage.JobKind, lane string, s subject, at time.Time) storage.J
 }
 
 func subjectOf(j storage.Job) (s subject, err error) {
-	if err = json.Unmarshal(j.Args, &s); err != nil {
-		err = protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
-	}
+	err = j.Decode(&s)
 	return s, err
 }

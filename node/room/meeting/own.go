@@ -26,7 +26,7 @@ func ownMeeting(ctx context.Context, tx *storage.Tx, c protocol.Caller, id strin
 func (m *Meeting) ownView(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) (protocol.OwnMeeting, error) {
 	r.State = stateNow(tx, r)
 	out := protocol.OwnMeeting{
-		MeetingRequest: m.view(r), Email: orNil(r.Mail), Confirmed: r.Confirmed, Author: r.Author, Warnings: []protocol.MeetingWarning{}, Mail: r.Sent,
+		MeetingRequest: m.view(r), Email: protocol.OrNil(r.Mail), Confirmed: r.Confirmed, Author: r.Author, Warnings: []protocol.MeetingWarning{}, Mail: r.Sent,
 	}
 	if r.Attends != nil && (r.Attends.Sequence == r.Sequence || r.Attends.Answer == protocol.AnswerDeclined) {
 		out.Attendance = &r.Attends.MeetingAttendance

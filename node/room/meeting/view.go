@@ -26,14 +26,14 @@ func stateNow(tx *storage.Tx, r *storage.StoredMeeting) protocol.MeetingState {
 func (m *Meeting) view(r *storage.StoredMeeting) protocol.MeetingRequest {
 	out := protocol.MeetingRequest{
 		ID: r.ID, Handle: r.Handle, State: r.State, Requester: r.Name, Purpose: r.Purpose, DurationMin: int(r.EndsAt.Sub(r.StartsAt).Minutes()),
-		StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: orNil(r.TimeZone), Proposals: append([]protocol.MeetingTime{}, r.Proposals...),
-		Sequence: r.Sequence, Answer: orNil(r.Answer), CreatedAt: r.AskedAt, History: r.History, Untrusted: true,
+		StartsAt: r.StartsAt, EndsAt: r.EndsAt, TimeZone: protocol.OrNil(r.TimeZone), Proposals: append([]protocol.MeetingTime{}, r.Proposals...),
+		Sequence: r.Sequence, Answer: protocol.OrNil(r.Answer), CreatedAt: r.AskedAt, History: r.History, Untrusted: true,
 	}
 	if r.State.Waits() {
 		out.AnswerBy = &r.DueAt
 	}
 	if r.State == protocol.MeetingApproved || r.State == protocol.MeetingDone {
-		out.Location = orNil(r.Location)
+		out.Location = protocol.OrNil(r.Location)
 	}
 	m.addTo(&out, r)
 	out.Note = advice(r)
@@ -70,11 +70,4 @@ func masked(mail string) string {
 		return "the mailbox"
 	}
 	return fmt.Sprintf("%.1s…@…", mail)
-}
-
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -125,8 +125,8 @@ const followFor = 24 * time.Hour
 // board is a final error; one that does not answer is retried for a day.
 func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args moderation.FollowArgs
-	if err := json.Unmarshal(j.Args, &args); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&args); err != nil {
+		return nil, err
 	}
 	cause := f.Follow(ctx, args.URL)
 	if cause == nil {
@@ -152,8 +152,8 @@ func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Contex
 // EndJob is the handler of UnfollowJob.
 func (f FollowJobs) EndJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	var args protocol.PeerAddress
-	if err := json.Unmarshal(j.Args, &args); err != nil {
-		return nil, protocol.Errorf(protocol.InvalidRequest, "arguments of the job: %w", err)
+	if err := j.Decode(&args); err != nil {
+		return nil, err
 	}
 	if err := f.Unfollow(ctx, args.URL); !errors.Is(err, storage.ErrNotFound) {
 		return nil, err

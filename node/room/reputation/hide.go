@@ -75,5 +75,5 @@ func standing(ctx context.Context, tx *storage.Tx, f storage.Feedback) (protocol
 	if errors.Is(err, storage.ErrNotFound) {
 		err = nil
 	}
-	return protocol.ReviewStanding{ID: f.ID, Handle: given(shop.Handle), Hidden: f.HiddenAt != nil, HiddenAt: f.HiddenAt, Reason: f.HiddenWhy}, err
+	return protocol.ReviewStanding{ID: f.ID, Handle: protocol.OrNil(shop.Handle), Hidden: f.HiddenAt != nil, HiddenAt: f.HiddenAt, Reason: f.HiddenWhy}, err
 }

@@ -135,7 +135,7 @@ func (r *Reputation) adopt(ctx context.Context, registry string, agents []storag
 				return err
 			}
 		}
-		return tx.Feedbacks().Part(ctx, registry, final)
+		return tx.Feedbacks().KeepPlace(ctx, registry, final)
 	})
 }
 

@@ -98,7 +98,7 @@ func (r *Reputation) shop(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	}
 	p, err := tx.Profiles().ForUpdate(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no agent @%s on this node", handle)
+		return nil, protocol.NoAgent(handle)
 	}
 	if err == nil && p.Draft.Kind != protocol.Business {
 		return nil, protocol.Invalid(protocol.Fault{Pointer: "/handle", Code: "not-for-kind",
@@ -140,8 +140,9 @@ func sameOrder(a, b storage.StoredReceipt) bool {
 
 func (r *Reputation) shown(s storage.StoredReceipt) protocol.OrderReceipt {
 	out := protocol.OrderReceipt{
-		ID: s.ID, Issuer: cmp.Or(s.Issuer, r.Base), Handle: s.Handle, Order: s.Order, Agent: given(s.Agent), Client: given(s.Client), Buyer: s.Buyer,
-		Total: protocol.MoneyOf(s.Currency, s.Minor), PaidAt: s.PaidAt, IssuedAt: s.IssuedAt, RevokedAt: s.RevokedAt, Reason: given(s.Reason),
+		ID: s.ID, Issuer: cmp.Or(s.Issuer, r.Base), Handle: s.Handle, Order: s.Order, Agent: protocol.OrNil(s.Agent), Client: protocol.OrNil(s.Client),
+		Buyer: s.Buyer,
+		Total: protocol.MoneyOf(s.Currency, s.Minor), PaidAt: s.PaidAt, IssuedAt: s.IssuedAt, RevokedAt: s.RevokedAt, Reason: protocol.OrNil(s.Reason),
 		Reviewable: s.Agent != "" && s.Client != "" && s.RevokedAt == nil, LineItems: s.Lines, Adjustments: s.Adjustments, Receipt: s.Token, Untrusted: true,
 	}
 	if out.LineItems == nil {
@@ -151,14 +152,6 @@ func (r *Reputation) shown(s storage.StoredReceipt) protocol.OrderReceipt {
 		out.Adjustments = []protocol.Adjustment{}
 	}
 	return out
-}
-
-// given is nil for an empty string.
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // List returns a page of the receipts of a shop.

@@ -118,6 +118,6 @@ func printable(s string) string {
 			return r
 		}
 		return ' '
-	}, cut(s, maxReason))
+	}, pay.Clip(s, maxReason))
 	return strings.TrimSpace(s)
 }

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"stoa/node/out/pay"
 	"stoa/protocol"
@@ -105,7 +104,7 @@ func (p *Provider) CreateLink(ctx context.Context, r pay.LinkRequest) (pay.Link,
 		return pay.Link{}, err
 	}
 	in := newLink{
-		Amount: r.AmountPaise, Currency: r.Currency, ReferenceID: r.Ref, Description: cut(r.Description, maxDescription),
+		Amount: r.AmountPaise, Currency: r.Currency, ReferenceID: r.Ref, Description: pay.Clip(r.Description, maxDescription),
 		ExpireBy: r.ExpiresAt.Unix(), Notes: notes(r.Notes),
 	}
 	if r.ReturnURL != "" {
@@ -227,15 +226,8 @@ func notes(in map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range in {
 		if len(out) < maxNotes {
-			out[cut(k, maxNote)] = cut(v, maxNote)
+			out[pay.Clip(k, maxNote)] = pay.Clip(v, maxNote)
 		}
 	}
 	return out
-}
-
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n])
 }

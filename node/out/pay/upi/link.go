@@ -3,7 +3,6 @@ package upi
 import (
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"stoa/node/out/pay"
 	"stoa/protocol"
@@ -31,7 +30,7 @@ func link(vpa, name, ref, note string, paise int64) string {
 	b.WriteString("&am=" + protocol.MoneyOf(protocol.Rupee, paise).Amount)
 	b.WriteString("&cu=" + protocol.Rupee)
 	b.WriteString("&tr=" + ref)
-	if note = cut(strings.Join(strings.Fields(note), " "), maxNote); note != "" {
+	if note = pay.Clip(strings.Join(strings.Fields(note), " "), maxNote); note != "" {
 		b.WriteString("&tn=" + escape(note, maxEncoded))
 	}
 	return b.String()
@@ -49,12 +48,4 @@ func escape(s string, most int) string {
 		b.WriteString(e)
 	}
 	return strings.TrimSuffix(b.String(), "%20")
-}
-
-// cut returns the first n characters of s.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return strings.TrimSpace(string([]rune(s)[:n]))
 }
