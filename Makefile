@@ -11,8 +11,8 @@ build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
 	cd cmd/devchain && $(GOBUILD) -o ../../stoa-devchain .
 
-release: ## ./stoa optimised by cmd/stoa/release.pgo; compiles everything anew, some minutes
-	$(GOBUILD) -pgo=cmd/stoa/release.pgo -o stoa ./cmd/stoa
+release: ## dist/: the release of CHANGELOG.md for each platform, or TARGETS="linux/amd64", built twice and compared, with checksums
+	.ci/release
 
 profile: ## cmd/stoa/release.pgo from the load benchmarks
 	.ci/profile

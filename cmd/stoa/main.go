@@ -31,8 +31,8 @@ const (
 	exitProblem = 3 // the node answered with a problem, which is printed
 )
 
-// version is set by the linker; a plain go build shows the revision.
-var version = ""
+// version and commit are set by the linker in a release, version alone by make; a plain go build shows the revision.
+var version, commit string
 
 type cli struct {
 	Config  kong.ConfigFlag  `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment take precedence."`
@@ -191,14 +191,20 @@ type versionCmd struct {
 
 func (c *versionCmd) Run(w *world) error {
 	if c.JSON {
-		fmt.Fprintf(w.stdout, "{\"version\":%q,\"go\":%q}\n", buildVersion(), goVersion())
+		fmt.Fprintf(w.stdout, "{\"version\":%q,\"commit\":%q,\"go\":%q}\n", buildVersion(), commit, goVersion())
 		return nil
 	}
 	fmt.Fprintln(w.stdout, versionLine())
 	return nil
 }
 
-func versionLine() string { return fmt.Sprintf("stoa %s (%s)", buildVersion(), goVersion()) }
+func versionLine() string {
+	made := goVersion()
+	if commit != "" {
+		made = "commit " + commit + ", " + made
+	}
+	return fmt.Sprintf("stoa %s (%s)", buildVersion(), made)
+}
 
 func goVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
