@@ -16,7 +16,7 @@ func (a *Attention) view(ctx context.Context, tx *storage.Tx, bid *storage.Store
 		ID: bid.ID, Handle: bid.Handle, State: a.stateNow(tx, bid), Amount: rupees(bid.Paise), Message: bid.Message, Category: protocol.OrNil(bid.Category),
 		Bidder: bid.Author, URL: protocol.OrNil(bid.URL), Test: bid.Test, CreatedAt: bid.BidAt, Answer: protocol.OrNil(bid.Answer),
 		AnswerURL: protocol.OrNil(bid.AnswerURL),
-		Reason: protocol.OrNil(bid.Reason), Refunds: []protocol.BidRefund{}, Untrusted: true,
+		Reason:    protocol.OrNil(bid.Reason), Refunds: []protocol.BidRefund{}, Untrusted: true,
 	}
 	if out.State.Unpaid() {
 		out.Hold, out.HoldExpiresAt = &bid.Hold, &bid.HoldUntil
