@@ -14,7 +14,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migrations are numbered SQL, one file per engine, forward only.
+// Migrations are numbered SQL, one file per engine, forward only. The first makes the tables of 0.1.0; since then files are only
+// added.
 //
 //go:embed migrations
 var migrations embed.FS
@@ -22,6 +23,15 @@ var migrations embed.FS
 // starters is how often a process retries when another one migrates the same SQLite
 // file at the same moment.
 const starters = 20
+
+// first is the number of the first migration, and unreleased the version of a database of the last program before 0.1.0, whose
+// tables are the same.
+const first = 110
+
+var unreleased = map[engine]int64{engineSQLite: 101, enginePostgres: 98}
+
+// ErrOlder is wrapped by the error of a database of a program before 0.1.0, but the last of these.
+var ErrOlder = errors.New("the database is older than the first release")
 
 // ErrNewer is wrapped by the error of a database that a newer program has migrated.
 var ErrNewer = errors.New("the database is newer than this program")
@@ -33,7 +43,7 @@ func migrate(log *slog.Logger) func(ctx context.Context, e engine, tables *sql.D
 	return func(ctx context.Context, e engine, tables *sql.DB) error {
 		provider, err := migrator(e, tables)
 		if err == nil {
-			err = bringUp(ctx, e, provider, log)
+			err = bringUp(ctx, e, provider, tables, log)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
@@ -58,13 +68,19 @@ func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(dialect, tables, dir, opts...)
 }
 
-func bringUp(ctx context.Context, e engine, provider *goose.Provider, log *slog.Logger) error {
+func bringUp(ctx context.Context, e engine, provider *goose.Provider, tables *sql.DB, log *slog.Logger) error {
 	began, from := time.Now(), int64(0)
 	for try := 1; ; try++ {
 		found, to, err := provider.GetVersions(ctx)
 		if err == nil && found > to {
 			return fmt.Errorf("%w: its tables have version %d, and this program knows versions up to %d: start the program that migrated it, or a later one; "+
 				"to go back, restore a backup from before the upgrade", ErrNewer, found, to)
+		}
+		if err == nil && 0 < found && found < first {
+			found, err = adopt(ctx, e, tables, found, log)
+			if errors.Is(err, ErrOlder) {
+				return err
+			}
 		}
 		if err == nil && from == 0 && 0 < found && found < to {
 			from = found
@@ -86,6 +102,20 @@ func bringUp(ctx context.Context, e engine, provider *goose.Provider, log *slog.
 			return errors.Join(e, err)
 		}
 	}
+}
+
+// adopt takes over a database from before the first release: it notes that the tables are those of the first migration.
+func adopt(ctx context.Context, e engine, tables *sql.DB, found int64, log *slog.Logger) (int64, error) {
+	if found != unreleased[e] {
+		return 0, fmt.Errorf("%w: its tables have version %d, and this program takes over version %d: start it once with the last program before 0.1.0, "+
+			"or write archives of its profiles with the program that made it (stoa admin export) and import them into a new database", ErrOlder, found, unreleased[e])
+	}
+	_, err := tables.ExecContext(ctx, fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied)
+		SELECT %d, TRUE WHERE NOT EXISTS (SELECT 1 FROM goose_db_version WHERE version_id >= %d)`, first, first))
+	if err == nil {
+		log.Info("the database is from before the first release and is taken over", "from", found, "to", first)
+	}
+	return first, err
 }
 
 // Migrations are the files for an engine, "sqlite" or "postgres".

@@ -2,12 +2,18 @@ package storage_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -52,11 +58,28 @@ func TestMigrate_Newer(t *testing.T) {
 	})
 }
 
-// An upgrade says from which version it goes to which, and how long it took; a start without one says nothing.
-func TestMigrate_Log(t *testing.T) {
+// unreleased are the versions of databases of the last program before 0.1.0.
+func unreleased(c storage.Config) int {
+	if c.URL != "" {
+		return 98
+	}
+	return 101
+}
+
+// before makes a database as a program before 0.1.0 left it, with a version of then.
+func before(t *testing.T, c storage.Config, version int) {
+	t.Helper()
+	storagetest.Old(t, c, func(exec func(string, ...any)) {
+		exec(`DELETE FROM goose_db_version WHERE version_id > 0`)
+		exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, TRUE)`, version)
+	})
+}
+
+// A database of the last program before 0.1.0 is taken over once, by one of several processes or by all, and the log says so.
+func TestMigrate_TakenOver(t *testing.T) {
 	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
-		storagetest.Old(t, c, func(func(string, ...any)) {})
+		before(t, c, unreleased(c))
 		var log bytes.Buffer
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		for range 2 {
@@ -64,6 +87,54 @@ func TestMigrate_Log(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
 		}
-		require.Regexp(t, `^time=\S+ level=INFO msg="migrating the database" from=1 to=\d+\n.* msg="database migrated" from=1 to=\d+ dur=\S+\n$`, log.String())
+		require.Regexp(t, `^time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n$`, log.String())
 	})
+}
+
+// An older one is refused, named, with the way out, and not changed.
+func TestMigrate_Older(t *testing.T) {
+	t.Parallel()
+	eachEmpty(t, func(t *testing.T, c storage.Config) {
+		before(t, c, unreleased(c)-1)
+		for range 2 {
+			_, err := storage.Open(t.Context(), c)
+			require.ErrorIs(t, err, storage.ErrOlder)
+			require.ErrorContains(t, err, fmt.Sprintf("have version %d, and this program takes over version %d", unreleased(c)-1, unreleased(c)))
+			require.ErrorContains(t, err, "stoa admin export")
+		}
+		if c.Path != "" {
+			target := filepath.Join(t.TempDir(), "stoa.db")
+			err := storage.Replace(t.Context(), target, c.Path)
+			require.ErrorIs(t, err, storage.ErrOlder)
+			require.NotContains(t, err.Error(), "is not a backup")
+			require.NoFileExists(t, target)
+		}
+	})
+}
+
+// A database that the last program before 0.1.0 made is read and written on.
+func TestMigrate_Kept(t *testing.T) {
+	t.Parallel()
+	packed, err := os.Open("testdata/unreleased.db.gz")
+	require.NoError(t, err)
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	require.NoError(t, err)
+	raw, err := io.ReadAll(unpacked)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "stoa.db")
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	db := storagetest.OpenConfig(t, storage.Config{Path: path})
+	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		p, err := tx.Profiles().ByHandle(ctx, "asha")
+		require.NoError(t, err)
+		require.Equal(t, "Paper from rags", p.Draft.Headline)
+		page, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "rag paper"})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1)
+		require.Equal(t, "Ravi", page.Items[0].Author.Name)
+		return nil
+	}))
+	require.NoError(t, db.Check(t.Context()))
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") })
 }

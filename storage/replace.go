@@ -23,7 +23,7 @@ func Replace(ctx context.Context, target, backup string) error {
 	}
 	defer os.Remove(fresh)
 	db, err := Open(ctx, Config{Path: fresh})
-	if errors.Is(err, ErrNewer) {
+	if errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder) {
 		return fmt.Errorf("%s: %w", backup, err)
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package storage_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,31 +73,4 @@ func TestScrub(t *testing.T) {
 	require.NotZero(t, held(t, path, "weaver"))
 	require.Len(t, walkBoard(t, db, protocol.BoardQuery{Q: "common"}), 300-len(gone))
 	require.NoError(t, db.Scrub(t.Context()), "again, with nothing to do")
-}
-
-// TestScrub_Upgrade: what a file of an earlier version still holds leaves it when it is brought up.
-func TestScrub_Upgrade(t *testing.T) {
-	t.Parallel()
-	const marker = "zzqmarker"
-	path := filepath.Join(t.TempDir(), "stoa.db")
-	storagetest.Migrated(t, path)
-	old, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	for _, text := range []string{
-		`PRAGMA secure_delete = OFF`,
-		`WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 500)
-			INSERT INTO audit (at, actor, action, subject, detail) SELECT n, 'x', 'flag', 'x', '` + marker + `' || n FROM series`,
-		`INSERT INTO post_word (rowid, words) VALUES (1, ' ` + marker + ` kept'), (2, ' other')`,
-		`INSERT INTO post_word (post_word, rowid, words) VALUES ('delete', 1, ' ` + marker + ` kept')`,
-		`DELETE FROM audit`,
-		`DELETE FROM goose_db_version WHERE version_id >= 101`,
-	} {
-		_, err := old.ExecContext(t.Context(), text)
-		require.NoError(t, err, text)
-	}
-	require.NoError(t, old.Close())
-	require.NotZero(t, held(t, path, marker))
-	db := storagetest.OpenConfig(t, storage.Config{Path: path})
-	require.NoError(t, db.Scrub(t.Context()))
-	require.Zero(t, held(t, path, marker))
 }

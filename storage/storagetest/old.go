@@ -15,7 +15,7 @@ import (
 	"stoa/storage"
 )
 
-// Old makes a database with the tables of the first version alone and gives fill a
+// Old makes a database with the tables of today, not opened by a node yet, and gives fill a
 // function to run statements on it, with ? for arguments on both engines.
 func Old(t testing.TB, c storage.Config, fill func(exec func(query string, args ...any))) {
 	t.Helper()
@@ -32,7 +32,7 @@ func Old(t testing.TB, c storage.Config, fill func(exec func(query string, args 
 	require.NoError(t, err)
 	provider, err := goose.NewProvider(dialect, db, dir, goose.WithDisableGlobalRegistry(true))
 	require.NoError(t, err)
-	_, err = provider.UpTo(context.Background(), 1)
+	_, err = provider.Up(context.Background())
 	require.NoError(t, err)
 	fill(func(query string, args ...any) {
 		t.Helper()

@@ -1,4 +1,0 @@
--- +goose Up
-
--- How far the log of a followed board goes, to show how far behind this node is.
-ALTER TABLE subscription ADD COLUMN head BIGINT NOT NULL DEFAULT 0;
