@@ -197,3 +197,13 @@ func TestSecurity(t *testing.T) {
 	}
 	require.Greater(t, rows, 50)
 }
+
+// TestSizes: a document that grows beyond what a reader reads has two subjects.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for path, most := range map[string]int{"README.md": 7000, "docs/ARCHITECTURE.md": 20_000, "SECURITY.md": 25_000, "docs/OPERATIONS.md": 40_000} {
+		raw, err := os.ReadFile(filepath.Join(root, path))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(raw), most, path)
+	}
+}
