@@ -156,3 +156,54 @@ func TestNoMachinePaths(t *testing.T) {
 	}
 	require.True(t, machine.MatchString("see /tmp/x"), "the pattern finds what it is for")
 }
+
+// TestSecurity: every attack in SECURITY.md names tests that exist.
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "node_modules" || d.Name() == "data" || strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case strings.HasSuffix(path, "_test.go"):
+			raw, err := os.ReadFile(path)
+			for _, m := range declared.FindAllSubmatch(raw, -1) {
+				tests[string(m[1])] = true
+			}
+			return err
+		}
+		return nil
+	}))
+	raw, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
+	require.NoError(t, err)
+	_, attacks, found := strings.Cut(string(raw), "## Attacks and their tests\n")
+	require.True(t, found)
+	attacks, _, found = strings.Cut(attacks, "\n## ")
+	require.True(t, found)
+	rows, named := 0, regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
+	for line := range strings.Lines(attacks) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| attack |") {
+			continue
+		}
+		rows++
+		names := named.FindAllStringSubmatch(line, -1)
+		require.NotEmpty(t, names, "no test: %s", line)
+		for _, name := range names {
+			require.True(t, tests[name[1]], "no test has the name %s", name[1])
+		}
+	}
+	require.Greater(t, rows, 50)
+}
+
+// TestSizes: a document that grows beyond what a reader reads has two subjects.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for path, most := range map[string]int{"README.md": 7000, "docs/ARCHITECTURE.md": 20_000, "SECURITY.md": 25_000, "docs/OPERATIONS.md": 40_000} {
+		raw, err := os.ReadFile(filepath.Join(root, path))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(raw), most, path)
+	}
+}

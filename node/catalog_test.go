@@ -88,7 +88,7 @@ func TestImportItems(t *testing.T) {
 		require.Equal(t, 400, a.Code, "%q %s", file, a.Body)
 		require.Contains(t, a.Body.String(), says)
 	}
-	manual, err := os.ReadFile("../docs/OPERATIONS.md")
+	manual, err := os.ReadFile("../docs/OWNERS.md")
 	require.NoError(t, err)
 	_, example, _ := strings.Cut(string(manual), "```csv\n")
 	example, _, _ = strings.Cut(example, "```")

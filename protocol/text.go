@@ -11,7 +11,7 @@ import (
 
 // The rule of text: which characters a text may contain, wherever it comes from. The hall applies
 // it to every text of every operation's input, and texts of other nodes are checked by it too.
-// SECURITY.md, "Stored text", has it as a table.
+// docs/DESIGN.md, "Stored text", has it as a table.
 
 // maxInvisible is how many invisible characters may follow one another: many emoji contain a
 // joiner after a variation selector, and a longer run only carries hidden bits.

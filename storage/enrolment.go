@@ -9,7 +9,7 @@ import (
 )
 
 // An Enrolment ties a chain identity to a profile, with the state of the chain when
-// it was made. docs/ARCHITECTURE.md, "Enrolments", says what ends it.
+// it was made. docs/DESIGN.md, "Enrolments", says what ends it.
 type Enrolment struct {
 	Handle, ERC8004, KeyID string
 	Owner                  string // address in lower case; "" when the chain was not asked yet

@@ -242,7 +242,7 @@ Tokens and keys: %s. Try, in another terminal:
 		fmt.Fprintf(&b, "  ./stoa identity keys --yes --wallet %s --chain %s \\\n      %s        # revoke the key; then sign again\n",
 			filepath.Join(data, "wallet"), world.Chain.flag(), *signed.ERC8004)
 	}
-	fmt.Fprintf(&b, "  ./stoa call issue_order_receipt --node %s --token TOKEN --order R-1 --client %s ...   # docs/OPERATIONS.md, Reviews\n",
+	fmt.Fprintf(&b, "  ./stoa call issue_order_receipt --node %s --token TOKEN --order R-1 --client %s ...   # docs/OWNERS.md\n",
 		first, world.Chain.Buyer)
 	fmt.Fprintf(&b, "  curl %s/api/public/board\n\nStop with Ctrl-C. Events follow.\n\n", last)
 	_, err := fmt.Fprint(w.stdout, b.String())

@@ -22,8 +22,12 @@ func (c *generateCmd) Run(w *world) error {
 	stale := 0
 	for _, f := range files {
 		path := filepath.Join(c.Root, filepath.FromSlash(f.Path))
-		old, err := os.ReadFile(path)
-		if err == nil && bytes.Equal(old, f.Body) {
+		old, readErr := os.ReadFile(path)
+		now, err := f.File(old)
+		if err != nil {
+			return err
+		}
+		if readErr == nil && bytes.Equal(old, now) {
 			continue
 		}
 		stale++
@@ -34,7 +38,7 @@ func (c *generateCmd) Run(w *world) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, f.Body, 0o644); err != nil {
+		if err := os.WriteFile(path, now, 0o644); err != nil {
 			return err
 		}
 		fmt.Fprintf(w.stdout, "wrote %s\n", f.Path)

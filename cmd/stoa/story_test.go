@@ -594,7 +594,7 @@ func firstLines(s string, n int) []string {
 	return lines[:min(n, len(lines))]
 }
 
-// buysAttention is the README's walk of a bidder and an owner.
+// buysAttention is what a bidder and an owner do in docs/TOUR.md.
 func buysAttention(t *testing.T, w *localWorld) {
 	ctx := context.Background()
 	call := func(c *client.Client, operation string, args map[string]any, into any) {

@@ -1,6 +1,6 @@
 // Package archive moves a profile from one node to another: it exports everything of a profile
 // into one file (format stoa.archive/v1, see format.go), written from one snapshot, and imports
-// such a file whole or not at all. An archive is what its bearer says; import.go and SECURITY.md
+// such a file whole or not at all. An archive is what its bearer says; import.go and docs/DESIGN.md
 // say which parts of it are believed.
 package archive
 
