@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
-	"stoa/schemas"
 )
 
 // openAPI is the OpenAPI description, read by an independent library.
@@ -23,7 +23,9 @@ type openAPI struct {
 
 func newOpenAPI(t testing.TB) *openAPI {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas.OpenAPI))
+	raw, err := os.ReadFile("../schemas/openapi.json")
+	require.NoError(t, err)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()

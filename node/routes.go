@@ -70,10 +70,13 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 // description serves the OpenAPI description: of the public operations, and with
 // for=all also of those of owners and operators. Each is made at the first request.
 func (n *Node) description() http.Handler {
-	whole := bytes.Replace(schemas.OpenAPI, []byte(`"url": "/"`), []byte(`"url": "`+n.Base+`"`), 1)
 	made := func(part func([]byte) ([]byte, error)) func() http.Handler {
 		return sync.OnceValue(func() http.Handler {
-			body, err := part(whole)
+			whole, err := httpapi.OpenAPI(n.Base, "1")
+			var body []byte
+			if err == nil {
+				body, err = part(whole)
+			}
 			if err != nil {
 				panic(err) // it is made from the program's own declarations
 			}
