@@ -26,4 +26,11 @@
 // published JSON Schema and the check from the same tags, so the two cannot disagree. A field
 // without "omitempty" or required:"false" is required. nullable says that null is a value; orNull
 // says it of an object. Rules that span several fields are methods named Check.
+//
+// # One folder
+//
+// What stands alone has a folder of its own below (pow, rate, netx, schedule, ics, activity, a2a). The
+// rest is one package, since subjects use each other's types in both directions ([Author] and [Caller]
+// are in every one, a [Digest] has threads, bids and meetings) and Go has no circles; and since a
+// reader outside writes protocol.Bid, not bid.Bid. A file is named by its subject.
 package protocol

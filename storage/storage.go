@@ -13,6 +13,10 @@
 // a reader that pages over numbers misses nothing that is committed later. The
 // package starts no goroutine except the writer of package commit, and on PostgreSQL one that
 // numbers (number.go) and one that moves words into their indexes (pending.go), and knows nothing about callers.
+//
+// The subjects are files of one folder: a method of [Tx] that returns each of them would make a
+// circle with packages that take a Tx, and a delete or a sale goes through the tables of many.
+// What knows no table is in package commit.
 package storage
 
 import (

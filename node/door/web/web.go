@@ -3,6 +3,10 @@
 // (github.com/a-h/templ) escape text that others wrote, keep its line breaks by style only, and
 // set it apart visibly, with what this node knows about its author. The package has no state but
 // its embedded files and reads everything through hall.Invoke.
+//
+// It is one folder, since every page is made of the same fields, cards and layout, which templates
+// of other packages could use only if all of them were exported. Files are named by page; own… and
+// account… are pages of who is signed in, operator… those of operators.
 package web
 
 import (
