@@ -73,7 +73,7 @@ func TestMasterKey_Missing(t *testing.T) {
 	})
 }
 
-// A program that is older than the database refuses it, as a fault of the configuration, in every command that opens it.
+// A program that is older than the database refuses it, and so does one that does not know so old a one, as a fault of the configuration, in every command that opens it.
 func TestNewerDatabase(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
@@ -82,15 +82,24 @@ func TestNewerDatabase(t *testing.T) {
 		if at.URL != "" {
 			c.Database = storagetest.EmptyPostgresURL(t)
 		}
-		storagetest.Old(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
 		})
-		_, served := New(t.Context(), c, log)
-		_, opened := OpenAdmin(t.Context(), c, log)
-		for name, err := range map[string]error{"serve": served, "admin": opened} {
-			require.ErrorIs(t, err, ErrConfig, name)
-			require.ErrorContains(t, err, "version 9999", name)
+		refused := func(version string) {
+			t.Helper()
+			_, served := New(t.Context(), c, log)
+			_, opened := OpenAdmin(t.Context(), c, log)
+			for name, err := range map[string]error{"serve": served, "admin": opened} {
+				require.ErrorIs(t, err, ErrConfig, name)
+				require.ErrorContains(t, err, version, name)
+			}
 		}
+		refused("version 9999")
+		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+			exec(`DELETE FROM goose_db_version WHERE version_id > 0`)
+			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (50, TRUE)`)
+		})
+		refused("version 50")
 		require.NoFileExists(t, c.masterKey(), "nothing was made")
 	})
 }

@@ -110,12 +110,15 @@ func adopt(ctx context.Context, e engine, tables *sql.DB, found int64, log *slog
 		return 0, fmt.Errorf("%w: its tables have version %d, and this program takes over version %d: start it once with the last program before 0.1.0, "+
 			"or write archives of its profiles with the program that made it (stoa admin export) and import them into a new database", ErrOlder, found, unreleased[e])
 	}
-	_, err := tables.ExecContext(ctx, fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied)
+	res, err := tables.ExecContext(ctx, fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied)
 		SELECT %d, TRUE WHERE NOT EXISTS (SELECT 1 FROM goose_db_version WHERE version_id >= %d)`, first, first))
-	if err == nil {
+	if err != nil {
+		return 0, err
+	}
+	if n, err := res.RowsAffected(); err == nil && n == 1 { // else another process did
 		log.Info("the database is from before the first release and is taken over", "from", found, "to", first)
 	}
-	return first, err
+	return first, nil
 }
 
 // Migrations are the files for an engine, "sqlite" or "postgres".

@@ -35,7 +35,7 @@ func TestMigrate_Newer(t *testing.T) {
 	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		setVersion := func(to int) {
-			storagetest.Old(t, c, func(exec func(string, ...any)) {
+			storagetest.Unopened(t, c, func(exec func(string, ...any)) {
 				exec(`DELETE FROM goose_db_version WHERE version_id > 1`)
 				exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, TRUE)`, to)
 			})
@@ -69,7 +69,7 @@ func unreleased(c storage.Config) int {
 // before makes a database as a program before 0.1.0 left it, with a version of then.
 func before(t *testing.T, c storage.Config, version int) {
 	t.Helper()
-	storagetest.Old(t, c, func(exec func(string, ...any)) {
+	storagetest.Unopened(t, c, func(exec func(string, ...any)) {
 		exec(`DELETE FROM goose_db_version WHERE version_id > 0`)
 		exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, TRUE)`, version)
 	})

@@ -15,9 +15,9 @@ import (
 	"stoa/storage"
 )
 
-// Old makes a database with the tables of today, not opened by a node yet, and gives fill a
+// Unopened makes a database with the tables of today, not opened by a node yet, and gives fill a
 // function to run statements on it, with ? for arguments on both engines.
-func Old(t testing.TB, c storage.Config, fill func(exec func(query string, args ...any))) {
+func Unopened(t testing.TB, c storage.Config, fill func(exec func(query string, args ...any))) {
 	t.Helper()
 	driver, source, dialect, engine := "sqlite", c.Path, goose.DialectSQLite3, "sqlite"
 	if c.URL != "" {
