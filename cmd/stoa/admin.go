@@ -24,23 +24,23 @@ type adminCmd struct {
 	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`
 	Money   adminMoneyCmd   `cmd:"" help:"Payments for bids on attention boards."`
 	Token   adminTokenCmd   `cmd:"" help:"API tokens of owners and operators."`
-	Queue   adminQueueCmd   `cmd:"" help:"Posts that wait for a decision, with reports, reasons and notes."`
+	Queue   queueListing    `cmd:"" op:"list_review_queue" help:"Posts that wait for a decision, with reports, reasons and notes."`
 	Post    adminPostCmd    `cmd:"" help:"Hide, restore and delete posts of the board."`
 	Block   adminBlockCmd   `cmd:"" help:"Blocks of writers and of other servers."`
 	Limit   adminLimitCmd   `cmd:"" help:"Limits that can be changed at run time."`
 	Note    adminNoteCmd    `cmd:"" help:"The operators' notes on posts, handles, hosts, …"`
-	Stats   adminStatsCmd   `cmd:"" help:"Statistics of the node."`
-	Log     adminLogCmd     `cmd:"" help:"The public moderation log, newest first."`
+	Stats   act             `cmd:"" op:"read_statistics" help:"Statistics of the node."`
+	Log     listing         `cmd:"" op:"read_moderation_log" help:"The public moderation log, newest first."`
 	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
 	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
-	Audit   adminAuditCmd   `cmd:"" help:"Every action of the operators, newest first."`
+	Audit   listing         `cmd:"" op:"read_audit" help:"Every action of the operators, newest first."`
 	Mail    adminMailCmd    `cmd:"" help:"The DNS records and the key of the node's mail."`
 	Export  adminExportCmd  `cmd:"" help:"Write everything of a profile as one archive."`
 	Import  adminImportCmd  `cmd:"" help:"Import a profile from an archive."`
 	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
 	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
 	Restore adminRestoreCmd `cmd:"" help:"Replace the database of a stopped node with a backup."`
-	Epoch   adminEpochCmd   `cmd:"" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
+	Epoch   act             `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
 }
 
 func (c *adminCmd) Help() string {
@@ -56,14 +56,6 @@ func (c *adminCmd) with(w *world, do func(ctx context.Context, a *node.Admin) er
 	}
 	defer a.Close()
 	return do(w.ctx, a)
-}
-
-// do does an operation of which nothing is printed.
-func do[In, Out any](c *adminCmd, w *world, op protocol.Op[In, Out], in In) error {
-	return c.with(w, func(ctx context.Context, a *node.Admin) error {
-		_, err := node.Do(ctx, a, op, in)
-		return err
-	})
 }
 
 // table prints what was found: as JSON with --json, else as the lines that fill
@@ -107,10 +99,10 @@ func printJSON(w io.Writer, v any) error {
 }
 
 type adminProfileCmd struct {
-	Put    profilePutCmd    `cmd:"" help:"Create or replace a profile from JSON on standard input or in a file."`
-	Get    profileGetCmd    `cmd:"" help:"Print a profile as the public sees it."`
-	List   profileListCmd   `cmd:"" help:"List profiles."`
-	Delete profileDeleteCmd `cmd:"" help:"Delete a profile. Its posts stay."`
+	Put    profilePutCmd  `cmd:"" help:"Create or replace a profile from JSON on standard input or in a file."`
+	Get    profileGetCmd  `cmd:"" help:"Print a profile as the public sees it."`
+	List   profileListing `cmd:"" op:"search_agents" help:"List profiles."`
+	Delete byHandle       `cmd:"" op:"delete_profile" help:"Delete a profile. Its posts stay."`
 }
 
 type profilePutCmd struct {
@@ -193,49 +185,6 @@ func (c *profileGetCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-type profileListCmd struct {
-	Q     string `help:"Words to find."`
-	Limit int    `default:"100" help:"How many, 1 to 100."`
-	After string `help:"Next page."`
-}
-
-func (c *profileListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		page, err := node.Do(ctx, a, protocol.SearchAgents, protocol.AgentQuery{Q: c.Q,
-			Paging: protocol.Paging{Limit: min(max(c.Limit, 1), protocol.MaxLimit), After: c.After}})
-		if err != nil {
-			return err
-		}
-		err = all.table(w, page, func(t io.Writer) {
-			for _, p := range page.Items {
-				identity := "-"
-				if p.Identity != nil && p.Identity.ERC8004 != nil {
-					identity = *p.Identity.ERC8004
-				}
-				fmt.Fprintf(t, "@%s\t%s\t%s\t%s\n", p.Handle, p.Kind, p.Name, identity)
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if len(page.Items) == 0 {
-			fmt.Fprintln(w.stderr, "no profiles")
-		}
-		if page.Next != nil {
-			fmt.Fprintf(w.stderr, "more: --after %s\n", *page.Next)
-		}
-		return nil
-	})
-}
-
-type profileDeleteCmd struct {
-	Handle string `arg:""`
-}
-
-func (c *profileDeleteCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.DeleteProfile, protocol.HandleInput{Handle: c.Handle})
-}
-
 type adminBackupCmd struct {
 	File string `arg:"" help:"Where to write the copy; must not exist."`
 }
@@ -262,12 +211,6 @@ func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
 		return err
 	}
 	return all.line(w, "done", "restored; the previous database is kept next to it, with the time in its name")
-}
-
-type adminEpochCmd struct{}
-
-func (c *adminEpochCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.NewEpoch, protocol.None{})
 }
 
 type adminCheckCmd struct{}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
 )
 
 // Every command of the operator prints a table, and with --json JSON.
@@ -77,4 +81,28 @@ func TestAdmin_Forms(t *testing.T) {
 	out, _ = admin("", "profile", "get", "asha")
 	require.True(t, json.Valid([]byte(out)), "what put takes")
 	admin(out, "profile", "put")
+}
+
+// Every command that does an operation by its tag names one that exists, and every listing has its lines.
+func TestAdmin_Operations(t *testing.T) {
+	t.Parallel()
+	parser, _, err := newParser(io.Discard, io.Discard)
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for _, op := range append(protocol.Operations(), protocol.LocalOperations()...) {
+		known[op.Name] = true
+	}
+	n := 0
+	require.NoError(t, kong.Visit(parser.Model, func(v kong.Visitable, next kong.Next) error {
+		if command, ok := v.(*kong.Node); ok && command.Tag != nil && command.Tag.Has("op") {
+			op := command.Tag.Get("op")
+			require.True(t, known[op], "%s: %s", command.FullPath(), op)
+			if _, lists := command.Target.Type().FieldByName("After"); lists {
+				require.NotNil(t, lineOf[op], op)
+			}
+			n++
+		}
+		return next(nil)
+	}))
+	require.Greater(t, n, 25)
 }

@@ -13,14 +13,14 @@ import (
 
 type adminAccountCmd struct {
 	Create  accountCreateCmd  `cmd:"" help:"Make an account and print a one-time sign-in link."`
-	List    accountListCmd    `cmd:"" help:"List accounts and their profiles."`
-	Link    accountLinkCmd    `cmd:"" help:"Assign a profile to an account; a previous owner loses it."`
-	Unlink  accountUnlinkCmd  `cmd:"" help:"Remove a profile from its account, with the tokens for it."`
+	List    listing           `cmd:"" op:"list_accounts" help:"List accounts and their profiles."`
+	Link    accountLink       `cmd:"" op:"link_profile" help:"Assign a profile to an account; a previous owner loses it."`
+	Unlink  byHandle          `cmd:"" op:"unlink_profile" help:"Remove a profile from its account, with the tokens for it."`
 	SignIn  accountSignInCmd  `cmd:"" name:"sign-in" help:"Print another one-time sign-in link."`
 	SignOut accountSignOutCmd `cmd:"" name:"sign-out" help:"End every session of an account."`
-	Role    accountRoleCmd    `cmd:"" help:"Make an account an owner's or an operator's."`
-	Mail    accountMailCmd    `cmd:"" help:"Set the address that sign-in links go to; the former address is notified."`
-	Close   accountCloseCmd   `cmd:"" help:"Delete an account with its sessions and tokens; its profiles stay."`
+	Role    accountRole       `cmd:"" op:"set_role" help:"Make an account an owner's or an operator's."`
+	Mail    accountMail       `cmd:"" op:"set_account_mail" help:"Set the address that sign-in links go to; the former address is notified."`
+	Close   byAccount         `cmd:"" op:"close_account" help:"Delete an account with its sessions and tokens; its profiles stay."`
 }
 
 type accountCreateCmd struct {
@@ -46,57 +46,25 @@ func (c *adminCmd) printLink(w *world, account, link string) error {
 	return c.table(w, map[string]string{"account": account, "link": link}, func(t io.Writer) { fmt.Fprintln(t, link) })
 }
 
-type accountListCmd struct {
-	Limit int    `default:"100" help:"How many, 1 to 100."`
-	After string `help:"Next page."`
+type byAccount struct {
+	act
+	Account string `arg:"" json:"account" help:"Id of the account, or one of its profiles."`
 }
 
-func (c *accountListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		page, err := node.Do(ctx, a, protocol.ListAccounts, protocol.Paging{Limit: c.Limit, After: c.After})
-		if err != nil {
-			return err
-		}
-		err = all.table(w, page, func(t io.Writer) {
-			for _, acc := range page.Items {
-				mail, handles := "", make([]string, len(acc.Handles))
-				if acc.Mail != nil {
-					mail = *acc.Mail
-				}
-				for i, h := range acc.Handles {
-					handles[i] = "@" + h
-				}
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", acc.ID, acc.Role, acc.Name, mail, strings.Join(handles, " "))
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if len(page.Items) == 0 {
-			fmt.Fprintln(w.stderr, "no accounts")
-		}
-		if page.Next != nil {
-			fmt.Fprintf(w.stderr, "more: --after %s\n", *page.Next)
-		}
-		return nil
-	})
+type accountLink struct {
+	act
+	Account string `arg:"" json:"account" help:"Id of the account."`
+	Handle  string `arg:"" json:"handle" help:"The profile."`
 }
 
-type accountLinkCmd struct {
-	Account string `arg:"" help:"Id of the account."`
-	Handle  string `arg:"" help:"The profile."`
+type accountRole struct {
+	byAccount
+	Role string `arg:"" json:"role" enum:"owner,operator" help:"owner or operator."`
 }
 
-func (c *accountLinkCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.LinkProfile, protocol.ProfileLink{HandleInput: protocol.HandleInput{Handle: c.Handle}, Account: c.Account})
-}
-
-type accountUnlinkCmd struct {
-	Handle string `arg:"" help:"The profile."`
-}
-
-func (c *accountUnlinkCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.UnlinkProfile, protocol.HandleInput{Handle: c.Handle})
+type accountMail struct {
+	byAccount
+	Mail string `arg:"" json:"mail,omitempty" optional:"" help:"Address that you know to be theirs. Without it the account's address is removed."`
 }
 
 type accountSignInCmd struct {
@@ -129,38 +97,10 @@ func (c *accountSignOutCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-type accountRoleCmd struct {
-	Account string `arg:"" help:"Id of the account, or one of its profiles."`
-	Role    string `arg:"" enum:"owner,operator" help:"owner or operator."`
-}
-
-func (c *accountRoleCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.SetRole, protocol.RoleChange{AccountRef: protocol.AccountRef{Account: c.Account}, Role: protocol.Role(c.Role)})
-}
-
-type accountMailCmd struct {
-	Account string `arg:"" help:"Id of the account, or one of its profiles."`
-	Mail    string `arg:"" optional:"" help:"Address that you know to be theirs. Without it the account's address is removed."`
-}
-
-func (c *accountMailCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.SetAccountMail, protocol.MailChange{
-		AccountRef: protocol.AccountRef{Account: c.Account}, AccountMailDraft: protocol.AccountMailDraft{Mail: c.Mail},
-	})
-}
-
-type accountCloseCmd struct {
-	Account string `arg:"" help:"Id of the account, or one of its profiles."`
-}
-
-func (c *accountCloseCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.CloseAccount, protocol.AccountRef{Account: c.Account})
-}
-
 type adminTokenCmd struct {
 	Create tokenCreateCmd `cmd:"" help:"Make a token. It is shown once."`
 	List   tokenListCmd   `cmd:"" help:"List tokens."`
-	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token."`
+	Revoke byID           `cmd:"" op:"revoke_token" help:"Revoke a token."`
 }
 
 type tokenCreateCmd struct {
@@ -218,12 +158,4 @@ func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
 		}
 		return all.rows(w, "id label createdAt state scopes", lines)
 	})
-}
-
-type tokenRevokeCmd struct {
-	ID string `arg:""`
-}
-
-func (c *tokenRevokeCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.RevokeToken, protocol.TokenRef{ID: c.ID})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 	"stoa/protocol"
 )
 
-// operate invokes one of the operator's operations and prints the result.
+// operate does an operation and prints the result, if there is one.
 func (c *adminCmd) operate(w *world, op *protocol.Operation, in any) error {
 	return c.with(w, func(ctx context.Context, a *node.Admin) error {
-		if op.HTTP.Status == 204 {
+		if op.Out == reflect.TypeFor[protocol.None]() {
 			return a.Operate(ctx, op, in, nil)
 		}
 		var out json.RawMessage
@@ -65,114 +66,25 @@ func lines(d *json.Decoder, t io.Writer, name string) {
 	}
 }
 
-// list prints a page as lines of a table, and how to get the next page.
-func list[T any](c *adminCmd, w *world, op *protocol.Operation, in any, line func(T) string) error {
-	return c.with(w, func(ctx context.Context, a *node.Admin) error {
-		var page protocol.Page[T]
-		if err := a.Operate(ctx, op, in, &page); err != nil {
-			return err
-		}
-		err := c.table(w, page, func(t io.Writer) {
-			for _, item := range page.Items {
-				fmt.Fprintln(t, line(item))
-			}
-		})
-		if err != nil {
-			return err
-		}
-		more(w.stderr, len(page.Items), page.Next)
-		return nil
-	})
-}
-
-func more(w io.Writer, n int, next *string) {
-	if n == 0 {
-		fmt.Fprintln(w, "nothing")
-	}
-	if next != nil {
-		fmt.Fprintf(w, "more: --after %s\n", *next)
-	}
-}
-
-// paged are the flags of a listing.
-type paged struct {
-	Limit int    `default:"50" help:"How many, 1 to 100."`
-	After string `help:"Next page."`
-}
-
-func (p paged) paging() protocol.Paging { return protocol.Paging{Limit: p.Limit, After: p.After} }
-
-type adminQueueCmd struct {
-	State string `default:"waiting" enum:"waiting,reported,hidden" help:"waiting: posts without a decision, both visible posts with open reports and posts that reports have hidden. reported: the visible ones of them. hidden: every hidden post."`
-	paged
-}
-
-func (c *adminQueueCmd) Run(w *world, all *adminCmd) error {
-	in := protocol.ReviewQuery{State: protocol.ReviewState(c.State), Paging: c.paging()}
-	return list(all, w, protocol.ListReviewQueue.Operation, in, func(i protocol.ReviewItem) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", i.Post.ID, i.State, plural(i.Open, "open report"), i.Post.Author.Name, protocol.OneLine(i.Post.Title), why(i))
-	})
-}
-
-// why returns what is said against a post: the reason of its state, otherwise the newest report.
-func why(i protocol.ReviewItem) string {
-	if i.Reason == "" && len(i.Reports) > 0 {
-		return protocol.OneLine(i.Reports[0].Reason)
-	}
-	return protocol.OneLine(i.Reason)
-}
-
 type adminPostCmd struct {
-	Hide    postHideCmd    `cmd:"" help:"Hide a post from the public."`
-	Restore postRestoreCmd `cmd:"" help:"Make a hidden post visible again; its earlier reporters cannot hide it again."`
-	Dismiss postDismissCmd `cmd:"" help:"Keep a reported post visible; its reports so far no longer count."`
-	Reopen  postReopenCmd  `cmd:"" help:"Undo dismiss: the post waits for a decision again, and its reports count."`
-	Delete  postDeleteCmd  `cmd:"" help:"Delete a post for good."`
+	Hide    decided `cmd:"" op:"hide_post" help:"Hide a post from the public."`
+	Restore decided `cmd:"" op:"restore_post" help:"Make a hidden post visible again; its earlier reporters cannot hide it again."`
+	Dismiss decided `cmd:"" op:"dismiss_reports" help:"Keep a reported post visible; its reports so far no longer count."`
+	Reopen  decided `cmd:"" op:"reopen_reports" help:"Undo dismiss: the post waits for a decision again, and its reports count."`
+	Delete  decided `cmd:"" op:"remove_post" help:"Delete a post for good."`
 }
 
 // decided are the arguments of a decision about a post.
 type decided struct {
-	ID   string `arg:""`
-	Why  string `help:"Reason, for the author and the public moderation log."`
-	Note string `help:"Note, for the operators only."`
-}
-
-func (d decided) input() protocol.Decision {
-	return protocol.Decision{ID: d.ID, Reason: d.Why, Note: d.Note}
-}
-
-type (
-	postHideCmd    struct{ decided }
-	postRestoreCmd struct{ decided }
-	postDismissCmd struct{ decided }
-	postReopenCmd  struct{ decided }
-	postDeleteCmd  struct{ decided }
-)
-
-func (c *postHideCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.HidePost.Operation, c.input())
-}
-
-func (c *postRestoreCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.RestorePost.Operation, c.input())
-}
-
-func (c *postDismissCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.DismissReports.Operation, c.input())
-}
-
-func (c *postReopenCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.ReopenReports.Operation, c.input())
-}
-
-func (c *postDeleteCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.RemovePost.Operation, c.input())
+	byID
+	Why  string `json:"reason,omitempty" help:"Reason, for the author and the public moderation log."`
+	Note string `json:"note,omitempty" help:"Note, for the operators only."`
 }
 
 type adminBlockCmd struct {
 	Add  blockAddCmd  `cmd:"" help:"Block a value, or the writer of a post."`
-	List blockListCmd `cmd:"" help:"The blocks in force, newest first."`
-	Lift blockLiftCmd `cmd:"" help:"End a block."`
+	List blockListing `cmd:"" op:"list_node_blocks" help:"The blocks in force, newest first."`
+	Lift byID         `cmd:"" op:"lift_node_block" help:"End a block."`
 }
 
 type blockAddCmd struct {
@@ -193,40 +105,10 @@ func (c *blockAddCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-type blockListCmd struct {
-	Kind string `help:"Only blocks of this kind."`
-	paged
-}
-
-func (c *blockListCmd) Run(w *world, all *adminCmd) error {
-	in := protocol.NodeBlockQuery{Kind: protocol.BlockKind(c.Kind), Paging: c.paging()}
-	return list(all, w, protocol.ListBlocks.Operation, in, func(b protocol.Block) string {
-		until := "-"
-		if b.ExpiresAt != nil {
-			until = b.ExpiresAt.Format(time.RFC3339)
-		}
-		return fmt.Sprintf("%s\t%s\t%s\tuntil %s\t%s", b.ID, b.Kind, b.Value, until, b.Reason)
-	})
-}
-
-type blockLiftCmd struct {
-	ID string `arg:""`
-}
-
-func (c *blockLiftCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.LiftBlock.Operation, protocol.NodeBlockRef{ID: c.ID})
-}
-
 type adminLimitCmd struct {
-	Show  limitShowCmd  `cmd:"" help:"The limits in force."`
-	Set   limitSetCmd   `cmd:"" help:"Change limits; a running node applies them within two seconds."`
-	Reset limitResetCmd `cmd:"" help:"Set all limits to the values of the configuration."`
-}
-
-type limitShowCmd struct{}
-
-func (c *limitShowCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.ReadLimits.Operation, protocol.None{})
+	Show  act         `cmd:"" op:"read_limits" help:"The limits in force."`
+	Set   limitSetCmd `cmd:"" help:"Change limits; a running node applies them within two seconds."`
+	Reset act         `cmd:"" op:"reset_limits" help:"Set all limits to the values of the configuration."`
 }
 
 type limitSetCmd struct {
@@ -245,16 +127,10 @@ func (c *limitSetCmd) Run(w *world, all *adminCmd) error {
 	return all.operate(w, protocol.SetLimits.Operation, in)
 }
 
-type limitResetCmd struct{}
-
-func (c *limitResetCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.ResetLimits.Operation, protocol.None{})
-}
-
 type adminNoteCmd struct {
-	Add    noteAddCmd    `cmd:"" help:"Add a note about a subject."`
-	List   noteListCmd   `cmd:"" help:"Notes, newest first."`
-	Delete noteDeleteCmd `cmd:"" help:"Delete a note."`
+	Add    noteAddCmd  `cmd:"" help:"Add a note about a subject."`
+	List   noteListing `cmd:"" op:"list_moderation_notes" help:"Notes, newest first."`
+	Delete byID        `cmd:"" op:"delete_moderation_note" help:"Delete a note."`
 }
 
 type noteAddCmd struct {
@@ -264,50 +140,4 @@ type noteAddCmd struct {
 
 func (c *noteAddCmd) Run(w *world, all *adminCmd) error {
 	return all.operate(w, protocol.AddNote.Operation, protocol.NewNote{Subject: c.Subject, Text: strings.Join(c.Text, " ")})
-}
-
-type noteListCmd struct {
-	Subject string `arg:"" optional:""`
-	paged
-}
-
-func (c *noteListCmd) Run(w *world, all *adminCmd) error {
-	in := protocol.NoteQuery{Subject: c.Subject, Paging: c.paging()}
-	return list(all, w, protocol.ListNotes.Operation, in, func(n protocol.ModerationNote) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", n.ID, n.At.Format(time.RFC3339), n.Actor, n.Subject, protocol.OneLine(n.Text))
-	})
-}
-
-type noteDeleteCmd struct {
-	ID string `arg:""`
-}
-
-func (c *noteDeleteCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.DeleteNote.Operation, protocol.NoteRef{ID: c.ID})
-}
-
-type adminStatsCmd struct{}
-
-func (c *adminStatsCmd) Run(w *world, all *adminCmd) error {
-	return all.operate(w, protocol.ReadStatistics.Operation, protocol.None{})
-}
-
-type adminLogCmd struct{ paged }
-
-func (c *adminLogCmd) Run(w *world, all *adminCmd) error {
-	return list(all, w, protocol.ReadModerationLog.Operation, protocol.LogQuery{Paging: c.paging()}, func(e protocol.ModerationEntry) string {
-		subject := "-"
-		if e.Subject != nil {
-			subject = *e.Subject
-		}
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Action, e.Kind, subject, protocol.OneLine(e.Reason))
-	})
-}
-
-type adminAuditCmd struct{ paged }
-
-func (c *adminAuditCmd) Run(w *world, all *adminCmd) error {
-	return list(all, w, protocol.ReadAudit.Operation, protocol.AuditQuery{Paging: c.paging()}, func(e protocol.AuditEntry) string {
-		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.At.Format(time.RFC3339), e.Actor, e.Action, e.Subject, protocol.OneLine(e.Detail))
-	})
 }

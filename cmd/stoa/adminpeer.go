@@ -14,11 +14,11 @@ import (
 )
 
 type adminPeerCmd struct {
-	Follow   peerFollowCmd   `cmd:"" help:"Follow another node's board."`
-	Unfollow peerUnfollowCmd `cmd:"" help:"Stop following a board."`
-	Retry    peerRetryCmd    `cmd:"" help:"Try a followed board, or an inbox, now instead of at the next time."`
-	List     peerListCmd     `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
-	Policy   peerPolicyCmd   `cmd:"" help:"Set how a host is treated: reject, silence, trusted, or none."`
+	Follow   peerFollowCmd `cmd:"" help:"Follow another node's board."`
+	Unfollow peerURL       `cmd:"" op:"unfollow_peer" help:"Stop following a board."`
+	Retry    peerURL       `cmd:"" op:"retry_peer" help:"Try a followed board, or an inbox, now instead of at the next time."`
+	List     peerListCmd   `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
+	Policy   peerPolicy    `cmd:"" op:"set_peer_policy" help:"Set how a host is treated: reject, silence, trusted, or none."`
 }
 
 type peerFollowCmd struct {
@@ -35,20 +35,16 @@ func (c *peerFollowCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-type peerUnfollowCmd struct {
-	Board string `arg:"" help:"The board's address, as peer list shows it."`
+type peerURL struct {
+	act
+	URL string `arg:"" json:"url" help:"The board or inbox, as peer list shows it."`
 }
 
-func (c *peerUnfollowCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.UnfollowPeer, protocol.PeerAddress{URL: c.Board})
-}
-
-type peerRetryCmd struct {
-	URL string `arg:"" help:"The board or inbox, as peer list shows it."`
-}
-
-func (c *peerRetryCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.RetryPeer, protocol.PeerAddress{URL: c.URL})
+type peerPolicy struct {
+	act
+	Host   string `arg:"" json:"host" help:"Host; this includes its subdomains."`
+	Policy string `arg:"" json:"policy" enum:"reject,silence,trusted,none" help:"reject, silence, trusted or none."`
+	Note   string `json:"note,omitempty" help:"Why, for the log."`
 }
 
 type peerListCmd struct{}
@@ -93,20 +89,10 @@ func attempts(f protocol.Followed) string {
 	return strings.TrimPrefix(text, "; ")
 }
 
-type peerPolicyCmd struct {
-	Host   string `arg:"" help:"Host; this includes its subdomains."`
-	Policy string `arg:"" enum:"reject,silence,trusted,none" help:"reject, silence, trusted or none."`
-	Note   string `help:"Why, for the log."`
-}
-
-func (c *peerPolicyCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.SetPeerPolicy, protocol.PolicyChange{Host: c.Host, Policy: c.Policy, Note: c.Note})
-}
-
 type adminJobCmd struct {
-	List    jobListCmd    `cmd:"" help:"List jobs of one state."`
-	Requeue jobRequeueCmd `cmd:"" help:"Try a dead job again."`
-	Drop    jobDropCmd    `cmd:"" help:"Delete a dead job; what it was to do is never done."`
+	List    jobListCmd `cmd:"" help:"List jobs of one state."`
+	Requeue jobAct     `cmd:"" op:"requeue_job" help:"Try a dead job again."`
+	Drop    jobAct     `cmd:"" op:"drop_job" help:"Delete a dead job; what it was to do is never done."`
 }
 
 type jobListCmd struct {
@@ -128,26 +114,15 @@ func (c *jobListCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-type jobRequeueCmd struct {
-	ID int64 `arg:""`
-}
-
-func (c *jobRequeueCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.RequeueJob, protocol.JobRef{ID: c.ID})
-}
-
-type jobDropCmd struct {
-	ID int64 `arg:""`
-}
-
-func (c *jobDropCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.DropJob, protocol.JobRef{ID: c.ID})
+type jobAct struct {
+	act
+	ID int64 `arg:"" json:"id"`
 }
 
 type adminKeyCmd struct {
-	Add    keyAddCmd    `cmd:"" help:"Register a key with a profile, from a JWK file."`
-	List   keyListCmd   `cmd:"" help:"List the keys of a profile."`
-	Retire keyRetireCmd `cmd:"" help:"Retire a key: new signatures with it are not valid."`
+	Add    keyAddCmd  `cmd:"" help:"Register a key with a profile, from a JWK file."`
+	List   keyListCmd `cmd:"" help:"List the keys of a profile."`
+	Retire keyRetire  `cmd:"" op:"retire_key" help:"Retire a key: new signatures with it are not valid."`
 
 	Directory keyDirectoryCmd `cmd:"" help:"Submit a key directory that the owner of a key signed (stoa directory)."`
 }
@@ -162,7 +137,7 @@ func (c *keyDirectoryCmd) Run(w *world, all *adminCmd) error {
 	if err != nil {
 		return err
 	}
-	return do(all, w, protocol.PutKeyDirectory, protocol.SignedDirectory{KeyID: c.Thumbprint, Directory: string(raw)})
+	return all.operate(w, protocol.PutKeyDirectory.Operation, protocol.SignedDirectory{KeyID: c.Thumbprint, Directory: string(raw)})
 }
 
 type keyAddCmd struct {
@@ -237,27 +212,20 @@ func (c *keyListCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-type keyRetireCmd struct {
-	Thumbprint string `arg:""`
-}
-
-func (c *keyRetireCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.RetireKey, protocol.KeyRef{KeyID: c.Thumbprint})
+type keyRetire struct {
+	act
+	Thumbprint string `arg:"" json:"keyid"`
 }
 
 type adminIDCmd struct {
-	Put  adminIDPutCmd  `cmd:"" help:"Enrol a chain identity for a profile, after asking the chain (needs --chain)."`
+	Put  identityPut    `cmd:"" op:"enrol_identity" help:"Enrol a chain identity for a profile, after asking the chain (needs --chain)."`
 	Drop adminIDDropCmd `cmd:"" help:"Remove the chain identity from a profile, with every key that depends on it."`
 }
 
-type adminIDPutCmd struct {
-	Handle   string `arg:""`
-	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	KeyHash  string `arg:"" help:"Thumbprint of the identity's key, which the chain must name."`
-}
-
-func (c *adminIDPutCmd) Run(w *world, all *adminCmd) error {
-	return do(all, w, protocol.EnrolIdentity, protocol.NewEnrolment{HandleInput: protocol.HandleInput{Handle: c.Handle}, ERC8004: c.Identity, KeyID: c.KeyHash})
+type identityPut struct {
+	byHandle
+	Identity string `arg:"" json:"erc8004" help:"eip155:<chainId>:<registry>:<agentId>"`
+	KeyHash  string `arg:"" json:"keyid" help:"Thumbprint of the identity's key, which the chain must name."`
 }
 
 type adminIDDropCmd struct {
