@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,17 +52,15 @@ func TestStatements_SignedPost(t *testing.T) {
 			running.Go(func() { h.signed(author, goodPost, nil) })
 		}
 		for h.db.QueueLen() < len(authors) {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 		close(queued)
 		running.Wait()
 		return asked.Load() - before
 	}
-	for _, author := range pairs {
-		require.Equal(t, 201, h.signed(author, goodPost, nil).Code)
-	}
-	one := batch(pairs[:1])
-	all := batch(pairs)
+	require.Equal(t, 201, h.signed(pairs[0], goodPost, nil).Code)
+	batch(pairs) // what the node keeps of an author, it keeps for a minute
+	all, one := batch(pairs), batch(pairs[:1])
 	t.Logf("a batch of one: %d statements, of %d: %d", one, full, all)
 	require.LessOrEqual(t, all-one, int64(postStatements*(full-1)))
 	require.Positive(t, one)
