@@ -43,6 +43,17 @@ func TestAdmin_Local(t *testing.T) {
 func TestAdmin_Commands(t *testing.T) {
 	t.Parallel()
 	a := newHouse(t).Admin()
+	names := map[string]string{} // of operations, by their Go names
+	declared := regexp.MustCompile(`var (\w+) = (?:declare|local)\[.*\]\(Operation\{\s*Name: "(\w+)"`)
+	sources, err := filepath.Glob("../protocol/*.go")
+	require.NoError(t, err)
+	for _, file := range sources {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+			names[m[1]] = m[2]
+		}
+	}
 	files, err := filepath.Glob("../cmd/stoa/admin*.go")
 	require.NoError(t, err)
 	done := regexp.MustCompile(`(?:node\.Do\(ctx, a|operate\(w), protocol\.(\w+)|op:"(\w+)"`)
@@ -51,7 +62,8 @@ func TestAdmin_Commands(t *testing.T) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, m := range done.FindAllStringSubmatch(string(text), -1) {
-			name := cmp.Or(m[2], strings.ToLower(regexp.MustCompile(`\B([A-Z])`).ReplaceAllString(m[1], "_$1")))
+			name := cmp.Or(m[2], names[m[1]])
+			require.NotEmpty(t, name, m[1])
 			_, err := a.table.Invoke(t.Context(), hall.Request{Op: name, Args: []byte(`{}`), Evidence: identity.Evidence{Operator: true}})
 			require.NotContains(t, fmt.Sprint(err), "no operation of that name", "%s does %s", file, name)
 			tried++

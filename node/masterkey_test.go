@@ -73,7 +73,8 @@ func TestMasterKey_Missing(t *testing.T) {
 	})
 }
 
-// A program that is older than the database refuses it, and so does one that does not know so old a one, as a fault of the configuration, in every command that opens it.
+// A program that is older than the database refuses it, and so does one that does not know so old a one, as a fault of the
+// configuration, in every command that opens it.
 func TestNewerDatabase(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
