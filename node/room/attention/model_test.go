@@ -23,6 +23,7 @@ type modelBid struct {
 	paid     int64
 	payment  string // that got the slot
 	given    int64  // what the owner sent back at the provider
+	owed     int64  // of its money, when it left the board
 }
 
 // A model is what the rules say about a board, written as plainly as possible.
@@ -106,16 +107,18 @@ func (m *model) removes(b *modelBid) bool {
 	if b.state != protocol.BidLive {
 		return false
 	}
-	b.state = protocol.BidRefunded
-	b.refunded += b.paise - b.given
+	b.state, b.owed = protocol.BidRefunded, b.paise-b.given
+	b.refunded += b.owed
 	return true
 }
 
 // gives is what follows when the owner sends back a part of a live bid's payment at the provider: without a rupee
 // left, the bid leaves the board.
 func (m *model) gives(b *modelBid, paise int64) {
-	if b.state != protocol.BidLive { // what is owed already is part of it
-		b.refunded += min(paise, b.paid-b.refunded)
+	if b.state != protocol.BidLive {
+		if paise != b.owed { // else it is what is owed; otherwise that is part of it
+			b.refunded += min(paise, b.paid-b.refunded)
+		}
 		return
 	}
 	b.given += paise
@@ -148,7 +151,7 @@ func (m *model) pays(b *modelBid, payment string, paise int64, now time.Time) {
 			back = rest
 		}
 		if back >= 100 {
-			low.state = protocol.BidRefunded
+			low.state, low.owed = protocol.BidRefunded, back
 			low.refunded += back
 		}
 	}
