@@ -10,10 +10,10 @@ import (
 
 // New makes the room; the parameters are the fields of Moderation.
 func New(base string, defaults protocol.LimitsView, network func(netip.Addr) string,
-	delete func(context.Context, *storage.Tx, protocol.Caller, protocol.PostRef) (protocol.None, error),
+	remove func(context.Context, *storage.Tx, protocol.Caller, protocol.PostRef) (protocol.None, error),
 	distribute func(context.Context, *storage.Tx, *protocol.StoredPost, storage.LogKind) error,
 ) *Moderation {
-	m := &Moderation{Base: base, Defaults: defaults, Network: network, Delete: delete, Distribute: distribute}
+	m := &Moderation{Base: base, Defaults: defaults, Network: network, Delete: remove, Distribute: distribute}
 	m.Numbers.Age = numbersAge
 	m.Numbers.Count = func(ctx context.Context, tx *storage.Tx, _ *protocol.Statistics) (protocol.Statistics, error) {
 		return tx.Site().Statistics(ctx)
