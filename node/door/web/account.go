@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"stoa/identity"
 	"stoa/identity/session"
@@ -451,7 +450,7 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 		f.now, err = s.save(r, op, e)
 		return err
 	}
-	args := s.input(r, op)
+	args := inputOf(op, f.values)
 	switch op {
 	case protocol.CreateToken.Operation:
 		a.Made = &protocol.MadeToken{}
@@ -463,37 +462,4 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 		return err
 	}
 	return s.invokeSignedIn(r, op, args, nil)
-}
-
-// input converts a form's fields to the input of an operation. An empty field is omitted.
-func (s *Web) input(r *http.Request, op *protocol.Operation) map[string]any {
-	args := map[string]any{}
-	for name, values := range r.PostForm {
-		switch {
-		case name == "do" || name == "version" || name == "once" || values[0] == "":
-		case name == "events" && len(values) == len(protocol.NoticeEvents): // all, also those of later versions
-		case name == "scopes" || name == "events":
-			args[name] = values
-		case name == "transports":
-			args[name] = strings.Split(values[0], ",")
-		case listed[name]:
-			args[name] = tidyList(name, values[0])
-		case name == "expiresInDays":
-			args[name] = coerce("integer", values[0])
-		default:
-			args[name] = values[0]
-		}
-	}
-	switch op {
-	case protocol.IssueOrderReceipt.Operation:
-		orderInput(args, time.Now())
-	case protocol.ConnectIdentity.Operation:
-		args["erc8004"] = r.PostForm.Get("registry") + ":" + strings.TrimSpace(r.PostForm.Get("number"))
-		delete(args, "registry")
-		delete(args, "number")
-	}
-	if op == protocol.PutCapability.Operation {
-		priced(r, args)
-	}
-	return args
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -247,6 +246,11 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 // whole list.
 func (f *sent) place(pointer string) (name, element string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if t := tableOf(protocol.Lookup(f.do), f.part); t != nil {
+		if name, element, ok := t.place(f, parts); ok {
+			return name, element
+		}
+	}
 	switch f.do {
 	case protocol.PutMerchant.Name:
 		return f.shopPlace(parts)
@@ -261,14 +265,6 @@ func (f *sent) place(pointer string) (name, element string) {
 		return name, element
 	}
 	switch name = parts[0]; {
-	case name == "total" && f.do == protocol.IssueOrderReceipt.Name:
-		name = "amount"
-	case name == "erc8004":
-		name = "number"
-	case name == "pricing" && len(parts) > 1:
-		name = "pricing-" + parts[1]
-	case name == "contactPolicy" && len(parts) > 1:
-		name = parts[1]
 	case listed[name] && len(parts) > 1:
 		list := commaList(f.values.Get(name))
 		if n, err := strconv.Atoi(parts[1]); err == nil && n < len(list) {
@@ -353,31 +349,6 @@ func tidyList(name, text string) []string {
 		list = append(list, part)
 	}
 	return list
-}
-
-// priced converts the pricing fields of a capability to its member pricing; without a model there
-// is none.
-func priced(r *http.Request, args map[string]any) {
-	pricing := map[string]any{}
-	for _, name := range []string{"model", "currency", "amount", "note"} {
-		value := r.PostForm.Get("pricing-" + name)
-		delete(args, "pricing-"+name)
-		if value != "" {
-			pricing[name] = value
-		}
-		if name == "currency" && value != "" {
-			pricing[name] = strings.ToUpper(value)
-		}
-	}
-	if pricing["model"] == nil {
-		return
-	}
-	if amount, ok := pricing["amount"].(string); ok {
-		if n, err := strconv.ParseFloat(strings.TrimSpace(amount), 64); err == nil && n >= -1e15 && n <= 1e15 {
-			pricing["amount"] = n
-		} // otherwise the check of the schema says what is wrong with the text
-	}
-	args["pricing"] = pricing
 }
 
 // named returns the handle in the form, "" without one.

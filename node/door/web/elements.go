@@ -91,6 +91,9 @@ func heading(id, key string, args ...any) element {
 	return element{`<h2 id="` + id + `">`, "</h2>", key, args}
 }
 
+// subtitle is the heading of a card.
+func subtitle(key string) element { return element{"<h2>", "</h2>", key, nil} }
+
 func subheading(key string, args ...any) element { return element{"<h3>", "</h3>", key, args} }
 func summary(key string, args ...any) element    { return element{"<summary>", "</summary>", key, args} }
 func legend(key string, args ...any) element     { return element{"<legend>", "</legend>", key, args} }
@@ -106,6 +109,11 @@ func submits(key string, args ...any) element {
 
 func sends(key string, args ...any) element {
 	return element{`<div><button type="submit">`, "</button></div>", key, args}
+}
+
+// sendRow is a row with such a button.
+func sendRow(key string) element {
+	return element{`<div class="send"><button type="submit">`, "</button></div>", key, nil}
 }
 
 // submitsQuietly is a button for what is done seldom.
@@ -127,4 +135,9 @@ func (h hiddenPairs) Render(_ context.Context, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// quietly is submitsQuietly with a text in the reader's language.
+func quietly(label string) templ.Component {
+	return markup(`<button class="quiet" type="submit">%s</button>`, label)
 }

@@ -835,7 +835,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = textBox(f.of(protocol.AnswerThread.Operation), "answer", "message", tr(ctx, "Message"), "", 2000, must).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ask(protocol.AnswerThread.Operation, f.of(protocol.AnswerThread.Operation), "answer", nil, box("message", "Message")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -913,7 +913,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = textField(f.of(protocol.BlockWriter.Operation), "block", "note", tr(ctx, "Why, for yourself"), "", 300, nil).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ask(protocol.BlockWriter.Operation, f.of(protocol.BlockWriter.Operation), "block", nil, line("note", "Why, for yourself")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

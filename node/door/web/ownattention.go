@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 
 	"stoa/protocol"
 )
 
 // The owner's page of an attention board: its settings, its bids and their money. Its forms do
 // operations of the owner, as those of the account page.
+
+const attentionPath = "/account/attention"
 
 // attentionForms are the operations that the page has forms for.
 var attentionForms = []*protocol.Operation{
@@ -141,7 +141,7 @@ func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
 	if e, ok := edits[do]; ok {
 		now, err = s.save(r, op, e)
 	} else {
-		err = s.invokeSignedIn(r, op, attentionInput(op, r.PostForm), nil)
+		err = s.invokeSignedIn(r, op, inputOf(op, r.PostForm), nil)
 	}
 	if err == nil {
 		redirect(w, r, "/account/attention?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
@@ -157,78 +157,12 @@ func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
 	s.showOwnBoard(w, r, o)
 }
 
-// attentionInput converts a form's fields to the input of an operation. An empty field is omitted;
-// a box without a tick is false.
-func attentionInput(op *protocol.Operation, form url.Values) map[string]any {
-	args := map[string]any{}
-	for name := range form {
-		text := form.Get(name)
-		switch name {
-		case "do", "handle", "version", "once":
-		case "floor", "step", "maxBid", "amount":
-			text = plainAmount(text)
-			fallthrough
-		default:
-			if strings.TrimSpace(text) != "" {
-				args[name] = text
-			}
-		case "slots", "slotDays", "protectHours", "fullRefundHours", "respondWithinDays", "claimHours":
-			if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
-				args[name] = n
-			} else if strings.TrimSpace(text) != "" {
-				args[name] = text // the check of the schema says what is wrong with it
-			}
-		case "categories":
-			if list := categoryList(text); len(list) > 0 {
-				args[name] = list
-			}
-		case "webhookSecrets":
-			if list := strings.Fields(text); len(list) > 0 {
-				args[name] = list
-			}
-		}
-	}
-	switch op {
-	case protocol.PutAttentionBoard.Operation:
-		for _, name := range []string{"accepting", "autoApprove", "refundIfNoReply"} {
-			args[name] = form.Get(name) != ""
-		}
-		fallthrough
-	case protocol.PutPaymentAccount.Operation, protocol.DeletePaymentAccount.Operation, protocol.CloseAttentionBoard.Operation:
-		args["handle"] = form.Get("handle")
-	}
-	return args
-}
-
-// boardValues returns what the form shows of a board.
+// boardValues returns what the form shows of a board; of one that is not open, what it would do.
 func boardValues(b protocol.OwnAttentionBoard) url.Values {
-	return valued("rules", b.Rules, "floor", b.Floor.Amount, "step", b.Step.Amount, "maxBid", b.MaxBid.Amount, "slots", strconv.Itoa(b.Slots),
-		"slotDays", strconv.Itoa(b.SlotDays), "protectHours", strconv.Itoa(b.ProtectHours), "fullRefundHours", strconv.Itoa(b.FullRefundHours),
-		"respondWithinDays", orEmpty(b.RespondWithinDays), "claimHours", strconv.Itoa(b.ClaimHours), "categories", categoryText(b.Categories),
-		"accepting", yes(b.Wanted || !b.Open), "autoApprove", yes(b.AutoApprove || !b.Open), "refundIfNoReply", yes(b.RefundIfNoReply))
-}
-
-// payAccountValues returns what the form shows of a payment account, which is not its secrets.
-func payAccountValues(a protocol.PaymentAccount) url.Values {
-	return valued("provider", providerOf(a), "vpa", a.VPA, "payeeName", a.PayeeName, "keyId", a.KeyID, "legalName", a.LegalName,
-		"address", a.Address, "gstin", a.GSTIN, "gstPercent", a.GSTPercent)
-}
-
-// categoryList reads categories, one a line, each with its floor after a colon if it has one.
-func categoryList(text string) []map[string]any {
-	var list []map[string]any
-	for line := range strings.SplitSeq(text, "\n") {
-		name, floor, _ := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		c := map[string]any{"name": name}
-		if floor = plainAmount(floor); floor != "" {
-			c["floor"] = floor
-		}
-		list = append(list, c)
-	}
-	return list
+	v := boardTable.shows(b)
+	v.Set("accepting", yes(b.Wanted || !b.Open))
+	v.Set("autoApprove", yes(b.AutoApprove || !b.Open))
+	return v
 }
 
 // paymentsFile is the export of a month.

@@ -47,7 +47,7 @@ func asking(a protocol.CalendarAccount) bool { return a.Checking && a.LastError 
 // calendarForm does what a form of the page is for, and shows the address of a new feed, which is shown only
 // once.
 func (s *Web) calendarForm(w http.ResponseWriter, r *http.Request, op *protocol.Operation) error {
-	args := calendarInput(op, r.PostForm)
+	args := inputOf(op, r.PostForm)
 	if op == protocol.MakeMeetingFeed.Operation {
 		o := &ownMeetings{Feed: &protocol.MeetingFeed{}}
 		if err := s.invokeSignedIn(r, op, args, o.Feed); err != nil {
@@ -61,38 +61,6 @@ func (s *Web) calendarForm(w http.ResponseWriter, r *http.Request, op *protocol.
 	}
 	redirect(w, r, "/account/meetings/calendars?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {op.Name}}.Encode())
 	return nil
-}
-
-// calendarInput converts a form's fields to the input of an operation. An empty field is omitted.
-func calendarInput(op *protocol.Operation, form url.Values) map[string]any {
-	args := map[string]any{}
-	switch op {
-	case protocol.ConnectCalendar.Operation:
-		args["handle"] = form.Get("handle")
-		for _, name := range []string{"address", "user"} {
-			if text := strings.TrimSpace(form.Get(name)); text != "" {
-				args[name] = text
-			}
-		}
-		if password := form.Get("password"); password != "" {
-			args["password"] = password
-		}
-	case protocol.ChooseCalendars.Operation:
-		args["id"] = form.Get("id")
-		if reads := form["reads"]; len(reads) > 0 {
-			args["reads"] = reads
-		}
-		if name := strings.TrimSpace(form.Get("create")); name != "" {
-			args["create"] = name
-		} else if address := form.Get("writes"); address != "" {
-			args["writes"] = address
-		}
-	case protocol.MakeMeetingFeed.Operation, protocol.DeleteMeetingFeed.Operation:
-		args["handle"] = form.Get("handle")
-	default:
-		args["id"] = form.Get("id")
-	}
-	return args
 }
 
 // calendarMark says whether a calendar server does what it is asked.

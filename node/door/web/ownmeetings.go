@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -17,6 +16,8 @@ import (
 
 // The owner's pages of meetings: the requests to a person, one request with what can be done, a week, and
 // the settings. Their forms do operations of the owner, as those of the account page.
+
+const meetingsPath = "/account/meetings"
 
 // meetingForms are the operations that the pages have forms for, with what is said when one is done.
 var meetingForms = map[*protocol.Operation]string{
@@ -241,7 +242,7 @@ func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
 		if now, err = s.save(r, op, e); err == nil {
 			redirect(w, r, "/account/meetings/settings?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
 		}
-	} else if err = s.invokeSignedIn(r, op, ownMeetingInput(op, r.PostForm), nil); err == nil {
+	} else if err = s.invokeSignedIn(r, op, inputOf(op, r.PostForm), nil); err == nil {
 		to := "/account/meetings/" + id + "?" + query("done", do)
 		if settings {
 			to = "/account/meetings/settings?" + url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode()
@@ -264,30 +265,6 @@ func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.showOwnMeetings(w, r, o, english("A meeting"), (*Web).fillMeeting, ownMeetingBody)
 	}
-}
-
-// ownMeetingInput converts a form's fields to the input of an operation. An empty field is omitted.
-func ownMeetingInput(op *protocol.Operation, form url.Values) map[string]any {
-	args := map[string]any{"id": form.Get("id")}
-	for _, name := range []string{"answer", "block"} {
-		if text := form.Get(name); strings.TrimSpace(text) != "" {
-			args[name] = text
-		}
-	}
-	switch op {
-	case protocol.ProposeMeetingTimes.Operation:
-		times := []string{}
-		for _, n := range timeRows(form) {
-			times = append(times, localTime(form.Get("date-"+n), form.Get("time-"+n)))
-		}
-		args["times"], args["timezone"] = times, form.Get("timezone")
-	case protocol.MoveMeeting.Operation:
-		args["startsAt"], args["timezone"] = localTime(form.Get("date"), form.Get("time")), form.Get("timezone")
-		if text := strings.TrimSpace(form.Get("durationMin")); text != "" {
-			args["durationMin"] = coerce("integer", text)
-		}
-	}
-	return args
 }
 
 // timeRows returns the numbers of the proposed times that a form has.

@@ -25,8 +25,8 @@ func recordOf(r protocol.MerchantRecord) protocol.MerchantInput {
 	return protocol.MerchantInput{Owned: protocol.Owned{Handle: r.Handle}, MerchantDraft: r.Record}
 }
 
-func storedHours(r protocol.MerchantRecord, _ url.Values) url.Values {
-	v := valued("timezone", r.Record.Timezone)
+func hoursValues(r protocol.MerchantRecord) url.Values {
+	v := hoursTable.shows(recordOf(r))
 	for _, day := range weekNames {
 		v.Set("hours-"+day, shiftText(r.Record.Hours, day))
 	}
@@ -56,14 +56,9 @@ func shifts(text string) (list [][2]string) {
 	return list
 }
 
-func changedHours(r protocol.MerchantRecord, form url.Values) (any, error) {
-	r.Record.Timezone, r.Record.Hours = strings.TrimSpace(form.Get("timezone")), nil
-	for _, day := range weekNames {
-		for _, x := range shifts(form.Get("hours-" + day)) {
-			r.Record.Hours = append(r.Record.Hours, protocol.DayHours{Day: day, Opens: x[0], Closes: x[1]})
-		}
-	}
-	return recordOf(r), nil
+// changedRecord writes the part of the record that a form shows.
+func changedRecord(r protocol.MerchantRecord, form url.Values) (any, error) {
+	return inputOver(protocol.PutMerchant.Operation, recordOf(r), form), nil
 }
 
 // closedDays adds days with other hours; without hours the shop is closed on them.
@@ -97,39 +92,19 @@ func reopenedDays(r protocol.MerchantRecord, form url.Values) (any, error) {
 	return recordOf(r), nil
 }
 
-func storedShop(r protocol.MerchantRecord, _ url.Values) url.Values {
-	var at protocol.Address
-	if r.Record.Address != nil {
-		at = *r.Record.Address
-	}
-	return valued("category", r.Record.Category, "phone", r.Record.Phone, "website", r.Record.Website, "street", at.Street, "city", r.Record.City,
-		"postalCode", at.PostalCode, "region", at.Region, "country", at.Country, "geo", geoText(r.Record.Geo))
-}
+func shopValues(r protocol.MerchantRecord) url.Values { return shopTable.shows(recordOf(r)) }
 
-func geoText(g *protocol.Geo) string {
-	if g == nil {
-		return ""
-	}
+func geoText(g protocol.Geo) string {
 	return strconv.FormatFloat(g.Latitude, 'f', -1, 64) + ", " + strconv.FormatFloat(g.Longitude, 'f', -1, 64)
 }
 
-func changedShop(r protocol.MerchantRecord, form url.Values) (any, error) {
-	d := &r.Record
-	d.Category, d.Phone, d.Website, d.City = form.Get("category"), form.Get("phone"), form.Get("website"), form.Get("city")
-	at := protocol.Address{Street: form.Get("street"), PostalCode: form.Get("postalCode"), Region: regionCode(form.Get("region")),
-		Country: regionCode(form.Get("country"))}
-	if d.Address = &at; at == (protocol.Address{}) {
-		d.Address = nil
+// typedGeo reads a place on the map, two numbers.
+func typedGeo(text string) any {
+	var g protocol.Geo
+	if n, err := fmt.Sscanf(strings.ReplaceAll(text, ",", " "), "%g %g", &g.Latitude, &g.Longitude); n != 2 || err != nil {
+		return text
 	}
-	d.Geo = nil
-	if text := strings.TrimSpace(form.Get("geo")); text != "" {
-		var g protocol.Geo
-		if n, err := fmt.Sscanf(strings.ReplaceAll(text, ",", " "), "%g %g", &g.Latitude, &g.Longitude); n != 2 || err != nil {
-			return nil, protocol.Invalid(protocol.Fault{Pointer: "/geo", Code: "wrong-shape", Detail: "must be two numbers"})
-		}
-		d.Geo = &g
-	}
-	return recordOf(r), nil
+	return g
 }
 
 // shopPlace returns the field of a fault of the record, and what of the field it is about.
@@ -154,8 +129,6 @@ func (f *sent) shopPlace(parts []string) (name, element string) {
 		if len(parts) > 2 {
 			name = cmp.Or(map[string]string{"validThrough": "to", "title": "why", "opens": "hours", "closes": "hours"}[parts[2]], name)
 		}
-	case "address":
-		name = parts[1]
 	}
 	return name, ""
 }
