@@ -63,6 +63,12 @@ func (e element) text(ctx context.Context, w io.Writer) error {
 // that which the language gives them.
 func say(key string, args ...any) element { return element{"", "", key, args} }
 
+// spaced is followed by a space, which separates it from what is next in the line.
+func (e element) spaced() element { e.close += " "; return e }
+
+// space separates components in a line.
+const space = put(" ")
+
 // A put is a text that is shown as it is.
 type put string
 
@@ -140,4 +146,69 @@ func (h hiddenPairs) Render(_ context.Context, w io.Writer) error {
 // quietly is submitsQuietly with a text in the reader's language.
 func quietly(label string) templ.Component {
 	return markup(`<button class="quiet" type="submit">%s</button>`, label)
+}
+
+// A piece is a text in an element, which no language changes.
+type piece struct{ open, close, text string }
+
+// Render writes the element.
+func (p piece) Render(_ context.Context, w io.Writer) error {
+	_, err := io.WriteString(w, p.open+templ.EscapeString(p.text)+p.close)
+	return err
+}
+
+// in is a text in an element with attributes, which are written as in HTML: in(`p class="hint"`, text).
+func in(tag, text string) piece { return piece{"<" + tag + ">", endOf(tag), text} }
+
+// sayIn is a translated text in such an element.
+func sayIn(tag, key string, args ...any) element {
+	return element{"<" + tag + ">", endOf(tag), key, args}
+}
+
+func endOf(tag string) string {
+	name, _, _ := strings.Cut(tag, " ")
+	return "</" + name + ">"
+}
+
+// link is a link to a page of this node, linkAs one with attributes, linkText one whose text is no key.
+func link(path, key string, args ...any) element { return linkAs("", path, key, args...) }
+
+func linkAs(attributes, path, key string, args ...any) element {
+	return element{openLink(attributes, path), "</a>", key, args}
+}
+
+func linkText(attributes, path, text string) piece {
+	return piece{openLink(attributes, path), "</a>", text}
+}
+
+func openLink(attributes, path string) string {
+	if attributes != "" {
+		attributes = " " + attributes
+	}
+	return `<a href="` + templ.EscapeString(path) + `"` + attributes + ">"
+}
+
+// nextPage leads to the next page of a list, if there is one.
+func nextPage(path, key string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if path == "" {
+			return nil
+		}
+		more := templ.EscapeString(tr(ctx, "More of this list"))
+		return element{`<nav class="pager" aria-label="` + more + `">` + openLink(`class="on" rel="next"`, path), "</a></nav>", key, nil}.Render(ctx, w)
+	})
+}
+
+// row is a value in a list of them, with its name.
+func row(key string, value templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if err := (element{"<div><dt>", "</dt><dd>", key, nil}).Render(ctx, w); err != nil {
+			return err
+		}
+		if err := value.Render(ctx, w); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, "</dd></div>")
+		return err
+	})
 }

@@ -36,13 +36,6 @@ func markup(format string, args ...any) templ.Component {
 	return templ.Raw(fmt.Sprintf(format, args...))
 }
 
-// link is a link to a page of this node, with a text that is translated.
-func link(path, key string) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		return markup(`<a href="%s">%s</a>`, path, tr(ctx, key)).Render(ctx, w)
-	})
-}
-
 // newTab is a link that opens in another tab, so that what was typed stays in this one.
 func newTab(path, key string) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
@@ -51,7 +44,7 @@ func newTab(path, key string) templ.Component {
 }
 
 // strong is what a sentence is about, such as an address.
-func strong(text string) templ.Component { return markup(`<strong translate="no">%s</strong>`, text) }
+func strong(text string) piece { return in(`strong translate="no"`, text) }
 
 // linkTo is a link whose text somebody chose as a name.
 func linkTo(path, name string) templ.Component {
@@ -69,10 +62,10 @@ func codeLink(c protocol.Code) templ.Component {
 }
 
 // code is a text for programs, which no language changes.
-func code(text string) templ.Component { return markup(`<code>%s</code>`, text) }
+func code(text string) piece { return in("code", text) }
 
 // called is what somebody chose as a name, in a language that the page does not know.
-func called(name string) templ.Component { return markup(`<bdi lang="">%s</bdi>`, name) }
+func called(name string) piece { return piece{`<bdi lang="">`, "</bdi>", name} }
 
 // scriptText matches a text in a script, where it is an argument of the script's own tr.
 var scriptText = regexp.MustCompile(`\btr\("((?:[^"\\]|\\.)*)"`)
