@@ -157,6 +157,9 @@ func (p piece) Render(_ context.Context, w io.Writer) error {
 	return err
 }
 
+// spaced is followed by a space.
+func (p piece) spaced() piece { p.close += " "; return p }
+
 // in is a text in an element with attributes, which are written as in HTML: in(`p class="hint"`, text).
 func in(tag, text string) piece { return piece{"<" + tag + ">", endOf(tag), text} }
 
@@ -210,5 +213,70 @@ func row(key string, value templ.Component) templ.Component {
 		}
 		_, err := io.WriteString(w, "</dd></div>")
 		return err
+	})
+}
+
+// crumbs are the links of a list of them, whose label is a key.
+func crumbs(label string, in ...templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if _, err := io.WriteString(w, `<nav class="crumbs" aria-label="`+templ.EscapeString(tr(ctx, label))+`">`); err != nil {
+			return err
+		}
+		if err := renderAll(ctx, w, in); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, "</nav>")
+		return err
+	})
+}
+
+// back leads to the first page of the account.
+func back() element { return linkAs(`class="back"`, "/account", "Your account").spaced() }
+
+// A crumb is a link in such a list; here marks that of the page.
+type crumb struct {
+	path, text string
+	here       bool
+}
+
+// Render writes the link.
+func (c crumb) Render(_ context.Context, w io.Writer) error {
+	attributes := ""
+	if c.here {
+		attributes = `aria-current="page"`
+	}
+	_, err := io.WriteString(w, openLink(attributes, c.path)+templ.EscapeString(c.text)+"</a> ")
+	return err
+}
+
+// profileCrumb is a crumb of a profile, whose handle no language changes.
+func profileCrumb(path, handle string, here bool) templ.Component {
+	attributes := `translate="no"`
+	if here {
+		attributes += ` aria-current="page"`
+	}
+	return linkText(attributes, path, "@"+handle).spaced()
+}
+
+// tag is an element without contents: its attributes are names and values in turn, "" for an attribute without one.
+func tag(name string, pairs ...string) templ.Component {
+	var d drawing
+	d.WriteString("<" + name)
+	for i := 0; i < len(pairs); i += 2 {
+		if d.put(" " + pairs[i]); pairs[i+1] != "" {
+			d.put(`="`, pairs[i+1], `"`)
+		}
+	}
+	d.WriteString(">")
+	return templ.Raw(d.String())
+}
+
+// bold is a text after another one that stands out.
+func bold(key, text string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if err := (element{"<strong>", "</strong> ", key, nil}).Render(ctx, w); err != nil {
+			return err
+		}
+		return put(text).Render(ctx, w)
 	})
 }

@@ -121,7 +121,9 @@ func (d *drawing) group(c control) {
 	end := "</div>"
 	switch c.as {
 	case aPart:
-		d.put(`<div class="`, c.label, `">`)
+		d.put(`<div class="`, c.label, `"`)
+		d.attributes(c.more)
+		d.WriteString(">")
 	case aGroup:
 		d.WriteString("<fieldset")
 		d.attributes(c.more)
@@ -277,10 +279,8 @@ func formOf(a templ.Attributes, in []templ.Component) templ.Component {
 		if _, err := io.WriteString(w, d.String()); err != nil {
 			return err
 		}
-		for _, c := range in {
-			if err := c.Render(ctx, w); err != nil {
-				return err
-			}
+		if err := renderAll(ctx, w, in); err != nil {
+			return err
 		}
 		_, err := io.WriteString(w, "</form>")
 		return err

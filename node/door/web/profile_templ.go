@@ -861,23 +861,23 @@ func returns(p protocol.ReturnsPolicy, support bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !p.AcceptsReturns {
-			templ_7745c5c3_Err = say("Returns are not accepted.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("Returns are not accepted.").spaced().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if p.WindowDays != nil {
-			templ_7745c5c3_Err = say("Returns are accepted within %d days.", *p.WindowDays).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("Returns are accepted within %d days.", *p.WindowDays).spaced().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = say("Returns are accepted.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("Returns are accepted.").spaced().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
 		if p.GoodsMustComeBack != nil && *p.GoodsMustComeBack {
-			templ_7745c5c3_Err = say("The goods must come back.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = say("The goods must come back.").spaced().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
