@@ -56,34 +56,6 @@ func (f *sent) checked(name, value string, stored bool) bool {
 	return slices.Contains(f.values[name], value)
 }
 
-// secretive returns the form without the value of a field that must not be shown again.
-func (f *sent) secretive(name string) *sent {
-	if f == nil {
-		return nil
-	}
-	other := *f
-	other.values = maps.Clone(f.values)
-	other.values.Del(name)
-	return &other
-}
-
-// inNames returns the form with names instead of codes in its fields.
-func (f *sent) inNames(ctx context.Context) *sent {
-	if f == nil {
-		return nil
-	}
-	other := *f
-	other.values, other.now = maps.Clone(f.values), maps.Clone(f.now)
-	for _, v := range []url.Values{other.values, other.now} {
-		for field, coded := range codings {
-			if text := v.Get(field); text != "" {
-				v.Set(field, coded.texts(ctx, coded.codes(field, text)))
-			}
-		}
-	}
-	return &other
-}
-
 // fault returns what is wrong with a field, "" for nothing.
 func (f *sent) fault(name string) string {
 	if f == nil {
@@ -310,16 +282,6 @@ var shapeFaults = []string{
 
 // names returns the names of the fields that were sent, in order.
 func (f *sent) names() []string { return slices.Sorted(maps.Keys(f.values)) }
-
-// key returns the hidden field of a form with one button, which names the subject.
-func (f *sent) key() (name, value string) {
-	for _, name := range []string{"id", "keyid"} {
-		if value := f.values.Get(name); value != "" {
-			return name, value
-		}
-	}
-	return "", ""
-}
 
 // listed are the fields that hold several values, separated by commas.
 var listed = map[string]bool{"tags": true, "languages": true, "regions": true}

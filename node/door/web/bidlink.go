@@ -31,8 +31,8 @@ func (s *Web) failLink(w http.ResponseWriter, r *http.Request, err error) {
 
 // linkDone says what a link has done.
 var linkDone = map[protocol.BidLinkDo]string{
-	protocol.LinkConfirm: attentionDone[protocol.ConfirmBidPayment.Name], protocol.LinkDeny: attentionDone[protocol.DenyBidPayment.Name],
-	protocol.LinkApprove: attentionDone[protocol.ApproveBid.Name],
+	protocol.LinkConfirm: doneWords[protocol.ConfirmBidPayment.Name], protocol.LinkDeny: doneWords[protocol.DenyBidPayment.Name],
+	protocol.LinkApprove: doneWords[protocol.ApproveBid.Name],
 }
 
 func (s *Web) bidLinkForm(w http.ResponseWriter, r *http.Request) {

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"slices"
 
 	"stoa/protocol"
 )
@@ -12,26 +11,6 @@ import (
 // operations of the owner, as those of the account page.
 
 const attentionPath = "/account/attention"
-
-// attentionForms are the operations that the page has forms for.
-var attentionForms = []*protocol.Operation{
-	protocol.PutAttentionBoard.Operation, protocol.CloseAttentionBoard.Operation, protocol.PutPaymentAccount.Operation,
-	protocol.DeletePaymentAccount.Operation, protocol.ConfirmBidPayment.Operation, protocol.DenyBidPayment.Operation, protocol.ApproveBid.Operation,
-	protocol.AnswerBid.Operation, protocol.RemoveBid.Operation, protocol.MarkRefunded.Operation,
-}
-
-// attentionDone say what a form has done.
-var attentionDone = map[string]string{
-	"put_attention_board":    english("The board was saved."),
-	"close_attention_board":  english("The board is closed. Live bids get the unused part of their money back."),
-	"put_payment_account":    english("The payment account was saved."),
-	"delete_payment_account": english("The payment account was deleted."),
-	"confirm_bid_payment":    english("The payment was confirmed."), "deny_bid_payment": english("The payment was denied."),
-	"approve_bid":   english("The text of the bid is public."),
-	"answer_bid":    english("The bidder can read your answer."),
-	"remove_bid":    english("The bid was removed. Its money goes back."),
-	"mark_refunded": english("The refund is marked as made."),
-}
 
 // An ownBoard is what the page shows.
 type ownBoard struct {
@@ -58,23 +37,9 @@ func (o *ownBoard) sent(do, id string) *sent {
 	return nil
 }
 
-func (s *Web) ownAttentionPage(w http.ResponseWriter, r *http.Request) {
-	s.showOwnBoard(w, r, &ownBoard{Done: attentionDone[r.URL.Query().Get("done")]})
-}
-
-// readOwnBoard fills the page.
-func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
-	var who protocol.Account
-	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who); err != nil {
-		return err
-	}
-	if len(who.Handles) == 0 {
-		return protocol.Errorf(protocol.NotFound, "no profile belongs to this account")
-	}
-	o.Handles = who.Handles
-	if o.Handle = r.FormValue("handle"); o.Handle == "" {
-		o.Handle = who.Handles[0]
-	}
+func (a *account) readBoard(s *Web, r *http.Request) error {
+	o := &ownBoard{Handles: a.handles(), Handle: a.Handle, Sent: a.Sent, Done: a.Done}
+	a.Board = o
 	own := map[string]any{"handle": o.Handle}
 	var refunds protocol.Page[protocol.OwnRefund]
 	var bids, claimed, disputed protocol.Page[protocol.OwnBid]
@@ -103,58 +68,9 @@ func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
 	}
 	o.Claimed, o.Refunds, o.Bids, o.Payments = append(disputed.Items, claimed.Items...), refunds.Items, bids.Items, payments.Items
 	if bids.Next != nil {
-		o.Next = "/account/attention?" + url.Values{"handle": {o.Handle}, "state": {o.State}, "after": {*bids.Next}}.Encode()
+		o.Next = attentionPath + "?" + url.Values{"handle": {o.Handle}, "state": {o.State}, "after": {*bids.Next}}.Encode()
 	}
 	return nil
-}
-
-func (s *Web) showOwnBoard(w http.ResponseWriter, r *http.Request, o *ownBoard) {
-	err := s.readOwnBoard(r, o)
-	switch {
-	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
-	case err != nil:
-		s.Fail(w, r, err)
-	default:
-		status := 0
-		if o.Sent != nil {
-			status = o.Sent.err.Code.Status()
-		}
-		s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Attention board"), Path: "/account", Of: o.Handle, Body: ownBoardBody(o)})
-	}
-}
-
-// ownAttentionForm does what a form of the page is for.
-func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
-	if err := s.parseForm(w, r); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	do := r.PostForm.Get("do")
-	op := protocol.Lookup(do)
-	if !slices.Contains(attentionForms, op) {
-		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
-		return
-	}
-	var err error
-	var now url.Values
-	if e, ok := edits[do]; ok {
-		now, err = s.save(r, op, e)
-	} else {
-		err = s.invokeSignedIn(r, op, inputOf(op, r.PostForm), nil)
-	}
-	if err == nil {
-		redirect(w, r, "/account/attention?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
-		return
-	}
-	o := &ownBoard{Sent: newSent(r.PostForm)}
-	o.Sent.now = now
-	o.Sent.refuse(r.Context(), protocol.AsError(err))
-	if protocol.CodeOf(err) == protocol.Unauthorized {
-		s.refusedPage(w, r, o.Sent)
-		return
-	}
-	s.showOwnBoard(w, r, o)
 }
 
 // boardValues returns what the form shows of a board; of one that is not open, what it would do.
