@@ -9,14 +9,10 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
 	"maps"
-	"net/url"
 	"slices"
 	"stoa/protocol"
 	"strconv"
-	"strings"
-	"unicode"
 )
 
 // keptBody shows only the refused form, with what was typed. ended means that the session has
@@ -95,60 +91,6 @@ func keptBody(f *sent, title string, ended, ours bool) templ.Component {
 	})
 }
 
-// scopes returns the scopes that were ticked and those that every owner may give.
-func (f *sent) scopes() []protocol.Scope {
-	scopes := slices.Clone(protocol.OwnerScopes)
-	for _, s := range f.values["scopes"] {
-		scopes = append(scopes, protocol.Scope(s))
-	}
-	return append(scopes, protocol.ScopeAccount)
-}
-
-// sentForm rebuilds a form from what was posted.
-func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Component {
-	op := protocol.Lookup(f.do)
-	switch t := tableOf(op, f.part); {
-	case op == protocol.CreateToken.Operation:
-		return tokenForm(f, handles, scopes)
-	case op == protocol.AddPasskey.Operation:
-		return passkeyForm(f)
-	case op == protocol.ExportArchive.Operation:
-		return exportForm(f, handles)
-	case op == protocol.ImportArchive.Operation:
-		return importForm(f)
-	case op == protocol.ImportItems.Operation:
-		return importItemsForm(f, f.handle, nil)
-	case f.part == "item":
-		return itemForm(f, f.handle, protocol.ItemDraft{SKU: f.values.Get("sku")})
-	case t != nil && t.controls != nil:
-		return againForm(f, t)
-	}
-	return plainForm(f)
-}
-
-// againForm is a form with the fields of a table, and the others hidden.
-func againForm(f *sent, t *formTable) templ.Component {
-	shown, others := map[string]bool{}, hidden()
-	t = t.choosable()
-	each(t.controls, func(c control) { shown[c.name] = true })
-	for _, name := range f.names() {
-		for _, text := range f.values[name] {
-			if !shown[name] {
-				others = append(others, name, text)
-			}
-		}
-	}
-	return posted("card form", f.do, f.sentTo(), others, t.fields(f, f.do, nil), sends("Send it again"))
-}
-
-// sentTo returns where the form was sent.
-func (f *sent) sentTo() string {
-	if f.path == "" {
-		return "/account"
-	}
-	return f.path
-}
-
 // plainForm rebuilds any form from what was posted: its fields by name.
 func plainForm(f *sent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -178,7 +120,7 @@ func plainForm(f *sent) templ.Component {
 		var templ_7745c5c3_Var3 templ.SafeURL
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(f.sentTo()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 93, Col: 70}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 35, Col: 70}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -203,7 +145,7 @@ func plainForm(f *sent) templ.Component {
 					var templ_7745c5c3_Var4 string
 					templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("plain-" + name + strconv.Itoa(n))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 100, Col: 52}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 42, Col: 52}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 					if templ_7745c5c3_Err != nil {
@@ -224,7 +166,7 @@ func plainForm(f *sent) templ.Component {
 					var templ_7745c5c3_Var5 string
 					templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("plain-" + name + strconv.Itoa(n))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 101, Col: 54}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 43, Col: 54}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 					if templ_7745c5c3_Err != nil {
@@ -237,7 +179,7 @@ func plainForm(f *sent) templ.Component {
 					var templ_7745c5c3_Var6 string
 					templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(name)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 101, Col: 68}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 43, Col: 68}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 					if templ_7745c5c3_Err != nil {
@@ -250,7 +192,7 @@ func plainForm(f *sent) templ.Component {
 					var templ_7745c5c3_Var7 string
 					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(1 + len(text)/60))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 101, Col: 108}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 43, Col: 108}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 					if templ_7745c5c3_Err != nil {
@@ -281,62 +223,6 @@ func plainForm(f *sent) templ.Component {
 		}
 		return nil
 	})
-}
-
-// spaced returns the name of a field as words: floorPrice is Floor price.
-func spaced(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		switch {
-		case i == 0:
-			b.WriteRune(unicode.ToUpper(r))
-		case unicode.IsUpper(r) || r == '-':
-			b.WriteRune(' ')
-			if r != '-' {
-				b.WriteRune(unicode.ToLower(r))
-			}
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// scopeWords describe the scopes that a token may have.
-var scopeWords = [][2]string{
-	{"post", english("Post on the board and in threads")}, {"profile", english("Profile, needs and capabilities")}, {"keys", english("Keys")},
-	{"inbox", english("Threads that others began")}, {"notify", english("Where notices go")}, {"archive", english("Export and import")}, {"attention", english("The attention board, its bids and money")},
-	{"meetings", english("Meeting requests, and when you can be met")}, {"orders", english("Receipts for orders")},
-	{"account", english("Tokens, sessions, mail address")}, {"operator", english("The operator's work")},
-}
-
-var eventWords = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun: english("Someone starts a thread"), protocol.ThreadMessage: english("A thread has a new message"),
-	protocol.BidIsClaimed: english("A payment for a bid waits for your confirmation"), protocol.BidIsLive: english("A bid on your board is live"),
-	protocol.BidRefundByHand: english("A refund of a bid needs you"),
-	protocol.MeetingAsked:    english("Somebody asks for a meeting"),
-	protocol.MeetingChanged:  english("A requester takes, withdraws or cancels a meeting"),
-	protocol.CalendarTrouble: english("A calendar cannot be read or written"),
-	protocol.MeetingReminder: english("A meeting is in a day, or in an hour"),
-	protocol.PostReported:    english("A post is reported"), protocol.PostHidden: english("A post is hidden"),
-}
-
-// scopeList says what a token may do.
-func scopeList(ctx context.Context, scopes []protocol.Scope) string {
-	var words []string
-	for _, x := range scopeWords {
-		if slices.Contains(scopes, protocol.Scope(x[0])) {
-			words = append(words, tr(ctx, x[1]))
-		}
-	}
-	return strings.Join(words, "; ")
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // madeNote shows a new token.
@@ -468,7 +354,7 @@ func changedSince(back string) templ.Component {
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 185, Col: 7}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 71, Col: 7}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {
@@ -533,7 +419,7 @@ func refusal(f *sent, at, back string) templ.Component {
 			var templ_7745c5c3_Var13 string
 			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(refusalText(ctx, f.err))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 197, Col: 90}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 83, Col: 90}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 			if templ_7745c5c3_Err != nil {
@@ -577,7 +463,7 @@ func refusal(f *sent, at, back string) templ.Component {
 			var templ_7745c5c3_Var14 string
 			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 206, Col: 9}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 92, Col: 9}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 			if templ_7745c5c3_Err != nil {
@@ -652,7 +538,7 @@ func ownerLinks(n *ownerNav) templ.Component {
 		var templ_7745c5c3_Var16 string
 		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Account"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 225, Col: 51}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 111, Col: 51}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
@@ -670,7 +556,7 @@ func ownerLinks(n *ownerNav) templ.Component {
 			var templ_7745c5c3_Var17 templ.SafeURL
 			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(n.to(p)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 229, Col: 37}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 115, Col: 37}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 			if templ_7745c5c3_Err != nil {
@@ -691,7 +577,7 @@ func ownerLinks(n *ownerNav) templ.Component {
 			var templ_7745c5c3_Var18 string
 			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, p.title))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 230, Col: 24}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 116, Col: 24}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 			if templ_7745c5c3_Err != nil {
@@ -753,7 +639,7 @@ func accountHead(a *account, about string) templ.Component {
 		var templ_7745c5c3_Var20 string
 		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, a.Page.title))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 246, Col: 26}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 132, Col: 26}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 		if templ_7745c5c3_Err != nil {
@@ -797,15 +683,6 @@ func accountHead(a *account, about string) templ.Component {
 		}
 		return nil
 	})
-}
-
-// crumbs lead to the account, and to the same page of other profiles.
-func (a *account) crumbs() []templ.Component {
-	links := []templ.Component{back()}
-	for _, p := range a.others() {
-		links = append(links, profileCrumb(a.Page.to(p.Handle), p.Handle, p.Handle == a.Handle))
-	}
-	return links
 }
 
 // accountNotes say what a form has done, or why it was refused.
@@ -930,7 +807,7 @@ func indexBody(a *account) templ.Component {
 			var templ_7745c5c3_Var23 string
 			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs("p-" + g.profile.Handle)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 297, Col: 52}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 174, Col: 52}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 			if templ_7745c5c3_Err != nil {
@@ -943,7 +820,7 @@ func indexBody(a *account) templ.Component {
 			var templ_7745c5c3_Var24 string
 			templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs("p-" + g.profile.Handle)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 298, Col: 35}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 175, Col: 35}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var24))
 			if templ_7745c5c3_Err != nil {
@@ -966,7 +843,7 @@ func indexBody(a *account) templ.Component {
 				var templ_7745c5c3_Var25 templ.SafeURL
 				templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/@" + g.profile.Handle))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 302, Col: 53}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 179, Col: 53}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 				if templ_7745c5c3_Err != nil {
@@ -1108,7 +985,7 @@ func indexList(pages []accountPage, h protocol.HeldProfile) templ.Component {
 			var templ_7745c5c3_Var28 templ.SafeURL
 			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(p.to(h.Handle)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 324, Col: 43}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 201, Col: 43}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 			if templ_7745c5c3_Err != nil {
@@ -1121,7 +998,7 @@ func indexList(pages []accountPage, h protocol.HeldProfile) templ.Component {
 			var templ_7745c5c3_Var29 string
 			templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, p.title))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 326, Col: 24}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `account.templ`, Line: 203, Col: 24}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var29))
 			if templ_7745c5c3_Err != nil {
@@ -1426,13 +1303,6 @@ func keysBody(a *account) templ.Component {
 	})
 }
 
-func keyKind(k protocol.PublicJWK) string {
-	if k.Crv != "" {
-		return k.Crv
-	}
-	return k.Kty
-}
-
 func settingsBody(a *account) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1484,11 +1354,6 @@ func settingsBody(a *account) templ.Component {
 		}
 		return nil
 	})
-}
-
-func nameForm(f *sent, name string) templ.Component {
-	return posted("card form", "put_account", "/account", hidden("do", "put_account"), ask(protocol.PutAccount.Operation, f, "put_account", url.Values{"name": {name}},
-		line("name", "Your name on this node; no profile shows it")), sends("Save"))
 }
 
 // addressSection is about the address that sign-in links are sent to.
@@ -1585,37 +1450,6 @@ func addressSection(a *account) templ.Component {
 		}
 		return nil
 	})
-}
-
-// codeForm is the form for the code of a letter.
-func codeForm(f *sent, do, handle string) templ.Component {
-	at := formID(do, handle, "")
-	return posted("card form", at, "/account", ownKeys(do, handle, ""), ask(protocol.Lookup(do), f, at, nil,
-		line("code", "Code in the mail").with("autocomplete", "one-time-code", "required", "")), sends("Confirm##an address"))
-}
-
-func mailForm(f *sent) templ.Component {
-	return posted("card form", "put_account_mail", "/account", hidden("do", "put_account_mail"), ask(protocol.PutAccountMail.Operation, f, "put_account_mail", nil,
-		line("mail", "New mail address; a code is sent there").with("type", "email", "required", "", "autocomplete", "email")), sends("Send the code"))
-}
-
-// act is a form with one button. label is in the reader's language.
-func act(do, label, handle, name, value string) templ.Component {
-	subject := hidden()
-	if name != "" {
-		subject = hidden(name, value)
-	}
-	return posted("", "", "/account", hidden("do", do), once(), ownKeys("", handle, ""), subject, quietly(label))
-}
-
-// ownKeys are the hidden fields of a form: what it does, the profile and the thing that it is about; without those that are empty.
-func ownKeys(do, handle, id string) (keys hiddenPairs) {
-	for _, pair := range [][2]string{{"do", do}, {"handle", handle}, {"id", id}} {
-		if pair[1] != "" {
-			keys = append(keys, pair[:]...)
-		}
-	}
-	return keys
 }
 
 func tokensBody(a *account) templ.Component {
@@ -1740,36 +1574,6 @@ func tokensBody(a *account) templ.Component {
 		}
 		return nil
 	})
-}
-
-func tokenForm(f *sent, handles []string, scopes []protocol.Scope) templ.Component {
-	given := slices.DeleteFunc(slices.Clone(scopeWords), func(x [2]string) bool { return !slices.Contains(scopes, protocol.Scope(x[0])) })
-	return posted("card form", "create_token", "/account", subtitle("A new token"), hidden("do", "create_token"), once(),
-		ask(protocol.CreateToken.Operation, f, "create_token", nil, line("name", "What it is for"),
-			choose("handle", "For##which profile", ofProfiles(handles, english("Every profile of the account"))).chosen(),
-			several("scopes", "What it may do", given),
-			line("expiresInDays", "Days until it expires; empty for no expiry").with("pattern", "[0-9]*")), sends("Make the token"))
-}
-
-// ofProfiles are the profiles to choose from; all is the key for every one, "" for none such.
-func ofProfiles(handles []string, all string) (options [][2]string) {
-	if all != "" {
-		options = append(options, [2]string{"", all})
-	}
-	for _, h := range handles {
-		if h != "" {
-			options = append(options, [2]string{h, "@" + h})
-		}
-	}
-	return options
-}
-
-func notifyForm(f *sent, handle string, n protocol.NotifySettings) templ.Component {
-	t := notifyTable
-	if !n.MailOffered {
-		t = t.without("mail")
-	}
-	return ownForm(t, f, formID("put_notify", handle, ""), handle, notifyValues(n), sends("Save"))
 }
 
 var _ = templruntime.GeneratedTemplate

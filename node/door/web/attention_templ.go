@@ -9,25 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"net/http"
 	"stoa/protocol"
 )
-
-func (s *Web) attention(r *http.Request) (view, error) {
-	f, err := s.form(r, protocol.ListAttentionBoards.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	found, err := list(s, r, protocol.ListAttentionBoards, f)
-	if err != nil {
-		return view{}, err
-	}
-	next := f.next("/attention", found.Next)
-	return view{
-		Title: tr(r.Context(), "Attention"), Description: tr(r.Context(), "People who sell slots of their attention: the least bid, and how many slots are free."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("category"), Data: found, Body: attentionPage(f, found.Items, next),
-	}, nil
-}
 
 func attentionPage(f *form, found []protocol.BoardEntry, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -162,7 +145,7 @@ func boardCard(b protocol.BoardEntry) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Categories"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `attention.templ`, Line: 55, Col: 55}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `attention.templ`, Line: 38, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -180,7 +163,7 @@ func boardCard(b protocol.BoardEntry) templ.Component {
 				var templ_7745c5c3_Var4 templ.SafeURL
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs("/attention?" + query("category", c.Name))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `attention.templ`, Line: 57, Col: 61}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `attention.templ`, Line: 40, Col: 61}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {

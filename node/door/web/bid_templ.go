@@ -9,7 +9,6 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
 	"stoa/protocol"
 )
 
@@ -49,20 +48,6 @@ func bidFields(b protocol.AttentionBoard, bid *bidForm) templ.Component {
 		}
 		return nil
 	})
-}
-
-func bidControls(ctx context.Context, b protocol.AttentionBoard) []control {
-	controls := []control{
-		line("amount", "Amount in rupees").with("autocomplete", "off", "placeholder", amountHint(b)), box("message", "Message, public once the bid is live"),
-	}
-	if len(b.Categories) > 0 {
-		categories := [][2]string{{"", english("None")}}
-		for _, c := range b.Categories {
-			categories = append(categories, [2]string{c.Name, c.Name + ", " + tr(ctx, "from %s##a price", rupees(c.Floor))})
-		}
-		controls = append(controls, choose("category", "Category", categories).chosen())
-	}
-	return append(controls, line("name", "Your name, shown as unverified").with("autocomplete", "name"), line("url", "Your https address").with("inputmode", "url"))
 }
 
 func bidButtons() templ.Component {
@@ -108,13 +93,6 @@ func bidButtons() templ.Component {
 		}
 		return nil
 	})
-}
-
-func amountHint(b protocol.AttentionBoard) string {
-	if b.Price != nil {
-		return b.Price.Amount
-	}
-	return b.Floor.Amount
 }
 
 // outlook says what a bid would get.
@@ -200,7 +178,7 @@ func outlook(o protocol.BidOutlook) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(slotWords(ctx, o.SlotPrice, o.Accepting))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 57, Col: 117}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 35, Col: 117}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -231,21 +209,6 @@ func outlook(o protocol.BidOutlook) templ.Component {
 		}
 		return nil
 	})
-}
-
-// slotWords says what a slot costs, for a bid that gets none.
-func slotWords(ctx context.Context, p protocol.SlotPrice, accepting bool) string {
-	switch {
-	case !accepting:
-		return tr(ctx, "This board takes no bids now.")
-	case p.Price != nil:
-		return tr(ctx, "A slot costs at least %s.", rupees(*p.Price))
-	case p.SlotAt != nil:
-		return tr(ctx, "A slot may become free at %s.", indianStamp(ctx, *p.SlotAt))
-	case p.DisplaceAt != nil:
-		return tr(ctx, "The next live bid can be outbid from %s.", indianStamp(ctx, *p.DisplaceAt))
-	}
-	return tr(ctx, "No slot can be had now.")
 }
 
 // notSent says why a form of a visitor was not taken, with what else there is to say; a field's faults are
@@ -291,7 +254,7 @@ func notSent(f *sent, at string) templ.Component {
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 90, Col: 9}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 53, Col: 9}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -321,7 +284,7 @@ func notSent(f *sent, at string) templ.Component {
 			var templ_7745c5c3_Var9 string
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 96, Col: 9}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 59, Col: 9}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -343,7 +306,7 @@ func notSent(f *sent, at string) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, f.err.Code.Title()))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 101, Col: 41}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 64, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -356,7 +319,7 @@ func notSent(f *sent, at string) templ.Component {
 			var templ_7745c5c3_Var11 string
 			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(refusalText(ctx, f.err))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 101, Col: 79}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bid.templ`, Line: 64, Col: 79}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 			if templ_7745c5c3_Err != nil {

@@ -9,10 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"slices"
 	"stoa/protocol"
-	"strings"
 )
 
 // bidLocked asks for the status token.
@@ -64,7 +61,7 @@ func bidLocked(id string, tried bool) templ.Component {
 		var templ_7745c5c3_Var2 templ.SafeURL
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/bids/" + id))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 17, Col: 72}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 14, Col: 72}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -288,7 +285,7 @@ func bidBody(b protocol.Bid, token, base string, f *sent) templ.Component {
 			var templ_7745c5c3_Var6 templ.SafeURL
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/bids/" + b.ID))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 74, Col: 47}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 71, Col: 47}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -496,7 +493,7 @@ func bidTimes(b protocol.Bid) templ.Component {
 			var templ_7745c5c3_Var9 string
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(moveWords(ctx, m.State))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 134, Col: 34}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 131, Col: 34}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -509,7 +506,7 @@ func bidTimes(b protocol.Bid) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(machineTime(m.At))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 134, Col: 75}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 131, Col: 75}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -551,30 +548,6 @@ func bidTimes(b protocol.Bid) templ.Component {
 		}
 		return nil
 	})
-}
-
-// moveWords say what happened when a bid got a state.
-func moveWords(ctx context.Context, s protocol.BidState) string {
-	switch s {
-	case protocol.BidHeld:
-		return tr(ctx, "Bid made")
-	case protocol.BidClaimed:
-		return tr(ctx, "Payment reported")
-	case protocol.BidRefunding:
-		return tr(ctx, "Refund begun")
-	}
-	return initial(stateMark(ctx, s).Word)
-}
-
-// sentByOwner reports whether what is still to be refunded has to be sent by the owner of the board.
-func sentByOwner(refunds []protocol.BidRefund) bool {
-	return !slices.ContainsFunc(refunds, func(x protocol.BidRefund) bool { return x.State != "manual" && x.State != "done" })
-}
-
-// refundStates say how far a refund is.
-var refundStates = map[string]string{
-	"due": english("about to be ordered"), "ordered": english("at the payment provider"), "manual": english("the owner has to send it back"),
-	"failed": english("the provider refused it; it is tried again, or made by hand"), "done": english("done"),
 }
 
 func bidRefunds(refunds []protocol.BidRefund) templ.Component {
@@ -627,7 +600,7 @@ func bidRefunds(refunds []protocol.BidRefund) templ.Component {
 				var templ_7745c5c3_Var12 string
 				templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, refundStates[x.State]))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 181, Col: 92}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `bidstatus.templ`, Line: 154, Col: 92}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 				if templ_7745c5c3_Err != nil {
@@ -726,22 +699,6 @@ func receiptSection(r protocol.Receipt) templ.Component {
 		}
 		return nil
 	})
-}
-
-// stateMark is the state of a bid in a word or two.
-func stateMark(ctx context.Context, s protocol.BidState) mark {
-	texts := map[protocol.BidState]string{protocol.BidHeld: english("not paid"), protocol.BidClaimed: english("waits for confirmation"), protocol.BidUnconfirmed: english("payment not confirmed")}
-	class := "poor"
-	switch s {
-	case protocol.BidLive, protocol.BidRefunded:
-		class = "good"
-	case protocol.BidHeld, protocol.BidClaimed, protocol.BidRefundDue, protocol.BidRefunding, protocol.BidRefundFailed:
-		class = "fair"
-	}
-	if text := texts[s]; text != "" {
-		return mark{Word: tr(ctx, text), Class: class}
-	}
-	return mark{Word: strings.ToLower(word(ctx, s)), Class: class}
 }
 
 var _ = templruntime.GeneratedTemplate

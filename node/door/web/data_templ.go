@@ -9,7 +9,6 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
 	"stoa/protocol"
 )
 
@@ -59,7 +58,7 @@ func dataBody(a *account) templ.Component {
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "One file with the profile, its posts, conversations, items and settings. Another node can read it."))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `data.templ`, Line: 15, Col: 116}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `data.templ`, Line: 14, Col: 116}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -72,7 +71,7 @@ func dataBody(a *account) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Bids that are not over stay with this node: keep the profile here until they are."))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `data.templ`, Line: 15, Col: 213}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `data.templ`, Line: 14, Col: 213}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -110,14 +109,6 @@ func dataBody(a *account) templ.Component {
 	})
 }
 
-func exportForm(f *sent, handles []string) templ.Component {
-	at := protocol.ExportArchive.Name
-	return posted("card form", at, "/account", hidden("do", at), ask(protocol.ExportArchive.Operation, f, at, nil,
-		choose("handle", "Of##which profile", ofProfiles(handles, "")).chosen(),
-		line("passphrase", "Passphrase, 12 letters or more: only if the file shall have your private keys").hiddenText().with("autocomplete", "new-password")),
-		sends("Download"))
-}
-
 func importForm(f *sent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -147,7 +138,7 @@ func importForm(f *sent) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(at)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `data.templ`, Line: 35, Col: 32}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `data.templ`, Line: 26, Col: 32}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -299,38 +290,6 @@ func importReport(x protocol.ImportReport) templ.Component {
 		}
 		return nil
 	})
-}
-
-type importCount struct {
-	what string
-	protocol.ImportCount
-}
-
-// importCounts are the kinds of things that an archive has any of.
-func importCounts(x protocol.ImportReport) (counts []importCount) {
-	for _, c := range []importCount{{english("Keys"), x.Keys}, {english("Private keys"), x.PrivateKeys}, {english("Posts"), x.Posts},
-		{english("Conversations"), x.Threads}, {english("Callbacks"), x.Callbacks}, {english("Blocked writers"), x.Blocks}, {english("Meetings"), x.Meetings}, {english("Bids"), x.Bids},
-		{english("Order receipts"), x.Receipts}} {
-		if c.New+c.Same+c.LeftOut > 0 {
-			counts = append(counts, c)
-		}
-	}
-	return counts
-}
-
-func (c importCount) text(ctx context.Context) (text string) {
-	for _, x := range []struct {
-		n   int
-		key string
-	}{{c.New, english("%d new##imported things")}, {c.Same, english("%d here already")}, {c.LeftOut, english("%d left out")}} {
-		if x.n > 0 {
-			if text != "" {
-				text += ", "
-			}
-			text += tr(ctx, x.key, x.n)
-		}
-	}
-	return text
 }
 
 var _ = templruntime.GeneratedTemplate

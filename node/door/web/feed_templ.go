@@ -9,26 +9,9 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"net/http"
 	"stoa/protocol"
 	"strings"
 )
-
-func (s *Web) feed(r *http.Request) (view, error) {
-	f, err := s.form(r, protocol.ReadFeed.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	news, err := list(s, r, protocol.ReadFeed, f)
-	if err != nil {
-		return view{}, err
-	}
-	next := f.next("/feed", news.Next)
-	return view{
-		Title: tr(r.Context(), "Feed"), Description: tr(r.Context(), "What happened on this node and on those it follows, newest first."),
-		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: news, Body: feedPage(s, f, news.Items, next),
-	}, nil
-}
 
 func feedPage(s *Web, f *form, news []protocol.FeedItem, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -144,20 +127,6 @@ func feedPage(s *Web, f *form, news []protocol.FeedItem, next string) templ.Comp
 	})
 }
 
-// joinLike joins items that follow one another and say the same of the same actor: that a shop lists
-// things. The first of a group is the newest.
-func joinLike(news []protocol.FeedItem) (groups [][]protocol.FeedItem) {
-	for _, item := range news {
-		if n := len(groups) - 1; n >= 0 && item.Type == protocol.FeedListing && groups[n][0].Type == item.Type &&
-			authorPath(item.Actor) != "" && authorPath(groups[n][0].Actor) == authorPath(item.Actor) {
-			groups[n] = append(groups[n], item)
-			continue
-		}
-		groups = append(groups, []protocol.FeedItem{item})
-	}
-	return groups
-}
-
 func entry(s *Web, items []protocol.FeedItem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -201,7 +170,7 @@ func entry(s *Web, items []protocol.FeedItem) templ.Component {
 				var templ_7745c5c3_Var4 templ.SafeURL
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs(s.local(i.Subject.URL))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `feed.templ`, Line: 75, Col: 61}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `feed.templ`, Line: 44, Col: 61}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -232,7 +201,7 @@ func entry(s *Web, items []protocol.FeedItem) templ.Component {
 			var templ_7745c5c3_Var5 templ.SafeURL
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(address)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `feed.templ`, Line: 79, Col: 44}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `feed.templ`, Line: 48, Col: 44}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {

@@ -122,7 +122,7 @@ func inputOver(op *protocol.Operation, stored any, form url.Values) map[string]a
 	}
 	for name := range form {
 		if m, ok := memberAt(op.In, name); ok && !named[name] && !slices.Contains(apart, name) && stored == nil {
-			setMember(args, []string{name}, line(name, "").means(m, form))
+			setMember(args, []string{name}, line(name, noLabel).means(m, form))
 		}
 	}
 	if t != nil && t.finish != nil {

@@ -9,46 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"net/http"
 	"stoa/protocol"
 )
-
-func (s *Web) home(r *http.Request) (view, error) {
-	if err := bare(r); err != nil {
-		return view{}, err
-	}
-	posts, err := read(s, r, protocol.ReadBoard, protocol.BoardQuery{})
-	if err != nil {
-		return view{}, err
-	}
-	found, err := read(s, r, protocol.SearchAgents, protocol.AgentQuery{Paging: protocol.Paging{Limit: 5}})
-	if err != nil {
-		return view{}, err
-	}
-	var c Census
-	if c.Listed, c.Answering, c.Verified, err = s.Census(r.Context()); err != nil {
-		return view{}, err
-	}
-	return view{
-		Description: tr(r.Context(), "Find a shop or a person, ask, and read the answer: a directory, a board and a feed, for people and for programs."),
-		Activity:    s.Base + "/ap/node", Data: Home{posts, found, c}, Body: homePage(s, c, newest(posts.Items), found.Items),
-	}, nil
-}
-
-// newest returns the first of some posts that begin a thread.
-func newest(posts []protocol.Post) (some []protocol.Post) {
-	for _, p := range posts {
-		if p.Root == nil && len(some) < 8 {
-			some = append(some, p)
-		}
-	}
-	return some
-}
-
-// about returns the node's description in plain text.
-func (s *Web) about(r *http.Request) (string, error) {
-	return read(s, r, protocol.AboutService, protocol.None{})
-}
 
 func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -114,7 +76,7 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "tiffin, paper, translation …"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 57, Col: 114}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 19, Col: 114}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -215,7 +177,7 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Anyone may choose a name. Next to each text this node says what it has checked about the writer."))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 94, Col: 114}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 56, Col: 114}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -228,7 +190,7 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 		var templ_7745c5c3_Var4 templ.SafeURL
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(knowing))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 94, Col: 149}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `home.templ`, Line: 56, Col: 149}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {

@@ -9,157 +9,10 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"net/http"
-	"slices"
 	"stoa/protocol"
 )
 
 // The inbox of an owner: the threads that others began with one of the account's profiles.
-
-func (s *Web) inboxPage(w http.ResponseWriter, r *http.Request) {
-	s.inbox(w, r, protocol.ListThreads.Operation, func(f *form, who protocol.Account) (view, error) {
-		if f.get("handle") == "" && len(who.Handles) > 0 {
-			f.values.Set("handle", who.Handles[0])
-			f.args["handle"] = who.Handles[0]
-		}
-		var page protocol.Page[protocol.Thread]
-		if len(who.Handles) > 0 {
-			if err := s.invokeSignedIn(r, protocol.ListThreads.Operation, f.args, &page); err != nil {
-				return view{}, err
-			}
-		}
-		return view{Title: tr(r.Context(), "Inbox"), Of: f.get("handle"), Body: inboxBody(f, who, page.Items, f.next("/account/threads", page.Next))}, nil
-	})
-}
-
-func (s *Web) inboxThread(w http.ResponseWriter, r *http.Request) {
-	s.showInbox(w, r, nil, inboxSaid{})
-}
-
-// An inboxSaid says what the form of a thread did.
-type inboxSaid struct {
-	done    string
-	blocked string // the id of a block that can be lifted, "" for none
-}
-
-// inboxDone says what the form of a thread did.
-var inboxDone = map[string]string{
-	protocol.AnswerThread.Name: english("Your answer is sent."), protocol.CloseThread.Name: english("The conversation is closed."), protocol.BlockWriter.Name: english("The writer is blocked."),
-	protocol.UnblockWriter.Name: english("The writer may write again."),
-}
-
-// inboxForms are what the forms of a thread do.
-var inboxForms = []*protocol.Operation{
-	protocol.AnswerThread.Operation, protocol.CloseThread.Operation, protocol.BlockWriter.Operation, protocol.UnblockWriter.Operation,
-}
-
-// inboxForm answers a thread, closes it, blocks its writer, or lifts that block.
-func (s *Web) inboxForm(w http.ResponseWriter, r *http.Request) {
-	if err := s.parseForm(w, r); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	f := newSent(r.PostForm)
-	args := f.args("message", "note")
-	args["threadId"] = r.PathValue("id")
-	if f.do == protocol.UnblockWriter.Name {
-		args = f.args("id")
-	}
-	said := inboxSaid{done: inboxDone[f.do]}
-	err := error(protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
-	for _, op := range []*protocol.Operation{protocol.AnswerThread.Operation, protocol.CloseThread.Operation, protocol.UnblockWriter.Operation} {
-		if f.do == op.Name {
-			err = s.invokeSignedIn(r, op, args, nil)
-		}
-	}
-	if f.do == protocol.BlockWriter.Name {
-		var made protocol.BlockedWriter
-		err = s.invokeSignedIn(r, protocol.BlockWriter.Operation, args, &made)
-		said.blocked = made.ID
-	}
-	if err != nil {
-		f.refuse(r.Context(), protocol.AsError(err))
-		if protocol.CodeOf(err) == protocol.Unauthorized {
-			s.refusedPage(w, r, f)
-			return
-		}
-		s.showInbox(w, r, f, inboxSaid{})
-		return
-	}
-	s.showInbox(w, r, nil, said)
-}
-
-// showInbox writes the page of a thread: with the form that was refused, or what one did.
-func (s *Web) showInbox(w http.ResponseWriter, r *http.Request, sent *sent, said inboxSaid) {
-	id := r.PathValue("id")
-	s.inbox(w, r, protocol.GetThread.Operation, func(f *form, _ protocol.Account) (view, error) {
-		if !protocol.IsID(protocol.ThreadID, id) {
-			return view{}, protocol.Errorf(protocol.NotFound, "there is no thread with that id")
-		}
-		f.args["threadId"] = id
-		var found protocol.Conversation
-		if err := s.invokeSignedIn(r, protocol.GetThread.Operation, f.args, &found); err != nil {
-			return view{}, err
-		}
-		if found.New > 0 { // what the page shows is read; if this fails, it stays marked as new
-			_ = s.invokeSignedIn(r, protocol.MarkThreadRead.Operation, map[string]any{"threadId": id}, nil)
-		}
-		return view{Title: tr(r.Context(), "A conversation with %s", "@"+found.Handle), Of: found.Handle, Status: sent.status(), Live: true, Body: threadBody(f, sent, found, f.next("/account/threads/"+id, found.Messages.Next), said)}, nil
-	})
-}
-
-// inbox shows the page that build makes for the signed-in user; others are redirected to the
-// sign-in page.
-func (s *Web) inbox(w http.ResponseWriter, r *http.Request, op *protocol.Operation, build func(*form, protocol.Account) (view, error)) {
-	var who protocol.Account
-	err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who)
-	if protocol.CodeOf(err) == protocol.Unauthorized {
-		redirect(w, r, "/sign-in")
-		return
-	}
-	var v view
-	if err == nil {
-		var f *form
-		if f, err = s.form(r, op); err == nil {
-			v, err = build(f, who)
-		}
-	}
-	if err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	v.Path = "/account"
-	s.writePrivate(w, r, v.Status, v)
-}
-
-// threadStates are the filters of an inbox with their labels.
-var threadStates = [][2]string{
-	{"", english("All")}, {string(protocol.ThreadOpen), english("Waiting for an answer")}, {string(protocol.ThreadAnswered), english("Answered")},
-	{string(protocol.ThreadClosed), english("Closed##conversations")},
-}
-
-// handleCrumbs lead to a page for each profile.
-func handleCrumbs(path string, handles []string, here string) (links []templ.Component) {
-	for _, h := range handles {
-		links = append(links, profileCrumb(path+"?"+query("handle", h), h, h == here))
-	}
-	return links
-}
-
-// otherCrumbs lead to a page for the other profiles.
-func otherCrumbs(path string, handles []string, here string) []templ.Component {
-	return handleCrumbs(path, slices.DeleteFunc(slices.Clone(handles), func(h string) bool { return h == here }), here)
-}
-
-// choiceCrumbs select a part of a list: values with the keys of their words.
-func choiceCrumbs(ctx context.Context, options [][2]string, chosen string, to func(value string) string) (links []templ.Component) {
-	for _, o := range options {
-		links = append(links, crumb{to(o[0]), tr(ctx, o[1]), o[0] == chosen})
-	}
-	return links
-}
-
 func inboxBody(f *form, who protocol.Account, threads []protocol.Thread, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -192,7 +45,7 @@ func inboxBody(f *form, who protocol.Account, threads []protocol.Thread, next st
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Inbox"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 156, Col: 24}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 12, Col: 24}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -309,7 +162,7 @@ func inboxBody(f *form, who protocol.Account, threads []protocol.Thread, next st
 				var templ_7745c5c3_Var5 templ.SafeURL
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/threads/" + t.ThreadID))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 182, Col: 67}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 38, Col: 67}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
@@ -489,7 +342,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 		var templ_7745c5c3_Var9 string
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Breadcrumb"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 221, Col: 55}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 77, Col: 55}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -510,7 +363,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 		var templ_7745c5c3_Var10 templ.SafeURL
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/threads?" + query("handle", t.Handle)))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 223, Col: 74}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 79, Col: 74}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -523,7 +376,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Inbox"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 223, Col: 95}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 79, Col: 95}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {
@@ -581,7 +434,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 			var templ_7745c5c3_Var12 templ.SafeURL
 			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/threads/" + t.ThreadID))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 235, Col: 82}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 91, Col: 82}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -620,7 +473,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 		var templ_7745c5c3_Var13 string
 		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Messages"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 243, Col: 62}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 99, Col: 62}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -633,7 +486,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 		var templ_7745c5c3_Var14 string
 		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs("/account/threads/" + t.ThreadID + "/live?" + query("seen", markOfThread(t)))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 243, Col: 174}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 99, Col: 174}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 		if templ_7745c5c3_Err != nil {
@@ -679,7 +532,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 			var templ_7745c5c3_Var15 templ.SafeURL
 			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/threads/" + t.ThreadID))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 255, Col: 95}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 111, Col: 95}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 			if templ_7745c5c3_Err != nil {
@@ -724,7 +577,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 			var templ_7745c5c3_Var16 templ.SafeURL
 			templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/threads/" + t.ThreadID))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 263, Col: 95}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 119, Col: 95}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 			if templ_7745c5c3_Err != nil {
@@ -757,7 +610,7 @@ func threadBody(page *form, f *sent, t protocol.Conversation, next string, said 
 			var templ_7745c5c3_Var17 templ.SafeURL
 			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/threads/" + t.ThreadID))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 268, Col: 95}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inbox.templ`, Line: 124, Col: 95}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 			if templ_7745c5c3_Err != nil {

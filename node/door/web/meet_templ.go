@@ -9,15 +9,11 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"cmp"
-	"context"
 	"net/url"
 	"slices"
 	"stoa/node/door/web/words"
 	"stoa/protocol"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // meetBody is the page of meeting requests to a person.
@@ -164,7 +160,7 @@ func meetChoice(m *meetPage) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Open times"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 58, Col: 43}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 54, Col: 43}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -177,7 +173,7 @@ func meetChoice(m *meetPage) templ.Component {
 		var templ_7745c5c3_Var4 templ.SafeURL
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/@" + m.Info.Handle + "/meet"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 59, Col: 77}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 55, Col: 77}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -206,7 +202,7 @@ func meetChoice(m *meetPage) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(m.zoneTyped())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 67, Col: 26}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 63, Col: 26}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -219,7 +215,7 @@ func meetChoice(m *meetPage) templ.Component {
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(m.zoneState())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 70, Col: 30}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 66, Col: 30}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -232,7 +228,7 @@ func meetChoice(m *meetPage) templ.Component {
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(strings.Join(protocol.ZoneAliases(m.Zone), " "))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 71, Col: 64}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 67, Col: 64}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
@@ -268,26 +264,6 @@ func meetChoice(m *meetPage) templ.Component {
 		}
 		return nil
 	})
-}
-
-// zoneTyped returns what the field of the time zone has.
-func (m *meetPage) zoneTyped() string {
-	return protocol.FoldZone(cmp.Or(m.Form.get("timezone"), m.Zone))
-}
-
-// zoneState tells the script whether it may propose a zone.
-func (m *meetPage) zoneState() string {
-	if m.Form.get("timezone") == "" && m.Sent == nil {
-		return "guess"
-	}
-	return "chosen"
-}
-
-func lengthOptions(ctx context.Context, lengths []int) (options [][2]string) {
-	for _, n := range lengths {
-		options = append(options, [2]string{strconv.Itoa(n), tr(ctx, "%d minutes", n)})
-	}
-	return options
 }
 
 // meetFields is the form of a request.
@@ -475,39 +451,6 @@ func meetNote(info protocol.MeetingInfo) templ.Component {
 	})
 }
 
-// timeNames are the names of the fields of a time: the day, the time of day, and the member whose faults are
-// shown.
-type timeNames struct{ date, clock, fault string }
-
-// timeFields are the fields of a time on the reader's clock; stored is its zero value for none.
-func timeFields(f *sent, at string, n timeNames, date, clock string, stored time.Time) templ.Component {
-	pair := part("pair", line(n.date, date).verbatim().upTo(10).with("type", "date", "placeholder", "2026-12-01"),
-		line(n.clock, clock).verbatim().upTo(8).with("type", "time", "step", "60", "placeholder", "11:00"), faultOf(n.fault))
-	pair.more = f.attributes(at, n.fault, templ.Attributes{"role": "group"})
-	return ask(nil, f, at, valued(n.date, formatted(stored, time.DateOnly), n.clock, formatted(stored, "15:04")), pair)
-}
-
-// formatted returns a time as text, "" for its zero value.
-func formatted(t time.Time, layout string) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(layout)
-}
-
-// dayAndTime are the fields of the time that a requester asks for.
-func dayAndTime(f *sent, at, date, clock string) templ.Component {
-	return timeFields(f, at, timeNames{"date", "time", "startsAt"}, date, clock, time.Time{})
-}
-
-// length returns the length of the open times that are shown.
-func (m *meetPage) length() string {
-	if n := m.Form.get("durationMin"); n != "" {
-		return n
-	}
-	return strconv.Itoa(m.Info.Durations[0])
-}
-
 // openTimes is the choice of an open time, by day. No radio button is required: a browser would complain at each of them, also
 // at those that are folded away.
 func openTimes(m *meetPage) templ.Component {
@@ -572,7 +515,7 @@ func openTimes(m *meetPage) templ.Component {
 		var templ_7745c5c3_Var13 string
 		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Open times"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 196, Col: 73}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 139, Col: 73}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -609,7 +552,7 @@ func openTimes(m *meetPage) templ.Component {
 			var templ_7745c5c3_Var14 string
 			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(at)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 200, Col: 19}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 143, Col: 19}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 			if templ_7745c5c3_Err != nil {
@@ -622,7 +565,7 @@ func openTimes(m *meetPage) templ.Component {
 			var templ_7745c5c3_Var15 string
 			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(words.Of(ctx).Time(d.Date, "Monday, 2 January"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 200, Col: 71}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 143, Col: 71}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 			if templ_7745c5c3_Err != nil {
@@ -643,7 +586,7 @@ func openTimes(m *meetPage) templ.Component {
 			var templ_7745c5c3_Var16 string
 			templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(at)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 201, Col: 33}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 144, Col: 33}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 			if templ_7745c5c3_Err != nil {
@@ -661,7 +604,7 @@ func openTimes(m *meetPage) templ.Component {
 				var templ_7745c5c3_Var17 string
 				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(machineTime(t.StartsAt))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 204, Col: 72}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 147, Col: 72}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 				if templ_7745c5c3_Err != nil {
@@ -684,7 +627,7 @@ func openTimes(m *meetPage) templ.Component {
 				var templ_7745c5c3_Var18 string
 				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(t.StartsAt.In(zoneNamed(m.Zone)).Format("15:04"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 206, Col: 56}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 149, Col: 56}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 				if templ_7745c5c3_Err != nil {
@@ -730,7 +673,7 @@ func openTimes(m *meetPage) templ.Component {
 			var templ_7745c5c3_Var19 string
 			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "More days"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 218, Col: 54}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 161, Col: 54}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {
@@ -783,7 +726,7 @@ func openTimes(m *meetPage) templ.Component {
 			var templ_7745c5c3_Var20 string
 			templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "None of these; I ask for this one:"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 230, Col: 184}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meet.templ`, Line: 173, Col: 184}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 			if templ_7745c5c3_Err != nil {
@@ -811,17 +754,6 @@ func openTimes(m *meetPage) templ.Component {
 		}
 		return nil
 	})
-}
-
-// sameClock reports whether both sides have the same time now.
-func sameClock(m *meetPage) bool {
-	now := time.Now()
-	return now.In(zoneNamed(m.Zone)).Format("15:04 -07") == now.In(zoneNamed(m.Info.TimeZone)).Format("15:04 -07")
-}
-
-// zoneTitle returns the name of a time zone for people: Asia/Kolkata (IST).
-func zoneTitle(name string) string {
-	return strings.ReplaceAll(name, "_", " ") + " (" + zoneWords(time.Now().In(zoneNamed(name))) + ")"
 }
 
 // meetTerms says how a person takes meetings.
@@ -953,29 +885,6 @@ func meetTerms(info protocol.MeetingInfo) templ.Component {
 		}
 		return nil
 	})
-}
-
-// minutesList returns lengths in words: 15, 30 or 60 minutes.
-func minutesList(ctx context.Context, lengths []int) string {
-	list := make([]string, len(lengths))
-	for i, n := range slices.Sorted(slices.Values(lengths)) {
-		list[i] = strconv.Itoa(n)
-	}
-	if n := len(list); n > 1 {
-		return tr(ctx, "%s or %s minutes", strings.Join(list[:n-1], ", "), list[n-1])
-	}
-	return tr(ctx, "%s minutes", list[0])
-}
-
-// span returns a number of minutes in the largest unit that fits.
-func span(ctx context.Context, minutes int) string {
-	switch {
-	case minutes%(24*60) == 0:
-		return tr(ctx, "%d days", minutes/(24*60))
-	case minutes%60 == 0:
-		return tr(ctx, "%d hours", minutes/60)
-	}
-	return tr(ctx, "%d minutes", minutes)
 }
 
 var _ = templruntime.GeneratedTemplate

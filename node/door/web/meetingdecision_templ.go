@@ -10,11 +10,6 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "stoa/protocol"
 
-// decisionLabels are the buttons of the page, by what they do.
-var decisionLabels = map[protocol.MeetingDecides]struct{ label, class string }{
-	protocol.DecideApprove: {english("Approve"), ""}, protocol.DecideDecline: {english("Decline"), "quiet"},
-}
-
 func decisionBody(l protocol.DecisionLink, zone, ticket string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -114,7 +109,7 @@ func decisionBody(l protocol.DecisionLink, zone, ticket string) templ.Component 
 			var templ_7745c5c3_Var4 string
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(string(do))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 25, Col: 89}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 20, Col: 89}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -203,7 +198,7 @@ func decisionDone(title string, m protocol.OwnMeeting, zone string) templ.Compon
 		var templ_7745c5c3_Var6 templ.SafeURL
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/meetings/" + m.ID))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 41, Col: 56}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 36, Col: 56}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -224,7 +219,7 @@ func decisionDone(title string, m protocol.OwnMeeting, zone string) templ.Compon
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "(you may have to sign in)"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 41, Col: 121}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 36, Col: 121}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
@@ -291,7 +286,7 @@ func decisionEnded(title, why string) templ.Component {
 		var templ_7745c5c3_Var9 string
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "(you may have to sign in)"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 50, Col: 96}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 45, Col: 96}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -423,7 +418,7 @@ func warningList(warnings []protocol.MeetingWarning) templ.Component {
 			var templ_7745c5c3_Var12 string
 			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "To be known"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 79, Col: 60}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetingdecision.templ`, Line: 74, Col: 60}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -446,19 +441,6 @@ func warningList(warnings []protocol.MeetingWarning) templ.Component {
 		}
 		return nil
 	})
-}
-
-var warningWords = map[protocol.MeetingWarning]string{
-	protocol.WarnOutsideHours: english("It is outside your hours."), protocol.WarnOverlaps: english("You have something else at that time, or another request waits for it."),
-	protocol.WarnOverlapsBusy: english("A calendar of yours says that you are busy at that time."),
-	protocol.WarnBusyStale:    english("A calendar of yours could not be read for a while: you may be busy at that time."),
-	protocol.WarnDisposable:   english("The mailbox is of a kind that anyone has for some minutes."),
-	protocol.WarnInBuffer:     english("It is too close to something else."), protocol.WarnDayFull: english("That day has as many meetings as you allow."),
-	protocol.WarnWeekFull: english("That week has as many meetings as you allow."),
-}
-
-func timeOf(m protocol.OwnMeeting) protocol.MeetingTime {
-	return protocol.MeetingTime{StartsAt: m.StartsAt, EndsAt: m.EndsAt}
 }
 
 var _ = templruntime.GeneratedTemplate

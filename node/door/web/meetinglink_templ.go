@@ -9,15 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
-
-// meetingLinkButtons are the buttons of the page, by what they do.
-var meetingLinkButtons = map[protocol.MeetingLinkDo]struct{ label, class string }{
-	protocol.MeetingLinkConfirm: {english("Yes, send the request"), ""}, protocol.MeetingLinkStop: {english("No more such mail to me"), "quiet"},
-}
 
 func meetingLinkBody(l protocol.MeetingLink, ticket string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -128,7 +121,7 @@ func meetingLinkButton(do protocol.MeetingLinkDo, ticket, id string) templ.Compo
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(string(do) + id)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetinglink.templ`, Line: 33, Col: 40}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetinglink.templ`, Line: 26, Col: 40}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -177,7 +170,7 @@ func meetingLinkButton(do protocol.MeetingLinkDo, ticket, id string) templ.Compo
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(string(do))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetinglink.templ`, Line: 39, Col: 92}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `meetinglink.templ`, Line: 32, Col: 92}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -234,15 +227,6 @@ func meetingLinkResult(done string) templ.Component {
 		}
 		return nil
 	})
-}
-
-// meetingTime returns the time of a request in the zone of the requester, or in UTC.
-func meetingTime(ctx context.Context, l protocol.MeetingLinkRequest) string {
-	at := l.StartsAt.UTC()
-	if zone, ok := protocol.Zone(l.TimeZone); ok {
-		at = l.StartsAt.In(zone)
-	}
-	return words.Of(ctx).Time(at, "Monday, 2 January 2006, 15:04 MST")
 }
 
 var _ = templruntime.GeneratedTemplate

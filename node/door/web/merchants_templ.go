@@ -9,37 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"math"
-	"net/http"
-	"slices"
-	"strconv"
-
 	"stoa/protocol"
 )
-
-// searchHint explains the syntax of a search field.
-var searchHint = english(`Words to find: all of them; also "words in a row", tag:paper, and a minus before what to leave out.`)
-
-func (s *Web) merchants(r *http.Request) (view, error) {
-	f, err := s.form(r, protocol.ListMerchants.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	found, err := list(s, r, protocol.ListMerchants, f)
-	if err != nil {
-		return view{}, err
-	}
-	known, err := s.InUse(r.Context())
-	if err != nil {
-		return view{}, err
-	}
-	next := f.next("/merchants", found.Next)
-	return view{
-		Title: tr(r.Context(), "Shops"), Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found, Body: merchantsPage(f, known, found.Items, next),
-	}, nil
-}
 
 func merchantsPage(f *form, known InUse, found []protocol.MerchantEntry, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -189,36 +160,6 @@ func merchantsPage(f *form, known InUse, found []protocol.MerchantEntry, next st
 	})
 }
 
-// radii are the distances to choose from, with the chosen one.
-func radii(ctx context.Context, chosen string) [][2]string {
-	metres := []int{1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000}
-	if n, err := strconv.Atoi(chosen); err == nil && n > 0 && !slices.Contains(metres, n) {
-		metres = append(metres, n)
-		slices.Sort(metres)
-	}
-	var all [][2]string
-	for _, n := range metres {
-		value := strconv.Itoa(n)
-		if value == "5000" && chosen == "" { // when none is given
-			value = ""
-		}
-		all = append(all, [2]string{value, distance(ctx, n)})
-	}
-	return all
-}
-
-// distance writes metres for people.
-func distance(ctx context.Context, metres int) string {
-	if metres < 1000 {
-		return tr(ctx, "%s m", strconv.Itoa(metres))
-	}
-	km, shown := float64(metres)/1000, 10.0
-	if km >= 10 {
-		shown = 1
-	}
-	return tr(ctx, "%s km", strconv.FormatFloat(math.Round(km*shown)/shown, 'f', -1, 64))
-}
-
 func merchantCard(m protocol.MerchantEntry) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -295,7 +236,7 @@ func merchantCard(m protocol.MerchantEntry) templ.Component {
 				var templ_7745c5c3_Var4 templ.SafeURL
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs("/merchants?" + query("category", *m.Category))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `merchants.templ`, Line: 112, Col: 62}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `merchants.templ`, Line: 53, Col: 62}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -322,7 +263,7 @@ func merchantCard(m protocol.MerchantEntry) templ.Component {
 				var templ_7745c5c3_Var5 templ.SafeURL
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs("/merchants?" + query("city", *m.City))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `merchants.templ`, Line: 115, Col: 54}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `merchants.templ`, Line: 56, Col: 54}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {

@@ -9,11 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"net/url"
 	"stoa/protocol"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -124,34 +120,6 @@ func operatorHead(o *operatorView) templ.Component {
 	})
 }
 
-// deedForm is a form with one button, about the thing that the field names.
-func deedForm(o *operatorView, do, label, name, value, class string) templ.Component {
-	return posted("", "", o.here(), once(), hidden("do", do, "at", value, name, value), element{`<button class="` + class + `" type="submit">`, "</button>", label, nil})
-}
-
-// form is a form that does an operation, about the thing with an id; button is a key.
-func (o *operatorView) form(id string, op *protocol.Operation, at string, shown url.Values, button string, controls ...control) templ.Component {
-	return posted("form", at, o.here(), once(), ownKeys(op.Name, "", ""), ask(op, o.sent(id, op.Name), at, shown, controls...), sends(button))
-}
-
-// wordOf returns the key of the word of an option.
-func wordOf(options [][2]string, value string) string {
-	for _, o := range options {
-		if o[0] == value {
-			return o[1]
-		}
-	}
-	return value
-}
-
-// subject is the hidden field that names what the undoing is about.
-func (u undoing) subject() hiddenPairs {
-	if u.name == "" {
-		return nil
-	}
-	return hidden(u.name, u.value)
-}
-
 // choices are links that select a part of a list. Each is a value and its word.
 func choices(o *operatorView, name, label string, options [][2]string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -180,31 +148,6 @@ func choices(o *operatorView, name, label string, options [][2]string) templ.Com
 		}
 		return nil
 	})
-}
-
-func (o *operatorView) crumbs(ctx context.Context) []templ.Component {
-	links := []templ.Component{back()}
-	for _, p := range operatorPages() {
-		links = append(links, crumb{p.path, tr(ctx, p.title), p.path == o.Page.path})
-	}
-	return links
-}
-
-// with returns the address of the list from its beginning, with one filter changed.
-func (o *operatorView) with(name, value string) string {
-	values := (&form{values: o.Form.values}).to(o.Page.path, name, value)
-	path, query, _ := strings.Cut(values, "?")
-	kept := strings.Split(query, "&")
-	var q []string
-	for _, x := range kept {
-		if x != "" && !strings.HasPrefix(x, "after=") {
-			q = append(q, x)
-		}
-	}
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + strings.Join(q, "&")
 }
 
 func older(o *operatorView, text string) templ.Component {
@@ -236,7 +179,7 @@ func older(o *operatorView, text string) templ.Component {
 			var templ_7745c5c3_Var4 string
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "More of this list"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator.templ`, Line: 106, Col: 62}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator.templ`, Line: 49, Col: 62}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -317,7 +260,7 @@ func nodeBody(o *operatorView) templ.Component {
 			var templ_7745c5c3_Var6 templ.SafeURL
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(p.path))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator.templ`, Line: 127, Col: 35}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator.templ`, Line: 70, Col: 35}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -442,35 +385,6 @@ func nodeMark(h protocol.Health, path string) templ.Component {
 		}
 		return nil
 	})
-}
-
-func failingPeers(h protocol.Health) (n int) {
-	for _, p := range h.Peers {
-		if p.State != "active" {
-			n += p.Count
-		}
-	}
-	return n
-}
-
-func deadJobs(h protocol.Health) (n int) {
-	for _, j := range h.Jobs {
-		n += j.Dead
-	}
-	return n
-}
-
-// short is a text of others in one line.
-func short(text string, most int) string {
-	return excerpt(strings.Join(strings.Fields(text), " "), most)
-}
-
-// bytesText returns a size in MiB, or KiB below one.
-func bytesText(n int64) string {
-	if n < 1<<20 {
-		return strconv.FormatInt(n>>10, 10) + " KiB"
-	}
-	return strconv.FormatInt(n>>20, 10) + " MiB"
 }
 
 // maybe shows a moment, if there is one, after a word.

@@ -13,22 +13,6 @@ import (
 	"stoa/protocol"
 )
 
-var blockKinds = [][2]string{{"", english("All##blocks")}, {"network", english("Networks")}, {"host", english("Servers")}, {"handle", english("Profiles here")},
-	{"agent", english("Chain identities")}, {"key", english("Keys")}, {"actor", english("ActivityPub actors")}}
-
-// blockValues say what to write for each kind of block.
-var blockValues = [][2]string{{"network", english("A network, by an address in it, such as 203.0.113.7")}, {"host", english("A server, such as spam.example")},
-	{"handle", english("A profile of this node, such as asha")}, {"agent", english("A chain identity, eip155:…")}, {"key", english("A key, by its thumbprint")},
-	{"actor", english("An ActivityPub actor, by its address")}}
-
-// kindWord returns the word for a kind of block.
-func kindWord(kind protocol.BlockKind) string {
-	return map[protocol.BlockKind]string{
-		"network": english("Network"), "host": english("Server"), "handle": english("Profile"), "agent": english("Chain identity"),
-		"key": english("Key"), "actor": english("ActivityPub actor"),
-	}[kind]
-}
-
 func blocksBody(o *operatorView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -84,7 +68,7 @@ func blocksBody(o *operatorView) templ.Component {
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(b.ID)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorblocks.templ`, Line: 34, Col: 17}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorblocks.templ`, Line: 18, Col: 17}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -143,7 +127,7 @@ func blocksBody(o *operatorView) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Reason:"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorblocks.templ`, Line: 49, Col: 30}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorblocks.templ`, Line: 33, Col: 30}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -170,7 +154,7 @@ func blocksBody(o *operatorView) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Note:"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorblocks.templ`, Line: 52, Col: 41}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorblocks.templ`, Line: 36, Col: 41}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -247,11 +231,5 @@ func blocksBody(o *operatorView) templ.Component {
 		return nil
 	})
 }
-
-var limitsTable = &formTable{op: protocol.SetLimits.Operation, controls: []control{
-	line("readRate", "Requests a second of one client network"), line("writeRate", "Writes a second of one client network"),
-	line("identityRate", "Writes a second of one verified identity"),
-	line("proofLevel", "Least level of a proof of work, 0 to 7: level 0 takes a visitor 45 ms, 5 takes 1.4 s, 7 takes 5 s"),
-}}
 
 var _ = templruntime.GeneratedTemplate

@@ -9,7 +9,6 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"stoa/protocol"
 	"strconv"
 )
 
@@ -289,7 +288,7 @@ func healthBody(o *operatorView) templ.Component {
 			var templ_7745c5c3_Var2 templ.SafeURL
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(nodePath + "/jobs?" + query("kind", j.Kind) + "&" + query("state", jobState(j))))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorhealth.templ`, Line: 99, Col: 127}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorhealth.templ`, Line: 98, Col: 127}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -406,18 +405,6 @@ func healthBody(o *operatorView) templ.Component {
 	})
 }
 
-var peerWords = map[string]string{
-	"active": english("Servers that take deliveries"), "slow": english("Servers that fail"), "dead": english("Servers that failed for a week"),
-}
-
-// jobState is the state of those jobs of a kind that an operator would look at first.
-func jobState(j protocol.JobHealth) string {
-	if j.Dead > 0 {
-		return "dead"
-	}
-	return "waiting"
-}
-
 // nodeFact is a fact about the node; technical: no language changes it.
 func nodeFact(label, value string, technical bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -466,8 +453,6 @@ func nodeFact(label, value string, technical bool) templ.Component {
 		return nil
 	})
 }
-
-var jobStates = [][2]string{{"", english("Given up##jobs")}, {"waiting", english("Waiting##jobs")}, {"done", english("Done##jobs")}}
 
 func jobsBody(o *operatorView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -541,7 +526,7 @@ func jobsBody(o *operatorView) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("job-" + strconv.FormatInt(j.ID, 10))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorhealth.templ`, Line: 185, Col: 48}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorhealth.templ`, Line: 170, Col: 48}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -590,7 +575,7 @@ func jobsBody(o *operatorView) templ.Component {
 				var templ_7745c5c3_Var6 string
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Lane"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorhealth.templ`, Line: 196, Col: 30}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorhealth.templ`, Line: 181, Col: 30}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {

@@ -9,13 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"net/url"
 	"stoa/protocol"
 )
-
-var queueStates = [][2]string{{"", english("Waiting for a decision")}, {"reported", english("Still visible")}, {"hidden", english("All hidden posts")}}
-
-var queueCauses = [][2]string{{"", english("By anybody")}, {"reports", english("Reported here")}, {"flags", english("Reported by other servers")}}
 
 func queueBody(o *operatorView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -120,7 +115,7 @@ func queueCard(o *operatorView, x protocol.ReviewItem) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(x.Post.ID)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 36, Col: 37}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 31, Col: 37}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -216,7 +211,7 @@ func queueCard(o *operatorView, x protocol.ReviewItem) templ.Component {
 			var templ_7745c5c3_Var4 string
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Reports"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 65, Col: 43}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 60, Col: 43}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -245,7 +240,7 @@ func queueCard(o *operatorView, x protocol.ReviewItem) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Note:"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 75, Col: 25}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 70, Col: 25}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -279,7 +274,7 @@ func queueCard(o *operatorView, x protocol.ReviewItem) templ.Component {
 		var templ_7745c5c3_Var6 templ.SafeURL
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(o.here()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 79, Col: 40}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 74, Col: 40}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -292,7 +287,7 @@ func queueCard(o *operatorView, x protocol.ReviewItem) templ.Component {
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(at)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 79, Col: 64}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorqueue.templ`, Line: 74, Col: 64}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
@@ -559,31 +554,6 @@ func queueReport(r protocol.ReportView) templ.Component {
 		}
 		return nil
 	})
-}
-
-// hiddenWhy is why a post is in its state, as the node or an operator said it.
-func hiddenWhy(reason string) string { return sentence(reason) }
-
-// byReports reports whether reports hid a post, and no operator decided about it.
-func byReports(x protocol.ReviewItem) bool { return x.Reason == "five distinct reports" }
-
-// queued reports whether a post has a report that nobody decided about.
-func queued(x protocol.ReviewItem) bool {
-	for _, r := range x.Reports {
-		if !r.Spent {
-			return true
-		}
-	}
-	return false
-}
-
-// blockLengths are for how long a block may be, in hours.
-var blockLengths = [][2]string{{"24", english("A day")}, {"168", english("A week")}, {"720", english("A month")}, {"", english("Until it is lifted")}}
-
-// blockFields are the reason and the length of a block.
-func blockFields(f *sent, at string) templ.Component {
-	return ask(protocol.AddBlock.Operation, f, at, url.Values{"hours": {"720"}}, line("reason", "Reason; the blocked writer and the public moderation log show it"),
-		choose("hours", "For how long", blockLengths), line("note", "Note, for operators"))
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,4 +39,17 @@ func orderInput(form url.Values, args map[string]any, now time.Time) {
 		}
 		args["paidAt"] = paid.UTC().Format(time.RFC3339)
 	}
+}
+
+// receiptStatus is a line about a receipt.
+func receiptStatus(ctx context.Context, r protocol.OrderReceipt) string {
+	switch {
+	case r.RevokedAt != nil:
+		return tr(ctx, "revoked")
+	case r.Reviewable:
+		return tr(ctx, "the buyer can review it")
+	case r.Client == nil:
+		return tr(ctx, "no account: it cannot be reviewed")
+	}
+	return tr(ctx, "the shop has no identity: it cannot be reviewed")
 }

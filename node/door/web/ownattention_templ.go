@@ -9,7 +9,6 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
 	"stoa/protocol"
 	"time"
 )
@@ -171,7 +170,7 @@ func ownTitle(title, handle string) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, title))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 48, Col: 21}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 47, Col: 21}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -246,18 +245,6 @@ func ownAlert(f *sent, back string) templ.Component {
 		}
 		return nil
 	})
-}
-
-// ownRefusal says why a form was refused.
-func ownRefusal(ctx context.Context, f *sent) string {
-	if len(f.err.Faults) == 0 {
-		return refusalText(ctx, f.err)
-	}
-	text := tr(ctx, "What you typed is kept; correct the marked fields.")
-	for _, x := range f.stray {
-		text += " " + sentence(x)
-	}
-	return text
 }
 
 // toDo is what waits for the owner: payments to confirm, refunds to make.
@@ -375,7 +362,7 @@ func toDo(o *ownBoard) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(x.ID)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 102, Col: 35}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 89, Col: 35}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -412,7 +399,7 @@ func toDo(o *ownBoard) templ.Component {
 			var templ_7745c5c3_Var7 string
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 106, Col: 12}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 93, Col: 12}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -450,35 +437,6 @@ func toDo(o *ownBoard) templ.Component {
 		return nil
 	})
 }
-
-// ownRefundStates say to the owner how far a refund is.
-var ownRefundStates = map[string]string{
-	"due": english("about to be ordered"), "ordered": english("at the payment provider"), "manual": english("to be sent by you"),
-	"failed": english("the provider refused it; it is tried again"), "done": english("done##a refund"),
-}
-
-// backWords say what of a payment goes back.
-func backWords(ctx context.Context, refunds []protocol.BidRefund) (text string) {
-	for _, x := range refunds {
-		text += "; " + tr(ctx, "%s back, %s", rupees(x.Amount), tr(ctx, ownRefundStates[x.State]))
-	}
-	return text
-}
-
-// oneTap is a form with one button. label is in the reader's language.
-func oneTap(handle, do, label, id, class string) templ.Component {
-	button := markup(`<button class="%s" type="submit">%s</button>`, class, label)
-	return posted("", "", attentionPath, ownKeys(do, handle, id), button)
-}
-
-// bidAct is a form about a bid or a refund, with a button.
-func bidAct(f *sent, op *protocol.Operation, handle, id, button string, controls ...control) templ.Component {
-	at := formID(op.Name, "", id)
-	return posted("form", at, attentionPath, ownKeys(op.Name, handle, id), ask(op, f, at, nil, controls...), sends(button))
-}
-
-// bidFilters are the states by which bids are listed.
-var bidFilters = [][2]string{{"", english("All")}, {"live", english("Live")}, {"held", english("Not paid")}, {"claimed", english("To confirm")}, {"refunding", english("Refunds")}}
 
 func ownBids(o *ownBoard) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -543,7 +501,7 @@ func ownBids(o *ownBoard) templ.Component {
 			var templ_7745c5c3_Var9 string
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "More of this list"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 165, Col: 63}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 123, Col: 63}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -556,7 +514,7 @@ func ownBids(o *ownBoard) templ.Component {
 			var templ_7745c5c3_Var10 templ.SafeURL
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(o.Next))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 165, Col: 108}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 123, Col: 108}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -611,7 +569,7 @@ func ownBid(o *ownBoard, x protocol.OwnBid) templ.Component {
 		var templ_7745c5c3_Var12 string
 		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(x.ID)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 171, Col: 32}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 129, Col: 32}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 		if templ_7745c5c3_Err != nil {
@@ -861,7 +819,7 @@ func ownMoney(o *ownBoard) templ.Component {
 				var templ_7745c5c3_Var14 string
 				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(payName(p.Provider))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 237, Col: 29}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 195, Col: 29}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 				if templ_7745c5c3_Err != nil {
@@ -882,7 +840,7 @@ func ownMoney(o *ownBoard) templ.Component {
 				var templ_7745c5c3_Var15 string
 				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(backWords(ctx, p.Refunds))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 237, Col: 89}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 195, Col: 89}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
@@ -924,7 +882,7 @@ func ownMoney(o *ownBoard) templ.Component {
 			var templ_7745c5c3_Var16 string
 			templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(time.Now().In(protocol.India).Format("2006-01"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 248, Col: 163}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownattention.templ`, Line: 206, Col: 163}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 			if templ_7745c5c3_Err != nil {
@@ -1000,14 +958,6 @@ func boardForm(o *ownBoard) templ.Component {
 	})
 }
 
-// saveBoard is the key of the button.
-func saveBoard(b protocol.OwnAttentionBoard) string {
-	if b.Open {
-		return english("Save the board")
-	}
-	return english("Open the board")
-}
-
 // payAccountForm sets where bids are paid to. Secrets are never shown.
 func payAccountForm(o *ownBoard) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -1050,33 +1000,6 @@ func payAccountForm(o *ownBoard) templ.Component {
 		}
 		return nil
 	})
-}
-
-// payFields are the fields of a payment account, which say which secrets are stored.
-func payFields(ctx context.Context, a protocol.PaymentAccount) *formTable {
-	t := payTable.change("provider", func(c control) control {
-		for _, p := range a.Providers {
-			c.options = append(c.options, [2]string{string(p), providerWords[p]})
-		}
-		return c
-	})
-	keep := func(c control) control {
-		c.label = tr(ctx, "%s; stored, leave empty to keep", tr(ctx, c.label))
-		return c.verbatim()
-	}
-	if a.HasKeySecret {
-		t = t.change("keySecret", keep)
-	}
-	if a.WebhookSecrets > 0 {
-		t = t.change("webhookSecrets", keep)
-	}
-	return t
-}
-
-// providerWords name the payment providers.
-var providerWords = map[protocol.PayName]string{
-	protocol.PayUPI: english("UPI, confirmed by you"), protocol.PayRazorpay: english("Razorpay, by links of your account"),
-	protocol.PaySandbox: english("Sandbox: TEST, no money moves"),
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -54,4 +56,37 @@ func webcal(address string) string {
 		return "webcal://" + rest
 	}
 	return address
+}
+
+func feedLabel(o *ownMeetings) string {
+	if o.Calendars.FeedAt == nil {
+		return english("Make an address")
+	}
+	return english("Make another address")
+}
+
+func feedForm(do, handle, label string) templ.Component {
+	return posted("", "", "/account/meetings#feed", ownKeys(do, handle, ""), once(), quietly(label))
+}
+
+// calendarAct is a form with one button.
+func calendarAct(do, handle, id, label string) templ.Component {
+	return posted("", "", meetingsPath, ownKeys(do, handle, id), quietly(label))
+}
+
+// chooseForm is the choice of the calendars that are read and written.
+func chooseForm(f *sent, handle string, a protocol.CalendarAccount) templ.Component {
+	at, found := "choose_calendars-"+a.ID, [][2]string{}
+	for _, c := range a.Calendars {
+		found = append(found, [2]string{c.URL, calendarName(c)})
+	}
+	t := choiceTable.change("reads", func(c control) control { return c.from(found) }).change("writes", func(c control) control {
+		return c.from(append([][2]string{{"", english("none of this server")}}, found...))
+	})
+	return posted("form", at, meetingsPath, ownKeys("choose_calendars", handle, a.ID), t.fields(f, at, t.shows(a)), sends("Save the choice"))
+}
+
+func passwordForm(f *sent, handle string, a protocol.CalendarAccount) templ.Component {
+	return posted("form", "", meetingsPath, ownKeys("connect_calendar", handle, a.ID), hidden("address", a.Address, "user", a.User),
+		ask(protocol.ConnectCalendar.Operation, f, "connect_calendar-"+a.ID, nil, calendarPassword...), sends("Save the password"))
 }

@@ -148,13 +148,6 @@ func calendarsBody(o *ownMeetings) templ.Component {
 	})
 }
 
-func feedLabel(o *ownMeetings) string {
-	if o.Calendars.FeedAt == nil {
-		return english("Make an address")
-	}
-	return english("Make another address")
-}
-
 // feedNote shows the address of a new feed.
 func feedNote(f *protocol.MeetingFeed) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -257,10 +250,6 @@ func feedBody(f *protocol.MeetingFeed) templ.Component {
 	})
 }
 
-func feedForm(do, handle, label string) templ.Component {
-	return posted("", "", "/account/meetings#feed", ownKeys(do, handle, ""), once(), quietly(label))
-}
-
 // calendarCard is one account at a calendar server.
 func calendarCard(o *ownMeetings, a protocol.CalendarAccount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -290,7 +279,7 @@ func calendarCard(o *ownMeetings, a protocol.CalendarAccount) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(a.ID)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `owncalendars.templ`, Line: 80, Col: 32}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `owncalendars.templ`, Line: 69, Col: 32}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -413,28 +402,6 @@ func calendarCard(o *ownMeetings, a protocol.CalendarAccount) templ.Component {
 		}
 		return nil
 	})
-}
-
-// calendarAct is a form with one button.
-func calendarAct(do, handle, id, label string) templ.Component {
-	return posted("", "", meetingsPath, ownKeys(do, handle, id), quietly(label))
-}
-
-// chooseForm is the choice of the calendars that are read and written.
-func chooseForm(f *sent, handle string, a protocol.CalendarAccount) templ.Component {
-	at, found := "choose_calendars-"+a.ID, [][2]string{}
-	for _, c := range a.Calendars {
-		found = append(found, [2]string{c.URL, calendarName(c)})
-	}
-	t := choiceTable.change("reads", func(c control) control { return c.from(found) }).change("writes", func(c control) control {
-		return c.from(append([][2]string{{"", english("none of this server")}}, found...))
-	})
-	return posted("form", at, meetingsPath, ownKeys("choose_calendars", handle, a.ID), t.fields(f, at, t.shows(a)), sends("Save the choice"))
-}
-
-func passwordForm(f *sent, handle string, a protocol.CalendarAccount) templ.Component {
-	return posted("form", "", meetingsPath, ownKeys("connect_calendar", handle, a.ID), hidden("address", a.Address, "user", a.User),
-		ask(protocol.ConnectCalendar.Operation, f, "connect_calendar-"+a.ID, nil, calendarPassword...), sends("Save the password"))
 }
 
 func connectForm(f *sent, handle string) templ.Component {

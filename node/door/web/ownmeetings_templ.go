@@ -9,13 +9,10 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
 	"net/url"
-	"slices"
 	"stoa/node/door/web/words"
 	"stoa/protocol"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -137,7 +134,7 @@ func meetingsBody(o *ownMeetings) templ.Component {
 			var templ_7745c5c3_Var4 string
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Meeting requests are not taken now."))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 37, Col: 58}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 34, Col: 58}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -150,7 +147,7 @@ func meetingsBody(o *ownMeetings) templ.Component {
 			var templ_7745c5c3_Var5 templ.SafeURL
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(o.to("/settings")))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 37, Col: 103}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 34, Col: 103}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -255,7 +252,7 @@ func meetingsBody(o *ownMeetings) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "More of this list"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 72, Col: 63}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 69, Col: 63}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -268,7 +265,7 @@ func meetingsBody(o *ownMeetings) templ.Component {
 			var templ_7745c5c3_Var7 templ.SafeURL
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(o.Next))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 72, Col: 108}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 69, Col: 108}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -293,18 +290,6 @@ func meetingsBody(o *ownMeetings) templ.Component {
 		}
 		return nil
 	})
-}
-
-// stateCrumbs select the requests that are shown, by their state.
-func stateCrumbs(ctx context.Context, o *ownMeetings) (links []templ.Component) {
-	for _, state := range append([]protocol.MeetingState{""}, protocol.MeetingStates[1:]...) {
-		text := tr(ctx, "All")
-		if state != "" {
-			text = initial(tr(ctx, meetingStates[state]))
-		}
-		links = append(links, crumb{o.to("", "state", string(state)) + "#all", text, o.State == state})
-	}
-	return links
 }
 
 // meetingCard is a request in a list.
@@ -352,7 +337,7 @@ func meetingCard(o *ownMeetings, m protocol.OwnMeeting) templ.Component {
 		var templ_7745c5c3_Var9 templ.SafeURL
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/meetings/" + m.ID))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 96, Col: 58}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 81, Col: 58}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -677,7 +662,7 @@ func attendance(a protocol.MeetingAttendance, zone string) templ.Component {
 		var templ_7745c5c3_Var13 string
 		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, attendanceWords[a.Answer]))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 187, Col: 39}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 172, Col: 39}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -739,11 +724,6 @@ func attendance(a protocol.MeetingAttendance, zone string) templ.Component {
 		}
 		return nil
 	})
-}
-
-var attendanceWords = map[protocol.MeetingAnswer]string{
-	protocol.AnswerAccepted: english("Accepted."), protocol.AnswerTentative: english("Accepted, but not for sure."), protocol.AnswerDeclined: english("Declined."),
-	protocol.AnswerProposed: english("Another time is proposed; the meeting stays as it is until you move it."),
 }
 
 // meetingActions are the forms of what can be done with a request.
@@ -955,15 +935,6 @@ func meetingActions(o *ownMeetings) templ.Component {
 	})
 }
 
-// answerLine is for the requester.
-var answerLine = box("answer", "A line for the requester; may be empty")
-
-// decision is a form about a request, with a button.
-func decision(f *sent, op *protocol.Operation, id, button string, fields ...templ.Component) templ.Component {
-	in := append([]templ.Component{ownKeys(op.Name, "", id)}, fields...)
-	return posted("form", op.Name, meetingsPath, append(in, ask(op, f, op.Name, nil, answerLine), sends(button))...)
-}
-
 func declineForm(f *sent, id, mail string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -995,15 +966,6 @@ func declineForm(f *sent, id, mail string) templ.Component {
 	})
 }
 
-// blockOptions are the choices of whose further requests are refused.
-func blockOptions(ctx context.Context, mail string) [][2]string {
-	options := [][2]string{{"none", tr(ctx, "may come")}, {"mailbox", tr(ctx, "of this mailbox are refused")}}
-	if _, domain, ok := strings.Cut(mail, "@"); ok {
-		options = append(options, [2]string{"domain", tr(ctx, "of everybody at %s are refused", domain)})
-	}
-	return options
-}
-
 func proposeForm(f *sent, id, zone string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1033,7 +995,7 @@ func proposeForm(f *sent, id, zone string) templ.Component {
 		var templ_7745c5c3_Var17 string
 		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(at)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 283, Col: 27}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 245, Col: 27}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -1110,10 +1072,6 @@ func moveForm(f *sent, m protocol.OwnMeeting, zone string) templ.Component {
 	})
 }
 
-func noShowForm(id string) templ.Component {
-	return posted("", "", meetingsPath, ownKeys("mark_no_show", "", id), submitsQuietly("The requester did not come"))
-}
-
 func weekBody(o *ownMeetings) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1146,7 +1104,7 @@ func weekBody(o *ownMeetings) templ.Component {
 		var templ_7745c5c3_Var20 string
 		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Week of %s", words.Of(ctx).Time(o.Monday, "2 January 2006")))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 310, Col: 77}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 268, Col: 77}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 		if templ_7745c5c3_Err != nil {
@@ -1175,7 +1133,7 @@ func weekBody(o *ownMeetings) templ.Component {
 		var templ_7745c5c3_Var21 string
 		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Weeks"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 313, Col: 54}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 271, Col: 54}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 		if templ_7745c5c3_Err != nil {
@@ -1217,7 +1175,7 @@ func weekBody(o *ownMeetings) templ.Component {
 			var templ_7745c5c3_Var22 string
 			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(words.Of(ctx).Time(d.Date, "Mon 2 Jan"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 322, Col: 46}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 280, Col: 46}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 			if templ_7745c5c3_Err != nil {
@@ -1258,14 +1216,6 @@ func weekBody(o *ownMeetings) templ.Component {
 		}
 		return nil
 	})
-}
-
-// today marks the current day.
-func today(d time.Time) templ.Attributes {
-	if d.Format(time.DateOnly) == time.Now().In(d.Location()).Format(time.DateOnly) {
-		return templ.Attributes{"aria-current": "date"}
-	}
-	return nil
 }
 
 func weekEntry(o *ownMeetings, x weekItem) templ.Component {
@@ -1314,7 +1264,7 @@ func weekEntry(o *ownMeetings, x weekItem) templ.Component {
 		var templ_7745c5c3_Var26 string
 		templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(x.At.StartsAt.In(zoneNamed(o.zone())).Format("15:04"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 347, Col: 58}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 297, Col: 58}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 		if templ_7745c5c3_Err != nil {
@@ -1327,7 +1277,7 @@ func weekEntry(o *ownMeetings, x weekItem) templ.Component {
 		var templ_7745c5c3_Var27 string
 		templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(x.At.EndsAt.In(zoneNamed(o.zone())).Format("15:04"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 347, Col: 116}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 297, Col: 116}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 		if templ_7745c5c3_Err != nil {
@@ -1340,7 +1290,7 @@ func weekEntry(o *ownMeetings, x weekItem) templ.Component {
 		var templ_7745c5c3_Var28 templ.SafeURL
 		templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/account/meetings/" + x.ID))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 349, Col: 57}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ownmeetings.templ`, Line: 299, Col: 57}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 		if templ_7745c5c3_Err != nil {
@@ -1508,20 +1458,6 @@ func meetingSettingsBody(o *ownMeetings) templ.Component {
 		}
 		return nil
 	})
-}
-
-func unblockForm(handle, id string) templ.Component {
-	return posted("", "", meetingsPath, ownKeys("unblock_writer", handle, id), submitsQuietly("Take requests again"))
-}
-
-func meetingSettingsForm(f *sent, s protocol.MeetingSettings) templ.Component {
-	at, v := "put_meeting_settings", settingsValues(s)
-	return posted("card form", at, meetingsPath, ownKeys(at, s.Handle, ""), version(f, v), meetingTable.fields(f, at, v), sends("Save the settings"))
-}
-
-// anyFault reports whether something is wrong with one of some fields, or something else is stored in it.
-func (f *sent) anyFault(names ...string) bool {
-	return f != nil && slices.ContainsFunc(names, func(name string) bool { return f.wrong[name] != "" || f.differs(name) })
 }
 
 var _ = templruntime.GeneratedTemplate

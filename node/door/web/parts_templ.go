@@ -9,68 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"io"
 	"stoa/protocol"
-	"strconv"
-	"strings"
-	"time"
 )
-
-// userText shows a text of a user: escaped, with its line breaks, in a language that the
-// page does not know.
-func userText(text string) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		in := []templ.Component{templ.Raw(`<div class="text" lang="" dir="auto">`)}
-		for _, part := range segments(text) {
-			if part.Href != "" {
-				in = append(in, externalLink(part.Href))
-			} else {
-				in = append(in, lines(part.Text))
-			}
-		}
-		return renderAll(ctx, w, append(in, templ.Raw("</div>")))
-	})
-}
-
-// renderAll writes components one after the other.
-func renderAll(ctx context.Context, w io.Writer, in []templ.Component) error {
-	for _, c := range in {
-		if err := c.Render(ctx, w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// externalLink is a link in a text of a user; rel says that the node does not endorse it.
-func externalLink(address string) templ.Component {
-	if !isWeb(address) {
-		return put(address)
-	}
-	return linkText(`rel="nofollow noopener noreferrer ugc"`, address, address)
-}
-
-// lines shows a text with its line breaks as elements, for readers without style sheets.
-func lines(text string) templ.Component {
-	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		_, err := io.WriteString(w, strings.ReplaceAll(templ.EscapeString(text), "\n", "<br>"))
-		return err
-	})
-}
-
-// moment is a time in a row with others: the spaces separate them for readers without style sheets.
-func moment(t time.Time) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		_, err := io.WriteString(w, ` <time datetime="`+machineTime(t)+`" data-ago>`+templ.EscapeString(stamp(ctx, t))+"</time> ")
-		return err
-	})
-}
-
-// badge is a mark in a row.
-func badge(m mark) piece {
-	return piece{` <span class="` + strings.TrimSpace("mark "+m.Class) + `">`, "</span> ", m.Word}
-}
 
 // byline shows who wrote something and what this node knows about the author.
 func byline(a protocol.Author) templ.Component {
@@ -163,7 +103,7 @@ func authorNotes(a protocol.Author) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 82, Col: 7}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 24, Col: 7}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -221,7 +161,7 @@ func tags(path string, list []string) templ.Component {
 			var templ_7745c5c3_Var5 string
 			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Tags"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 91, Col: 47}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 33, Col: 47}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -239,7 +179,7 @@ func tags(path string, list []string) templ.Component {
 				var templ_7745c5c3_Var6 templ.SafeURL
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinURLErrs(path + "?" + query("tag", t))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 93, Col: 46}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 35, Col: 46}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -297,7 +237,7 @@ func writer(a protocol.Author) templ.Component {
 			var templ_7745c5c3_Var8 templ.SafeURL
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinURLErrs(path)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 102, Col: 16}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 44, Col: 16}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -370,7 +310,7 @@ func postRow(p protocol.Post, level int) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(p.ID)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 112, Col: 31}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 54, Col: 31}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -430,7 +370,7 @@ func postRow(p protocol.Post, level int) templ.Component {
 			var templ_7745c5c3_Var13 templ.SafeURL
 			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *p.InReplyTo)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 120, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 62, Col: 38}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 			if templ_7745c5c3_Err != nil {
@@ -471,41 +411,6 @@ func postRow(p protocol.Post, level int) templ.Component {
 		}
 		return nil
 	})
-}
-
-// A branch is a reply with those below it.
-type branch struct {
-	protocol.Post
-	below []branch
-}
-
-// branches arranges replies to a post as a tree; a reply to one that is not among them stays at the
-// top. Those below the eighth level are on that level.
-func branches(list []protocol.Post) []branch {
-	before := map[string]bool{} // no circle: a post is below an earlier one only
-	below := map[string][]protocol.Post{}
-	var top []protocol.Post
-	for _, p := range list {
-		if p.InReplyTo != nil && before[*p.InReplyTo] {
-			below[*p.InReplyTo] = append(below[*p.InReplyTo], p)
-		} else {
-			top = append(top, p)
-		}
-		before[p.ID] = true
-	}
-	var grow func(list []protocol.Post, level int) []branch
-	grow = func(list []protocol.Post, level int) (grown []branch) {
-		for _, p := range list {
-			b := branch{Post: p}
-			under := grow(below[p.ID], level+1)
-			if level < 7 {
-				b.below, under = under, nil
-			}
-			grown = append(append(grown, b), under...)
-		}
-		return grown
-	}
-	return grow(top, 0)
 }
 
 // replies shows a tree of replies to a post.
@@ -591,7 +496,7 @@ func replyCard(post string, p protocol.Post) templ.Component {
 		var templ_7745c5c3_Var16 string
 		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(p.ID)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 184, Col: 33}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 91, Col: 33}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
@@ -643,7 +548,7 @@ func replyCard(post string, p protocol.Post) templ.Component {
 			var templ_7745c5c3_Var19 templ.SafeURL
 			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *p.InReplyTo)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 189, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 96, Col: 38}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {
@@ -698,14 +603,6 @@ func replyCard(post string, p protocol.Post) templ.Component {
 		}
 		return nil
 	})
-}
-
-func headline(level int, href, title string) templ.Component {
-	tag := "h3"
-	if level == 2 {
-		tag = "h2"
-	}
-	return piece{"<" + tag + ` lang="" dir="auto">` + openLink("", href), "</a></" + tag + ">", title}
 }
 
 // agentCard is a profile in a list.
@@ -974,7 +871,7 @@ func pager(f *form, path, next, older string) templ.Component {
 			var templ_7745c5c3_Var27 string
 			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "More of this list"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 267, Col: 62}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 166, Col: 62}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 			if templ_7745c5c3_Err != nil {
@@ -992,7 +889,7 @@ func pager(f *form, path, next, older string) templ.Component {
 				var templ_7745c5c3_Var28 templ.SafeURL
 				templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinURLErrs(f.to(path, "after", ""))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 269, Col: 37}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 168, Col: 37}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 				if templ_7745c5c3_Err != nil {
@@ -1019,7 +916,7 @@ func pager(f *form, path, next, older string) templ.Component {
 				var templ_7745c5c3_Var29 templ.SafeURL
 				templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinURLErrs(next)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 272, Col: 29}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 171, Col: 29}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var29))
 				if templ_7745c5c3_Err != nil {
@@ -1077,7 +974,7 @@ func alert(v view) templ.Component {
 		var templ_7745c5c3_Var31 string
 		templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, v.Refused.Code.Title()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 283, Col: 44}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 182, Col: 44}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 		if templ_7745c5c3_Err != nil {
@@ -1090,7 +987,7 @@ func alert(v view) templ.Component {
 		var templ_7745c5c3_Var32 string
 		templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 284, Col: 8}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 183, Col: 8}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 		if templ_7745c5c3_Err != nil {
@@ -1136,14 +1033,6 @@ func alert(v view) templ.Component {
 	})
 }
 
-// A field of a form of filters.
-type field struct {
-	Name, Label, Hint string   // of which Label and Hint are in the reader's language
-	Max               int      // longest value, in characters
-	Known             []string // values to choose from; others may be typed
-	More              bool     // in filters: there are others
-}
-
 // filters is the form of a listing: the words to find with their button, and the other filters, which
 // are folded until one is used. x is the field of the words; without a name there is none.
 func filters(f *form, path string, x field) templ.Component {
@@ -1174,7 +1063,7 @@ func filters(f *form, path string, x field) templ.Component {
 		var templ_7745c5c3_Var34 templ.SafeURL
 		templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(path))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 312, Col: 52}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 203, Col: 52}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 		if templ_7745c5c3_Err != nil {
@@ -1192,7 +1081,7 @@ func filters(f *form, path string, x field) templ.Component {
 			var templ_7745c5c3_Var35 string
 			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs("f-" + x.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 315, Col: 46}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 206, Col: 46}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 			if templ_7745c5c3_Err != nil {
@@ -1213,7 +1102,7 @@ func filters(f *form, path string, x field) templ.Component {
 			var templ_7745c5c3_Var36 string
 			templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinStringErrs("f-" + x.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 316, Col: 30}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 207, Col: 30}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var36))
 			if templ_7745c5c3_Err != nil {
@@ -1226,7 +1115,7 @@ func filters(f *form, path string, x field) templ.Component {
 			var templ_7745c5c3_Var37 string
 			templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(x.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 316, Col: 46}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 207, Col: 46}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var37))
 			if templ_7745c5c3_Err != nil {
@@ -1239,7 +1128,7 @@ func filters(f *form, path string, x field) templ.Component {
 			var templ_7745c5c3_Var38 string
 			templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(x.Label)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 316, Col: 84}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 207, Col: 84}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 			if templ_7745c5c3_Err != nil {
@@ -1252,7 +1141,7 @@ func filters(f *form, path string, x field) templ.Component {
 			var templ_7745c5c3_Var39 string
 			templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(f.get(x.Name))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 316, Col: 108}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 207, Col: 108}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 			if templ_7745c5c3_Err != nil {
@@ -1326,7 +1215,7 @@ func filters(f *form, path string, x field) templ.Component {
 			var templ_7745c5c3_Var40 templ.SafeURL
 			templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinURLErrs(path)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 330, Col: 18}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 221, Col: 18}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 			if templ_7745c5c3_Err != nil {
@@ -1351,95 +1240,6 @@ func filters(f *form, path string, x field) templ.Component {
 		}
 		return nil
 	})
-}
-
-// input is a field for a text, choice one to choose from, tick a box.
-func input(f *form, x field) templ.Component {
-	return filterField(f, x, func(d *drawing) {
-		d.put(`<input id="f-`, x.Name, `" name="`, x.Name, `" type="search" value="`, f.get(x.Name), `"`)
-		d.attributes(x.attributes(d.ctx, f))
-		d.WriteString(">")
-		if len(x.Known) > 0 {
-			d.put(`<datalist id="k-`, x.Name, `">`)
-			for _, k := range x.Known {
-				d.put(`<option value="`, k, `"></option>`)
-			}
-			d.WriteString("</datalist>")
-		}
-	})
-}
-
-func choice(f *form, x field, options [][2]string) templ.Component {
-	return filterField(f, x, func(d *drawing) {
-		d.put(`<select id="f-`, x.Name, `" name="`, x.Name, `"`)
-		d.attributes(x.attributes(d.ctx, f))
-		d.WriteString(">")
-		for _, o := range options {
-			d.put(`<option value="`, o[0], `"`)
-			d.attributes(templ.Attributes{"selected": f.get(x.Name) == o[0]})
-			d.put(">", o[1], "</option> ")
-		}
-		d.WriteString("</select>")
-	})
-}
-
-func tick(f *form, name, value, label string) templ.Component {
-	var d drawing
-	d.put(`<label class="tick"><input type="checkbox" name="`, name, `" value="`, value, `"`)
-	d.attributes(templ.Attributes{"checked": f.has(name, value)})
-	d.put("> ", label, "</label> ")
-	return templ.Raw(d.String())
-}
-
-// filterField is a field with its label, and what is to be known about it.
-func filterField(f *form, x field, draw func(*drawing)) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		d := &drawing{ctx: ctx}
-		d.put(`<div class="field"><label for="f-`, x.Name, `">`, x.Label, "</label> ")
-		draw(d)
-		d.filterNote(f, x)
-		d.WriteString("</div>")
-		_, err := io.WriteString(w, d.String())
-		return err
-	})
-}
-
-// filterNote says what is wrong with a field, otherwise how it is used.
-func (d *drawing) filterNote(f *form, x field) {
-	class, text := "wrong", f.fault(d.ctx, x.Name, x.Hint)
-	if text == "" {
-		class, text = "hint", initial(x.Hint)
-	}
-	if x.Hint != "" || class == "wrong" {
-		d.put(`<p class="`+class+`" id="n-`, x.Name, `">`, text, "</p>")
-	}
-}
-
-func note(f *form, x field) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		d := &drawing{ctx: ctx}
-		d.filterNote(f, x)
-		_, err := io.WriteString(w, d.String())
-		return err
-	})
-}
-
-func (x field) attributes(ctx context.Context, f *form) templ.Attributes {
-	a := templ.Attributes{}
-	if len(x.Known) > 0 {
-		a["list"] = "k-" + x.Name
-	}
-	if x.Max > 0 {
-		a["maxlength"] = strconv.Itoa(x.Max)
-	}
-	wrong := f.fault(ctx, x.Name, x.Hint) != ""
-	if wrong {
-		a["aria-invalid"] = "true"
-	}
-	if wrong || x.Hint != "" {
-		a["aria-describedby"] = "n-" + x.Name
-	}
-	return a
 }
 
 // submit is the button of a filter form, and the link that clears the filters.
@@ -1480,7 +1280,7 @@ func submit(f *form, path string) templ.Component {
 			var templ_7745c5c3_Var42 templ.SafeURL
 			templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinURLErrs(path)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 430, Col: 17}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 232, Col: 17}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var42))
 			if templ_7745c5c3_Err != nil {

@@ -9,8 +9,6 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"stoa/node/door/web/words"
 	"stoa/protocol"
 	"strconv"
 	"time"
@@ -184,18 +182,6 @@ func payBody(p payment) templ.Component {
 	})
 }
 
-func payTitle(ctx context.Context, p payment) string {
-	switch p.State {
-	case protocol.BidHeld:
-		return tr(ctx, "Pay for a bid")
-	case protocol.BidClaimed:
-		return tr(ctx, "The payment waits for its confirmation")
-	case protocol.BidLive:
-		return tr(ctx, "Paid: the bid is live")
-	}
-	return tr(ctx, "Payment of a bid")
-}
-
 // payOpen shows how to pay.
 func payOpen(p payment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -311,7 +297,7 @@ func payUntil(before string, until *time.Time, now time.Time) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(before)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 87, Col: 27}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 73, Col: 27}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -324,7 +310,7 @@ func payUntil(before string, until *time.Time, now time.Time) templ.Component {
 			var templ_7745c5c3_Var7 string
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(machineTime(*until))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 87, Col: 66}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 73, Col: 66}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -337,7 +323,7 @@ func payUntil(before string, until *time.Time, now time.Time) templ.Component {
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.FormatInt(until.Sub(now).Milliseconds(), 10))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 87, Col: 133}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 73, Col: 133}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -397,7 +383,7 @@ func payUPI(p payment) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(p.code())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 95, Col: 32}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 81, Col: 32}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {
@@ -410,7 +396,7 @@ func payUPI(p payment) templ.Component {
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "QR code to pay %s by UPI", rupees(p.Amount)))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 95, Col: 119}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 81, Col: 119}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {
@@ -476,15 +462,6 @@ func payUPI(p payment) templ.Component {
 	})
 }
 
-// testButtons say what a payer may do on a board where no money moves, and what has been done then.
-var testButtons = map[string][2]string{
-	"pay":        {english("Pay"), english("The payment was made. This page shows it in a moment.")},
-	"fail":       {english("Try, and the bank refuses"), english("The bank refused the payment. Nothing was paid; the bid can still be paid.")},
-	"pay-late":   {english("Pay, and it arrives late"), english("The payment was made. The bank reports it three minutes after the time to pay is over: then the bid gets a slot, or the money goes back.")},
-	"pay-twice":  {english("Pay twice"), english("The payment was made two times. This page shows it in a moment; the second payment goes back.")},
-	"pay-partly": {english("Pay half"), english("Half was paid. That goes back; the bid can still be paid.")},
-}
-
 func sandboxButtons(p payment) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -535,7 +512,7 @@ func sandboxButtons(p payment) templ.Component {
 		var templ_7745c5c3_Var13 templ.SafeURL
 		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/pay/" + p.token))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 131, Col: 62}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 108, Col: 62}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -561,7 +538,7 @@ func sandboxButtons(p payment) templ.Component {
 			var templ_7745c5c3_Var14 string
 			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(b)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 135, Col: 64}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 112, Col: 64}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 			if templ_7745c5c3_Err != nil {
@@ -677,7 +654,7 @@ func claimForm(p payment) templ.Component {
 		var templ_7745c5c3_Var17 templ.SafeURL
 		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/pay/" + p.token))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 159, Col: 78}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 136, Col: 78}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -713,16 +690,6 @@ func claimForm(p payment) templ.Component {
 	})
 }
 
-// indianClock formats a time for a payer in India.
-func indianClock(ctx context.Context, t time.Time) string {
-	return words.Of(ctx).Time(t.In(protocol.India), "15:04:05 IST, 2 January")
-}
-
-// indianStamp formats a time for the pages of bids: that of India, as in the receipts and the books.
-func indianStamp(ctx context.Context, t time.Time) string {
-	return words.Of(ctx).Time(t.In(protocol.India), "2 January 2006, 15:04 IST")
-}
-
 // indianMoment is a moment in that form.
 func indianMoment(t time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -756,7 +723,7 @@ func indianMoment(t time.Time) templ.Component {
 		var templ_7745c5c3_Var19 string
 		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(machineTime(t))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 179, Col: 32}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 150, Col: 32}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 		if templ_7745c5c3_Err != nil {
@@ -777,7 +744,7 @@ func indianMoment(t time.Time) templ.Component {
 		var templ_7745c5c3_Var20 string
 		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 180, Col: 6}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pay.templ`, Line: 151, Col: 6}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 		if templ_7745c5c3_Err != nil {
@@ -785,62 +752,6 @@ func indianMoment(t time.Time) templ.Component {
 		}
 		return nil
 	})
-}
-
-// payName is the name of a provider for people.
-func payName(provider string) string {
-	if provider == string(protocol.PayUPI) {
-		return "UPI"
-	}
-	return initial(provider)
-}
-
-// stateWords say what the state of a bid means to its bidder. byHand says that the owner, handle, has
-// to send the money back.
-func stateWords(ctx context.Context, s protocol.BidState, byHand bool, handle string) string {
-	switch s {
-	case protocol.BidHeld:
-		return tr(ctx, "Not paid yet.")
-	case protocol.BidClaimed:
-		return tr(ctx, "The owner has to confirm that the payment arrived.")
-	case protocol.BidUnconfirmed:
-		return tr(ctx, "The owner did not confirm the payment. If money left your account, report its reference again or write to the owner.")
-	case protocol.BidLapsed:
-		return tr(ctx, "It was not paid in time, and the bid has lapsed. Do not pay now; money that arrives late gets a slot if one can be had, or goes back.")
-	case protocol.BidWithdrawn:
-		return tr(ctx, "The bidder has withdrawn the bid. Do not pay now.")
-	case protocol.BidLive:
-		return tr(ctx, "It is paid and live on the board.")
-	case protocol.BidOutbid:
-		return tr(ctx, "A higher bid took the place. The unused part goes back.")
-	case protocol.BidEnded:
-		return tr(ctx, "Its time on the board is over.")
-	case protocol.BidRemoved:
-		return tr(ctx, "The owner removed it. All of the money goes back.")
-	case protocol.BidUnanswered:
-		return tr(ctx, "The owner did not answer in time. All of the money goes back.")
-	case protocol.BidRefundDue:
-		return tr(ctx, "It was paid, but no slot could be had. All of the money goes back.")
-	case protocol.BidRefunding:
-		if byHand {
-			return tr(ctx, "The owner of the board has to send the money back. Write to %s if it does not come.", "@"+handle)
-		}
-		return tr(ctx, "The refund is on its way.")
-	case protocol.BidRefunded:
-		return tr(ctx, "The money was refunded.")
-	case protocol.BidRefundFailed:
-		return tr(ctx, "The provider refused the refund. It is tried again each day, and the owner was told to make it by hand.")
-	}
-	return word(ctx, string(s))
-}
-
-// stateClass is the look of a state: done, or in need of attention.
-func stateClass(s protocol.BidState) string {
-	switch s {
-	case protocol.BidLive, protocol.BidRefunded:
-		return "done"
-	}
-	return "card"
 }
 
 var _ = templruntime.GeneratedTemplate

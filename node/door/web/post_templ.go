@@ -9,52 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"net/http"
-	"slices"
 	"stoa/protocol"
 )
-
-func (s *Web) post(r *http.Request) (view, error) { return s.postWith(r, nil) }
-
-// postWith is the page of a post with a reply or report that was refused.
-func (s *Web) postWith(r *http.Request, sent *sent) (view, error) {
-	f, err := s.form(r, protocol.GetBoardPost.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	id := r.PathValue("id")
-	f.args["id"] = id
-	found, err := read(s, r, protocol.GetBoardPost, f.args)
-	if err != nil {
-		return view{}, err
-	}
-	if f.get("thread") == "" && f.get("after") == "" && found.Post.Root == nil && deeper(found) { // the whole thread, which keeps its depth
-		f.args["thread"] = true
-		if found, err = read(s, r, protocol.GetBoardPost, f.args); err != nil {
-			return view{}, err
-		}
-		f.values.Set("thread", "true")
-	}
-	next := f.next("/board/"+id, found.Replies.Next)
-	v := view{
-		Title: found.Post.Title, Description: excerpt(protocol.OneLine(found.Post.Body), 150), Next: next,
-		Data: found, Body: postPage(s, f, found, next, sent),
-	}
-	if found.State != protocol.Hidden {
-		v.Linked = s.postData(found.Post, branches(found.Replies.Items))
-	}
-	if found.Post.Node == nil {
-		v.Activity = s.Base + "/ap/posts/" + id
-	} else if isWeb(found.Post.URI) {
-		v.Activity = found.Post.URI
-	}
-	return v, nil
-}
-
-// deeper reports whether the thread has more replies than those shown.
-func deeper(found protocol.PostWithReplies) bool {
-	return found.Post.Root != nil || slices.ContainsFunc(found.Replies.Items, func(p protocol.Post) bool { return p.ReplyCount > 0 })
-}
 
 func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent *sent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -84,7 +40,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Breadcrumb"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 52, Col: 55}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 8, Col: 55}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -106,7 +62,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 			var templ_7745c5c3_Var3 templ.SafeURL
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *found.Post.Root)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 55, Col: 41}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 11, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -133,7 +89,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 			var templ_7745c5c3_Var4 templ.SafeURL
 			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *found.Post.InReplyTo)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 58, Col: 46}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 14, Col: 46}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -228,7 +184,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 			var templ_7745c5c3_Var7 templ.SafeURL
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *found.Post.ResolvedBy)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 78, Col: 65}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 34, Col: 65}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
@@ -307,7 +263,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Replies to this post."))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 100, Col: 55}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 56, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -320,7 +276,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 			var templ_7745c5c3_Var9 templ.SafeURL
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *found.Post.Root + "?thread=true")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 100, Col: 113}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `post.templ`, Line: 56, Col: 113}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {

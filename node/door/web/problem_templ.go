@@ -9,64 +9,11 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"fmt"
 	"net/http"
-	"slices"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 	"strconv"
-	"strings"
 )
-
-// codeOf returns the error code that the path names.
-func codeOf(r *http.Request) (protocol.Code, error) {
-	code := protocol.Code(r.PathValue("code"))
-	if !slices.Contains(protocol.Codes(), code) {
-		return "", protocol.Errorf(protocol.NotFound, "there is no error code with that name")
-	}
-	return code, nil
-}
-
-// problemText is the page of an error code for readers that do not name HTML.
-func problemText(_ *Web, r *http.Request) (string, error) {
-	code, err := codeOf(r)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s (HTTP %d)\n\n%s.\n\n%s\n", code, code.Status(), code.Title(), code.Advice()), nil
-}
-
-// problemOf returns an error code as data.
-func problemOf(c protocol.Code) Problem { return Problem{c, c.Status(), c.Title(), c.Advice()} }
-
-// problemsText is the list of all codes for readers that do not name HTML.
-func problemsText(_ *Web, r *http.Request) (string, error) {
-	var b strings.Builder
-	for _, c := range allCodes() {
-		fmt.Fprintf(&b, "%s (HTTP %d): %s.\n", c, c.Status(), c.Title())
-	}
-	return b.String(), bare(r)
-}
-
-func (s *Web) problems(r *http.Request) (view, error) {
-	var all []Problem
-	for _, c := range allCodes() {
-		all = append(all, problemOf(c))
-	}
-	return view{Title: tr(r.Context(), "Error codes"), Description: tr(r.Context(), "What each error code of this node means."), Data: all, Body: problemsPage()}, bare(r)
-}
-
-func (s *Web) problem(r *http.Request) (view, error) {
-	if err := bare(r); err != nil {
-		return view{}, err
-	}
-	code, err := codeOf(r)
-	if err != nil {
-		return view{}, err
-	}
-	return view{Title: tr(r.Context(), code.Title()), Description: tr(r.Context(), code.Title()) + ". " + tr(r.Context(), code.Advice()), Data: problemOf(code), Body: problemPage(code)}, nil
-}
 
 func problemsPage() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -113,7 +60,7 @@ func problemsPage() templ.Component {
 			var templ_7745c5c3_Var2 templ.SafeURL
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs("/problems/" + string(c))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 71, Col: 42}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 18, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -134,7 +81,7 @@ func problemsPage() templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, c.Title()))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 72, Col: 28}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 19, Col: 28}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -159,14 +106,6 @@ func problemsPage() templ.Component {
 		}
 		return nil
 	})
-}
-
-// again says whether a retry helps.
-func again(ctx context.Context, c protocol.Code) string {
-	if c.Temporary() {
-		return tr(ctx, "Temporary: the same request may succeed later. Wait at least as long as Retry-After says.")
-	}
-	return tr(ctx, "Final: the same request will fail again. Change it first.")
 }
 
 func problemPage(c protocol.Code) templ.Component {
@@ -217,7 +156,7 @@ func problemPage(c protocol.Code) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(c.Status()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 90, Col: 99}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 29, Col: 99}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -437,7 +376,7 @@ func failure(e *protocol.Error, id, handle string) templ.Component {
 		var templ_7745c5c3_Var9 templ.SafeURL
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinURLErrs("/problems/" + string(e.Code))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 145, Col: 46}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `problem.templ`, Line: 84, Col: 46}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {

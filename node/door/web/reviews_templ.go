@@ -9,61 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"cmp"
-	"context"
-	"net/http"
 	"stoa/protocol"
-	"strconv"
 )
-
-func (s *Web) reviews(r *http.Request) (view, error) {
-	f, err := s.form(r, protocol.ListReviews.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	handle := r.PathValue("handle")
-	f.args["handle"] = handle
-	shop, err := read(s, r, protocol.GetMerchant, map[string]any{"handle": handle})
-	if err != nil {
-		return view{}, err
-	}
-	found, err := list(s, r, protocol.ListReviews, f)
-	if err != nil {
-		return view{}, err
-	}
-	path := "/@" + shop.Handle + "/reviews"
-	next := f.next(path, found.Next)
-	return view{
-		Title: tr(r.Context(), "Reviews of %s", shop.Name), Description: tr(r.Context(), "Reviews of %s on a chain, with a receipt of the shop or a payment to it, and why each counts.", shop.Name),
-		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: found, Body: reviewsPage(f, shop, path, found.Items, next),
-	}, nil
-}
-
-// starsWords is a rating in words, such as 4.5 of 5.
-func starsWords(ctx context.Context, r protocol.Review) string {
-	if r.Stars == nil {
-		return tr(ctx, "no rating")
-	}
-	return tr(ctx, "%s of 5", strconv.FormatFloat(*r.Stars, 'f', 1, 64))
-}
-
-// reviewWhy is why a review counts, or not.
-func reviewWhy(ctx context.Context, r protocol.Review) string {
-	return cmp.Or(detail(ctx, r.Why), r.Why)
-}
-
-// reviewPaid is what was paid for the order of a review, as its proof says; "" when it does not count.
-func reviewPaid(ctx context.Context, r protocol.Review) string {
-	switch {
-	case r.Order != nil:
-		return tr(ctx, "%s, as the receipt of the business says", money(r.Order.Total.Currency, r.Order.Total.Amount))
-	case r.Payment != nil && r.Payment.Token != nil:
-		return tr(ctx, "%s of the token %s on the chain %s", r.Payment.Amount, *r.Payment.Token, r.Payment.Chain)
-	case r.Payment != nil:
-		return tr(ctx, "%s in the currency of the chain %s", r.Payment.Amount, r.Payment.Chain)
-	}
-	return ""
-}
 
 func reviewsPage(f *form, m protocol.Merchant, path string, found []protocol.Review, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -106,7 +53,7 @@ func reviewsPage(f *form, m protocol.Merchant, path string, found []protocol.Rev
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(sentence(rating(ctx, *m.Reputation)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reviews.templ`, Line: 64, Col: 44}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reviews.templ`, Line: 13, Col: 44}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {
@@ -161,7 +108,7 @@ func reviewsPage(f *form, m protocol.Merchant, path string, found []protocol.Rev
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(r.ID)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reviews.templ`, Line: 82, Col: 23}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reviews.templ`, Line: 31, Col: 23}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {

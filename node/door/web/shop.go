@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -149,4 +151,22 @@ func undoDays(ctx context.Context, form url.Values) *removed {
 	}
 	return &removed{cmp.Or(e.Title, date(ctx, e.ValidFrom)), protocol.PutMerchant.Name, "close",
 		valued("from", e.ValidFrom, "to", e.ValidThrough, "why", e.Title, "hours", hours)}
+}
+
+func hoursForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
+	v := hoursValues(r)
+	return posted("card form", "hours", "/account", shopKeys(handle, "hours"), version(f, v),
+		hint("Such as 9:00–13:00, 16:00–21:00. Leave a day empty when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
+}
+
+func closeForm(f *sent, handle string) templ.Component {
+	return posted("card form", "close", "/account", subheading("Add days"), shopKeys(handle, "close"), ask(protocol.PutMerchant.Operation, f, "close", nil,
+		sideBySide(line("from", "First day").of("exceptionHours.validFrom").with("required", ""), line("to", "Last day; empty for one day").of("exceptionHours.validThrough")),
+		line("why", "Why, such as Diwali; customers see it").of("exceptionHours.title"),
+		line("hours", "Hours on these days; empty when you are closed").of("").upTo(60).with("autocomplete", "off")), sends("Add these days"))
+}
+
+func shopForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
+	v := shopValues(r)
+	return posted("card form", "shop", "/account", shopKeys(handle, "shop"), version(f, v), shopTable.fields(f, "shop", v), sends("Save"))
 }

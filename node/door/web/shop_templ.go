@@ -238,19 +238,6 @@ func hoursBody(a *account) templ.Component {
 	})
 }
 
-func hoursForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
-	v := hoursValues(r)
-	return posted("card form", "hours", "/account", shopKeys(handle, "hours"), version(f, v),
-		hint("Such as 9:00–13:00, 16:00–21:00. Leave a day empty when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
-}
-
-func closeForm(f *sent, handle string) templ.Component {
-	return posted("card form", "close", "/account", subheading("Add days"), shopKeys(handle, "close"), ask(protocol.PutMerchant.Operation, f, "close", nil,
-		sideBySide(line("from", "First day").of("exceptionHours.validFrom").with("required", ""), line("to", "Last day; empty for one day").of("exceptionHours.validThrough")),
-		line("why", "Why, such as Diwali; customers see it").of("exceptionHours.title"),
-		line("hours", "Hours on these days; empty when you are closed").of("").upTo(60).with("autocomplete", "off")), sends("Add these days"))
-}
-
 func reopenForm(handle string, e protocol.ExceptionHours) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -291,7 +278,7 @@ func reopenForm(handle string, e protocol.ExceptionHours) templ.Component {
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Remove") + " " + date(ctx, e.ValidFrom) + " " + e.Title)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `shop.templ`, Line: 76, Col: 115}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `shop.templ`, Line: 63, Col: 115}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
@@ -344,11 +331,6 @@ func shopBody(a *account) templ.Component {
 		}
 		return nil
 	})
-}
-
-func shopForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
-	v := shopValues(r)
-	return posted("card form", "shop", "/account", shopKeys(handle, "shop"), version(f, v), shopTable.fields(f, "shop", v), sends("Save"))
 }
 
 var _ = templruntime.GeneratedTemplate
