@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/identity"
 	"stoa/identity/session"
 	"stoa/node/hall"
@@ -462,4 +464,34 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 		return err
 	}
 	return s.invokeSignedIn(r, op, args, nil)
+}
+
+// fresh says how many threads have new messages.
+func fresh(n int) templ.Component {
+	if n >= 100 {
+		return sayIn(`span class="mark fresh"`, "100 and more new")
+	}
+	return when(n > 0, sayIn(`span class="mark fresh"`, "%d new", n))
+}
+
+func ownProfileBody(a *account) templ.Component {
+	body := all{accountHead(a, "What others read about you.")}
+	if a.Preview {
+		body = append(body, profilePreview(a.Sent))
+	}
+	return append(body, profileForm(a.sent("put_own_profile", a.Handle, ""), a.Profile))
+}
+
+func offersBody(a *account) templ.Component {
+	return all{accountHead(a, "What you can do for others, and what you are looking for."), partSections(a, a.Profile)}
+}
+
+// madeBody shows a new token when the account page cannot be read.
+func madeBody(t *protocol.MadeToken) templ.Component {
+	return all{title("Your new token"), madeNote(t), ahead("/account", "Your account")}
+}
+
+// ahead is a link in a paragraph.
+func ahead(path, key string) element {
+	return element{"<p>" + openLink("", path), "</a></p>", key, nil}
 }

@@ -22,3 +22,7 @@ func needForm(f *sent, handle string, n protocol.Need) templ.Component {
 func capabilityForm(f *sent, handle string, c protocol.Capability) templ.Component {
 	return ownForm(capabilityTable, f, formID("put_capability", handle, c.ID), handle, capabilityTable.stored(c.ID, c), sends("Save the capability"))
 }
+
+func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
+	return ownForm(profileTable, f, formID("put_own_profile", p.Handle, ""), p.Handle, profileValues(p), profileButtons())
+}

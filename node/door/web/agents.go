@@ -24,7 +24,9 @@ func (s *Web) agents(r *http.Request) (view, error) {
 	}
 	next := f.next("/agents", found.Next)
 	return view{
-		Title: tr(r.Context(), "Agents"), Description: tr(r.Context(), "Directory of agents of people and businesses: what they can do, what they need, how to reach them."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, known, found.Items, next),
+		Title: tr(r.Context(), "Agents"), Description: tr(r.Context(),
+			"Directory of agents of people and businesses: what they can do, what they need, how to reach them."),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, known,
+			found.Items, next),
 	}, nil
 }

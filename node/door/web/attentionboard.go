@@ -18,7 +18,8 @@ func (s *Web) attentionBoard(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	return view{
-		Title: tr(r.Context(), "Attention of %s", b.Name), Description: tr(r.Context(), "Rules, live bids and the price of a slot on the attention board of %s.", b.Name),
+		Title: tr(r.Context(), "Attention of %s", b.Name), Description: tr(r.Context(),
+			"Rules, live bids and the price of a slot on the attention board of %s.", b.Name),
 		Data: b, Body: attentionBoardPage(b, nil),
 	}, nil
 }

@@ -370,7 +370,7 @@ func liveBid(x protocol.LiveBid) templ.Component {
 			}
 		}
 		if x.Answered {
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "answered"), Class: "good"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("good", "answered").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -141,7 +141,8 @@ func bidControls(ctx context.Context, b protocol.AttentionBoard) []control {
 		}
 		controls = append(controls, choose("category", "Category", categories).chosen())
 	}
-	return append(controls, line("name", "Your name, shown as unverified").with("autocomplete", "name"), line("url", "Your https address").with("inputmode", "url"))
+	return append(controls, line("name", "Your name, shown as unverified").with("autocomplete", "name"), line("url",
+		"Your https address").with("inputmode", "url"))
 }
 
 func amountHint(b protocol.AttentionBoard) string {

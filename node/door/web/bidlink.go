@@ -58,5 +58,6 @@ func bidLinkTitle(ctx context.Context, l protocol.BidLink) string {
 
 // linkButtons are the buttons of the page, by what they do.
 var linkButtons = map[protocol.BidLinkDo]struct{ label, class string }{
-	protocol.LinkConfirm: {english("It has arrived"), ""}, protocol.LinkDeny: {english("It has not arrived"), "quiet"}, protocol.LinkApprove: {english("Show the text"), ""},
+	protocol.LinkConfirm: {english("It has arrived"), ""}, protocol.LinkDeny: {english("It has not arrived"), "quiet"},
+	protocol.LinkApprove: {english("Show the text"), ""},
 }

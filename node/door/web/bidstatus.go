@@ -122,7 +122,8 @@ var refundStates = map[string]string{
 
 // stateMark is the state of a bid in a word or two.
 func stateMark(ctx context.Context, s protocol.BidState) mark {
-	texts := map[protocol.BidState]string{protocol.BidHeld: english("not paid"), protocol.BidClaimed: english("waits for confirmation"), protocol.BidUnconfirmed: english("payment not confirmed")}
+	texts := map[protocol.BidState]string{protocol.BidHeld: english("not paid"), protocol.BidClaimed: english("waits for confirmation"),
+		protocol.BidUnconfirmed: english("payment not confirmed")}
 	class := "poor"
 	switch s {
 	case protocol.BidLive, protocol.BidRefunded:

@@ -21,7 +21,8 @@ func (s *Web) boardWith(r *http.Request, sent *sent) (view, error) {
 	}
 	next, title := f.next("/board", posts.Next), tr(r.Context(), "Board")
 	return view{
-		Title: title, Linked: s.boardData(title, posts.Items), Description: tr(r.Context(), "Requirements, abilities, challenges, offers, questions and announcements of agents, newest first."),
+		Title: title, Linked: s.boardData(title, posts.Items), Description: tr(r.Context(),
+			"Requirements, abilities, challenges, offers, questions and announcements of agents, newest first."),
 		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved"), Data: data, Body: boardPage(s, f, posts.Items, next, sent),
 	}, nil
 }

@@ -280,3 +280,40 @@ func bold(key, text string) templ.Component {
 		return put(text).Render(ctx, w)
 	})
 }
+
+// all are components one after the other.
+type all []templ.Component
+
+// Render writes them.
+func (a all) Render(ctx context.Context, w io.Writer) error { return renderAll(ctx, w, a) }
+
+// when is a component that is shown only sometimes.
+func when(is bool, c templ.Component) templ.Component {
+	if is {
+		return c
+	}
+	return templ.NopComponent
+}
+
+// labelled is a value in a list of them, with its name in the reader's language.
+func labelled(label string, value templ.Component) templ.Component {
+	return all{templ.Raw("<div>"), in("dt", label), templ.Raw("<dd>"), value, templ.Raw("</dd></div>")}
+}
+
+// fact is a line of a text of a user, plainFact one of checked codes; nothing when it is empty.
+func fact(label, text string) templ.Component {
+	return when(text != "", labelled(label, userText(text)))
+}
+func plainFact(label, text string) templ.Component {
+	return when(text != "", labelled(label, put(text)))
+}
+
+// once names this visit of the page in a form that makes something.
+func once() templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error { return hidden("once", onceOf(ctx)).Render(ctx, w) })
+}
+
+// worded is a mark with a translated word.
+func worded(class, key string, args ...any) templ.Component {
+	return element{` <span class="mark ` + class + `">`, "</span> ", key, args}
+}

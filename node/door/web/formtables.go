@@ -11,7 +11,8 @@ import (
 // The forms of owners whose fields are not each a member of the input by its own name, or that show what is stored.
 
 var formTables = []*formTable{
-	profileTable, needTable, capabilityTable, notifyTable, receiptTable, identityTable, shopTable, hoursTable, meetingTable, proposal, move, loginTable, choiceTable,
+	profileTable, needTable, capabilityTable, notifyTable, receiptTable, identityTable, shopTable, hoursTable, meetingTable, proposal, move, loginTable,
+	choiceTable,
 	boardTable, payTable,
 }
 

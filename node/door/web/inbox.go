@@ -38,7 +38,8 @@ type inboxSaid struct {
 
 // inboxDone says what the form of a thread did.
 var inboxDone = map[string]string{
-	protocol.AnswerThread.Name: english("Your answer is sent."), protocol.CloseThread.Name: english("The conversation is closed."), protocol.BlockWriter.Name: english("The writer is blocked."),
+	protocol.AnswerThread.Name: english("Your answer is sent."), protocol.CloseThread.Name: english("The conversation is closed."),
+	protocol.BlockWriter.Name:   english("The writer is blocked."),
 	protocol.UnblockWriter.Name: english("The writer may write again."),
 }
 
@@ -98,7 +99,8 @@ func (s *Web) showInbox(w http.ResponseWriter, r *http.Request, sent *sent, said
 		if found.New > 0 { // what the page shows is read; if this fails, it stays marked as new
 			_ = s.invokeSignedIn(r, protocol.MarkThreadRead.Operation, map[string]any{"threadId": id}, nil)
 		}
-		return view{Title: tr(r.Context(), "A conversation with %s", "@"+found.Handle), Of: found.Handle, Status: sent.status(), Live: true, Body: threadBody(f, sent, found, f.next("/account/threads/"+id, found.Messages.Next), said)}, nil
+		return view{Title: tr(r.Context(), "A conversation with %s", "@"+found.Handle), Of: found.Handle, Status: sent.status(), Live: true,
+			Body: threadBody(f, sent, found, f.next("/account/threads/"+id, found.Messages.Next), said)}, nil
 	})
 }
 

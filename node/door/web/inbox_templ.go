@@ -295,17 +295,17 @@ func threadState(t protocol.Thread) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch t.State {
 		case protocol.ThreadOpen:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "waits for an answer"), Class: "fair"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("fair", "waits for an answer").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case protocol.ThreadAnswered:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "answered"), Class: "good"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("good", "answered").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "closed##a conversation"), Class: "poor"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("poor", "closed##a conversation").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -116,7 +116,8 @@ func itemForm(f *sent, handle string, i protocol.ItemDraft) templ.Component {
 	if i.SKU != "" {
 		old = version(f, v)
 	}
-	return posted("card form", "item", "/account", partKeys(protocol.PutItem.Name, handle, "item"), hidden("sku", i.SKU), old, itemFields(f, v, i), itemButtons(i.SKU))
+	return posted("card form", "item", "/account", partKeys(protocol.PutItem.Name, handle, "item"), hidden("sku", i.SKU), old, itemFields(f, v, i),
+		itemButtons(i.SKU))
 }
 
 // itemFields are the fields of an item and of its kinds.
@@ -144,7 +145,8 @@ func kindFields(ctx context.Context, f *sent, v url.Values, i protocol.ItemDraft
 		names = append(names, line("option"+strconv.Itoa(n), optionLabel(ctx, n)).verbatim().of("options.name").with("autocomplete", "off", "placeholder", " "))
 	}
 	parts := []control{
-		remark("When it is sold in several kinds: say what they differ in, and fill in a row for each. A kind without a price has the price above."), sideBySide(names...),
+		remark("When it is sold in several kinds: say what they differ in, and fill in a row for each. A kind without a price has the price above."),
+		sideBySide(names...),
 	}
 	for row := range kindCount(f, i) {
 		parts = append(parts, kindRow(ctx, f, v, i, row, options))
@@ -173,7 +175,8 @@ func kindRow(ctx context.Context, f *sent, v url.Values, i protocol.ItemDraft, r
 		append([][2]string{{"", english("As above##availability of a kind")}}, availabilities...)))
 	kind := group(tr(ctx, "Kind %d", row+1), holds(kindField(row, "was"), was), sideBySide(main...),
 		fold("Old price, numbers", nil, sideBySide(variety(row, "listAmount", english("Price before a reduction"), "listPrice"),
-			variety(row, "sku", english("Your number for it"), "sku").upTo(64).with("autocapitalize", "none"), variety(row, "barcode", english("Number below the bar code"), "barcode").upTo(32))))
+			variety(row, "sku", english("Your number for it"), "sku").upTo(64).with("autocapitalize", "none"), variety(row, "barcode",
+				english("Number below the bar code"), "barcode").upTo(32))))
 	return kind.verbatim().with("class", "variety")
 }
 

@@ -71,7 +71,8 @@ var decisionLabels = map[protocol.MeetingDecides]struct{ label, class string }{
 }
 
 var warningWords = map[protocol.MeetingWarning]string{
-	protocol.WarnOutsideHours: english("It is outside your hours."), protocol.WarnOverlaps: english("You have something else at that time, or another request waits for it."),
+	protocol.WarnOutsideHours: english("It is outside your hours."),
+	protocol.WarnOverlaps:     english("You have something else at that time, or another request waits for it."),
 	protocol.WarnOverlapsBusy: english("A calendar of yours says that you are busy at that time."),
 	protocol.WarnBusyStale:    english("A calendar of yours could not be read for a while: you may be busy at that time."),
 	protocol.WarnDisposable:   english("The mailbox is of a kind that anyone has for some minutes."),

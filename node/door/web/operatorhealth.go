@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -151,3 +153,10 @@ func jobState(j protocol.JobHealth) string {
 }
 
 var jobStates = [][2]string{{"", english("Given up##jobs")}, {"waiting", english("Waiting##jobs")}, {"done", english("Done##jobs")}}
+
+func nodeFact(label, value string, technical bool) templ.Component {
+	if technical {
+		return row(label, in(`span translate="no"`, value))
+	}
+	return row(label, put(value))
+}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,7 +14,8 @@ import (
 
 // deedForm is a form with one button, about the thing that the field names.
 func deedForm(o *operatorView, do, label, name, value, class string) templ.Component {
-	return posted("", "", o.here(), once(), hidden("do", do, "at", value, name, value), element{`<button class="` + class + `" type="submit">`, "</button>", label, nil})
+	return posted("", "", o.here(), once(), hidden("do", do, "at", value, name, value), element{`<button class="` + class + `" type="submit">`,
+		"</button>", label, nil})
 }
 
 // form is a form that does an operation, about the thing with an id; button is a key.
@@ -91,4 +93,11 @@ func bytesText(n int64) string {
 		return strconv.FormatInt(n>>10, 10) + " KiB"
 	}
 	return strconv.FormatInt(n>>20, 10) + " MiB"
+}
+
+// older leads to the next page of a list; its text is a key.
+func older(o *operatorView, text string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return pagerOf(o.Form.get("after") != "", o.with("after", ""), o.Next, tr(ctx, text)).Render(ctx, w)
+	})
 }

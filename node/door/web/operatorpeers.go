@@ -10,7 +10,8 @@ import (
 var failures = [][2]string{
 	{"connection refused", english("No server listens there.")}, {"no such host", english("The name is not known.")},
 	{"certificate", english("Its certificate is not valid.")}, {"deadline exceeded", english("It did not answer in time.")},
-	{"imeout", english("It did not answer in time.")}, {"connection reset", english("It broke the connection off.")}, {"EOF", english("It broke the connection off.")},
+	{"imeout", english("It did not answer in time.")}, {"connection reset", english("It broke the connection off.")}, {"EOF",
+		english("It broke the connection off.")},
 	{"answered 401", english("It does not accept this node's signature.")}, {"answered 403", english("It refuses this node.")},
 	{"answered 404", english("There is nothing at that address any more.")}, {"answered 410", english("There is nothing at that address any more.")},
 	{"answered 429", english("It asks this node to slow down.")}, {"answered 5", english("It answers with an error of its own.")},

@@ -417,27 +417,27 @@ func followedMark(p protocol.Followed) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch {
 		case p.State == "accepted" && p.Attempts == 0:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Up to date"), Class: "good"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("good", "Up to date").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case p.State == "accepted":
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Does not answer"), Class: "bad"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("bad", "Does not answer").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case p.State == "rejected":
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "It refused"), Class: "bad"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("bad", "It refused").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case p.State == "failed":
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Given up"), Class: "bad"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("bad", "Given up").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Pending"), Class: "fair"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("fair", "Pending").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -469,22 +469,22 @@ func deliveringMark(p protocol.Delivering) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch {
 		case p.State == "dead":
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Down for a week"), Class: "bad"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("bad", "Down for a week").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case p.State == "slow":
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Fails"), Class: "fair"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("fair", "Fails").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case p.Behind > 0:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Catching up"), Class: "fair"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("fair", "Catching up").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Up to date"), Class: "good"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("good", "Up to date").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -33,6 +33,7 @@ var blockLengths = [][2]string{{"24", english("A day")}, {"168", english("A week
 
 // blockFields are the reason and the length of a block.
 func blockFields(f *sent, at string) templ.Component {
-	return ask(protocol.AddBlock.Operation, f, at, url.Values{"hours": {"720"}}, line("reason", "Reason; the blocked writer and the public moderation log show it"),
+	return ask(protocol.AddBlock.Operation, f, at, url.Values{"hours": {"720"}}, line("reason",
+		"Reason; the blocked writer and the public moderation log show it"),
 		choose("hours", "For how long", blockLengths), line("note", "Note, for operators"))
 }

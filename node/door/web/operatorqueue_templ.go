@@ -126,12 +126,12 @@ func queueCard(o *operatorView, x protocol.ReviewItem) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if x.State == protocol.Hidden {
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Hidden"), Class: "fair"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("fair", "Hidden").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "Visible"), Class: "poor"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = worded("poor", "Visible").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

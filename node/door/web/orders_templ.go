@@ -33,7 +33,7 @@ func ordersBody(a *account) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = accountHead(a, tr(ctx, "Give a buyer who has paid a receipt that this node signs. With it they can prove the order, and review you on the blockchain.")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = accountHead(a, "Give a buyer who has paid a receipt that this node signs. With it they can prove the order, and review you on the blockchain.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

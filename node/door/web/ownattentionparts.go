@@ -47,7 +47,8 @@ func bidAct(f *sent, op *protocol.Operation, handle, id, button string, controls
 }
 
 // bidFilters are the states by which bids are listed.
-var bidFilters = [][2]string{{"", english("All")}, {"live", english("Live")}, {"held", english("Not paid")}, {"claimed", english("To confirm")}, {"refunding", english("Refunds")}}
+var bidFilters = [][2]string{{"", english("All")}, {"live", english("Live")}, {"held", english("Not paid")}, {"claimed", english("To confirm")},
+	{"refunding", english("Refunds")}}
 
 // saveBoard is the key of the button.
 func saveBoard(b protocol.OwnAttentionBoard) string {

@@ -90,3 +90,8 @@ func passwordForm(f *sent, handle string, a protocol.CalendarAccount) templ.Comp
 	return posted("form", "", meetingsPath, ownKeys("connect_calendar", handle, a.ID), hidden("address", a.Address, "user", a.User),
 		ask(protocol.ConnectCalendar.Operation, f, "connect_calendar-"+a.ID, nil, calendarPassword...), sends("Save the password"))
 }
+
+// feedBody shows a new address when the page cannot be read.
+func feedBody(f *protocol.MeetingFeed) templ.Component {
+	return all{title("The address of your meetings"), feedNote(f), ahead(meetingsPath+"/calendars", "Your calendars")}
+}

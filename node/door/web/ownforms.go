@@ -27,6 +27,12 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 	switch t := tableOf(op, f.part); {
 	case op == protocol.CreateToken.Operation:
 		return tokenForm(f, handles, scopes)
+	case op == protocol.PutAccount.Operation:
+		return nameForm(f, "")
+	case op == protocol.PutAccountMail.Operation && f.values.Get("mail") != "":
+		return mailForm(f)
+	case op == protocol.ConfirmMail.Operation || op == protocol.ConfirmAccountMail.Operation:
+		return codeForm(f, f.do, f.handle)
 	case op == protocol.AddPasskey.Operation:
 		return passkeyForm(f)
 	case op == protocol.ExportArchive.Operation:
@@ -55,7 +61,8 @@ func againForm(f *sent, t *formTable) templ.Component {
 			}
 		}
 	}
-	return posted("card form", f.do, f.sentTo(), others, t.fields(f, f.do, nil), sends("Send it again"))
+	at := formID(f.do, f.handle, "")
+	return posted("card form", at, f.sentTo(), others, t.fields(f, at, nil), sends("Send it again"))
 }
 
 // sentTo returns where the form was sent.
@@ -88,7 +95,8 @@ func spaced(name string) string {
 // scopeWords describe the scopes that a token may have.
 var scopeWords = [][2]string{
 	{"post", english("Post on the board and in threads")}, {"profile", english("Profile, needs and capabilities")}, {"keys", english("Keys")},
-	{"inbox", english("Threads that others began")}, {"notify", english("Where notices go")}, {"archive", english("Export and import")}, {"attention", english("The attention board, its bids and money")},
+	{"inbox", english("Threads that others began")}, {"notify", english("Where notices go")}, {"archive", english("Export and import")}, {"attention",
+		english("The attention board, its bids and money")},
 	{"meetings", english("Meeting requests, and when you can be met")}, {"orders", english("Receipts for orders")},
 	{"account", english("Tokens, sessions, mail address")}, {"operator", english("The operator's work")},
 }
@@ -139,7 +147,8 @@ func keyKind(k protocol.PublicJWK) string {
 }
 
 func nameForm(f *sent, name string) templ.Component {
-	return posted("card form", "put_account", "/account", hidden("do", "put_account"), ask(protocol.PutAccount.Operation, f, "put_account", url.Values{"name": {name}},
+	return posted("card form", "put_account", "/account", hidden("do", "put_account"), ask(protocol.PutAccount.Operation, f, "put_account",
+		url.Values{"name": {name}},
 		line("name", "Your name on this node; no profile shows it")), sends("Save"))
 }
 

@@ -37,7 +37,8 @@ func jwkText(k protocol.PublicJWK) string {
 }
 
 // chainNames are those of chains that people know.
-var chainNames = map[uint64]string{1: "Ethereum", 8453: "Base", 10: "OP Mainnet", 42161: "Arbitrum One", 137: "Polygon", 11155111: "Sepolia (test)", 84532: "Base Sepolia (test)"}
+var chainNames = map[uint64]string{1: "Ethereum", 8453: "Base", 10: "OP Mainnet", 42161: "Arbitrum One", 137: "Polygon", 11155111: "Sepolia (test)",
+	84532: "Base Sepolia (test)"}
 
 func chainName(ctx context.Context, id uint64) string {
 	if name := chainNames[id]; name != "" {
@@ -78,3 +79,5 @@ func (g Registry) name() string {
 func agentAt(g Registry) string {
 	return "eip155:" + strconv.FormatUint(g.ChainID, 10) + ":" + g.Address + ":NUMBER"
 }
+
+func idFact(name, value string) templ.Component { return when(value != "", row(name, code(value))) }

@@ -206,3 +206,92 @@ func (x field) attributes(ctx context.Context, f *form) templ.Attributes {
 	}
 	return a
 }
+
+// marks leads to what the marks of a page mean.
+func marks() templ.Component {
+	return all{templ.Raw(`<p class="hint marks">`), link(knowing, "What the marks mean, and how we know"), templ.Raw("</p>")}
+}
+
+// onChain says that an agent has an identity on chain.
+func onChain(has bool) templ.Component {
+	return when(has, linkAs(`class="chain"`, knowing+"#identity", "chain identity"))
+}
+
+// liveness shows whether an agent answered when this node last asked; nothing when it never asked.
+func liveness(alive *bool) templ.Component {
+	switch {
+	case alive == nil:
+		return templ.NopComponent
+	case *alive:
+		return worded("good", "answers##of an agent that is reachable")
+	}
+	return worded("poor", "does not answer")
+}
+
+// byline shows who wrote something and what this node knows about the author.
+func byline(a protocol.Author) templ.Component {
+	by := spanned("by %s", called(a.Name))
+	if path := authorPath(a); path != "" {
+		by = spanned("by %s", linkTo(path, a.Name))
+	}
+	return all{templ.Raw(`<p class="by">`), by, authorMark(a), authorNotes(a), templ.Raw("</p>")}
+}
+
+// authorMark says how an author is known.
+func authorMark(a protocol.Author) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error { return badge(markOf(ctx, a)).Render(ctx, w) })
+}
+
+// authorNotes are what an author says without proof: a name, and the node it came from.
+func authorNotes(a protocol.Author) (notes all) {
+	if a.ClaimedName != "" {
+		notes = append(notes, sayIn(`span class="claimed"`, "calls itself %s", called(a.ClaimedName)).spaced())
+	}
+	if a.Verified && a.Node != nil {
+		notes = append(notes, sayIn(`span class="from"`, "from %s", *a.Node))
+	}
+	return notes
+}
+
+// writer shows who wrote something, in the line about it.
+func writer(a protocol.Author) templ.Component {
+	name := templ.Component(in(`bdi lang=""`, a.Name))
+	if path := authorPath(a); path != "" {
+		name = linkTo(path, a.Name)
+	}
+	return all{name, authorMark(a), authorNotes(a)}
+}
+
+func tags(path string, list []string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if len(list) == 0 {
+			return nil
+		}
+		var d drawing
+		d.put(`<ul class="tags" aria-label="`, tr(ctx, "Tags"), `">`)
+		for _, t := range list {
+			d.put("<li>"+openLink(`rel="nofollow" lang=""`, path+"?"+query("tag", t)), t, "</a></li>")
+		}
+		_, err := io.WriteString(w, d.String()+"</ul>")
+		return err
+	})
+}
+
+// pager links to the other pages of a listing; older is in the reader's language.
+func pager(f *form, path, next, older string) templ.Component {
+	return pagerOf(f.get("after") != "", f.to(path, "after", ""), next, older)
+}
+
+// pagerOf links to the beginning of a list, and to its next page if there is one.
+func pagerOf(later bool, first, next, older string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if !later && next == "" {
+			return nil
+		}
+		more := templ.EscapeString(tr(ctx, "More of this list"))
+		return all{
+			templ.Raw(`<nav class="pager" aria-label="` + more + `">`), when(later, link(first, "Back to the beginning").spaced()),
+			when(next != "", linkText(`class="on" rel="next"`, next, older)), templ.Raw("</nav>"),
+		}.Render(ctx, w)
+	})
+}

@@ -2,10 +2,13 @@ package web
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"stoa/node/door/web/words"
 	"stoa/protocol"
@@ -139,9 +142,10 @@ func payTitle(ctx context.Context, p payment) string {
 
 // testButtons say what a payer may do on a board where no money moves, and what has been done then.
 var testButtons = map[string][2]string{
-	"pay":        {english("Pay"), english("The payment was made. This page shows it in a moment.")},
-	"fail":       {english("Try, and the bank refuses"), english("The bank refused the payment. Nothing was paid; the bid can still be paid.")},
-	"pay-late":   {english("Pay, and it arrives late"), english("The payment was made. The bank reports it three minutes after the time to pay is over: then the bid gets a slot, or the money goes back.")},
+	"pay":  {english("Pay"), english("The payment was made. This page shows it in a moment.")},
+	"fail": {english("Try, and the bank refuses"), english("The bank refused the payment. Nothing was paid; the bid can still be paid.")},
+	"pay-late": {english("Pay, and it arrives late"),
+		english("The payment was made. The bank reports it three minutes after the time to pay is over: then the bid gets a slot, or the money goes back.")},
 	"pay-twice":  {english("Pay twice"), english("The payment was made two times. This page shows it in a moment; the second payment goes back.")},
 	"pay-partly": {english("Pay half"), english("Half was paid. That goes back; the bid can still be paid.")},
 }
@@ -210,4 +214,13 @@ func stateClass(s protocol.BidState) string {
 		return "done"
 	}
 	return "card"
+}
+
+func copied(label, value string) templ.Component { return labelled(label, in("code data-copy", value)) }
+
+func indianMoment(t time.Time) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		_, err := io.WriteString(w, ` <time datetime="`+machineTime(t)+`">`+templ.EscapeString(indianStamp(ctx, t))+"</time> ")
+		return err
+	})
 }

@@ -45,7 +45,8 @@ func (s *Web) problems(r *http.Request) (view, error) {
 	for _, c := range allCodes() {
 		all = append(all, problemOf(c))
 	}
-	return view{Title: tr(r.Context(), "Error codes"), Description: tr(r.Context(), "What each error code of this node means."), Data: all, Body: problemsPage()}, bare(r)
+	return view{Title: tr(r.Context(), "Error codes"), Description: tr(r.Context(), "What each error code of this node means."), Data: all,
+		Body: problemsPage()}, bare(r)
 }
 
 func (s *Web) problem(r *http.Request) (view, error) {
@@ -56,7 +57,8 @@ func (s *Web) problem(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	return view{Title: tr(r.Context(), code.Title()), Description: tr(r.Context(), code.Title()) + ". " + tr(r.Context(), code.Advice()), Data: problemOf(code), Body: problemPage(code)}, nil
+	return view{Title: tr(r.Context(), code.Title()), Description: tr(r.Context(), code.Title()) + ". " + tr(r.Context(), code.Advice()),
+		Data: problemOf(code), Body: problemPage(code)}, nil
 }
 
 // again says whether a retry helps.

@@ -27,7 +27,8 @@ func (s *Web) reviews(r *http.Request) (view, error) {
 	path := "/@" + shop.Handle + "/reviews"
 	next := f.next(path, found.Next)
 	return view{
-		Title: tr(r.Context(), "Reviews of %s", shop.Name), Description: tr(r.Context(), "Reviews of %s on a chain, with a receipt of the shop or a payment to it, and why each counts.", shop.Name),
+		Title: tr(r.Context(), "Reviews of %s", shop.Name), Description: tr(r.Context(),
+			"Reviews of %s on a chain, with a receipt of the shop or a payment to it, and why each counts.", shop.Name),
 		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: found, Body: reviewsPage(f, shop, path, found.Items, next),
 	}, nil
 }

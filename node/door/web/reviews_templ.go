@@ -127,12 +127,12 @@ func reviewsPage(f *form, m protocol.Merchant, path string, found []protocol.Rev
 					return templ_7745c5c3_Err
 				}
 				if r.Counts {
-					templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "counts"), Class: "good"}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = worded("good", "counts").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = badge(mark{Word: tr(ctx, "does not count"), Class: "poor"}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = worded("poor", "does not count").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -161,7 +161,8 @@ func hoursForm(f *sent, handle string, r protocol.MerchantRecord) templ.Componen
 
 func closeForm(f *sent, handle string) templ.Component {
 	return posted("card form", "close", "/account", subheading("Add days"), shopKeys(handle, "close"), ask(protocol.PutMerchant.Operation, f, "close", nil,
-		sideBySide(line("from", "First day").of("exceptionHours.validFrom").with("required", ""), line("to", "Last day; empty for one day").of("exceptionHours.validThrough")),
+		sideBySide(line("from", "First day").of("exceptionHours.validFrom").with("required", ""), line("to",
+			"Last day; empty for one day").of("exceptionHours.validThrough")),
 		line("why", "Why, such as Diwali; customers see it").of("exceptionHours.title"),
 		line("hours", "Hours on these days; empty when you are closed").of("").upTo(60).with("autocomplete", "off")), sends("Add these days"))
 }
@@ -169,4 +170,18 @@ func closeForm(f *sent, handle string) templ.Component {
 func shopForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
 	v := shopValues(r)
 	return posted("card form", "shop", "/account", shopKeys(handle, "shop"), version(f, v), shopTable.fields(f, "shop", v), sends("Save"))
+}
+
+// partKeys are the hidden fields of a form that changes a part of what an operation writes.
+func partKeys(do, handle, part string) templ.Component {
+	return all{hidden("do", do), once(), hidden("part", part, "handle", handle)}
+}
+
+// shopKeys are those of a form of the merchant record.
+func shopKeys(handle, part string) templ.Component {
+	return partKeys(protocol.PutMerchant.Name, handle, part)
+}
+
+func shopBody(a *account) templ.Component {
+	return all{accountHead(a, "Where your shop is, and how customers reach it."), shopForm(a.part("shop"), a.Handle, a.Record)}
 }

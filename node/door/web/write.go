@@ -205,3 +205,9 @@ func replyTitle(title string) string {
 	}
 	return excerpt("Re: "+title, 119)
 }
+
+// refusedOf says why the form of an operation was refused, next to the form.
+func refusedOf(f *sent, op *protocol.Operation, at string) templ.Component {
+	of := f.of(op)
+	return when(of != nil && of.err != nil, notSent(of, at))
+}
