@@ -28,39 +28,6 @@ func tr(ctx context.Context, key string, args ...any) string {
 // english marks a text that tr translates elsewhere, from a table or variable.
 func english(key string) string { return key }
 
-// say shows a text whose arguments may be components, such as links: their place in the sentence is
-// that which the language gives them.
-func say(key string, args ...any) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		const edge = "\x00" // in no text
-		var parts []templ.Component
-		plain := make([]any, len(args))
-		for i, arg := range args {
-			switch arg := arg.(type) {
-			case templ.Component:
-				plain[i] = edge + string(rune('0'+len(parts))) + edge
-				parts = append(parts, arg)
-			case string:
-				plain[i] = strings.ReplaceAll(arg, edge, "")
-			default:
-				plain[i] = arg
-			}
-		}
-		for i, text := range strings.Split(tr(ctx, key, plain...), edge) {
-			var err error
-			if i%2 == 0 {
-				_, err = io.WriteString(w, templ.EscapeString(text))
-			} else {
-				err = parts[text[0]-'0'].Render(ctx, w)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // markup is a component of one element.
 func markup(format string, args ...any) templ.Component {
 	for i, arg := range args {

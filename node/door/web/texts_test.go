@@ -25,7 +25,8 @@ import (
 var update = flag.Bool("update", false, "sort the catalogues, and remove what no source uses")
 
 // keyed are the functions that get a key, and which argument it is.
-var keyed = map[string]int{"tr": 1, "say": 0, "english": 0, "link": 1, "newTab": 1}
+var keyed = map[string]int{"tr": 1, "say": 0, "english": 0, "link": 1, "newTab": 1, "para": 0, "hint": 0, "quiet": 0, "spanned": 0, "empty": 0,
+	"title": 0, "heading": 1, "subheading": 0, "summary": 0, "legend": 0, "column": 0, "term": 0, "submits": 0, "sends": 0, "submitsQuietly": 0}
 
 // keysOf returns the keys in the Go code of this package, with where they are.
 func keysOf(t *testing.T) map[string]string {
