@@ -5,7 +5,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build release profile dev test race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes generate fmt help
+.PHONY: build release profile dev test clients race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -20,8 +20,11 @@ profile: ## cmd/stoa/release.pgo from the load benchmarks
 dev: build ## nodes on loopback with a chain and sample data
 	./stoa dev
 
-test: $(if $(filter ./...,$(PKG)),build) ## every test, on SQLite and PostgreSQL
+test: ## every test, on SQLite and PostgreSQL; SHORT=1 leaves out those of make clients
 	.ci/test $(PKG)
+
+clients: ## the tests that drive programs of others: Chromium, Fedify, Radicale, Exim, jsonld, Python
+	.ci/clients
 
 race: ## the tests with the race detector
 	.ci/race $(PKG)
@@ -30,7 +33,7 @@ registries: ## the dev chain's tests on other compiled registries: ERC8004_ARTIF
 	.ci/registries
 
 postgres: ## storage and room tests on SQLite and PostgreSQL
-	.ci/with-postgres go test -shuffle=on ./storage/... ./node/...
+	STOA_TEST_ENGINES=all .ci/with-postgres go test -shuffle=on ./storage/... ./node/...
 
 lint: ## vet, staticcheck and the linter of the OpenAPI description
 	.ci/lint $(PKG)

@@ -58,6 +58,9 @@ func TestLogPages_Borders(t *testing.T) {
 		a.f.blocks.making <- struct{}{} // nobody can make a block
 	}
 	for after := range 451 {
+		if in := after % maxLogPage; in > 3 && in < maxLogPage-3 && in != 30 && after < 447 {
+			continue // between the borders of blocks
+		}
 		status, p := a.page(fmt.Sprintf("?after=%d", after))
 		require.Equal(t, 200, status, after)
 		seqs, _ := entriesOf(t, p)

@@ -21,7 +21,7 @@ import (
 // thread is its context.
 func TestA2A_Exchange(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		putOpen(t, h.Node, "asha", nil)
 		all := h.agents(2)

@@ -15,7 +15,7 @@ import (
 // closes it, over HTTP with a token of both scopes.
 func TestOperator_Accounts(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		hostedAgent(t, h.Node, "asha")
 		o := h.operator()

@@ -17,7 +17,7 @@ import (
 // would be refused for, is told before a proof of work is asked for, at every door.
 func TestProof_AskedWhereItHelps(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		h.agent("asha", openPolicy)
 		h.agent("ravi", `{"outsideAgentsWithIdentity":true,"anonymous":false}`)

@@ -206,7 +206,7 @@ func TestArchive_GoesOn(t *testing.T) {
 // next archive from there takes the copies back.
 func TestArchive_OwnPosts(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		one, two := newMover(t), newMover(t, change)
 		_, posts := one.settle()
 		raw := one.export(map[string]any{"handle": "asha"})

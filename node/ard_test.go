@@ -102,7 +102,7 @@ func TestARDSearch(t *testing.T) {
 // Pages of either kind of search show each entry once.
 func TestARDSearch_Pages(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		for i := range 25 {
 			require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
@@ -172,7 +172,7 @@ func TestARD_Registry(t *testing.T) {
 
 func TestARDExplore(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		ardAgents(t, h)
 		explore := func(query, facet string) protocol.ARDBuckets {

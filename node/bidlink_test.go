@@ -21,7 +21,7 @@ var linkInMail = regexp.MustCompile(`http\S*/bid-link\?ticket=(stoa_read_[A-Za-z
 // looking does nothing, and it works once, as long as the bid and the address are the same.
 func TestBidLink(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, testBidLink)
+	anyEngine(t, testBidLink)
 }
 
 func testBidLink(t *testing.T, change func(*Config)) {
@@ -114,7 +114,7 @@ func testBidLink(t *testing.T, change func(*Config)) {
 // address of its choice.
 func TestBidLink_Webhook(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, testBidLinkWebhook)
+	anyEngine(t, testBidLinkWebhook)
 }
 
 func testBidLinkWebhook(t *testing.T, change func(*Config)) {

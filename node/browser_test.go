@@ -23,7 +23,7 @@ import (
 	"stoa/protocol"
 )
 
-// ChromiumEnv names the browser of the tests; make test sets it.
+// ChromiumEnv names the browser of the tests, or is "none"; make test sets it.
 const ChromiumEnv = "STOA_TEST_CHROMIUM"
 
 // A tab is one of a headless Chromium.
@@ -70,7 +70,7 @@ func startBrowser(more ...chromedp.ExecAllocatorOption) (context.Context, func()
 			program, _ = exec.LookPath(name)
 		}
 	}
-	if program == "" {
+	if program == "" || program == "none" {
 		return nil, func() {}, nil
 	}
 	flags := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),

@@ -48,7 +48,7 @@ func (h *house) directed(pair key.Pair, method, path, body string) answer {
 // knows, and its own word for itself is claimedName, without a mark (contract §9).
 func TestClaimedName(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		hostedAgent(t, h.Node, "asha")
 		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}

@@ -64,7 +64,7 @@ func (h *house) begun(handle, body string, headers ...string) (got protocol.Cont
 // (spec §2.11, §5): by proof of work, by signature, by an owner's token.
 func TestContact_Writers(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		h.agent("asha", openPolicy)
 		bob := h.agent("bob", openPolicy)
@@ -154,7 +154,7 @@ func TestContact_InProfile(t *testing.T) {
 // someone else, to whom the threads that it began are unknown.
 func TestContact_HandleTakenAgain(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		asha, bob := h.agent("asha", openPolicy), h.agent("bob", openPolicy)
 		begun := h.begun("asha", `{"message":"Between us"}`, "Authorization", bob)

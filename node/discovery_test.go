@@ -17,7 +17,7 @@ import (
 // and every address it is given answers.
 func TestCrawl(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		hostedAgent(t, h.Node, "asha")
 		var post protocol.Post

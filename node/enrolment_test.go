@@ -25,8 +25,14 @@ import (
 	"stoa/storage"
 )
 
-// chainProgram builds the development chain once for all tests.
+// BinEnv names the directory with the programs that make built; make test sets it.
+const BinEnv = "STOA_TEST_BIN"
+
+// chainProgram builds the development chain once for all tests, where make has not.
 var chainProgram = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv(BinEnv); dir != "" {
+		return filepath.Join(dir, "stoa-devchain"), nil
+	}
 	dir, err := os.MkdirTemp("", "stoa-devchain-")
 	if err != nil {
 		return "", err
@@ -379,7 +385,7 @@ func (a *actor) grants(pair key.Pair, code protocol.Code) {
 // than the owner and wallet of the moment make it.
 func TestEnrolment_Sold(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		s := newStage(t, "", change)
 		s.watch()
 		a := s.enrolled("asha", 0)
@@ -424,7 +430,7 @@ func TestEnrolment_Sold(t *testing.T) {
 // operator then writes ends the enrolment.
 func TestEnrolment_Approved(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		s := newStage(t, "", change)
 		s.watch()
 		const operator = 2
@@ -470,7 +476,7 @@ func TestEnrolment_Approved(t *testing.T) {
 // enrolment when it is final; one without keys ends it at once.
 func TestEnrolment_Record(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		s := newStage(t, "", change)
 		s.watch()
 		a := s.enrolled("asha", 0)
@@ -529,7 +535,7 @@ func TestEnrolment_Record(t *testing.T) {
 // where nothing else changed.
 func TestEnrolment_Reorganised(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		s := newStage(t, ",depth:2", change)
 		s.watch()
 		a := s.enrolled("asha", 0) // the head is a multiple of 32, which others call final
@@ -605,7 +611,7 @@ func TestEnrolment_Unwatched(t *testing.T) {
 // has the agent at the first look, or ends there.
 func TestEnrolment_Before(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		s := newStage(t, "", change)
 		a, b := s.enrolled("asha", 0), s.enrolled("bina", 0)
 		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), b.id.AgentID, s.chain.registrar(1).Address()))

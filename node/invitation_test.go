@@ -313,7 +313,7 @@ func (m *mailed) answers(i invitation, answer string) {
 func TestMeetings_Servers(t *testing.T) {
 	t.Parallel()
 	calendar := calendartest.Radicale(t)
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		m := openMailed(t, calendar, change)
 		for n, dies := range []bool{false, true} {
 			at := time.Now().UTC().Add(time.Duration(48+n*48) * time.Hour).Truncate(time.Minute)

@@ -63,7 +63,7 @@ func (h *house) watch() *atomic.Int64 {
 // kept for everyone, whichever caller made them, once the caller is admitted and not before.
 func TestKept(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		kept := h.watch()
 		pair := hostedAgent(t, h.Node, "asha")

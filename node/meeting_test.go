@@ -15,7 +15,7 @@ import (
 // profile, and profile, capability, interface and index say the same.
 func TestMeetingSettings(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Capabilities = nil })
 		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}

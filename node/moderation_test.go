@@ -89,7 +89,7 @@ func (h *house) waiting() (n int) {
 
 func TestModeration_Reports(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		o := h.operator()
 		pair := hostedAgent(t, h.Node, "asha")
@@ -468,7 +468,7 @@ func TestModeration_Limits(t *testing.T) {
 
 func TestModeration_NotesAndStatistics(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		o := h.operator()
 		for i := range 3 {

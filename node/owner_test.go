@@ -114,7 +114,7 @@ func TestOwner_Scopes(t *testing.T) {
 // when it is revoked, when it runs out, and when its profile changes hands.
 func TestOwner_Tokens(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		hostedAgent(t, h.Node, "asha")
 		hostedAgent(t, h.Node, "ravi")
@@ -253,7 +253,7 @@ func (h *house) begin(link string) (secret string, err error) {
 // for pages of this node alone, and ends when it is ended.
 func TestSession(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		hostedAgent(t, h.Node, "asha")
 		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha R", protocol.RoleOwner, "", []string{"asha"})
@@ -367,7 +367,7 @@ func TestOwnerDoor(t *testing.T) {
 // TestOwner_Profile walks an owner's work on a profile: whole and in parts.
 func TestOwner_Profile(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		hostedAgent(t, h.Node, "asha")
 		auth := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}

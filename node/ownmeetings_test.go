@@ -42,7 +42,7 @@ func (d *doors) meetingState(id string) protocol.MeetingState {
 // without signing in: looking does nothing, it works once, and one that has ended says what happened.
 func TestMeetingDecision(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h, d, box := meetingHouse(t, ``, change)
 		h.meeting.Mail = noMeetingMail
 		got := make(chan protocol.NoticeDocument, 9)
@@ -148,7 +148,7 @@ func TestMeetingDecision(t *testing.T) {
 // and takes requests only of agents that sign for the domain of their mail address.
 func TestMeetingBlocks(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h, d, _ := meetingHouse(t, ``, change)
 		h.meeting.Mail = noMeetingMail
 		at := time.Now().Add(72 * time.Hour).Truncate(time.Hour)
@@ -195,7 +195,7 @@ func TestMeetingBlocks(t *testing.T) {
 // TestOwnMeetings_Agenda: the meetings of some days, page by page, in the order of their times.
 func TestOwnMeetings_Agenda(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h, d, _ := meetingHouse(t, ``, change)
 		h.meeting.Mail = noMeetingMail
 		day := time.Now().UTC().Add(96 * time.Hour).Truncate(24 * time.Hour)

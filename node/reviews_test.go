@@ -483,7 +483,7 @@ func (m *market) withdrawn(token string, gone, first protocol.OrderReceipt, one 
 // TestReviews_Reorganisation: a final block that is replaced after all takes its reviews along.
 func TestReviews_Reorganisation(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		m := newMarket(t, ",depth:2", change)
 		shop, token := m.shop("rao", 0, 0)
 		m.index()

@@ -191,7 +191,7 @@ func (v *venture) refunded() {
 // opened them for the seller ends. A new key of the owner loses nothing, and who buys back has them again.
 func TestSale(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		away := newStage(t, "", change)
 		home := &stage{newHouse(t, func(c *Config) {
 			c.Chain = []string{away.chain.flag("")}

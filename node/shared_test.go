@@ -19,8 +19,15 @@ import (
 	"stoa/identity/key"
 	"stoa/node/room/credential"
 	"stoa/protocol"
+	"stoa/storage"
 	"stoa/storage/storagetest"
 )
+
+// anyEngine runs a test of what is above the database as storagetest.Any does: rooms and storage have their own on both
+// engines, and TestProperty, TestWalks and TestSpecification call every operation on both.
+func anyEngine(t *testing.T, test func(t *testing.T, change func(*Config))) {
+	storagetest.Any(t, func(t *testing.T, c storage.Config) { test(t, func(of *Config) { of.Database = c.URL }) })
+}
 
 // eachEngine runs a test on SQLite and, where the tests are given one, on
 // PostgreSQL. change makes the node's database the engine's.
@@ -104,7 +111,7 @@ func (h *house) signed(pair key.Pair, body string, change func(*http.Request, *h
 
 func TestSigned_HostedKey(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		ctx := context.Background()
 		pair := hostedAgent(t, h.Node, "asha")
@@ -201,7 +208,7 @@ func TestSigned_KeyDirectory(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		ctx := context.Background()
 		p := h.post("Cheap watches")

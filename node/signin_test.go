@@ -69,7 +69,7 @@ func atLocalhost(c *Config) { c.BaseURL = "http://localhost:8080" }
 // TestSignIn_Passkey adds a passkey, signs in with it, and tries what must not sign in.
 func TestSignIn_Passkey(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change, atLocalhost)
 		box := &postbox{}
 		h.accounts.Mail = box
@@ -213,7 +213,7 @@ func alertOf(t *testing.T, a answer) string {
 // an account signs in takes a browser that signed in lately.
 func TestSignIn_Codes(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change, atLocalhost)
 		box := &postbox{}
 		h.accounts.Mail = box

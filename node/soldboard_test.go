@@ -14,7 +14,7 @@ import (
 // stay with the profile and its account; the buyer of the identity gets no part in them.
 func TestEnrolment_SoldBoard(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, testSoldBoard)
+	anyEngine(t, testSoldBoard)
 }
 
 func testSoldBoard(t *testing.T, change func(*Config)) {

@@ -161,7 +161,7 @@ func TestUCP_CursorUnderInserts(t *testing.T) {
 
 func TestUCP_Lookup(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := ucpWorld(t, change)
 		shirt := h.ucp("/catalog/search", `{"query":"shirt"}`).Products[0]
 		tea := h.idOf("Masala tea")
@@ -308,7 +308,7 @@ func TestUCP_Refusals(t *testing.T) {
 
 func TestUCP_Locations(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := ucpWorld(t, change)
 		idli, tea := h.idOf("Idli"), h.idOf("Masala tea")
 		const at = `{"filters":{"hours":{"open_at":%q}}}`
@@ -368,7 +368,7 @@ func TestUCP_Locations(t *testing.T) {
 // TestUCP_SameRows: what a shop sells is found at every door.
 func TestUCP_SameRows(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := ucpWorld(t, change)
 		var items protocol.Page[protocol.CatalogEntry]
 		h.ask("GET", "/api/public/items?q=kettle", "").into(&items)

@@ -93,8 +93,9 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 		store(t, db, taken)
 		var mu sync.Mutex
 		succeeded := map[string]bool{taken.ID: true}
+		rounds := storagetest.Rounds(t, 12)
 		together(64, func(i int) {
-			for n := range 12 {
+			for n := range rounds {
 				p := samplePost(time.Now(), int64(n))
 				ctx, cancel := context.WithCancel(t.Context())
 				sort := (i + n) % 8
@@ -322,7 +323,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 				return
 			}
 			defer db.Close()
-			for n := range 20 {
+			for n := range 5 {
 				p := samplePost(time.Now(), int64(n))
 				if err := db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error { return publish(ctx, tx, p) }); err != nil {
 					t.Error(err)
@@ -332,7 +333,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 		db, err := storage.Open(t.Context(), c)
 		require.NoError(t, err)
 		defer db.Close()
-		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}}), 120)
+		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}}), 30)
 		require.NoError(t, db.Check(t.Context()))
 	}
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); run(t, storage.Config{Path: t.TempDir() + "/new/stoa.db"}) })

@@ -30,8 +30,14 @@ import (
 // builds is where the programs of a test run stand, "" while none is built.
 var builds string
 
-// binaries builds both programs once: the tests below run the real ones.
+// BinEnv names the directory with the programs that make built; make test sets it.
+const BinEnv = "STOA_TEST_BIN"
+
+// binaries builds both programs once, where make has not: the tests below run the real ones.
 var binaries = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv(BinEnv); dir != "" {
+		return dir, nil
+	}
 	dir, err := os.MkdirTemp("", "stoa-test-")
 	if err != nil {
 		return "", err

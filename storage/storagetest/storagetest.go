@@ -151,6 +151,18 @@ func EachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 	})
 }
 
+// Any is EachConfig for what the database's engine cannot matter to, because other tests run the same statements on both: SQLite,
+// and PostgreSQL too where STOA_TEST_ENGINES is "all", as CI has it.
+func Any(t *testing.T, fn func(t *testing.T, c storage.Config)) {
+	if os.Getenv("STOA_TEST_ENGINES") == "all" {
+		EachConfig(t, fn)
+		return
+	}
+	path := filepath.Join(t.TempDir(), "stoa.db")
+	Migrated(t, path)
+	fn(t, storage.Config{Path: path})
+}
+
 // PostgresURL makes a fresh, migrated database in the cluster of
 // STOA_TEST_POSTGRES, drops it with the test, and returns its address.
 func PostgresURL(t testing.TB) string {

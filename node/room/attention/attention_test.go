@@ -45,6 +45,11 @@ func each(t *testing.T, fn func(w *world)) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
+// anyEngine is for tables of cases, whose statements TestModel and the walks of bids run on both engines.
+func anyEngine(t *testing.T, fn func(w *world)) {
+	storagetest.Any(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
+}
+
 func open(t testing.TB, c storage.Config) *world {
 	w := &world{t: t, now: new(atomic.Int64), config: c}
 	w.now.Store(start.UnixMilli())

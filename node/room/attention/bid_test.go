@@ -63,7 +63,7 @@ func TestBid_Crowds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(w *world) {
+			anyEngine(t, func(w *world) {
 				w.market(protocol.AttentionDraft{Slots: 5})
 				var all sync.WaitGroup
 				var mu sync.Mutex
@@ -123,7 +123,7 @@ func TestBid_Limits(t *testing.T) {
 // TestPaid_Table is the table of what may happen to a payment.
 func TestPaid_Table(t *testing.T) {
 	t.Parallel()
-	each(t, func(w *world) {
+	anyEngine(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0), SlotDays: 7})
 		one, err := w.bids(keyed(1), "700")
 		require.NoError(w.t, err)

@@ -109,7 +109,7 @@ func TestProviderRefund(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(w *world) {
+			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 				bid, link := r.bidden()
 				payment, err := r.api.Pay(link, tt.paid)
@@ -258,7 +258,7 @@ func TestHold_ProviderAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(w *world) {
+			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 				got, err := r.bids(keyed(1), "700")
 				require.NoError(w.t, err)

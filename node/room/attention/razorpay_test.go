@@ -223,7 +223,7 @@ func TestRazorpay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(w *world) {
+			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 3})
 				bid, link := r.bidden()
 				require.NotEmpty(w.t, link)
@@ -242,7 +242,7 @@ func TestRazorpay(t *testing.T) {
 // is one link and one refund in the end.
 func TestRazorpay_Faults(t *testing.T) {
 	t.Parallel()
-	each(t, func(w *world) {
+	anyEngine(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 50})
 		for _, f := range paytest.Faults {
 			r.api.FailNext(f)

@@ -36,7 +36,7 @@ func TestRefund_Again(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(w *world) {
+			anyEngine(t, func(w *world) {
 				v := w.market(protocol.AttentionDraft{Slots: 1})
 				one, err := w.bids(keyed(1), "700")
 				require.NoError(w.t, err)

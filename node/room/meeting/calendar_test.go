@@ -184,7 +184,7 @@ func TestCalendar_Life(t *testing.T) {
 // moved twice meanwhile has the last time.
 func TestCalendar_Overtaken(t *testing.T) {
 	t.Parallel()
-	each(t, false, func(w *world) {
+	anyEngine(t, false, func(w *world) {
 		d := w.keep()
 		w.connect(d.url)
 		gone, kept := w.asked(1, start.Add(24*time.Hour)), w.asked(2, start.Add(30*time.Hour))
@@ -218,7 +218,7 @@ func TestCalendar_Overtaken(t *testing.T) {
 // five minutes, kept for a day when the server does not answer, and marked.
 func TestCalendar_Busy(t *testing.T) {
 	t.Parallel()
-	each(t, false, func(w *world) {
+	anyEngine(t, false, func(w *world) {
 		d := w.keep()
 		rules := always()
 		rules.ShowSlots = true
@@ -293,7 +293,7 @@ func TestCalendar_Busy(t *testing.T) {
 // was given up is done once the owner has acted.
 func TestCalendar_Trouble(t *testing.T) {
 	t.Parallel()
-	each(t, false, func(w *world) {
+	anyEngine(t, false, func(w *world) {
 		d := w.keep()
 		wrong := login(d.url)
 		wrong.Password = "wrong"
@@ -358,7 +358,7 @@ func TestCalendar_Trouble(t *testing.T) {
 // were approved before, and what remains after a disconnection.
 func TestCalendar_Choose(t *testing.T) {
 	t.Parallel()
-	each(t, false, func(w *world) {
+	anyEngine(t, false, func(w *world) {
 		d := w.keep()
 		before := w.asked(1, start.Add(24*time.Hour))
 		require.NoError(w.t, moves["approve"](w, before))
@@ -421,7 +421,7 @@ func TestCalendar_Choose(t *testing.T) {
 // TestCalendar_Limits: addresses that are refused at once, the cap, and whose accounts are whose.
 func TestCalendar_Limits(t *testing.T) {
 	t.Parallel()
-	each(t, false, func(w *world) {
+	anyEngine(t, false, func(w *world) {
 		w.calendars()
 		w.Private = false
 		w.person("bela")
@@ -466,7 +466,7 @@ func TestCalendar_Limits(t *testing.T) {
 // An invitation that the owner declined is free time, also on a server that tells no address of its user: the one for notices is known.
 func TestCalendar_Declined(t *testing.T) {
 	t.Parallel()
-	each(t, false, func(w *world) {
+	anyEngine(t, false, func(w *world) {
 		d := w.keep()
 		rules := always()
 		rules.ShowSlots = true

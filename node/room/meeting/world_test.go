@@ -73,14 +73,22 @@ func open(t *testing.T, c storage.Config, now *atomic.Int64, mails bool) *world 
 
 // each runs a test on both engines with a person, asha, who takes meetings at all hours.
 func each(t *testing.T, mails bool, fn func(w *world)) {
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		now := &atomic.Int64{}
-		now.Store(start.UnixMilli())
-		w := open(t, c, now, mails)
-		w.person("asha")
-		w.settings("asha", always())
-		fn(w)
-	})
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(opened(t, c, mails)) })
+}
+
+// anyEngine is for calendars and mail, whose statements the walks of requests run on both engines.
+func anyEngine(t *testing.T, mails bool, fn func(w *world)) {
+	storagetest.Any(t, func(t *testing.T, c storage.Config) { fn(opened(t, c, mails)) })
+}
+
+// opened is a world with asha, who can always be met.
+func opened(t *testing.T, c storage.Config, mails bool) *world {
+	now := &atomic.Int64{}
+	now.Store(start.UnixMilli())
+	w := open(t, c, now, mails)
+	w.person("asha")
+	w.settings("asha", always())
+	return w
 }
 
 // always are rules by which every time is open.
