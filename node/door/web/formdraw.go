@@ -28,6 +28,7 @@ type drawing struct {
 func ask(op *protocol.Operation, f *sent, at string, shown url.Values, controls ...control) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		d := &drawing{ctx: ctx, op: op, f: f, at: at, shown: shown}
+		d.Grow(256 * len(controls))
 		for _, c := range controls {
 			d.draw(c)
 		}
@@ -60,7 +61,10 @@ func (d *drawing) put(parts ...string) {
 
 // attributes writes attributes in the order of their names.
 func (d *drawing) attributes(a templ.Attributes) {
-	for _, name := range slices.Sorted(maps.Keys(a)) {
+	var room [12]string // as many as fields have
+	names := slices.AppendSeq(room[:0], maps.Keys(a))
+	slices.Sort(names)
+	for _, name := range names {
 		switch v := a[name].(type) {
 		case string:
 			d.put(" "+name+`="`, v, `"`)
@@ -69,6 +73,13 @@ func (d *drawing) attributes(a templ.Attributes) {
 				d.put(" " + name)
 			}
 		}
+	}
+}
+
+// flag writes an attribute without a value, if it is set.
+func (d *drawing) flag(name string, set bool) {
+	if set {
+		d.WriteString(" " + name)
 	}
 }
 
@@ -175,7 +186,7 @@ func (d *drawing) field(c control) {
 		d.WriteString(">")
 		for _, o := range c.options {
 			d.put(`<option value="`, o[0], `"`)
-			d.attributes(templ.Attributes{"selected": o[0] == value})
+			d.flag("selected", o[0] == value)
 			if c.foreign && o[0] != "" {
 				d.WriteString(` lang="" translate="no"`)
 			}
@@ -207,7 +218,7 @@ func (d *drawing) value(c control) string {
 
 func (d *drawing) tick(c control, value, label string) {
 	d.put(`<label class="tick"><input type="checkbox" name="`, c.name, `" value="`, value, `"`)
-	d.attributes(templ.Attributes{"checked": d.f.checked(c.name, value, slices.Contains(d.shown[c.name], value))})
+	d.flag("checked", d.f.checked(c.name, value, slices.Contains(d.shown[c.name], value)))
 	if c.foreign {
 		d.put("> <bdi>", label, "</bdi></label> ")
 		return

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/a-h/templ"
 
@@ -70,14 +71,28 @@ func called(name string) piece { return piece{`<bdi lang="">`, "</bdi>", name} }
 // scriptText matches a text in a script, where it is an argument of the script's own tr.
 var scriptText = regexp.MustCompile(`\btr\("((?:[^"\\]|\\.)*)"`)
 
+var keysOfScripts sync.Map // by the first byte of a script: []string
+
+// scriptKeys returns the keys of the texts in a script.
+func scriptKeys(js []byte) (keys []string) {
+	if known, ok := keysOfScripts.Load(&js[0]); ok {
+		return known.([]string)
+	}
+	for _, found := range scriptText.FindAllSubmatch(js, -1) {
+		keys = append(keys, string(found[1]))
+	}
+	keysOfScripts.Store(&js[0], keys)
+	return keys
+}
+
 // scriptWords are the texts of a script by their keys, for its attribute data-words; none in English, in which
 // they are in the script.
 func scriptWords(ctx context.Context, scripts ...[]byte) templ.Attributes {
 	texts := map[string]string{}
 	for _, js := range scripts {
-		for _, found := range scriptText.FindAllSubmatch(js, -1) {
-			if key := string(found[1]); tr(ctx, key) != key {
-				texts[key] = tr(ctx, key)
+		for _, key := range scriptKeys(js) {
+			if text := tr(ctx, key); text != key {
+				texts[key] = text
 			}
 		}
 	}

@@ -928,7 +928,8 @@ func boardForm(o *ownBoard) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		f, at, b := o.sent("put_attention_board", ""), formID("put_attention_board", o.Handle, ""), o.Board
-		templ_7745c5c3_Err = posted("card form", at, attentionPath, ownKeys("put_attention_board", o.Handle, ""), version(f, boardValues(b)), boardTable.fields(f, at, boardValues(b)), sends(saveBoard(b))).Render(ctx, templ_7745c5c3_Buffer)
+		v := boardValues(b)
+		templ_7745c5c3_Err = posted("card form", at, attentionPath, ownKeys("put_attention_board", o.Handle, ""), version(f, v), boardTable.fields(f, at, v), sends(saveBoard(b))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -981,8 +982,9 @@ func payAccountForm(o *ownBoard) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		f, at, a := o.sent("put_payment_account", ""), formID("put_payment_account", o.Handle, ""), o.Account
-		templ_7745c5c3_Err = posted("card form", at, attentionPath, ownKeys("put_payment_account", o.Handle, ""), version(f, payTable.shows(a)),
-			para("Payers pay you directly; no money passes through this node."), payFields(ctx, a).fields(f, at, payTable.shows(a)), sends("Save the account")).Render(ctx, templ_7745c5c3_Buffer)
+		v := payTable.shows(a)
+		templ_7745c5c3_Err = posted("card form", at, attentionPath, ownKeys("put_payment_account", o.Handle, ""), version(f, v),
+			para("Payers pay you directly; no money passes through this node."), payFields(ctx, a).fields(f, at, v), sends("Save the account")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

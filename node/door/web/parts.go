@@ -141,7 +141,7 @@ func choice(f *form, x field, options [][2]string) templ.Component {
 		d.WriteString(">")
 		for _, o := range options {
 			d.put(`<option value="`, o[0], `"`)
-			d.attributes(templ.Attributes{"selected": f.get(x.Name) == o[0]})
+			d.flag("selected", f.get(x.Name) == o[0])
 			d.put(">", o[1], "</option> ")
 		}
 		d.WriteString("</select>")
@@ -151,7 +151,7 @@ func choice(f *form, x field, options [][2]string) templ.Component {
 func tick(f *form, name, value, label string) templ.Component {
 	var d drawing
 	d.put(`<label class="tick"><input type="checkbox" name="`, name, `" value="`, value, `"`)
-	d.attributes(templ.Attributes{"checked": f.has(name, value)})
+	d.flag("checked", f.has(name, value))
 	d.put("> ", label, "</label> ")
 	return templ.Raw(d.String())
 }
