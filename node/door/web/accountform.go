@@ -113,10 +113,9 @@ func formID(do, handle, id string) string {
 }
 
 // fields are the fields of the account page's forms, each with a description of a valid value, ""
-// when only its length is bounded.
+// when only its length is bounded; of one in a table nothing need be said then.
 var fields = map[string]string{
-	"name": "", "headline": "", "description": "", "responseTime": "", "input": "", "output": "", "webhook": "", "pricing-model": "", "pricing-note": "",
-	"agents": "", "anonymous": "", "kinds": "", "listed": "", "scopes": "", "events": "",
+	"name": "", "description": "", "scopes": "",
 	"id":               english("a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter"),
 	"tags":             english("a tag: 1 to 32 letters a to z, digits and _ . : -"),
 	"languages":        english("a language such as Hindi, or its code such as hi"),
@@ -203,7 +202,7 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 	f.err, f.wrong = err, map[string]string{}
 	for _, x := range err.Faults {
 		name, element := f.place(x.Pointer)
-		if _, shown := fields[kindOfField(name)]; !shown {
+		if _, known := fields[kindOfField(name)]; !known && !tableOf(protocol.Lookup(f.do), f.part).has(name) {
 			f.stray = append(f.stray, memberFault(ctx, x))
 		} else if f.wrong[name] == "" {
 			f.wrong[name] = faultWords(ctx, name, element, x)

@@ -153,6 +153,14 @@ func each(list []control, do func(control)) {
 	}
 }
 
+// has reports whether the table has a field; a nil one has none.
+func (t *formTable) has(name string) (found bool) {
+	if t != nil {
+		each(t.controls, func(c control) { found = found || c.name == name })
+	}
+	return found
+}
+
 // without returns the table without a field.
 func (t *formTable) without(name string) *formTable {
 	other := *t
