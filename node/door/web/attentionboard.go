@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"stoa/protocol"
 )
@@ -73,9 +72,4 @@ func rupees(m protocol.Money) string {
 		return strings.TrimSpace(m.Currency + " " + m.Amount)
 	}
 	return protocol.FormatRupees(paise)
-}
-
-// left returns a duration in words, rounded up to minutes.
-func left(ctx context.Context, d time.Duration) string {
-	return tr(ctx, "%d minutes", max(1, int((d+time.Minute-1)/time.Minute)))
 }

@@ -191,17 +191,6 @@ func openLink(attributes, path string) string {
 	return `<a href="` + templ.EscapeString(path) + `"` + attributes + ">"
 }
 
-// nextPage leads to the next page of a list, if there is one.
-func nextPage(path, key string) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		if path == "" {
-			return nil
-		}
-		more := templ.EscapeString(tr(ctx, "More of this list"))
-		return element{`<nav class="pager" aria-label="` + more + `">` + openLink(`class="on" rel="next"`, path), "</a></nav>", key, nil}.Render(ctx, w)
-	})
-}
-
 // row is a value in a list of them, with its name.
 func row(key string, value templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {

@@ -42,13 +42,6 @@ func (t *formTable) fields(f *sent, at string, shown url.Values) templ.Component
 	return ask(t.op, f, at, shown, t.controls...)
 }
 
-// textField is a line without a member of an input.
-func textField(f *sent, at, name, label, value string, most int, more templ.Attributes) templ.Component {
-	c := line(name, label).upTo(most).verbatim()
-	c.more = more
-	return ask(nil, f, at, url.Values{name: {value}}, c)
-}
-
 // put writes parts of HTML; every second one is text.
 func (d *drawing) put(parts ...string) {
 	for i, part := range parts {
