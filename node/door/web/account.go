@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/a-h/templ"
 
 	"stoa/identity"
 	"stoa/identity/session"
@@ -29,8 +30,6 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
 		s.forms("/account/threads/:id", s.inboxForm, inboxForms...),
-		{Pattern: "/account/attention", Handler: http.HandlerFunc(s.ownAttentionPage)},
-		s.forms("/account/attention", s.ownAttentionForm, attentionForms...),
 		{Pattern: "/account/attention/money/:of", Handler: http.HandlerFunc(s.ownMoneyPage)},
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		s.forms("/account/data", s.importForm, protocol.ImportArchive.Operation),
@@ -38,17 +37,19 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account/items/sample.csv", Handler: http.HandlerFunc(sampleItems)},
 		{Pattern: "/account/items.csv", Handler: http.HandlerFunc(s.itemsFile)},
 	}
-	var forms []*protocol.Operation
+	forms := map[string][]*protocol.Operation{}
 	for _, p := range accountPages {
-		forms = append(forms, p.forms...)
+		forms[p.sentTo()] = append(forms[p.sentTo()], p.forms...)
 		if p.body != nil {
 			routes = append(routes, Route{Pattern: p.path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.showAccount(w, r, &account{Page: p, Done: doneWords[r.URL.Query().Get("done")]})
 			})})
 		}
 	}
-	routes = append(routes, s.forms("/account", s.accountForm, forms...))
-	return slices.Concat(routes, s.meetingAccountRoutes(), s.operatorRoutes())
+	for path, ops := range forms {
+		routes = append(routes, s.forms(path, s.accountForm, ops...))
+	}
+	return append(routes, s.operatorRoutes()...)
 }
 
 // forms returns the route to which forms are sent that do some operations.
@@ -174,6 +175,9 @@ type account struct {
 	Preview    bool // the refused form is not refused: its profile, or more of its fields, is shown
 	Items      *itemsPage
 	Undo       *removed // what was removed
+	Board      *ownBoard
+	Meetings   *ownMeetings
+	Feed       *protocol.MeetingFeed // a new one, whose address is shown only once
 	Tokens     []protocol.Token
 	Sessions   []protocol.SignedIn
 	Made       *protocol.MadeToken // a new token, whose secret is shown only once
@@ -239,6 +243,16 @@ func (a *account) at() string {
 	return formID(f.do, f.handle, "")
 }
 
+// handles returns those of the profiles with such a page.
+func (a *account) handles() (all []string) {
+	for _, p := range a.Account.Profiles {
+		if a.Page.has(p) {
+			all = append(all, p.Handle)
+		}
+	}
+	return all
+}
+
 // others returns the profiles with such a page, when there are several.
 func (a *account) others() (all []protocol.HeldProfile) {
 	for _, p := range a.Account.Profiles {
@@ -282,8 +296,11 @@ func (a *account) missing() bool {
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
 	err := s.fillAccount(r, a)
-	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies, Uploads: a.Page.uploads,
+	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
 		SignIn: a.Page.path == securityPath}
+	if a.Meetings != nil {
+		v.Refresh = a.Meetings.Refresh
+	}
 	switch {
 	case a.Sent != nil && err == nil:
 		v.Body = a.Page.body(a)
@@ -297,6 +314,8 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new token"), Path: a.Page.path, Body: madeBody(a.Made)})
 	case a.Codes != nil:
 		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new recovery codes"), Path: a.Page.path, Body: codesBody(a.Codes)})
+	case a.Feed != nil:
+		s.writePrivate(w, r, 0, view{Title: v.Title, Path: a.Page.path, Helps: true, Body: feedBody(a.Feed)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
 		redirect(w, r, "/sign-in")
 	default:
@@ -354,27 +373,6 @@ func (s *Web) refusedPage(w http.ResponseWriter, r *http.Request, f *sent) {
 	s.writePrivate(w, r, f.err.Code.Status(), view{Title: title, Path: "/account", SignIn: f.do == protocol.AddPasskey.Name, Body: body})
 }
 
-// doneWords say what a form has done. The account page shows them after the redirect.
-var doneWords = map[string]string{
-	"put_account":          english("The name was changed."),
-	"put_account_mail":     english("The change was received. A new address takes effect when you enter its code here."),
-	"confirm_account_mail": english("Sign-in links go to the new address from now on."), "revoke_token": english("The token was revoked."),
-	"end_session": english("That browser was signed out."), "end_other_sessions": english("All other browsers were signed out."),
-	"add_passkey": english("The passkey was added. You can sign in with it from now on."), "delete_passkey": english("The passkey was removed."),
-	"put_notify": english("The settings for notices were saved."), "confirm_mail": english("The address was confirmed."),
-	"put_own_profile": english("The profile was saved."),
-	"put_need":        english("The need was saved."), "delete_need": english("The need was deleted."),
-	"put_capability": english("The capability was saved."), "delete_capability": english("The capability was deleted."),
-	"drop_identity": english("The identity was removed from the profile."), "connect_identity": english("The profile is connected to the identity."),
-	"put_item-item": english("The item was saved."), "put_item-quick": english("The item was saved."),
-	"put_item-restore":   english("The item is back."),
-	"put_merchant-move":  english("The item was moved up."),
-	"put_merchant-hours": english("The hours were saved."), "put_merchant-close": english("The days were added."),
-	"put_merchant-shop":   english("The shop was saved."),
-	"issue_order_receipt": english("The receipt was issued. Copy it for the buyer."), "revoke_order_receipt": english("The receipt was revoked."),
-	"make_key": english("The node has made a new key and keeps it."), "retire_key": english("The key was retired."),
-}
-
 // accountForm executes a form of the account's pages: one of the owner's operations, with the form's
 // fields as its input.
 func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
@@ -385,7 +383,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 	name := r.PostForm.Get("do")
 	op, a := protocol.Lookup(name), &account{}
 	part := r.PostForm.Get("part")
-	at := slices.IndexFunc(accountPages, func(p accountPage) bool { return p.does(op, part) })
+	at := slices.IndexFunc(accountPages, func(p accountPage) bool { return p.does(op, part) && p.sentTo() == r.URL.Path })
 	if op == nil || at < 0 {
 		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
 		return
@@ -407,13 +405,13 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := s.doAccountForm(r, op, name, f, a)
-	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil {
+	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil && a.Feed == nil {
 		done := shownList(r.PostForm)
 		done.Set("done", name)
-		if a.Page.own() {
-			done.Set("handle", r.PostForm.Get("handle"))
+		if a.Page.own() && f.handle != "" {
+			done.Set("handle", f.handle)
 		}
-		redirect(w, r, a.Page.path+"?"+done.Encode())
+		redirect(w, r, strings.Replace(a.Page.path, ":id", f.id, 1)+"?"+done.Encode())
 		return
 	}
 	if err != nil {
@@ -425,7 +423,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 
 // refusedAccount shows the page with the form that was refused.
 func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
-	a.Made, a.Codes, a.Undo, a.Report, a.Imported, a.Sent = nil, nil, nil, nil, nil, f
+	a.Made, a.Codes, a.Undo, a.Feed, a.Report, a.Imported, a.Sent = nil, nil, nil, nil, nil, nil, f
 	f.refuse(r.Context(), protocol.AsError(err))
 	if protocol.CodeOf(err) == protocol.Unauthorized {
 		s.refusedPage(w, r, f)
@@ -451,11 +449,14 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 		f.now, err = s.save(r, op, e)
 		return err
 	}
-	args := s.input(r, op)
+	args := inputOf(op, f.values)
 	switch op {
 	case protocol.CreateToken.Operation:
 		a.Made = &protocol.MadeToken{}
 		return s.invokeSignedIn(r, op, args, a.Made)
+	case protocol.MakeMeetingFeed.Operation:
+		a.Feed = &protocol.MeetingFeed{}
+		return s.invokeSignedIn(r, op, args, a.Feed)
 	case protocol.MakeRecoveryCodes.Operation:
 		var made protocol.MadeCodes
 		err = s.invokeSignedIn(r, op, args, &made)
@@ -465,35 +466,32 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 	return s.invokeSignedIn(r, op, args, nil)
 }
 
-// input converts a form's fields to the input of an operation. An empty field is omitted.
-func (s *Web) input(r *http.Request, op *protocol.Operation) map[string]any {
-	args := map[string]any{}
-	for name, values := range r.PostForm {
-		switch {
-		case name == "do" || name == "version" || name == "once" || values[0] == "":
-		case name == "events" && len(values) == len(protocol.NoticeEvents): // all, also those of later versions
-		case name == "scopes" || name == "events":
-			args[name] = values
-		case name == "transports":
-			args[name] = strings.Split(values[0], ",")
-		case listed[name]:
-			args[name] = tidyList(name, values[0])
-		case name == "expiresInDays":
-			args[name] = coerce("integer", values[0])
-		default:
-			args[name] = values[0]
-		}
+// fresh says how many threads have new messages.
+func fresh(n int) templ.Component {
+	if n >= 100 {
+		return sayIn(`span class="mark fresh"`, "100 and more new")
 	}
-	switch op {
-	case protocol.IssueOrderReceipt.Operation:
-		orderInput(args, time.Now())
-	case protocol.ConnectIdentity.Operation:
-		args["erc8004"] = r.PostForm.Get("registry") + ":" + strings.TrimSpace(r.PostForm.Get("number"))
-		delete(args, "registry")
-		delete(args, "number")
+	return when(n > 0, sayIn(`span class="mark fresh"`, "%d new", n))
+}
+
+func ownProfileBody(a *account) templ.Component {
+	body := all{accountHead(a, "What others read about you.")}
+	if a.Preview {
+		body = append(body, profilePreview(a.Sent))
 	}
-	if op == protocol.PutCapability.Operation {
-		priced(r, args)
-	}
-	return args
+	return append(body, profileForm(a.sent("put_own_profile", a.Handle, ""), a.Profile))
+}
+
+func offersBody(a *account) templ.Component {
+	return all{accountHead(a, "What you can do for others, and what you are looking for."), partSections(a, a.Profile)}
+}
+
+// madeBody shows a new token when the account page cannot be read.
+func madeBody(t *protocol.MadeToken) templ.Component {
+	return all{title("Your new token"), madeNote(t), ahead("/account", "Your account")}
+}
+
+// ahead is a link in a paragraph.
+func ahead(path, key string) element {
+	return element{"<p>" + openLink("", path), "</a></p>", key, nil}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -55,34 +54,6 @@ func (f *sent) checked(name, value string, stored bool) bool {
 		return stored
 	}
 	return slices.Contains(f.values[name], value)
-}
-
-// secretive returns the form without the value of a field that must not be shown again.
-func (f *sent) secretive(name string) *sent {
-	if f == nil {
-		return nil
-	}
-	other := *f
-	other.values = maps.Clone(f.values)
-	other.values.Del(name)
-	return &other
-}
-
-// inNames returns the form with names instead of codes in its fields.
-func (f *sent) inNames(ctx context.Context) *sent {
-	if f == nil {
-		return nil
-	}
-	other := *f
-	other.values, other.now = maps.Clone(f.values), maps.Clone(f.now)
-	for _, v := range []url.Values{other.values, other.now} {
-		for field, coded := range codings {
-			if text := v.Get(field); text != "" {
-				v.Set(field, coded.texts(ctx, coded.codes(field, text)))
-			}
-		}
-	}
-	return &other
 }
 
 // fault returns what is wrong with a field, "" for nothing.
@@ -142,10 +113,9 @@ func formID(do, handle, id string) string {
 }
 
 // fields are the fields of the account page's forms, each with a description of a valid value, ""
-// when only its length is bounded.
+// when only its length is bounded; of one in a table nothing need be said then.
 var fields = map[string]string{
-	"name": "", "headline": "", "description": "", "responseTime": "", "input": "", "output": "", "webhook": "", "pricing-model": "", "pricing-note": "",
-	"agents": "", "anonymous": "", "kinds": "", "listed": "", "scopes": "", "events": "",
+	"name": "", "description": "", "scopes": "",
 	"id":               english("a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter"),
 	"tags":             english("a tag: 1 to 32 letters a to z, digits and _ . : -"),
 	"languages":        english("a language such as Hindi, or its code such as hi"),
@@ -232,7 +202,7 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 	f.err, f.wrong = err, map[string]string{}
 	for _, x := range err.Faults {
 		name, element := f.place(x.Pointer)
-		if _, shown := fields[kindOfField(name)]; !shown {
+		if _, known := fields[kindOfField(name)]; !known && !tableOf(protocol.Lookup(f.do), f.part).has(name) {
 			f.stray = append(f.stray, memberFault(ctx, x))
 		} else if f.wrong[name] == "" {
 			f.wrong[name] = faultWords(ctx, name, element, x)
@@ -247,6 +217,11 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 // whole list.
 func (f *sent) place(pointer string) (name, element string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if t := tableOf(protocol.Lookup(f.do), f.part); t != nil {
+		if name, element, ok := t.place(f, parts); ok {
+			return name, element
+		}
+	}
 	switch f.do {
 	case protocol.PutMerchant.Name:
 		return f.shopPlace(parts)
@@ -261,14 +236,6 @@ func (f *sent) place(pointer string) (name, element string) {
 		return name, element
 	}
 	switch name = parts[0]; {
-	case name == "total" && f.do == protocol.IssueOrderReceipt.Name:
-		name = "amount"
-	case name == "erc8004":
-		name = "number"
-	case name == "pricing" && len(parts) > 1:
-		name = "pricing-" + parts[1]
-	case name == "contactPolicy" && len(parts) > 1:
-		name = parts[1]
 	case listed[name] && len(parts) > 1:
 		list := commaList(f.values.Get(name))
 		if n, err := strconv.Atoi(parts[1]); err == nil && n < len(list) {
@@ -315,16 +282,6 @@ var shapeFaults = []string{
 // names returns the names of the fields that were sent, in order.
 func (f *sent) names() []string { return slices.Sorted(maps.Keys(f.values)) }
 
-// key returns the hidden field of a form with one button, which names the subject.
-func (f *sent) key() (name, value string) {
-	for _, name := range []string{"id", "keyid"} {
-		if value := f.values.Get(name); value != "" {
-			return name, value
-		}
-	}
-	return "", ""
-}
-
 // listed are the fields that hold several values, separated by commas.
 var listed = map[string]bool{"tags": true, "languages": true, "regions": true}
 
@@ -353,31 +310,6 @@ func tidyList(name, text string) []string {
 		list = append(list, part)
 	}
 	return list
-}
-
-// priced converts the pricing fields of a capability to its member pricing; without a model there
-// is none.
-func priced(r *http.Request, args map[string]any) {
-	pricing := map[string]any{}
-	for _, name := range []string{"model", "currency", "amount", "note"} {
-		value := r.PostForm.Get("pricing-" + name)
-		delete(args, "pricing-"+name)
-		if value != "" {
-			pricing[name] = value
-		}
-		if name == "currency" && value != "" {
-			pricing[name] = strings.ToUpper(value)
-		}
-	}
-	if pricing["model"] == nil {
-		return
-	}
-	if amount, ok := pricing["amount"].(string); ok {
-		if n, err := strconv.ParseFloat(strings.TrimSpace(amount), 64); err == nil && n >= -1e15 && n <= 1e15 {
-			pricing["amount"] = n
-		} // otherwise the check of the schema says what is wrong with the text
-	}
-	args["pricing"] = pricing
 }
 
 // named returns the handle in the form, "" without one.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,6 +27,7 @@ type accountPage struct {
 	copies  bool                                        // it has texts to copy
 	uploads bool                                        // it has a form with a file
 	body    func(*account) templ.Component              // nil: the page has a route of its own
+	at      string                                      // where its forms are sent, "" for /account
 }
 
 // own reports whether the page is about one profile.
@@ -35,6 +37,9 @@ func (p accountPage) own() bool { return p.kinds != nil }
 func (p accountPage) does(op *protocol.Operation, part string) bool {
 	return slices.Contains(p.forms, op) && (p.parts == nil || slices.Contains(p.parts, op.Name+"-"+part))
 }
+
+// sentTo returns where the forms of the page are sent.
+func (p accountPage) sentTo() string { return cmp.Or(p.at, "/account") }
 
 // pageAt returns the page with that path.
 func pageAt(path string) accountPage {
@@ -90,8 +95,26 @@ var accountPages = []accountPage{
 	{path: "/account/orders", title: english("Order receipts"), about: english("Receipts for orders that were paid, so that buyers can review you."), kinds: shops,
 		forms: []*protocol.Operation{protocol.IssueOrderReceipt.Operation, protocol.RevokeOrderReceipt.Operation}, copies: true,
 		read: []func(*account, *Web, *http.Request) error{(*account).readReceipts}, body: ordersBody},
-	{path: "/account/attention", title: english("Attention board"), about: english("Bids for your attention, their money, and your rules."), kinds: persons},
-	{path: "/account/meetings", title: english("Meetings"), about: english("Requests, your week, and when you can be met."), kinds: persons},
+	{path: attentionPath, title: english("Attention board"), about: english("Bids for your attention, their money, and your rules."), kinds: persons,
+		at: attentionPath, forms: []*protocol.Operation{protocol.PutAttentionBoard.Operation, protocol.CloseAttentionBoard.Operation,
+			protocol.PutPaymentAccount.Operation, protocol.DeletePaymentAccount.Operation, protocol.ConfirmBidPayment.Operation,
+			protocol.DenyBidPayment.Operation, protocol.ApproveBid.Operation, protocol.AnswerBid.Operation, protocol.RemoveBid.Operation,
+			protocol.MarkRefunded.Operation},
+		read: []func(*account, *Web, *http.Request) error{(*account).readBoard}, body: func(a *account) templ.Component { return ownBoardBody(a.Board) }},
+	{path: meetingsPath, title: english("Meetings"), about: english("Requests, your week, and when you can be met."), kinds: persons,
+		read: ofMeetings((*Web).fillMeetings), body: meetingsPage(meetingsBody)},
+	{path: meetingsPath + "/week", title: english("Week"), kinds: persons, read: ofMeetings((*Web).fillWeek), body: meetingsPage(weekBody)},
+	{path: meetingsPath + "/settings", title: english("Meeting settings"), kinds: persons,
+		at: meetingsPath, forms: []*protocol.Operation{protocol.PutMeetingSettings.Operation, protocol.UnblockWriter.Operation},
+		read: ofMeetings((*Web).fillMeetingSettings), body: meetingsPage(meetingSettingsBody)},
+	{path: meetingsPath + "/calendars", title: english("Calendars"), kinds: persons,
+		at: meetingsPath, forms: []*protocol.Operation{protocol.ConnectCalendar.Operation, protocol.CheckCalendar.Operation, protocol.ChooseCalendars.Operation,
+			protocol.DisconnectCalendar.Operation, protocol.MakeMeetingFeed.Operation, protocol.DeleteMeetingFeed.Operation},
+		read: ofMeetings((*Web).fillCalendars), body: meetingsPage(calendarsBody)},
+	{path: meetingsPath + "/:id", title: english("A meeting"), kinds: persons,
+		at: meetingsPath, forms: []*protocol.Operation{protocol.ApproveMeeting.Operation, protocol.DeclineMeeting.Operation,
+			protocol.ProposeMeetingTimes.Operation, protocol.MoveMeeting.Operation, protocol.CancelOwnMeeting.Operation, protocol.MarkNoShow.Operation},
+		read: ofMeetings((*Web).fillMeeting), body: meetingsPage(ownMeetingBody)},
 	{path: "/account/notices", title: english("Notices"), about: english("Where the node tells you what happened."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readNotify}, body: noticesBody},

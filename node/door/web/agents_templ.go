@@ -9,32 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"net/http"
 	"stoa/protocol"
 )
-
-func (s *Web) agents(r *http.Request) (view, error) {
-	f, err := s.form(r, protocol.SearchAgents.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	found, err := list(s, r, protocol.SearchAgents, f)
-	if err != nil {
-		return view{}, err
-	}
-	known, err := s.InUse(r.Context())
-	if err != nil {
-		return view{}, err
-	}
-	if code := f.get("region"); f.err == nil && code != "" { // shown as its name
-		f.values.Set("region", regionName(r.Context(), code))
-	}
-	next := f.next("/agents", found.Next)
-	return view{
-		Title: tr(r.Context(), "Agents"), Description: tr(r.Context(), "Directory of agents of people and businesses: what they can do, what they need, how to reach them."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, known, found.Items, next),
-	}, nil
-}
 
 func agentsPage(f *form, known InUse, found []protocol.Profile, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -121,15 +97,11 @@ func agentsPage(f *form, known InUse, found []protocol.Profile, next string) tem
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " <p class=\"hint whole\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, " ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = put(tr(ctx, searchHint)).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</p>")
+			templ_7745c5c3_Err = in(`p class="hint whole"`, tr(ctx, searchHint)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -140,7 +112,7 @@ func agentsPage(f *form, known InUse, found []protocol.Profile, next string) tem
 			return templ_7745c5c3_Err
 		}
 		if len(found) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<div class=\"list two\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"list two\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -150,7 +122,7 @@ func agentsPage(f *form, known InUse, found []protocol.Profile, next string) tem
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -127,4 +128,41 @@ func (f *bidForm) typed() *sent {
 		return nil
 	}
 	return f.sent
+}
+
+func bidControls(ctx context.Context, b protocol.AttentionBoard) []control {
+	controls := []control{
+		line("amount", "Amount in rupees").with("autocomplete", "off", "placeholder", amountHint(b)), box("message", "Message, public once the bid is live"),
+	}
+	if len(b.Categories) > 0 {
+		categories := [][2]string{{"", english("None")}}
+		for _, c := range b.Categories {
+			categories = append(categories, [2]string{c.Name, c.Name + ", " + tr(ctx, "from %s##a price", rupees(c.Floor))})
+		}
+		controls = append(controls, choose("category", "Category", categories).chosen())
+	}
+	return append(controls, line("name", "Your name, shown as unverified").with("autocomplete", "name"), line("url",
+		"Your https address").with("inputmode", "url"))
+}
+
+func amountHint(b protocol.AttentionBoard) string {
+	if b.Price != nil {
+		return b.Price.Amount
+	}
+	return b.Floor.Amount
+}
+
+// slotWords says what a slot costs, for a bid that gets none.
+func slotWords(ctx context.Context, p protocol.SlotPrice, accepting bool) string {
+	switch {
+	case !accepting:
+		return tr(ctx, "This board takes no bids now.")
+	case p.Price != nil:
+		return tr(ctx, "A slot costs at least %s.", rupees(*p.Price))
+	case p.SlotAt != nil:
+		return tr(ctx, "A slot may become free at %s.", indianStamp(ctx, *p.SlotAt))
+	case p.DisplaceAt != nil:
+		return tr(ctx, "The next live bid can be outbid from %s.", indianStamp(ctx, *p.DisplaceAt))
+	}
+	return tr(ctx, "No slot can be had now.")
 }

@@ -31,8 +31,8 @@ func (s *Web) failLink(w http.ResponseWriter, r *http.Request, err error) {
 
 // linkDone says what a link has done.
 var linkDone = map[protocol.BidLinkDo]string{
-	protocol.LinkConfirm: attentionDone[protocol.ConfirmBidPayment.Name], protocol.LinkDeny: attentionDone[protocol.DenyBidPayment.Name],
-	protocol.LinkApprove: attentionDone[protocol.ApproveBid.Name],
+	protocol.LinkConfirm: doneWords[protocol.ConfirmBidPayment.Name], protocol.LinkDeny: doneWords[protocol.DenyBidPayment.Name],
+	protocol.LinkApprove: doneWords[protocol.ApproveBid.Name],
 }
 
 func (s *Web) bidLinkForm(w http.ResponseWriter, r *http.Request) {
@@ -54,4 +54,10 @@ func bidLinkTitle(ctx context.Context, l protocol.BidLink) string {
 		return tr(ctx, "Has this payment arrived?")
 	}
 	return tr(ctx, "Show this text on your board?")
+}
+
+// linkButtons are the buttons of the page, by what they do.
+var linkButtons = map[protocol.BidLinkDo]struct{ label, class string }{
+	protocol.LinkConfirm: {english("It has arrived"), ""}, protocol.LinkDeny: {english("It has not arrived"), "quiet"},
+	protocol.LinkApprove: {english("Show the text"), ""},
 }

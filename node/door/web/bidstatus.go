@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -92,4 +94,45 @@ func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
 
 func (s *Web) showBidState(w http.ResponseWriter, r *http.Request, status int, body templ.Component) {
 	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your bid"), Path: "/bids/{id}", Secret: true, Helps: true, Body: body})
+}
+
+// moveWords say what happened when a bid got a state.
+func moveWords(ctx context.Context, s protocol.BidState) string {
+	switch s {
+	case protocol.BidHeld:
+		return tr(ctx, "Bid made")
+	case protocol.BidClaimed:
+		return tr(ctx, "Payment reported")
+	case protocol.BidRefunding:
+		return tr(ctx, "Refund begun")
+	}
+	return initial(stateMark(ctx, s).Word)
+}
+
+// sentByOwner reports whether what is still to be refunded has to be sent by the owner of the board.
+func sentByOwner(refunds []protocol.BidRefund) bool {
+	return !slices.ContainsFunc(refunds, func(x protocol.BidRefund) bool { return x.State != "manual" && x.State != "done" })
+}
+
+// refundStates say how far a refund is.
+var refundStates = map[string]string{
+	"due": english("about to be ordered"), "ordered": english("at the payment provider"), "manual": english("the owner has to send it back"),
+	"failed": english("the provider refused it; it is tried again, or made by hand"), "done": english("done"),
+}
+
+// stateMark is the state of a bid in a word or two.
+func stateMark(ctx context.Context, s protocol.BidState) mark {
+	texts := map[protocol.BidState]string{protocol.BidHeld: english("not paid"), protocol.BidClaimed: english("waits for confirmation"),
+		protocol.BidUnconfirmed: english("payment not confirmed")}
+	class := "poor"
+	switch s {
+	case protocol.BidLive, protocol.BidRefunded:
+		class = "good"
+	case protocol.BidHeld, protocol.BidClaimed, protocol.BidRefundDue, protocol.BidRefunding, protocol.BidRefundFailed:
+		class = "fair"
+	}
+	if text := texts[s]; text != "" {
+		return mark{Word: tr(ctx, text), Class: class}
+	}
+	return mark{Word: strings.ToLower(word(ctx, s)), Class: class}
 }

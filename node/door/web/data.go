@@ -2,10 +2,13 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -65,4 +68,45 @@ func fileForm(r *http.Request, op *protocol.Operation, field string) (form url.V
 		}
 	}
 	return form, nil, protocol.Errorf(protocol.InvalidRequest, "the form has no file")
+}
+
+func exportForm(f *sent, handles []string) templ.Component {
+	at := protocol.ExportArchive.Name
+	return posted("card form", at, "/account", hidden("do", at), ask(protocol.ExportArchive.Operation, f, at, nil,
+		choose("handle", "Of##which profile", ofProfiles(handles, "")).chosen(),
+		line("passphrase", "Passphrase, 12 letters or more: only if the file shall have your private keys").hiddenText().with("autocomplete", "new-password")),
+		sends("Download"))
+}
+
+type importCount struct {
+	what string
+	protocol.ImportCount
+}
+
+// importCounts are the kinds of things that an archive has any of.
+func importCounts(x protocol.ImportReport) (counts []importCount) {
+	for _, c := range []importCount{{english("Keys"), x.Keys}, {english("Private keys"), x.PrivateKeys}, {english("Posts"), x.Posts},
+		{english("Conversations"), x.Threads}, {english("Callbacks"), x.Callbacks}, {english("Blocked writers"), x.Blocks}, {english("Meetings"),
+			x.Meetings}, {english("Bids"), x.Bids},
+		{english("Order receipts"), x.Receipts}} {
+		if c.New+c.Same+c.LeftOut > 0 {
+			counts = append(counts, c)
+		}
+	}
+	return counts
+}
+
+func (c importCount) text(ctx context.Context) (text string) {
+	for _, x := range []struct {
+		n   int
+		key string
+	}{{c.New, english("%d new##imported things")}, {c.Same, english("%d here already")}, {c.LeftOut, english("%d left out")}} {
+		if x.n > 0 {
+			if text != "" {
+				text += ", "
+			}
+			text += tr(ctx, x.key, x.n)
+		}
+	}
+	return text
 }

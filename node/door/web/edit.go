@@ -57,49 +57,44 @@ func (e edit) by(field string) edit {
 	return e
 }
 
+// shown is what a form shows of something whose form is the only one.
+func shown[T any](values func(T) url.Values) func(T, url.Values) url.Values {
+	return func(v T, _ url.Values) url.Values { return values(v) }
+}
+
 // edits are the forms that are edits, by operation and part.
 var edits = map[string]edit{
-	"put_own_profile": editOf(protocol.GetOwnProfile.Operation,
-		func(p protocol.OwnProfile, _ url.Values) url.Values { return profileValues(p) }, editedProfile),
+	"put_own_profile": editOf(protocol.GetOwnProfile.Operation, shown(profileValues),
+		func(p protocol.OwnProfile, form url.Values) (any, error) {
+			return inputOver(protocol.PutOwnProfile.Operation, p, form), nil
+		}),
 	"put_capability": editOf(protocol.ListCapabilities.Operation, func(all protocol.OwnCapabilities, form url.Values) url.Values {
-		for _, c := range all.Items {
-			if c.ID == form.Get("id") {
-				return capabilityValues(c)
-			}
+		n := slices.IndexFunc(all.Items, func(c protocol.Capability) bool { return c.ID == form.Get("id") })
+		if n < 0 {
+			return nil
 		}
-		return nil
+		return capabilityTable.shows(all.Items[n])
 	}, nil),
 	"put_need": editOf(protocol.ListNeeds.Operation, func(all protocol.OwnNeeds, form url.Values) url.Values {
-		for _, n := range all.Items {
-			if n.ID == form.Get("id") {
-				return needValues(n)
-			}
+		n := slices.IndexFunc(all.Items, func(n protocol.Need) bool { return n.ID == form.Get("id") })
+		if n < 0 {
+			return nil
 		}
-		return nil
+		return needTable.shows(all.Items[n])
 	}, nil),
-	"put_notify":          editOf(protocol.GetNotify.Operation, func(n protocol.NotifySettings, _ url.Values) url.Values { return notifyValues(n) }, nil),
-	"put_item-item":       editOf(protocol.GetOwnItem.Operation, storedItem, changedItem).by("sku"),
-	"put_item-quick":      editOf(protocol.GetOwnItem.Operation, storedQuick, changedQuick).by("sku"),
-	"put_item-restore":    editOf(protocol.GetOwnItem.Operation, nil, restoredItem).by("sku"),
-	"remove_item-remove":  editOf(protocol.GetOwnItem.Operation, nil, removedItem).by("sku"),
-	"put_merchant-move":   editOf(protocol.GetMerchantRecord.Operation, nil, movedItem),
-	"put_merchant-hours":  editOf(protocol.GetMerchantRecord.Operation, storedHours, changedHours),
-	"put_merchant-close":  editOf(protocol.GetMerchantRecord.Operation, nil, closedDays),
-	"put_merchant-reopen": editOf(protocol.GetMerchantRecord.Operation, nil, reopenedDays),
-	"put_merchant-shop":   editOf(protocol.GetMerchantRecord.Operation, storedShop, changedShop),
-	"put_meeting_settings": editOf(protocol.GetMeetingSettings.Operation,
-		func(m protocol.MeetingSettings, _ url.Values) url.Values { return settingsValues(m) },
-		func(_ protocol.MeetingSettings, form url.Values) (any, error) { return settingsInput(form), nil }),
-	"put_attention_board": editOf(protocol.GetOwnAttentionBoard.Operation,
-		func(b protocol.OwnAttentionBoard, _ url.Values) url.Values { return boardValues(b) },
-		func(_ protocol.OwnAttentionBoard, form url.Values) (any, error) {
-			return attentionInput(protocol.PutAttentionBoard.Operation, form), nil
-		}),
-	"put_payment_account": editOf(protocol.GetPaymentAccount.Operation,
-		func(a protocol.PaymentAccount, _ url.Values) url.Values { return payAccountValues(a) },
-		func(_ protocol.PaymentAccount, form url.Values) (any, error) {
-			return attentionInput(protocol.PutPaymentAccount.Operation, form), nil
-		}),
+	"put_notify":           editOf(protocol.GetNotify.Operation, shown(notifyValues), nil),
+	"put_item-item":        editOf(protocol.GetOwnItem.Operation, storedItem, changedItem).by("sku"),
+	"put_item-quick":       editOf(protocol.GetOwnItem.Operation, storedQuick, changedQuick).by("sku"),
+	"put_item-restore":     editOf(protocol.GetOwnItem.Operation, nil, restoredItem).by("sku"),
+	"remove_item-remove":   editOf(protocol.GetOwnItem.Operation, nil, removedItem).by("sku"),
+	"put_merchant-move":    editOf(protocol.GetMerchantRecord.Operation, nil, movedItem),
+	"put_merchant-hours":   editOf(protocol.GetMerchantRecord.Operation, shown(hoursValues), changedRecord),
+	"put_merchant-close":   editOf(protocol.GetMerchantRecord.Operation, nil, closedDays),
+	"put_merchant-reopen":  editOf(protocol.GetMerchantRecord.Operation, nil, reopenedDays),
+	"put_merchant-shop":    editOf(protocol.GetMerchantRecord.Operation, shown(shopValues), changedRecord),
+	"put_meeting_settings": editOf(protocol.GetMeetingSettings.Operation, shown(settingsValues), nil),
+	"put_attention_board":  editOf(protocol.GetOwnAttentionBoard.Operation, shown(boardValues), nil),
+	"put_payment_account":  editOf(protocol.GetPaymentAccount.Operation, shown(func(a protocol.PaymentAccount) url.Values { return payTable.shows(a) }), nil),
 }
 
 // maxTries is how often an edit is tried when other writes come between reading and writing.
@@ -134,11 +129,9 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 				return stored, protocol.Errorf(protocol.PreconditionFailed, "this was changed in the meantime, perhaps by you in another tab")
 			}
 		}
-		var args any
+		args := any(inputOf(op, form))
 		if e.args != nil {
 			args, err = e.args(read.JSON, form)
-		} else {
-			args = s.input(r, op)
 		}
 		if err != nil {
 			return nil, err
@@ -210,36 +203,9 @@ func yes(on bool) string {
 
 func profileValues(p protocol.OwnProfile) url.Values {
 	policy := p.Policy()
-	v := valued("name", p.Name, "headline", p.Headline, "description", p.Description, "tags", strings.Join(p.Tags, ", "),
-		"languages", strings.Join(p.Languages, ", "), "regions", strings.Join(p.Regions, ", "), "timezone", p.Timezone,
-		"responseTime", deref(policy.ResponseTime), "agents", yes(policy.OutsideAgentsWithIdentity), "anonymous", yes(policy.Anonymous),
-		"listed", yes(p.Listed != nil && *p.Listed))
-	v["kinds"] = policy.Kinds
-	return v
-}
-
-// editedProfile returns the stored profile with the form's fields; what the form does not show is
-// unchanged.
-func editedProfile(p protocol.OwnProfile, form url.Values) (any, error) {
-	p.Name, p.Headline, p.Description, p.Timezone = form.Get("name"), form.Get("headline"), form.Get("description"), form.Get("timezone")
-	p.Tags, p.Languages, p.Regions = tidyList("tags", form.Get("tags")), tidyList("languages", form.Get("languages")), tidyList("regions", form.Get("regions"))
-	p.Listed = new(form.Get("listed") != "")
-	p.ContactPolicy = &protocol.PolicyDraft{OutsideAgentsWithIdentity: form.Get("agents") != "", Anonymous: form.Get("anonymous") != "", Kinds: form["kinds"]}
-	if when := form.Get("responseTime"); when != "" {
-		p.ContactPolicy.ResponseTime = &when
-	}
-	return p, nil
-}
-
-func needValues(n protocol.Need) url.Values {
-	return valued("description", n.Description, "tags", strings.Join(n.Tags, ", "))
-}
-
-func capabilityValues(c protocol.Capability) url.Values {
-	price := pricingOf(c)
-	return valued("name", c.Name, "description", c.Description, "tags", strings.Join(c.Tags, ", "), "input", c.Input, "output", c.Output,
-		"endpoint", c.Endpoint, "pricing-model", string(price.Model), "pricing-amount", amountOf(price.Amount), "pricing-currency", price.Currency,
-		"pricing-note", price.Note)
+	p.ContactPolicy = &protocol.PolicyDraft{OutsideAgentsWithIdentity: policy.OutsideAgentsWithIdentity, Anonymous: policy.Anonymous, Kinds: policy.Kinds,
+		ResponseTime: policy.ResponseTime}
+	return profileTable.shows(p)
 }
 
 // told returns the events that a notice is sent for: without a choice, every one.
@@ -251,9 +217,6 @@ func told(n protocol.NotifySettings) []protocol.NoticeEvent {
 }
 
 func notifyValues(n protocol.NotifySettings) url.Values {
-	v := valued("mail", deref(n.Mail), "webhook", deref(n.Webhook))
-	for _, e := range told(n) {
-		v.Add("events", string(e))
-	}
-	return v
+	n.Events = told(n)
+	return notifyTable.shows(n)
 }

@@ -63,6 +63,12 @@ func (e element) text(ctx context.Context, w io.Writer) error {
 // that which the language gives them.
 func say(key string, args ...any) element { return element{"", "", key, args} }
 
+// spaced is followed by a space, which separates it from what is next in the line.
+func (e element) spaced() element { e.close += " "; return e }
+
+// space separates components in a line.
+const space = put(" ")
+
 // A put is a text that is shown as it is.
 type put string
 
@@ -91,6 +97,9 @@ func heading(id, key string, args ...any) element {
 	return element{`<h2 id="` + id + `">`, "</h2>", key, args}
 }
 
+// subtitle is the heading of a card.
+func subtitle(key string) element { return element{"<h2>", "</h2>", key, nil} }
+
 func subheading(key string, args ...any) element { return element{"<h3>", "</h3>", key, args} }
 func summary(key string, args ...any) element    { return element{"<summary>", "</summary>", key, args} }
 func legend(key string, args ...any) element     { return element{"<legend>", "</legend>", key, args} }
@@ -106,6 +115,11 @@ func submits(key string, args ...any) element {
 
 func sends(key string, args ...any) element {
 	return element{`<div><button type="submit">`, "</button></div>", key, args}
+}
+
+// sendRow is a row with such a button.
+func sendRow(key string) element {
+	return element{`<div class="send"><button type="submit">`, "</button></div>", key, nil}
 }
 
 // submitsQuietly is a button for what is done seldom.
@@ -127,4 +141,179 @@ func (h hiddenPairs) Render(_ context.Context, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// quietly is submitsQuietly with a text in the reader's language.
+func quietly(label string) templ.Component {
+	return markup(`<button class="quiet" type="submit">%s</button>`, label)
+}
+
+// A piece is a text in an element, which no language changes.
+type piece struct{ open, close, text string }
+
+// Render writes the element.
+func (p piece) Render(_ context.Context, w io.Writer) error {
+	_, err := io.WriteString(w, p.open+templ.EscapeString(p.text)+p.close)
+	return err
+}
+
+// spaced is followed by a space.
+func (p piece) spaced() piece { p.close += " "; return p }
+
+// in is a text in an element with attributes, which are written as in HTML: in(`p class="hint"`, text).
+func in(tag, text string) piece { return piece{"<" + tag + ">", endOf(tag), text} }
+
+// sayIn is a translated text in such an element.
+func sayIn(tag, key string, args ...any) element {
+	return element{"<" + tag + ">", endOf(tag), key, args}
+}
+
+func endOf(tag string) string {
+	name, _, _ := strings.Cut(tag, " ")
+	return "</" + name + ">"
+}
+
+// link is a link to a page of this node, linkAs one with attributes, linkText one whose text is no key.
+func link(path, key string, args ...any) element { return linkAs("", path, key, args...) }
+
+func linkAs(attributes, path, key string, args ...any) element {
+	return element{openLink(attributes, path), "</a>", key, args}
+}
+
+func linkText(attributes, path, text string) piece {
+	return piece{openLink(attributes, path), "</a>", text}
+}
+
+func openLink(attributes, path string) string {
+	if attributes != "" {
+		attributes = " " + attributes
+	}
+	return `<a href="` + templ.EscapeString(path) + `"` + attributes + ">"
+}
+
+// nextPage leads to the next page of a list, if there is one.
+func nextPage(path, key string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if path == "" {
+			return nil
+		}
+		more := templ.EscapeString(tr(ctx, "More of this list"))
+		return element{`<nav class="pager" aria-label="` + more + `">` + openLink(`class="on" rel="next"`, path), "</a></nav>", key, nil}.Render(ctx, w)
+	})
+}
+
+// row is a value in a list of them, with its name.
+func row(key string, value templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if err := (element{"<div><dt>", "</dt><dd>", key, nil}).Render(ctx, w); err != nil {
+			return err
+		}
+		if err := value.Render(ctx, w); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, "</dd></div>")
+		return err
+	})
+}
+
+// crumbs are the links of a list of them, whose label is a key.
+func crumbs(label string, in ...templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if _, err := io.WriteString(w, `<nav class="crumbs" aria-label="`+templ.EscapeString(tr(ctx, label))+`">`); err != nil {
+			return err
+		}
+		if err := renderAll(ctx, w, in); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, "</nav>")
+		return err
+	})
+}
+
+// back leads to the first page of the account.
+func back() element { return linkAs(`class="back"`, "/account", "Your account").spaced() }
+
+// A crumb is a link in such a list; here marks that of the page.
+type crumb struct {
+	path, text string
+	here       bool
+}
+
+// Render writes the link.
+func (c crumb) Render(_ context.Context, w io.Writer) error {
+	attributes := ""
+	if c.here {
+		attributes = `aria-current="page"`
+	}
+	_, err := io.WriteString(w, openLink(attributes, c.path)+templ.EscapeString(c.text)+"</a> ")
+	return err
+}
+
+// profileCrumb is a crumb of a profile, whose handle no language changes.
+func profileCrumb(path, handle string, here bool) templ.Component {
+	attributes := `translate="no"`
+	if here {
+		attributes += ` aria-current="page"`
+	}
+	return linkText(attributes, path, "@"+handle).spaced()
+}
+
+// tag is an element without contents: its attributes are names and values in turn, "" for an attribute without one.
+func tag(name string, pairs ...string) templ.Component {
+	var d drawing
+	d.WriteString("<" + name)
+	for i := 0; i < len(pairs); i += 2 {
+		if d.put(" " + pairs[i]); pairs[i+1] != "" {
+			d.put(`="`, pairs[i+1], `"`)
+		}
+	}
+	d.WriteString(">")
+	return templ.Raw(d.String())
+}
+
+// bold is a text after another one that stands out.
+func bold(key, text string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		if err := (element{"<strong>", "</strong> ", key, nil}).Render(ctx, w); err != nil {
+			return err
+		}
+		return put(text).Render(ctx, w)
+	})
+}
+
+// all are components one after the other.
+type all []templ.Component
+
+// Render writes them.
+func (a all) Render(ctx context.Context, w io.Writer) error { return renderAll(ctx, w, a) }
+
+// when is a component that is shown only sometimes.
+func when(is bool, c templ.Component) templ.Component {
+	if is {
+		return c
+	}
+	return templ.NopComponent
+}
+
+// labelled is a value in a list of them, with its name in the reader's language.
+func labelled(label string, value templ.Component) templ.Component {
+	return all{templ.Raw("<div>"), in("dt", label), templ.Raw("<dd>"), value, templ.Raw("</dd></div>")}
+}
+
+// fact is a line of a text of a user, plainFact one of checked codes; nothing when it is empty.
+func fact(label, text string) templ.Component {
+	return when(text != "", labelled(label, userText(text)))
+}
+func plainFact(label, text string) templ.Component {
+	return when(text != "", labelled(label, put(text)))
+}
+
+// once names this visit of the page in a form that makes something.
+func once() templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error { return hidden("once", onceOf(ctx)).Render(ctx, w) })
+}
+
+// worded is a mark with a translated word.
+func worded(class, key string, args ...any) templ.Component {
+	return element{` <span class="mark ` + class + `">`, "</span> ", key, args}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/a-h/templ"
 
@@ -36,13 +37,6 @@ func markup(format string, args ...any) templ.Component {
 	return templ.Raw(fmt.Sprintf(format, args...))
 }
 
-// link is a link to a page of this node, with a text that is translated.
-func link(path, key string) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		return markup(`<a href="%s">%s</a>`, path, tr(ctx, key)).Render(ctx, w)
-	})
-}
-
 // newTab is a link that opens in another tab, so that what was typed stays in this one.
 func newTab(path, key string) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
@@ -51,7 +45,7 @@ func newTab(path, key string) templ.Component {
 }
 
 // strong is what a sentence is about, such as an address.
-func strong(text string) templ.Component { return markup(`<strong translate="no">%s</strong>`, text) }
+func strong(text string) piece { return in(`strong translate="no"`, text) }
 
 // linkTo is a link whose text somebody chose as a name.
 func linkTo(path, name string) templ.Component {
@@ -69,22 +63,36 @@ func codeLink(c protocol.Code) templ.Component {
 }
 
 // code is a text for programs, which no language changes.
-func code(text string) templ.Component { return markup(`<code>%s</code>`, text) }
+func code(text string) piece { return in("code", text) }
 
 // called is what somebody chose as a name, in a language that the page does not know.
-func called(name string) templ.Component { return markup(`<bdi lang="">%s</bdi>`, name) }
+func called(name string) piece { return piece{`<bdi lang="">`, "</bdi>", name} }
 
 // scriptText matches a text in a script, where it is an argument of the script's own tr.
 var scriptText = regexp.MustCompile(`\btr\("((?:[^"\\]|\\.)*)"`)
+
+var keysOfScripts sync.Map // by the first byte of a script: []string
+
+// scriptKeys returns the keys of the texts in a script.
+func scriptKeys(js []byte) (keys []string) {
+	if known, ok := keysOfScripts.Load(&js[0]); ok {
+		return known.([]string)
+	}
+	for _, found := range scriptText.FindAllSubmatch(js, -1) {
+		keys = append(keys, string(found[1]))
+	}
+	keysOfScripts.Store(&js[0], keys)
+	return keys
+}
 
 // scriptWords are the texts of a script by their keys, for its attribute data-words; none in English, in which
 // they are in the script.
 func scriptWords(ctx context.Context, scripts ...[]byte) templ.Attributes {
 	texts := map[string]string{}
 	for _, js := range scripts {
-		for _, found := range scriptText.FindAllSubmatch(js, -1) {
-			if key := string(found[1]); tr(ctx, key) != key {
-				texts[key] = tr(ctx, key)
+		for _, key := range scriptKeys(js) {
+			if text := tr(ctx, key); text != key {
+				texts[key] = text
 			}
 		}
 	}

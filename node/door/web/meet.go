@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
@@ -246,4 +248,91 @@ func weekHours(ctx context.Context, hours []protocol.MeetingHours) []day {
 		list = append(list, protocol.DayHours{Day: h.Day, Opens: h.From, Closes: h.To})
 	}
 	return slices.DeleteFunc(week(ctx, list), func(d day) bool { return d.Closed })
+}
+
+// zoneTyped returns what the field of the time zone has.
+func (m *meetPage) zoneTyped() string {
+	return protocol.FoldZone(cmp.Or(m.Form.get("timezone"), m.Zone))
+}
+
+// zoneState tells the script whether it may propose a zone.
+func (m *meetPage) zoneState() string {
+	if m.Form.get("timezone") == "" && m.Sent == nil {
+		return "guess"
+	}
+	return "chosen"
+}
+
+func lengthOptions(ctx context.Context, lengths []int) (options [][2]string) {
+	for _, n := range lengths {
+		options = append(options, [2]string{strconv.Itoa(n), tr(ctx, "%d minutes", n)})
+	}
+	return options
+}
+
+// timeNames are the names of the fields of a time: the day, the time of day, and the member whose faults are
+// shown.
+type timeNames struct{ date, clock, fault string }
+
+// timeFields are the fields of a time on the reader's clock; stored is its zero value for none.
+func timeFields(f *sent, at string, n timeNames, date, clock string, stored time.Time) templ.Component {
+	pair := part("pair", line(n.date, date).verbatim().upTo(10).with("type", "date", "placeholder", "2026-12-01"),
+		line(n.clock, clock).verbatim().upTo(8).with("type", "time", "step", "60", "placeholder", "11:00"), faultOf(n.fault))
+	pair.more = f.attributes(at, n.fault, templ.Attributes{"role": "group"})
+	return ask(nil, f, at, valued(n.date, formatted(stored, time.DateOnly), n.clock, formatted(stored, "15:04")), pair)
+}
+
+// formatted returns a time as text, "" for its zero value.
+func formatted(t time.Time, layout string) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(layout)
+}
+
+// dayAndTime are the fields of the time that a requester asks for.
+func dayAndTime(f *sent, at, date, clock string) templ.Component {
+	return timeFields(f, at, timeNames{"date", "time", "startsAt"}, date, clock, time.Time{})
+}
+
+// length returns the length of the open times that are shown.
+func (m *meetPage) length() string {
+	if n := m.Form.get("durationMin"); n != "" {
+		return n
+	}
+	return strconv.Itoa(m.Info.Durations[0])
+}
+
+// sameClock reports whether both sides have the same time now.
+func sameClock(m *meetPage) bool {
+	now := time.Now()
+	return now.In(zoneNamed(m.Zone)).Format("15:04 -07") == now.In(zoneNamed(m.Info.TimeZone)).Format("15:04 -07")
+}
+
+// zoneTitle returns the name of a time zone for people: Asia/Kolkata (IST).
+func zoneTitle(name string) string {
+	return strings.ReplaceAll(name, "_", " ") + " (" + zoneWords(time.Now().In(zoneNamed(name))) + ")"
+}
+
+// minutesList returns lengths in words: 15, 30 or 60 minutes.
+func minutesList(ctx context.Context, lengths []int) string {
+	list := make([]string, len(lengths))
+	for i, n := range slices.Sorted(slices.Values(lengths)) {
+		list[i] = strconv.Itoa(n)
+	}
+	if n := len(list); n > 1 {
+		return tr(ctx, "%s or %s minutes", strings.Join(list[:n-1], ", "), list[n-1])
+	}
+	return tr(ctx, "%s minutes", list[0])
+}
+
+// span returns a number of minutes in the largest unit that fits.
+func span(ctx context.Context, minutes int) string {
+	switch {
+	case minutes%(24*60) == 0:
+		return tr(ctx, "%d days", minutes/(24*60))
+	case minutes%60 == 0:
+		return tr(ctx, "%d hours", minutes/60)
+	}
+	return tr(ctx, "%d minutes", minutes)
 }

@@ -64,3 +64,22 @@ func (s *Web) failDecision(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Web) writeDecision(w http.ResponseWriter, r *http.Request, status int, title string, body templ.Component) {
 	s.writePrivate(w, r, status, view{Title: title, Path: "/meeting-decision", Secret: true, Body: body})
 }
+
+// decisionLabels are the buttons of the page, by what they do.
+var decisionLabels = map[protocol.MeetingDecides]struct{ label, class string }{
+	protocol.DecideApprove: {english("Approve"), ""}, protocol.DecideDecline: {english("Decline"), "quiet"},
+}
+
+var warningWords = map[protocol.MeetingWarning]string{
+	protocol.WarnOutsideHours: english("It is outside your hours."),
+	protocol.WarnOverlaps:     english("You have something else at that time, or another request waits for it."),
+	protocol.WarnOverlapsBusy: english("A calendar of yours says that you are busy at that time."),
+	protocol.WarnBusyStale:    english("A calendar of yours could not be read for a while: you may be busy at that time."),
+	protocol.WarnDisposable:   english("The mailbox is of a kind that anyone has for some minutes."),
+	protocol.WarnInBuffer:     english("It is too close to something else."), protocol.WarnDayFull: english("That day has as many meetings as you allow."),
+	protocol.WarnWeekFull: english("That week has as many meetings as you allow."),
+}
+
+func timeOf(m protocol.OwnMeeting) protocol.MeetingTime {
+	return protocol.MeetingTime{StartsAt: m.StartsAt, EndsAt: m.EndsAt}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
 
@@ -49,4 +50,18 @@ func meetingLinkTitle(ctx context.Context, l protocol.MeetingLink) string {
 		return tr(ctx, "No more mail about meetings?")
 	}
 	return tr(ctx, "Did you ask for this meeting?")
+}
+
+// meetingLinkButtons are the buttons of the page, by what they do.
+var meetingLinkButtons = map[protocol.MeetingLinkDo]struct{ label, class string }{
+	protocol.MeetingLinkConfirm: {english("Yes, send the request"), ""}, protocol.MeetingLinkStop: {english("No more such mail to me"), "quiet"},
+}
+
+// meetingTime returns the time of a request in the zone of the requester, or in UTC.
+func meetingTime(ctx context.Context, l protocol.MeetingLinkRequest) string {
+	at := l.StartsAt.UTC()
+	if zone, ok := protocol.Zone(l.TimeZone); ok {
+		at = l.StartsAt.In(zone)
+	}
+	return words.Of(ctx).Time(at, "Monday, 2 January 2006, 15:04 MST")
 }

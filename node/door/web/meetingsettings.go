@@ -12,65 +12,6 @@ import (
 
 var weekNames = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
-// settingNumbers are the fields with a whole number.
-var settingNumbers = []string{"slotStep", "bufferBefore", "bufferAfter", "minNoticeMin", "maxDaysAhead", "maxPerDay", "maxPerWeek", "maxWaiting"}
-
-// settingsInput converts the form to the input of put_meeting_settings.
-func settingsInput(form url.Values) map[string]any {
-	args := map[string]any{"usualHours": []any{}}
-	for _, name := range []string{"handle", "timezone", "location", "policy", "outsideHours"} {
-		if text := form.Get(name); strings.TrimSpace(text) != "" {
-			args[name] = text
-		}
-	}
-	for _, name := range settingNumbers {
-		if text := strings.TrimSpace(form.Get(name)); text != "" {
-			args[name] = coerce("integer", text)
-		}
-	}
-	for _, name := range []string{"acceptingMeetingRequests", "showSlots", "pendingBlocksSlot", "requireVerifiedDomain", "reminders"} {
-		args[name] = form.Get(name) != ""
-	}
-	var lengths, hours, overrides, travel, questions []any
-	for _, text := range commaList(form.Get("durations")) {
-		lengths = append(lengths, coerce("integer", text))
-	}
-	for _, day := range weekNames {
-		for _, text := range commaList(form.Get("hours-" + day)) {
-			w := windowOf(text)
-			w["day"] = day
-			hours = append(hours, w)
-		}
-	}
-	for _, line := range textLines(form.Get("dateOverrides")) {
-		date, rest, _ := strings.Cut(line, " ")
-		over := map[string]any{"date": date}
-		var windows []any
-		for _, text := range commaList(strings.ReplaceAll(rest, "closed", "")) {
-			windows = append(windows, windowOf(text))
-		}
-		if windows != nil {
-			over["windows"] = windows
-		}
-		overrides = append(overrides, over)
-	}
-	for _, line := range textLines(form.Get("travel")) {
-		parts := append(strings.Fields(strings.ReplaceAll(line, " to ", " ")), "", "", "")
-		travel = append(travel, map[string]any{"from": parts[0], "to": parts[1], "timezone": parts[2]})
-	}
-	for _, line := range textLines(form.Get("questions")) {
-		questions = append(questions, line)
-	}
-	for name, list := range map[string][]any{
-		"durations": lengths, "usualHours": hours, "dateOverrides": overrides, "travel": travel, "questions": questions,
-	} {
-		if list != nil {
-			args[name] = list
-		}
-	}
-	return args
-}
-
 // windowOf reads a part of a day, such as 10:00-18:00 or 10:00 to 18:00. What is no such part is refused by
 // the node.
 func windowOf(text string) map[string]any {
@@ -126,10 +67,6 @@ func (f *sent) settingPlace(parts []string) (name, element string, ok bool) {
 		for _, day := range weekNames {
 			add("hours-"+day, commaList(f.values.Get("hours-"+day)))
 		}
-	case "durations":
-		add(name, commaList(f.values.Get(name)))
-	case "dateOverrides", "travel", "questions":
-		add(name, textLines(f.values.Get(name)))
 	default:
 		return "", "", false
 	}
@@ -141,16 +78,9 @@ func (f *sent) settingPlace(parts []string) (name, element string, ok bool) {
 
 // settingsValues returns what the form shows of the settings.
 func settingsValues(m protocol.MeetingSettings) url.Values {
-	r := m.MeetingRules
-	v := valued("acceptingMeetingRequests", yes(m.Accepting), "timezone", r.TimeZone, "durations", numbersText(r.Durations), "location", r.Location,
-		"showSlots", yes(r.ShowSlots), "policy", r.Policy, "questions", strings.Join(r.Questions, "\n"), "dateOverrides", overridesText(r),
-		"travel", travelText(r), "outsideHours", r.OutsideHours, "pendingBlocksSlot", yes(r.PendingBlocksSlot == nil || *r.PendingBlocksSlot),
-		"reminders", yes(r.Reminders == nil || *r.Reminders), "requireVerifiedDomain", yes(r.VerifiedDomain))
-	for i, n := range []int{r.SlotStep, r.BufferBefore, r.BufferAfter, r.MinNoticeMin, r.MaxDaysAhead, r.MaxPerDay, r.MaxPerWeek, r.MaxWaiting} {
-		v.Set(settingNumbers[i], orBlank(n))
-	}
+	v := meetingTable.shows(m)
 	for _, day := range weekNames {
-		v.Set("hours-"+day, hoursText(r, day))
+		v.Set("hours-"+day, hoursText(m.MeetingRules, day))
 	}
 	return v
 }
@@ -173,9 +103,9 @@ func hoursText(rules protocol.MeetingRules, day string) string {
 	return windowText(windows)
 }
 
-func overridesText(rules protocol.MeetingRules) string {
+func overridesText(list []protocol.MeetingOverride) string {
 	var lines []string
-	for _, o := range rules.DateOverrides {
+	for _, o := range list {
 		text := windowText(o.Windows)
 		if text == "" {
 			text = "closed"
@@ -185,26 +115,10 @@ func overridesText(rules protocol.MeetingRules) string {
 	return strings.Join(lines, "\n")
 }
 
-func travelText(rules protocol.MeetingRules) string {
+func travelText(list []protocol.MeetingTravel) string {
 	var lines []string
-	for _, t := range rules.Travel {
+	for _, t := range list {
 		lines = append(lines, t.From+" to "+t.To+" "+t.TimeZone)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func numbersText(list []int) string {
-	words := make([]string, len(list))
-	for i, n := range list {
-		words[i] = strconv.Itoa(n)
-	}
-	return strings.Join(words, ", ")
-}
-
-// orBlank returns a number as text, "" for zero.
-func orBlank(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }

@@ -9,40 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"context"
-	"net/http"
 	"stoa/protocol"
 )
-
-func (s *Web) moderation(r *http.Request) (view, error) {
-	f, err := s.form(r, protocol.ReadModerationLog.Operation)
-	if err != nil {
-		return view{}, err
-	}
-	log, err := list(s, r, protocol.ReadModerationLog, f)
-	if err != nil {
-		return view{}, err
-	}
-	next := f.next("/moderation", log.Next)
-	return view{
-		Title: tr(r.Context(), "Moderation log"), Description: tr(r.Context(), "What was hidden, restored, deleted or blocked on this node, and why."),
-		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: log, Body: moderationPage(f, log.Items, next),
-	}, nil
-}
-
-// deed returns what was done, for a line of the moderation log.
-func deed(ctx context.Context, e protocol.ModerationEntry) string {
-	done := map[protocol.Action]string{
-		protocol.ActionHide: english("hidden"), protocol.ActionRestore: english("restored"), protocol.ActionDismiss: english("reports dismissed"),
-		protocol.ActionDelete: english("deleted"), protocol.ActionBlock: english("blocked"), protocol.ActionLift: english("block lifted"),
-	}[e.Action]
-	return word(ctx, e.Kind) + " " + tr(ctx, done)
-}
-
-// readable reports whether the post of a line can still be read.
-func readable(e protocol.ModerationEntry) bool {
-	return e.Kind == "post" && (e.Action == protocol.ActionRestore || e.Action == protocol.ActionDismiss)
-}
 
 func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -120,21 +88,21 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 						var templ_7745c5c3_Var2 templ.SafeURL
 						templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs("/board/" + *e.Subject)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `moderation.templ`, Line: 56, Col: 41}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `moderation.templ`, Line: 24, Col: 41}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\"><code>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\">")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = put(*e.Subject).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = code(*e.Subject).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</code></a>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</a>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -2,10 +2,7 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/a-h/templ"
 
@@ -188,7 +185,7 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 	if op == protocol.AddBlock.Operation || op == protocol.AddNote.Operation {
 		into = &made
 	}
-	err := s.invokeSignedIn(r, op, s.operatorInput(op, r.PostForm), into)
+	err := s.invokeSignedIn(r, op, inputOf(op, r.PostForm), into)
 	if err != nil {
 		f.refuse(r.Context(), protocol.AsError(err))
 		if protocol.CodeOf(err) == protocol.Unauthorized {
@@ -207,25 +204,6 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 		back.Set("of", r.PostForm.Get(name))
 	}
 	redirect(w, r, p.path+"?"+back.Encode())
-}
-
-// operatorInput converts a form's fields to the input of an operation. An empty field is omitted; one that
-// is no number stays a text, so that the check of the schema says what is wrong with it.
-func (s *Web) operatorInput(op *protocol.Operation, form url.Values) map[string]any {
-	args, types := map[string]any{}, typesOf(s.Table.Schemas, op)
-	for name := range form {
-		text := strings.TrimSpace(form.Get(name))
-		if types[name] == "" || text == "" { // do, or a field for another button of the form
-			continue
-		}
-		args[name] = coerce(types[name], text)
-		if types[name] == "number" {
-			if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
-				args[name] = n
-			}
-		}
-	}
-	return args
 }
 
 // sent returns the refused form if it is one of the named operations on the same thing, otherwise nil.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -136,4 +138,25 @@ func mailText(ctx context.Context, m protocol.MailHealth) string {
 		return tr(ctx, "Letters are only written to the log.")
 	}
 	return tr(ctx, "Sent; letters that wait: %d", m.Waiting)
+}
+
+var peerWords = map[string]string{
+	"active": english("Servers that take deliveries"), "slow": english("Servers that fail"), "dead": english("Servers that failed for a week"),
+}
+
+// jobState is the state of those jobs of a kind that an operator would look at first.
+func jobState(j protocol.JobHealth) string {
+	if j.Dead > 0 {
+		return "dead"
+	}
+	return "waiting"
+}
+
+var jobStates = [][2]string{{"", english("Given up##jobs")}, {"waiting", english("Waiting##jobs")}, {"done", english("Done##jobs")}}
+
+func nodeFact(label, value string, technical bool) templ.Component {
+	if technical {
+		return row(label, in(`span translate="no"`, value))
+	}
+	return row(label, put(value))
 }

@@ -74,3 +74,5 @@ func stepTime(span string, at time.Time) string {
 	}
 	return at.In(protocol.India).Format("15:04")
 }
+
+func number(label string, n int) templ.Component { return row(label, say("%d", n)) }

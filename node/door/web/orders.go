@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -26,18 +28,28 @@ func (a *account) readReceipts(s *Web, r *http.Request) error {
 
 // orderInput converts the amount and the day of the form for a receipt: of today it is paid now, of
 // another day at noon, universal time.
-func orderInput(args map[string]any, now time.Time) {
-	if amount, ok := args["amount"].(string); ok {
+func orderInput(form url.Values, args map[string]any, now time.Time) {
+	if amount := form.Get("amount"); amount != "" {
 		args["total"] = map[string]any{"currency": protocol.Rupee, "amount": strings.TrimSuffix(plainAmount(amount), "/-")}
-		delete(args, "amount")
 	}
-	if day, ok := args["paidAt"].(string); ok {
-		if t, err := time.Parse(time.DateOnly, day); err == nil {
-			paid := t.Add(12 * time.Hour)
-			if paid.After(now) && !t.After(now.In(protocol.India)) {
-				paid = now
-			}
-			args["paidAt"] = paid.UTC().Format(time.RFC3339)
+	if t, err := time.Parse(time.DateOnly, form.Get("paidAt")); err == nil {
+		paid := t.Add(12 * time.Hour)
+		if paid.After(now) && !t.After(now.In(protocol.India)) {
+			paid = now
 		}
+		args["paidAt"] = paid.UTC().Format(time.RFC3339)
 	}
+}
+
+// receiptStatus is a line about a receipt.
+func receiptStatus(ctx context.Context, r protocol.OrderReceipt) string {
+	switch {
+	case r.RevokedAt != nil:
+		return tr(ctx, "revoked")
+	case r.Reviewable:
+		return tr(ctx, "the buyer can review it")
+	case r.Client == nil:
+		return tr(ctx, "no account: it cannot be reviewed")
+	}
+	return tr(ctx, "the shop has no identity: it cannot be reviewed")
 }

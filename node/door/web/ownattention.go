@@ -3,9 +3,6 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 
 	"stoa/protocol"
 )
@@ -13,25 +10,7 @@ import (
 // The owner's page of an attention board: its settings, its bids and their money. Its forms do
 // operations of the owner, as those of the account page.
 
-// attentionForms are the operations that the page has forms for.
-var attentionForms = []*protocol.Operation{
-	protocol.PutAttentionBoard.Operation, protocol.CloseAttentionBoard.Operation, protocol.PutPaymentAccount.Operation,
-	protocol.DeletePaymentAccount.Operation, protocol.ConfirmBidPayment.Operation, protocol.DenyBidPayment.Operation, protocol.ApproveBid.Operation,
-	protocol.AnswerBid.Operation, protocol.RemoveBid.Operation, protocol.MarkRefunded.Operation,
-}
-
-// attentionDone say what a form has done.
-var attentionDone = map[string]string{
-	"put_attention_board":    english("The board was saved."),
-	"close_attention_board":  english("The board is closed. Live bids get the unused part of their money back."),
-	"put_payment_account":    english("The payment account was saved."),
-	"delete_payment_account": english("The payment account was deleted."),
-	"confirm_bid_payment":    english("The payment was confirmed."), "deny_bid_payment": english("The payment was denied."),
-	"approve_bid":   english("The text of the bid is public."),
-	"answer_bid":    english("The bidder can read your answer."),
-	"remove_bid":    english("The bid was removed. Its money goes back."),
-	"mark_refunded": english("The refund is marked as made."),
-}
+const attentionPath = "/account/attention"
 
 // An ownBoard is what the page shows.
 type ownBoard struct {
@@ -58,23 +37,9 @@ func (o *ownBoard) sent(do, id string) *sent {
 	return nil
 }
 
-func (s *Web) ownAttentionPage(w http.ResponseWriter, r *http.Request) {
-	s.showOwnBoard(w, r, &ownBoard{Done: attentionDone[r.URL.Query().Get("done")]})
-}
-
-// readOwnBoard fills the page.
-func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
-	var who protocol.Account
-	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who); err != nil {
-		return err
-	}
-	if len(who.Handles) == 0 {
-		return protocol.Errorf(protocol.NotFound, "no profile belongs to this account")
-	}
-	o.Handles = who.Handles
-	if o.Handle = r.FormValue("handle"); o.Handle == "" {
-		o.Handle = who.Handles[0]
-	}
+func (a *account) readBoard(s *Web, r *http.Request) error {
+	o := &ownBoard{Handles: a.handles(), Handle: a.Handle, Sent: a.Sent, Done: a.Done}
+	a.Board = o
 	own := map[string]any{"handle": o.Handle}
 	var refunds protocol.Page[protocol.OwnRefund]
 	var bids, claimed, disputed protocol.Page[protocol.OwnBid]
@@ -103,132 +68,17 @@ func (s *Web) readOwnBoard(r *http.Request, o *ownBoard) error {
 	}
 	o.Claimed, o.Refunds, o.Bids, o.Payments = append(disputed.Items, claimed.Items...), refunds.Items, bids.Items, payments.Items
 	if bids.Next != nil {
-		o.Next = "/account/attention?" + url.Values{"handle": {o.Handle}, "state": {o.State}, "after": {*bids.Next}}.Encode()
+		o.Next = attentionPath + "?" + url.Values{"handle": {o.Handle}, "state": {o.State}, "after": {*bids.Next}}.Encode()
 	}
 	return nil
 }
 
-func (s *Web) showOwnBoard(w http.ResponseWriter, r *http.Request, o *ownBoard) {
-	err := s.readOwnBoard(r, o)
-	switch {
-	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
-	case err != nil:
-		s.Fail(w, r, err)
-	default:
-		status := 0
-		if o.Sent != nil {
-			status = o.Sent.err.Code.Status()
-		}
-		s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Attention board"), Path: "/account", Of: o.Handle, Body: ownBoardBody(o)})
-	}
-}
-
-// ownAttentionForm does what a form of the page is for.
-func (s *Web) ownAttentionForm(w http.ResponseWriter, r *http.Request) {
-	if err := s.parseForm(w, r); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	do := r.PostForm.Get("do")
-	op := protocol.Lookup(do)
-	if !slices.Contains(attentionForms, op) {
-		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
-		return
-	}
-	var err error
-	var now url.Values
-	if e, ok := edits[do]; ok {
-		now, err = s.save(r, op, e)
-	} else {
-		err = s.invokeSignedIn(r, op, attentionInput(op, r.PostForm), nil)
-	}
-	if err == nil {
-		redirect(w, r, "/account/attention?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
-		return
-	}
-	o := &ownBoard{Sent: newSent(r.PostForm)}
-	o.Sent.now = now
-	o.Sent.refuse(r.Context(), protocol.AsError(err))
-	if protocol.CodeOf(err) == protocol.Unauthorized {
-		s.refusedPage(w, r, o.Sent)
-		return
-	}
-	s.showOwnBoard(w, r, o)
-}
-
-// attentionInput converts a form's fields to the input of an operation. An empty field is omitted;
-// a box without a tick is false.
-func attentionInput(op *protocol.Operation, form url.Values) map[string]any {
-	args := map[string]any{}
-	for name := range form {
-		text := form.Get(name)
-		switch name {
-		case "do", "handle", "version", "once":
-		case "floor", "step", "maxBid", "amount":
-			text = plainAmount(text)
-			fallthrough
-		default:
-			if strings.TrimSpace(text) != "" {
-				args[name] = text
-			}
-		case "slots", "slotDays", "protectHours", "fullRefundHours", "respondWithinDays", "claimHours":
-			if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
-				args[name] = n
-			} else if strings.TrimSpace(text) != "" {
-				args[name] = text // the check of the schema says what is wrong with it
-			}
-		case "categories":
-			if list := categoryList(text); len(list) > 0 {
-				args[name] = list
-			}
-		case "webhookSecrets":
-			if list := strings.Fields(text); len(list) > 0 {
-				args[name] = list
-			}
-		}
-	}
-	switch op {
-	case protocol.PutAttentionBoard.Operation:
-		for _, name := range []string{"accepting", "autoApprove", "refundIfNoReply"} {
-			args[name] = form.Get(name) != ""
-		}
-		fallthrough
-	case protocol.PutPaymentAccount.Operation, protocol.DeletePaymentAccount.Operation, protocol.CloseAttentionBoard.Operation:
-		args["handle"] = form.Get("handle")
-	}
-	return args
-}
-
-// boardValues returns what the form shows of a board.
+// boardValues returns what the form shows of a board; of one that is not open, what it would do.
 func boardValues(b protocol.OwnAttentionBoard) url.Values {
-	return valued("rules", b.Rules, "floor", b.Floor.Amount, "step", b.Step.Amount, "maxBid", b.MaxBid.Amount, "slots", strconv.Itoa(b.Slots),
-		"slotDays", strconv.Itoa(b.SlotDays), "protectHours", strconv.Itoa(b.ProtectHours), "fullRefundHours", strconv.Itoa(b.FullRefundHours),
-		"respondWithinDays", orEmpty(b.RespondWithinDays), "claimHours", strconv.Itoa(b.ClaimHours), "categories", categoryText(b.Categories),
-		"accepting", yes(b.Wanted || !b.Open), "autoApprove", yes(b.AutoApprove || !b.Open), "refundIfNoReply", yes(b.RefundIfNoReply))
-}
-
-// payAccountValues returns what the form shows of a payment account, which is not its secrets.
-func payAccountValues(a protocol.PaymentAccount) url.Values {
-	return valued("provider", providerOf(a), "vpa", a.VPA, "payeeName", a.PayeeName, "keyId", a.KeyID, "legalName", a.LegalName,
-		"address", a.Address, "gstin", a.GSTIN, "gstPercent", a.GSTPercent)
-}
-
-// categoryList reads categories, one a line, each with its floor after a colon if it has one.
-func categoryList(text string) []map[string]any {
-	var list []map[string]any
-	for line := range strings.SplitSeq(text, "\n") {
-		name, floor, _ := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		c := map[string]any{"name": name}
-		if floor = plainAmount(floor); floor != "" {
-			c["floor"] = floor
-		}
-		list = append(list, c)
-	}
-	return list
+	v := boardTable.shows(b)
+	v.Set("accepting", yes(b.Wanted || !b.Open))
+	v.Set("autoApprove", yes(b.AutoApprove || !b.Open))
+	return v
 }
 
 // paymentsFile is the export of a month.

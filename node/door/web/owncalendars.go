@@ -3,9 +3,10 @@ package web
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -13,29 +14,14 @@ import (
 // The owner's page of calendars: the calendar servers that a person's profile is connected to, and the
 // address of the feed that calendar programs read.
 
-// calendarForms are the operations that the page has forms for, with what is said when one is done.
-var calendarForms = map[*protocol.Operation]string{
-	protocol.ConnectCalendar.Operation:    english("The server is connected."),
-	protocol.CheckCalendar.Operation:      english("The server has answered."),
-	protocol.ChooseCalendars.Operation:    english("The choice was saved."),
-	protocol.DisconnectCalendar.Operation: english("The server is disconnected, and its password deleted."),
-	protocol.MakeMeetingFeed.Operation:    "",
-	protocol.DeleteMeetingFeed.Operation:  english("The address shows nothing any more."),
-}
-
-var calendarsTitle = english("Calendars")
-
 func (s *Web) fillCalendars(r *http.Request, o *ownMeetings) error {
-	if err := s.person(r, o); err != nil {
-		return err
-	}
 	if err := s.invokeSignedIn(r, protocol.ListCalendars.Operation, map[string]any{"handle": o.Handle}, &o.Calendars); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(o.Calendars.Items, asking) && o.Done != "" { // soon after the form, before something else is typed
 		o.Refresh, o.Done = 3, english("The node asks the server. The result shows here in a moment.")
 	} else if slices.ContainsFunc(o.Calendars.Items, func(a protocol.CalendarAccount) bool { return a.LastError != nil }) &&
-		(o.Done == calendarForms[protocol.ConnectCalendar.Operation] || o.Done == calendarForms[protocol.CheckCalendar.Operation]) {
+		(o.Done == doneWords["connect_calendar"] || o.Done == doneWords["check_calendar"]) {
 		o.Done = "" // the error says it
 	}
 	return nil
@@ -43,57 +29,6 @@ func (s *Web) fillCalendars(r *http.Request, o *ownMeetings) error {
 
 // asking reports whether the answer of a calendar server is a matter of seconds.
 func asking(a protocol.CalendarAccount) bool { return a.Checking && a.LastError == nil }
-
-// calendarForm does what a form of the page is for, and shows the address of a new feed, which is shown only
-// once.
-func (s *Web) calendarForm(w http.ResponseWriter, r *http.Request, op *protocol.Operation) error {
-	args := calendarInput(op, r.PostForm)
-	if op == protocol.MakeMeetingFeed.Operation {
-		o := &ownMeetings{Feed: &protocol.MeetingFeed{}}
-		if err := s.invokeSignedIn(r, op, args, o.Feed); err != nil {
-			return err
-		}
-		s.showOwnMeetings(w, r, o, calendarsTitle, (*Web).fillCalendars, calendarsBody)
-		return nil
-	}
-	if err := s.invokeSignedIn(r, op, args, nil); err != nil {
-		return err
-	}
-	redirect(w, r, "/account/meetings/calendars?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {op.Name}}.Encode())
-	return nil
-}
-
-// calendarInput converts a form's fields to the input of an operation. An empty field is omitted.
-func calendarInput(op *protocol.Operation, form url.Values) map[string]any {
-	args := map[string]any{}
-	switch op {
-	case protocol.ConnectCalendar.Operation:
-		args["handle"] = form.Get("handle")
-		for _, name := range []string{"address", "user"} {
-			if text := strings.TrimSpace(form.Get(name)); text != "" {
-				args[name] = text
-			}
-		}
-		if password := form.Get("password"); password != "" {
-			args["password"] = password
-		}
-	case protocol.ChooseCalendars.Operation:
-		args["id"] = form.Get("id")
-		if reads := form["reads"]; len(reads) > 0 {
-			args["reads"] = reads
-		}
-		if name := strings.TrimSpace(form.Get("create")); name != "" {
-			args["create"] = name
-		} else if address := form.Get("writes"); address != "" {
-			args["writes"] = address
-		}
-	case protocol.MakeMeetingFeed.Operation, protocol.DeleteMeetingFeed.Operation:
-		args["handle"] = form.Get("handle")
-	default:
-		args["id"] = form.Get("id")
-	}
-	return args
-}
 
 // calendarMark says whether a calendar server does what it is asked.
 func calendarMark(ctx context.Context, a protocol.CalendarAccount) mark {
@@ -121,4 +56,42 @@ func webcal(address string) string {
 		return "webcal://" + rest
 	}
 	return address
+}
+
+func feedLabel(o *ownMeetings) string {
+	if o.Calendars.FeedAt == nil {
+		return english("Make an address")
+	}
+	return english("Make another address")
+}
+
+func feedForm(do, handle, label string) templ.Component {
+	return posted("", "", "/account/meetings#feed", ownKeys(do, handle, ""), once(), quietly(label))
+}
+
+// calendarAct is a form with one button.
+func calendarAct(do, handle, id, label string) templ.Component {
+	return posted("", "", meetingsPath, ownKeys(do, handle, id), quietly(label))
+}
+
+// chooseForm is the choice of the calendars that are read and written.
+func chooseForm(f *sent, handle string, a protocol.CalendarAccount) templ.Component {
+	at, found := "choose_calendars-"+a.ID, [][2]string{}
+	for _, c := range a.Calendars {
+		found = append(found, [2]string{c.URL, calendarName(c)})
+	}
+	t := choiceTable.change("reads", func(c control) control { return c.from(found) }).change("writes", func(c control) control {
+		return c.from(append([][2]string{{"", english("none of this server")}}, found...))
+	})
+	return posted("form", at, meetingsPath, ownKeys("choose_calendars", handle, a.ID), t.fields(f, at, t.shows(a)), sends("Save the choice"))
+}
+
+func passwordForm(f *sent, handle string, a protocol.CalendarAccount) templ.Component {
+	return posted("form", "", meetingsPath, ownKeys("connect_calendar", handle, a.ID), hidden("address", a.Address, "user", a.User),
+		ask(protocol.ConnectCalendar.Operation, f, "connect_calendar-"+a.ID, nil, calendarPassword...), sends("Save the password"))
+}
+
+// feedBody shows a new address when the page cannot be read.
+func feedBody(f *protocol.MeetingFeed) templ.Component {
+	return all{title("The address of your meetings"), feedNote(f), ahead(meetingsPath+"/calendars", "Your calendars")}
 }

@@ -2,12 +2,10 @@ package web
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -18,17 +16,7 @@ import (
 // The owner's pages of meetings: the requests to a person, one request with what can be done, a week, and
 // the settings. Their forms do operations of the owner, as those of the account page.
 
-// meetingForms are the operations that the pages have forms for, with what is said when one is done.
-var meetingForms = map[*protocol.Operation]string{
-	protocol.ApproveMeeting.Operation:      english("The meeting is approved."),
-	protocol.DeclineMeeting.Operation:      english("The request is declined."),
-	protocol.ProposeMeetingTimes.Operation: english("The times are proposed. The requester takes one of them within 72 hours, or none."),
-	protocol.MoveMeeting.Operation:         english("The meeting is moved."),
-	protocol.CancelOwnMeeting.Operation:    english("The meeting is cancelled."),
-	protocol.MarkNoShow.Operation:          english("It is noted that the requester did not come."),
-	protocol.PutMeetingSettings.Operation:  english("The settings were saved."),
-	protocol.UnblockWriter.Operation:       english("They may ask again."),
-}
+const meetingsPath = "/account/meetings"
 
 // An ownMeetings is what the pages show.
 type ownMeetings struct {
@@ -83,66 +71,27 @@ func (o *ownMeetings) to(path string, more ...string) string {
 	return "/account/meetings" + path + "?" + q.Encode()
 }
 
-func (s *Web) meetingAccountRoutes() []Route {
-	page := func(pattern, title string, fill func(*Web, *http.Request, *ownMeetings) error, body func(*ownMeetings) templ.Component) Route {
-		return Route{Pattern: "/account/meetings" + pattern, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			op := protocol.Lookup(r.URL.Query().Get("done"))
-			o := &ownMeetings{Done: meetingForms[op] + calendarForms[op]}
-			s.showOwnMeetings(w, r, o, title, fill, body)
-		})}
-	}
-	return []Route{
-		page("", english("Meetings"), (*Web).fillMeetings, meetingsBody),
-		page("/week", english("Week"), (*Web).fillWeek, weekBody),
-		page("/settings", english("Meeting settings"), (*Web).fillMeetingSettings, meetingSettingsBody),
-		page("/calendars", calendarsTitle, (*Web).fillCalendars, calendarsBody),
-		page("/:id", english("A meeting"), (*Web).fillMeeting, ownMeetingBody),
-		s.forms("/account/meetings", s.ownMeetingsForm, slices.Concat(slices.Collect(maps.Keys(meetingForms)), slices.Collect(maps.Keys(calendarForms)))...),
-	}
-}
-
-// showOwnMeetings fills a page and writes it.
-func (s *Web) showOwnMeetings(w http.ResponseWriter, r *http.Request, o *ownMeetings, title string,
-	fill func(*Web, *http.Request, *ownMeetings) error, body func(*ownMeetings) templ.Component) {
-	err := fill(s, r, o)
-	switch {
-	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
-		return
-	case err != nil && o.Feed != nil:
-		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), title), Path: "/account", Helps: true, Body: feedBody(o.Feed)})
-		return
-	case err != nil:
-		s.Fail(w, r, err)
-		return
-	}
-	s.writePrivate(w, r, o.Sent.status(), view{Title: tr(r.Context(), title), Path: "/account", Of: o.Handle, Helps: o.Feed != nil,
-		Refresh: o.Refresh, Body: body(o)})
-}
-
-// person finds the profile that the page is about: the named one, or the first of the account that is a
-// person.
-func (s *Web) person(r *http.Request, o *ownMeetings) error {
-	var who protocol.Account
-	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who); err != nil {
-		return err
-	}
-	o.Handles = who.Handles
-	handles := who.Handles
-	if o.Handle == "" {
-		o.Handle = r.FormValue("handle")
-	}
-	if o.Handle != "" {
-		handles = []string{o.Handle}
-	}
-	err := error(protocol.Errorf(protocol.NotFound, "no profile belongs to this account"))
-	for _, o.Handle = range handles {
-		err = s.invokeSignedIn(r, protocol.GetMeetingSettings.Operation, map[string]any{"handle": o.Handle}, &o.Settings)
-		if protocol.CodeOf(err) != protocol.Forbidden {
-			break
+// ofMeetings reads what a page of meetings shows.
+func ofMeetings(fill func(*Web, *http.Request, *ownMeetings) error) []func(*account, *Web, *http.Request) error {
+	return []func(*account, *Web, *http.Request) error{func(a *account, s *Web, r *http.Request) error {
+		o := &ownMeetings{Handles: a.handles(), Handle: a.Handle, Feed: a.Feed, Sent: a.Sent, Done: a.Done}
+		for _, read := range []func(*Web, *http.Request, *ownMeetings) error{(*Web).fillSettings, fill} {
+			if err := read(s, r, o); err != nil {
+				return err
+			}
 		}
-	}
-	return err
+		a.Meetings, a.Handle = o, o.Handle
+		return nil
+	}}
+}
+
+func (s *Web) fillSettings(r *http.Request, o *ownMeetings) error {
+	return s.invokeSignedIn(r, protocol.GetMeetingSettings.Operation, map[string]any{"handle": o.Handle}, &o.Settings)
+}
+
+// meetingsPage is the body of such a page.
+func meetingsPage(body func(*ownMeetings) templ.Component) func(*account) templ.Component {
+	return func(a *account) templ.Component { return body(a.Meetings) }
 }
 
 // meetings lists requests.
@@ -153,9 +102,6 @@ func (s *Web) meetings(r *http.Request, o *ownMeetings, more map[string]any) (p 
 }
 
 func (s *Web) fillMeetings(r *http.Request, o *ownMeetings) error {
-	if err := s.person(r, o); err != nil {
-		return err
-	}
 	if err := s.invokeSignedIn(r, protocol.GetTurnedAway.Operation, map[string]any{"handle": o.Handle}, &o.Turned); err != nil {
 		return err
 	}
@@ -193,13 +139,10 @@ func (s *Web) fillMeeting(r *http.Request, o *ownMeetings) error {
 		return err
 	}
 	o.Handle = o.One.Handle
-	return s.person(r, o)
+	return s.fillSettings(r, o)
 }
 
 func (s *Web) fillMeetingSettings(r *http.Request, o *ownMeetings) error {
-	if err := s.person(r, o); err != nil {
-		return err
-	}
 	args := map[string]any{"handle": o.Handle, "limit": protocol.MaxLimit}
 	for range maxTokenPages {
 		var found protocol.Page[protocol.BlockedWriter]
@@ -217,77 +160,6 @@ func (s *Web) fillMeetingSettings(r *http.Request, o *ownMeetings) error {
 		args["after"] = *found.Next
 	}
 	return nil
-}
-
-// ownMeetingsForm does what a form of the pages is for.
-func (s *Web) ownMeetingsForm(w http.ResponseWriter, r *http.Request) {
-	if err := s.parseForm(w, r); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	do, id := r.PostForm.Get("do"), r.PostForm.Get("id")
-	op := protocol.Lookup(do)
-	if !isMeetingForm(do) {
-		s.Fail(w, r, protocol.Errorf(protocol.InvalidRequest, "there is no such form here"))
-		return
-	}
-	settings := op == protocol.PutMeetingSettings.Operation || op == protocol.UnblockWriter.Operation
-	_, calendars := calendarForms[op]
-	var err error
-	var now url.Values
-	if calendars {
-		err = s.calendarForm(w, r, op)
-	} else if e, ok := edits[do]; ok {
-		if now, err = s.save(r, op, e); err == nil {
-			redirect(w, r, "/account/meetings/settings?"+url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode())
-		}
-	} else if err = s.invokeSignedIn(r, op, ownMeetingInput(op, r.PostForm), nil); err == nil {
-		to := "/account/meetings/" + id + "?" + query("done", do)
-		if settings {
-			to = "/account/meetings/settings?" + url.Values{"handle": {r.PostForm.Get("handle")}, "done": {do}}.Encode()
-		}
-		redirect(w, r, to)
-	}
-	if err == nil {
-		return
-	}
-	o := &ownMeetings{Sent: newSent(r.PostForm)}
-	o.Sent.now = now
-	o.Sent.refuse(r.Context(), protocol.AsError(err))
-	switch {
-	case protocol.CodeOf(err) == protocol.Unauthorized:
-		s.refusedPage(w, r, o.Sent)
-	case calendars:
-		s.showOwnMeetings(w, r, o, calendarsTitle, (*Web).fillCalendars, calendarsBody)
-	case settings:
-		s.showOwnMeetings(w, r, o, english("Meeting settings"), (*Web).fillMeetingSettings, meetingSettingsBody)
-	default:
-		s.showOwnMeetings(w, r, o, english("A meeting"), (*Web).fillMeeting, ownMeetingBody)
-	}
-}
-
-// ownMeetingInput converts a form's fields to the input of an operation. An empty field is omitted.
-func ownMeetingInput(op *protocol.Operation, form url.Values) map[string]any {
-	args := map[string]any{"id": form.Get("id")}
-	for _, name := range []string{"answer", "block"} {
-		if text := form.Get(name); strings.TrimSpace(text) != "" {
-			args[name] = text
-		}
-	}
-	switch op {
-	case protocol.ProposeMeetingTimes.Operation:
-		times := []string{}
-		for _, n := range timeRows(form) {
-			times = append(times, localTime(form.Get("date-"+n), form.Get("time-"+n)))
-		}
-		args["times"], args["timezone"] = times, form.Get("timezone")
-	case protocol.MoveMeeting.Operation:
-		args["startsAt"], args["timezone"] = localTime(form.Get("date"), form.Get("time")), form.Get("timezone")
-		if text := strings.TrimSpace(form.Get("durationMin")); text != "" {
-			args["durationMin"] = coerce("integer", text)
-		}
-	}
-	return args
 }
 
 // timeRows returns the numbers of the proposed times that a form has.
@@ -314,9 +186,6 @@ type weekItem struct {
 }
 
 func (s *Web) fillWeek(r *http.Request, o *ownMeetings) error {
-	if err := s.person(r, o); err != nil {
-		return err
-	}
 	zone := zoneNamed(o.zone())
 	day, err := time.ParseInLocation(time.DateOnly, r.URL.Query().Get("from"), zone)
 	if err != nil {

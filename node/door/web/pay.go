@@ -1,10 +1,16 @@
 package web
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
+	"github.com/a-h/templ"
+
+	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
 
@@ -120,4 +126,101 @@ func (s *Web) payCode(w http.ResponseWriter, r *http.Request) {
 	head.Set("X-Robots-Tag", "noindex")
 	head.Set("Referrer-Policy", "no-referrer")
 	send(w, http.StatusOK, "image/svg+xml", svg)
+}
+
+func payTitle(ctx context.Context, p payment) string {
+	switch p.State {
+	case protocol.BidHeld:
+		return tr(ctx, "Pay for a bid")
+	case protocol.BidClaimed:
+		return tr(ctx, "The payment waits for its confirmation")
+	case protocol.BidLive:
+		return tr(ctx, "Paid: the bid is live")
+	}
+	return tr(ctx, "Payment of a bid")
+}
+
+// testButtons say what a payer may do on a board where no money moves, and what has been done then.
+var testButtons = map[string][2]string{
+	"pay":  {english("Pay"), english("The payment was made. This page shows it in a moment.")},
+	"fail": {english("Try, and the bank refuses"), english("The bank refused the payment. Nothing was paid; the bid can still be paid.")},
+	"pay-late": {english("Pay, and it arrives late"),
+		english("The payment was made. The bank reports it three minutes after the time to pay is over: then the bid gets a slot, or the money goes back.")},
+	"pay-twice":  {english("Pay twice"), english("The payment was made two times. This page shows it in a moment; the second payment goes back.")},
+	"pay-partly": {english("Pay half"), english("Half was paid. That goes back; the bid can still be paid.")},
+}
+
+// indianClock formats a time for a payer in India.
+func indianClock(ctx context.Context, t time.Time) string {
+	return words.Of(ctx).Time(t.In(protocol.India), "15:04:05 IST, 2 January")
+}
+
+// indianStamp formats a time for the pages of bids: that of India, as in the receipts and the books.
+func indianStamp(ctx context.Context, t time.Time) string {
+	return words.Of(ctx).Time(t.In(protocol.India), "2 January 2006, 15:04 IST")
+}
+
+// payName is the name of a provider for people.
+func payName(provider string) string {
+	if provider == string(protocol.PayUPI) {
+		return "UPI"
+	}
+	return initial(provider)
+}
+
+// stateWords say what the state of a bid means to its bidder. byHand says that the owner, handle, has
+// to send the money back.
+func stateWords(ctx context.Context, s protocol.BidState, byHand bool, handle string) string {
+	switch s {
+	case protocol.BidHeld:
+		return tr(ctx, "Not paid yet.")
+	case protocol.BidClaimed:
+		return tr(ctx, "The owner has to confirm that the payment arrived.")
+	case protocol.BidUnconfirmed:
+		return tr(ctx, "The owner did not confirm the payment. If money left your account, report its reference again or write to the owner.")
+	case protocol.BidLapsed:
+		return tr(ctx, "It was not paid in time, and the bid has lapsed. Do not pay now; money that arrives late gets a slot if one can be had, or goes back.")
+	case protocol.BidWithdrawn:
+		return tr(ctx, "The bidder has withdrawn the bid. Do not pay now.")
+	case protocol.BidLive:
+		return tr(ctx, "It is paid and live on the board.")
+	case protocol.BidOutbid:
+		return tr(ctx, "A higher bid took the place. The unused part goes back.")
+	case protocol.BidEnded:
+		return tr(ctx, "Its time on the board is over.")
+	case protocol.BidRemoved:
+		return tr(ctx, "The owner removed it. All of the money goes back.")
+	case protocol.BidUnanswered:
+		return tr(ctx, "The owner did not answer in time. All of the money goes back.")
+	case protocol.BidRefundDue:
+		return tr(ctx, "It was paid, but no slot could be had. All of the money goes back.")
+	case protocol.BidRefunding:
+		if byHand {
+			return tr(ctx, "The owner of the board has to send the money back. Write to %s if it does not come.", "@"+handle)
+		}
+		return tr(ctx, "The refund is on its way.")
+	case protocol.BidRefunded:
+		return tr(ctx, "The money was refunded.")
+	case protocol.BidRefundFailed:
+		return tr(ctx, "The provider refused the refund. It is tried again each day, and the owner was told to make it by hand.")
+	}
+	return word(ctx, string(s))
+}
+
+// stateClass is the look of a state: done, or in need of attention.
+func stateClass(s protocol.BidState) string {
+	switch s {
+	case protocol.BidLive, protocol.BidRefunded:
+		return "done"
+	}
+	return "card"
+}
+
+func copied(label, value string) templ.Component { return labelled(label, in("code data-copy", value)) }
+
+func indianMoment(t time.Time) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		_, err := io.WriteString(w, ` <time datetime="`+machineTime(t)+`">`+templ.EscapeString(indianStamp(ctx, t))+"</time> ")
+		return err
+	})
 }

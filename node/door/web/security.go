@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -59,4 +61,9 @@ func browserName(ctx context.Context, program string) string {
 		return tr(ctx, "A browser that does not say which")
 	}
 	return program
+}
+
+// codesBody shows new recovery codes when the page cannot be read.
+func codesBody(codes []string) templ.Component {
+	return all{title("Your new recovery codes"), codesNote(codes), ahead("/account", "Your account")}
 }

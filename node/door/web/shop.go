@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -25,8 +27,8 @@ func recordOf(r protocol.MerchantRecord) protocol.MerchantInput {
 	return protocol.MerchantInput{Owned: protocol.Owned{Handle: r.Handle}, MerchantDraft: r.Record}
 }
 
-func storedHours(r protocol.MerchantRecord, _ url.Values) url.Values {
-	v := valued("timezone", r.Record.Timezone)
+func hoursValues(r protocol.MerchantRecord) url.Values {
+	v := hoursTable.shows(recordOf(r))
 	for _, day := range weekNames {
 		v.Set("hours-"+day, shiftText(r.Record.Hours, day))
 	}
@@ -56,14 +58,9 @@ func shifts(text string) (list [][2]string) {
 	return list
 }
 
-func changedHours(r protocol.MerchantRecord, form url.Values) (any, error) {
-	r.Record.Timezone, r.Record.Hours = strings.TrimSpace(form.Get("timezone")), nil
-	for _, day := range weekNames {
-		for _, x := range shifts(form.Get("hours-" + day)) {
-			r.Record.Hours = append(r.Record.Hours, protocol.DayHours{Day: day, Opens: x[0], Closes: x[1]})
-		}
-	}
-	return recordOf(r), nil
+// changedRecord writes the part of the record that a form shows.
+func changedRecord(r protocol.MerchantRecord, form url.Values) (any, error) {
+	return inputOver(protocol.PutMerchant.Operation, recordOf(r), form), nil
 }
 
 // closedDays adds days with other hours; without hours the shop is closed on them.
@@ -97,39 +94,19 @@ func reopenedDays(r protocol.MerchantRecord, form url.Values) (any, error) {
 	return recordOf(r), nil
 }
 
-func storedShop(r protocol.MerchantRecord, _ url.Values) url.Values {
-	var at protocol.Address
-	if r.Record.Address != nil {
-		at = *r.Record.Address
-	}
-	return valued("category", r.Record.Category, "phone", r.Record.Phone, "website", r.Record.Website, "street", at.Street, "city", r.Record.City,
-		"postalCode", at.PostalCode, "region", at.Region, "country", at.Country, "geo", geoText(r.Record.Geo))
-}
+func shopValues(r protocol.MerchantRecord) url.Values { return shopTable.shows(recordOf(r)) }
 
-func geoText(g *protocol.Geo) string {
-	if g == nil {
-		return ""
-	}
+func geoText(g protocol.Geo) string {
 	return strconv.FormatFloat(g.Latitude, 'f', -1, 64) + ", " + strconv.FormatFloat(g.Longitude, 'f', -1, 64)
 }
 
-func changedShop(r protocol.MerchantRecord, form url.Values) (any, error) {
-	d := &r.Record
-	d.Category, d.Phone, d.Website, d.City = form.Get("category"), form.Get("phone"), form.Get("website"), form.Get("city")
-	at := protocol.Address{Street: form.Get("street"), PostalCode: form.Get("postalCode"), Region: regionCode(form.Get("region")),
-		Country: regionCode(form.Get("country"))}
-	if d.Address = &at; at == (protocol.Address{}) {
-		d.Address = nil
+// typedGeo reads a place on the map, two numbers.
+func typedGeo(text string) any {
+	var g protocol.Geo
+	if n, err := fmt.Sscanf(strings.ReplaceAll(text, ",", " "), "%g %g", &g.Latitude, &g.Longitude); n != 2 || err != nil {
+		return text
 	}
-	d.Geo = nil
-	if text := strings.TrimSpace(form.Get("geo")); text != "" {
-		var g protocol.Geo
-		if n, err := fmt.Sscanf(strings.ReplaceAll(text, ",", " "), "%g %g", &g.Latitude, &g.Longitude); n != 2 || err != nil {
-			return nil, protocol.Invalid(protocol.Fault{Pointer: "/geo", Code: "wrong-shape", Detail: "must be two numbers"})
-		}
-		d.Geo = &g
-	}
-	return recordOf(r), nil
+	return g
 }
 
 // shopPlace returns the field of a fault of the record, and what of the field it is about.
@@ -154,8 +131,6 @@ func (f *sent) shopPlace(parts []string) (name, element string) {
 		if len(parts) > 2 {
 			name = cmp.Or(map[string]string{"validThrough": "to", "title": "why", "opens": "hours", "closes": "hours"}[parts[2]], name)
 		}
-	case "address":
-		name = parts[1]
 	}
 	return name, ""
 }
@@ -176,4 +151,37 @@ func undoDays(ctx context.Context, form url.Values) *removed {
 	}
 	return &removed{cmp.Or(e.Title, date(ctx, e.ValidFrom)), protocol.PutMerchant.Name, "close",
 		valued("from", e.ValidFrom, "to", e.ValidThrough, "why", e.Title, "hours", hours)}
+}
+
+func hoursForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
+	v := hoursValues(r)
+	return posted("card form", "hours", "/account", shopKeys(handle, "hours"), version(f, v),
+		hint("Such as 9:00–13:00, 16:00–21:00. Leave a day empty when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
+}
+
+func closeForm(f *sent, handle string) templ.Component {
+	return posted("card form", "close", "/account", subheading("Add days"), shopKeys(handle, "close"), ask(protocol.PutMerchant.Operation, f, "close", nil,
+		sideBySide(line("from", "First day").of("exceptionHours.validFrom").with("required", ""), line("to",
+			"Last day; empty for one day").of("exceptionHours.validThrough")),
+		line("why", "Why, such as Diwali; customers see it").of("exceptionHours.title"),
+		line("hours", "Hours on these days; empty when you are closed").of("").upTo(60).with("autocomplete", "off")), sends("Add these days"))
+}
+
+func shopForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
+	v := shopValues(r)
+	return posted("card form", "shop", "/account", shopKeys(handle, "shop"), version(f, v), shopTable.fields(f, "shop", v), sends("Save"))
+}
+
+// partKeys are the hidden fields of a form that changes a part of what an operation writes.
+func partKeys(do, handle, part string) templ.Component {
+	return all{hidden("do", do), once(), hidden("part", part, "handle", handle)}
+}
+
+// shopKeys are those of a form of the merchant record.
+func shopKeys(handle, part string) templ.Component {
+	return partKeys(protocol.PutMerchant.Name, handle, part)
+}
+
+func shopBody(a *account) templ.Component {
+	return all{accountHead(a, "Where your shop is, and how customers reach it."), shopForm(a.part("shop"), a.Handle, a.Record)}
 }

@@ -177,3 +177,14 @@ func (s *Web) signInChallenge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	send(w, http.StatusOK, "application/json", raw)
 }
+
+// hiddenFields are those that a script fills in, and the address to which a reader returns.
+func hiddenFields(to string, names ...string) (fields hiddenPairs) {
+	if to != "" {
+		fields = hidden("to", to)
+	}
+	for _, name := range names {
+		fields = append(fields, name, "")
+	}
+	return fields
+}

@@ -9,52 +9,9 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"cmp"
 	"net/http"
-	"slices"
 	"stoa/protocol"
-	"strings"
 )
-
-func (s *Web) siteMap(r *http.Request) (view, error) {
-	if err := bare(r); err != nil {
-		return view{}, err
-	}
-	m, err := read(s, r, protocol.GetSiteMap, protocol.None{})
-	if err != nil {
-		return view{}, err
-	}
-	return view{
-		Title: tr(r.Context(), "Site map"), Description: tr(r.Context(), "Every public page, endpoint and file of this node."),
-		Data: m, Body: siteMapPage(m),
-	}, nil
-}
-
-// ofKind selects the entries of one kind; endpoints are sorted by path.
-func ofKind(m protocol.SiteMap, kind string) []protocol.SiteEntry {
-	var found []protocol.SiteEntry
-	for _, e := range m.Items {
-		if e.Kind == kind {
-			found = append(found, e)
-		}
-	}
-	if kind == "endpoint" {
-		slices.SortStableFunc(found, func(a, b protocol.SiteEntry) int { return cmp.Compare(a.Path, b.Path) })
-	}
-	return found
-}
-
-// opens reports whether an entry is a link that can be opened as it is.
-func opens(e protocol.SiteEntry) bool {
-	return e.Method == http.MethodGet && e.Kind != "endpoint" && !strings.Contains(e.Path, "{")
-}
-
-// allCodes returns every error code, by status and name.
-func allCodes() []protocol.Code {
-	return slices.SortedFunc(slices.Values(protocol.Codes()), func(a, b protocol.Code) int {
-		return cmp.Or(cmp.Compare(a.Status(), b.Status()), cmp.Compare(a, b))
-	})
-}
 
 func siteMapPage(m protocol.SiteMap) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -153,7 +110,7 @@ func entries(title, id string, list []protocol.SiteEntry) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(id)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 66, Col: 30}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 23, Col: 30}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -166,7 +123,7 @@ func entries(title, id string, list []protocol.SiteEntry) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(id)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 67, Col: 13}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 24, Col: 13}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -197,21 +154,21 @@ func entries(title, id string, list []protocol.SiteEntry) templ.Component {
 				var templ_7745c5c3_Var5 templ.SafeURL
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(e.Path)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 73, Col: 23}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 30, Col: 23}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\"><code>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = put(e.Path).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = code(e.Path).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</code></a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -297,7 +254,7 @@ func codeList(here protocol.Code) templ.Component {
 			var templ_7745c5c3_Var7 templ.SafeURL
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs("/problems/" + string(c))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 93, Col: 41}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `sitemap.templ`, Line: 50, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {

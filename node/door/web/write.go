@@ -2,7 +2,10 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -136,4 +139,75 @@ func (s *Web) postForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	redirect(w, r, "/board/"+id+"#"+made.ID)
+}
+
+// of returns a form if it does that operation, nil for another.
+func (f *sent) of(op *protocol.Operation) *sent {
+	if f != nil && f.do == op.Name {
+		return f
+	}
+	return nil
+}
+
+// yourName is the name that a visitor writes under.
+var yourName = line("name", "Your name, shown as unverified").with("autocomplete", "name")
+
+// contactKind chooses what a message is about, among the kinds that are taken.
+func contactKind(f *sent, kinds []string) templ.Component {
+	switch len(kinds) {
+	case 0:
+		return hidden()
+	case 1:
+		return hidden("kind", kinds[0])
+	}
+	return ask(nil, f, "write", nil, choose("kind", "About", wordsOf(kinds)))
+}
+
+// writeAs asks a signed-in owner of several profiles which one writes.
+func writeAs(f *sent, at string) templ.Component {
+	if f == nil || len(f.handles) == 0 {
+		return hidden()
+	}
+	return ask(nil, f, at, nil, choose("as", "Write as", wordsOf(f.handles)))
+}
+
+// wordsOf returns the options of a selection: words of the wire with the keys of those for people.
+func wordsOf[S ~string](values []S) (options [][2]string) {
+	for _, v := range values {
+		options = append(options, [2]string{string(v), wordKey(v)})
+	}
+	return options
+}
+
+// replyKind is what a reply to a post usually is: an answer that settles what it asks, or a question.
+func replyKind(p protocol.Post) string {
+	if p.Kind.Resolvable() {
+		return string(protocol.Resolution)
+	}
+	return string(protocol.QuestionPost)
+}
+
+// replyKinds are the kinds of a reply, with an answer in words first where the post asks something.
+func replyKinds(p protocol.Post) [][2]string {
+	options := wordsOf(protocol.PostKinds)
+	at := slices.IndexFunc(options, func(o [2]string) bool { return o[0] == string(protocol.Resolution) })
+	answer := [2]string{options[at][0], english("Answer")}
+	options = slices.Delete(options, at, at+1)
+	if p.Kind.Resolvable() {
+		return slices.Insert(options, 0, answer)
+	}
+	return append(options, answer)
+}
+
+func replyTitle(title string) string {
+	if len(title) > 3 && title[:3] == "Re:" {
+		return title
+	}
+	return excerpt("Re: "+title, 119)
+}
+
+// refusedOf says why the form of an operation was refused, next to the form.
+func refusedOf(f *sent, op *protocol.Operation, at string) templ.Component {
+	of := f.of(op)
+	return when(of != nil && of.err != nil, notSent(of, at))
 }

@@ -1,0 +1,32 @@
+package web
+
+import (
+	"net/http"
+
+	"stoa/protocol"
+)
+
+func (s *Web) agents(r *http.Request) (view, error) {
+	f, err := s.form(r, protocol.SearchAgents.Operation)
+	if err != nil {
+		return view{}, err
+	}
+	found, err := list(s, r, protocol.SearchAgents, f)
+	if err != nil {
+		return view{}, err
+	}
+	known, err := s.InUse(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	if code := f.get("region"); f.err == nil && code != "" { // shown as its name
+		f.values.Set("region", regionName(r.Context(), code))
+	}
+	next := f.next("/agents", found.Next)
+	return view{
+		Title: tr(r.Context(), "Agents"), Description: tr(r.Context(),
+			"Directory of agents of people and businesses: what they can do, what they need, how to reach them."),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, known,
+			found.Items, next),
+	}, nil
+}

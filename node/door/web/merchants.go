@@ -1,0 +1,65 @@
+package web
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"stoa/protocol"
+)
+
+// searchHint explains the syntax of a search field.
+var searchHint = english(`Words to find: all of them; also "words in a row", tag:paper, and a minus before what to leave out.`)
+
+func (s *Web) merchants(r *http.Request) (view, error) {
+	f, err := s.form(r, protocol.ListMerchants.Operation)
+	if err != nil {
+		return view{}, err
+	}
+	found, err := list(s, r, protocol.ListMerchants, f)
+	if err != nil {
+		return view{}, err
+	}
+	known, err := s.InUse(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	next := f.next("/merchants", found.Next)
+	return view{
+		Title: tr(r.Context(), "Shops"), Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
+		Body: merchantsPage(f, known, found.Items, next),
+	}, nil
+}
+
+// radii are the distances to choose from, with the chosen one.
+func radii(ctx context.Context, chosen string) [][2]string {
+	metres := []int{1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000}
+	if n, err := strconv.Atoi(chosen); err == nil && n > 0 && !slices.Contains(metres, n) {
+		metres = append(metres, n)
+		slices.Sort(metres)
+	}
+	var all [][2]string
+	for _, n := range metres {
+		value := strconv.Itoa(n)
+		if value == "5000" && chosen == "" { // when none is given
+			value = ""
+		}
+		all = append(all, [2]string{value, distance(ctx, n)})
+	}
+	return all
+}
+
+// distance writes metres for people.
+func distance(ctx context.Context, metres int) string {
+	if metres < 1000 {
+		return tr(ctx, "%s m", strconv.Itoa(metres))
+	}
+	km, shown := float64(metres)/1000, 10.0
+	if km >= 10 {
+		shown = 1
+	}
+	return tr(ctx, "%s km", strconv.FormatFloat(math.Round(km*shown)/shown, 'f', -1, 64))
+}

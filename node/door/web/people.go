@@ -1,0 +1,23 @@
+package web
+
+import (
+	"net/http"
+
+	"stoa/protocol"
+)
+
+func (s *Web) people(r *http.Request) (view, error) {
+	f, err := s.form(r, protocol.ListPeople.Operation)
+	if err != nil {
+		return view{}, err
+	}
+	found, err := list(s, r, protocol.ListPeople, f)
+	if err != nil {
+		return view{}, err
+	}
+	next := f.next("/people", found.Next)
+	return view{
+		Title: tr(r.Context(), "People"), Description: tr(r.Context(), "People who chose to be listed, and what they do."),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q"), Data: found, Body: peoplePage(f, found.Items, next),
+	}, nil
+}

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// codeOf returns the error code that the path names.
+func codeOf(r *http.Request) (protocol.Code, error) {
+	code := protocol.Code(r.PathValue("code"))
+	if !slices.Contains(protocol.Codes(), code) {
+		return "", protocol.Errorf(protocol.NotFound, "there is no error code with that name")
+	}
+	return code, nil
+}
+
+// problemText is the page of an error code for readers that do not name HTML.
+func problemText(_ *Web, r *http.Request) (string, error) {
+	code, err := codeOf(r)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s (HTTP %d)\n\n%s.\n\n%s\n", code, code.Status(), code.Title(), code.Advice()), nil
+}
+
+// problemOf returns an error code as data.
+func problemOf(c protocol.Code) Problem { return Problem{c, c.Status(), c.Title(), c.Advice()} }
+
+// problemsText is the list of all codes for readers that do not name HTML.
+func problemsText(_ *Web, r *http.Request) (string, error) {
+	var b strings.Builder
+	for _, c := range allCodes() {
+		fmt.Fprintf(&b, "%s (HTTP %d): %s.\n", c, c.Status(), c.Title())
+	}
+	return b.String(), bare(r)
+}
+
+func (s *Web) problems(r *http.Request) (view, error) {
+	var all []Problem
+	for _, c := range allCodes() {
+		all = append(all, problemOf(c))
+	}
+	return view{Title: tr(r.Context(), "Error codes"), Description: tr(r.Context(), "What each error code of this node means."), Data: all,
+		Body: problemsPage()}, bare(r)
+}
+
+func (s *Web) problem(r *http.Request) (view, error) {
+	if err := bare(r); err != nil {
+		return view{}, err
+	}
+	code, err := codeOf(r)
+	if err != nil {
+		return view{}, err
+	}
+	return view{Title: tr(r.Context(), code.Title()), Description: tr(r.Context(), code.Title()) + ". " + tr(r.Context(), code.Advice()),
+		Data: problemOf(code), Body: problemPage(code)}, nil
+}
+
+// again says whether a retry helps.
+func again(ctx context.Context, c protocol.Code) string {
+	if c.Temporary() {
+		return tr(ctx, "Temporary: the same request may succeed later. Wait at least as long as Retry-After says.")
+	}
+	return tr(ctx, "Final: the same request will fail again. Change it first.")
+}
