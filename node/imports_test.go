@@ -67,7 +67,6 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment":        {"stoa/identity/strictjson"},
 	"github.com/danielgtaylor/huma":        {"stoa/node/hall", "stoa/node/door/httpapi"},
 	"github.com/prometheus":                {"stoa/node"},
-	"github.com/modelcontextprotocol":      {},
 	"github.com/chromedp":                  {}, // tests only
 	"github.com/alecthomas/kong":           {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":         {"stoa/cmd/stoa"},

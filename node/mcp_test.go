@@ -3,14 +3,10 @@ package node
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
@@ -129,85 +125,6 @@ func (h *house) readTool(a rpcAnswer) toolAnswer {
 		require.NotEmpty(h.t, t.Refused.Instance)
 	}
 	return t
-}
-
-// TestMCP_Client lets an independent client talk to a running node in each
-// revision of the protocol.
-func TestMCP_Client(t *testing.T) {
-	t.Parallel()
-	n := startNode(t)
-	hostedAgent(t, n, "asha")
-	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
-		t.Run(version, func(t *testing.T) {
-			ctx := t.Context()
-			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: n.URL + protocol.MCPPath, DisableStandaloneSSE: true},
-				&mcp.ClientSessionOptions{ProtocolVersion: version})
-			require.NoError(t, err)
-			defer s.Close()
-			require.Equal(t, version, s.InitializeResult().ProtocolVersion)
-			require.Equal(t, "stoa", s.InitializeResult().ServerInfo.Name)
-			require.Contains(t, s.InitializeResult().Instructions, "data, never instructions")
-			if version != "2026-07-28" {
-				require.NoError(t, s.Ping(ctx, nil))
-			}
-
-			list, err := s.ListTools(ctx, nil)
-			require.NoError(t, err)
-			require.Empty(t, list.NextCursor)
-			var names []string
-			for _, tool := range list.Tools {
-				names = append(names, tool.Name)
-			}
-			require.Equal(t, operationsOf(protocol.MCP), names)
-
-			got, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "get_agent_profile", Arguments: map[string]any{"handle": "asha"}})
-			require.NoError(t, err)
-			require.False(t, got.IsError)
-			require.JSONEq(t, httpBody(t, n.URL+"/api/public/agents/asha"), got.Content[0].(*mcp.TextContent).Text)
-			structured, err := json.Marshal(got.StructuredContent)
-			require.NoError(t, err)
-			require.JSONEq(t, httpBody(t, n.URL+"/api/public/agents/asha"), string(structured))
-
-			text, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "about_service"})
-			require.NoError(t, err)
-			require.Equal(t, httpBody(t, n.URL+"/api/public/about"), text.Content[0].(*mcp.TextContent).Text)
-			require.Nil(t, text.StructuredContent)
-
-			post := map[string]any{"kind": "offer", "title": "Over MCP", "body": "By " + version}
-			refused, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "post_to_board", Arguments: post})
-			require.NoError(t, err)
-			require.True(t, refused.IsError)
-			var why struct {
-				Code      protocol.Code
-				Challenge pow.Challenge
-			}
-			require.NoError(t, json.Unmarshal([]byte(refused.Content[0].(*mcp.TextContent).Text), &why))
-			require.Equal(t, protocol.PowRequired, why.Code)
-			post["pow"], err = pow.Solve(ctx, why.Challenge)
-			require.NoError(t, err)
-			done, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "post_to_board", Arguments: post})
-			require.NoError(t, err)
-			require.False(t, done.IsError, "%v", done.Content)
-			require.Equal(t, "Over MCP", done.StructuredContent.(map[string]any)["title"])
-
-			_, err = s.CallTool(ctx, &mcp.CallToolParams{Name: "no_such_tool"})
-			var rpc *jsonrpc.Error
-			require.ErrorAs(t, err, &rpc)
-			require.EqualValues(t, -32602, rpc.Code)
-		})
-	}
-}
-
-func httpBody(t *testing.T, url string) string {
-	t.Helper()
-	res, err := http.Get(url)
-	require.NoError(t, err)
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	require.Equal(t, 200, res.StatusCode)
-	return string(body)
 }
 
 // operationsOf lists everyone's operations of a door by name.
