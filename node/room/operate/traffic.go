@@ -14,6 +14,9 @@ import (
 // trafficEvery is how often counts are written to the database.
 const trafficEvery = time.Minute
 
+// flushTime is how long a write of counts may take.
+const flushTime = 2 * time.Second
+
 // A Meter counts what this process does, and adds it hour by hour to what is stored.
 // No request waits for it.
 type Meter struct {
@@ -70,13 +73,15 @@ func (m *Meter) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			if err := m.Flush(ctx); err != nil && ctx.Err() == nil {
-				m.Log.Warn("counts of traffic were not written", "err", err)
-			}
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			return m.Flush(end)
+		}
+		write, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime) // also for the last counts
+		if err := m.Flush(write); err != nil { // a node ends in order without them
+			m.Log.Warn("counts of traffic were not written", "err", err)
+		}
+		cancel()
+		if ctx.Err() != nil {
+			return nil
 		}
 	}
 }
