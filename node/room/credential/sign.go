@@ -31,7 +31,7 @@ func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPos
 	st := integrity.Statement{
 		Type: "PostStatement", Version: 1, Actor: *p.Author.Actor, Board: p.Board,
 		Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, InReplyTo: p.ReplyTo,
-		Created: p.CreatedAt.Format("2006-01-02T15:04:05Z"),
+		Created: p.WrittenAt().Format("2006-01-02T15:04:05Z"),
 		Nonce:   base64.RawURLEncoding.EncodeToString(nonce[:]),
 	}
 	if p.Author.ERC8004 != nil {
@@ -43,7 +43,7 @@ func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPos
 		}
 		st.Author = key.DIDKey(public)
 	}
-	if p.Statement, err = integrity.SignStatement(st, pair.Signer(), p.CreatedAt); err != nil {
+	if p.Statement, err = integrity.SignStatement(st, pair.Signer(), p.WrittenAt()); err != nil {
 		return err
 	}
 	thumbprint := pair.Thumbprint()
