@@ -64,7 +64,11 @@ func (f *Federation) erasedHash(ctx context.Context, tx *storage.Tx, epoch strin
 	if err != nil {
 		return "", err
 	}
-	return activity.HashEntry(epoch, e.Seq, e.At, "Create", p.URI), nil
+	kind := "Create"
+	if e.Kind == storage.LogUpdate {
+		kind = "Update"
+	}
+	return activity.HashEntry(epoch, e.Seq, e.At, kind, p.URI), nil
 }
 
 // A logHead is the signed head of a followed log.

@@ -59,8 +59,10 @@ func EntryHash(entry, inner *Activity) string {
 		return ""
 	}
 	kind := inner.Type.String()
-	if inner.Type.Is("Create") { // a relayed one may have several types
-		kind = "Create"
+	for _, known := range []string{"Create", "Update"} { // a relayed one may have several types
+		if inner.Type.Is(known) {
+			kind = known
+		}
 	}
 	return HashEntry(string(entry.Epoch), *entry.Seq, entry.Published.Time, kind, inner.ObjectID())
 }
