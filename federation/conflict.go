@@ -24,7 +24,8 @@ const (
 )
 
 // errConflict is the state of a board whose log is in conflict.
-var errConflict = errors.New("its log contradicts what was taken of it; nothing is taken until it begins a new epoch or an operator decides (peer reread, peer unfollow)")
+var errConflict = errors.New("its log contradicts what was taken of it; nothing more is taken until it begins a new epoch, " +
+	"or an operator decides (peer reread, peer unfollow)")
 
 // A conflictError is a conflict that a walk found.
 type conflictError struct{ storage.Conflict }

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -199,7 +200,8 @@ func TestConflict_OldAnswer(t *testing.T) {
 	_, err = b.f.readHead(t.Context(), &s.Subscription, &now)
 	require.ErrorContains(t, err, "not the head of this page")
 	forged := old
-	forged.SignedHead = json.RawMessage(`{"@context":"x","type":"stoa:LogHead","actor":"` + board + `","stoa:epoch":"` + s.Epoch + `","stoa:seq":1,"stoa:hash":"sha256:00"}`)
+	forged.SignedHead = asJSON(t, b.f.site.Head(s.Epoch, 1, "sha256:00", b.tick.now()))
+	forged.SignedHead = bytes.ReplaceAll(forged.SignedHead, []byte("b.example"), []byte("a.example"))
 	_, err = b.f.readHead(t.Context(), &s.Subscription, &forged)
 	require.ErrorIs(t, err, integrity.ErrNoProof)
 	forged.SignedHead = nil

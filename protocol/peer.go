@@ -24,7 +24,7 @@ type Followed struct {
 	NextAt    *time.Time `json:"nextAt" doc:"When the next attempt or poll is due; null for none."`
 	CheckedAt *time.Time `json:"checkedAt" doc:"When its log was last asked for, in vain or not; null for never. Without failed attempts, everything until then has arrived."`
 
-	Conflict *LogConflict `json:"conflict" doc:"Its log contradicts what was taken of it, and nothing more is taken until it begins a new epoch, or reread_peer or unfollow_peer; null for no."`
+	Conflict *LogConflict `json:"conflict,omitempty" doc:"Its log contradicts what was taken of it, and nothing more is taken until it begins a new epoch, or reread_peer or unfollow_peer."`
 }
 
 // A LogConflict is that a log contradicts, within one epoch, what a node took of it before.
