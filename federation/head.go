@@ -57,6 +57,9 @@ func (f *Federation) erasedHash(ctx context.Context, tx *storage.Tx, epoch strin
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Bid(e.ObjectID)), nil
 	}
+	if isNews(e.ObjectID) {
+		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.newsURI(e.ObjectID)), nil
+	}
 	p, err := tx.Posts().ByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return "", nil

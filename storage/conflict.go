@@ -61,9 +61,11 @@ const Again = "again"
 // with, in order, without their text: the last one, and those that were pushed since the log
 // was read.
 func (ss Subscriptions) ListTaken(ctx context.Context, board string) ([]Taken, error) {
-	rows, err := ss.tx.query(ctx, `SELECT seq, hash FROM log_taken WHERE board = ? ORDER BY seq`, board)
+	rows, err := ss.tx.query(ctx, logTaken, board)
 	return collect(rows, err, func(s scanner) (t Taken, err error) { return t, s.Scan(&t.Seq, &t.Hash) })
 }
+
+const logTaken = `SELECT seq, hash FROM log_taken WHERE board = ? ORDER BY seq`
 
 // TakenEntry returns an entry of ListTaken as it was received.
 func (ss Subscriptions) TakenEntry(ctx context.Context, board string, seq int64) (raw []byte, err error) {

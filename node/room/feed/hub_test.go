@@ -184,10 +184,10 @@ func TestHub_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := storagetest.Open(t)
 		hub := NewHub(db, "https://n.example", slog.New(slog.DiscardHandler))
-		_, err := hub.open(protocol.Caller{Network: "here"}, 0, "", nil)
+		_, err := hub.open(protocol.Caller{Network: "here"}, 0, "", protocol.FeedStream{})
 		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "before Open")
 		hub.Open()
-		early, err := hub.open(protocol.Caller{Network: "here"}, 0, "", nil)
+		early, err := hub.open(protocol.Caller{Network: "here"}, 0, "", protocol.FeedStream{})
 		require.NoError(t, err, "a server behind the hub refuses no stream while Run is about to begin")
 		over, end := context.WithCancel(context.Background())
 		end()
