@@ -18,7 +18,7 @@ CREATE TABLE feed_origin (
 	at    BIGINT NOT NULL,
 	doc   TEXT COLLATE "C" NOT NULL
 );
-CREATE INDEX feed_origin_item ON feed_origin (item, at);
+CREATE INDEX feed_origin_item ON feed_origin (item, at, uri);
 CREATE INDEX feed_origin_host ON feed_origin (host, at);
 CREATE INDEX feed_origin_actor ON feed_origin (actor, type, at);
 CREATE INDEX feed_origin_agent ON feed_origin (agent) WHERE agent <> '';
