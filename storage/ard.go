@@ -236,8 +236,7 @@ func (ps Profiles) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfi
 		return nil, nil
 	}
 	in, args := inSeqs(seqs)
-	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+in+` AND listed`, args...)
-	return collect(rows, err, scanPlaced)
+	return placedOf(list[profileRow](ctx, ps.tx, profileTable.from+`WHERE `+in+` AND listed`, args...))
 }
 
 // Match returns the places of the profiles that [Profiles.Search] finds for a

@@ -276,16 +276,14 @@ func (db *DB) TidyItems(ctx context.Context, handle string) error {
 
 // StaleImports are the handles of businesses whose import ended with its process.
 func (is Items) StaleImports(ctx context.Context) ([]string, error) {
-	rows, err := is.tx.query(ctx, `SELECT p.handle FROM merchant m JOIN profile p ON p.seq = m.seq WHERE m.import_id <> '' AND m.import_at < ? LIMIT 100`,
+	return list[string](ctx, is.tx, `SELECT p.handle FROM merchant m JOIN profile p ON p.seq = m.seq WHERE m.import_id <> '' AND m.import_at < ? LIMIT 100`,
 		millis(is.tx.Now.Add(-importSilence)))
-	return collect(rows, err, func(s scanner) (handle string, err error) { return handle, s.Scan(&handle) })
 }
 
 // EndImport ends the import of a business whose process ended.
 func (is Items) EndImport(ctx context.Context, handle string) error {
-	_, err := is.tx.write(ctx, `UPDATE merchant SET import_id = '' WHERE seq = (SELECT seq FROM profile WHERE handle = ?) AND import_at < ?`,
+	return is.tx.exec(ctx, `UPDATE merchant SET import_id = '' WHERE seq = (SELECT seq FROM profile WHERE handle = ?) AND import_at < ?`,
 		handle, millis(is.tx.Now.Add(-importSilence)))
-	return err
 }
 
 // tidy is TidyItems while the import of an id runs, or none for "".
@@ -365,8 +363,7 @@ func (is Items) tidySome(ctx context.Context, seq, catalog int64, id, text strin
 	if err := is.tx.dirty(); err != nil {
 		return err
 	}
-	rows, err := is.tx.query(ctx, text+`(`+marks(len(at))+`) RETURNING pos`, append(args, at...)...)
-	numbers, err := collect(rows, err, scanInt)
+	numbers, err := list[int64](ctx, is.tx, text+`(`+marks(len(at))+`) RETURNING pos`, append(args, at...)...)
 	if err != nil || !words {
 		return err
 	}

@@ -84,8 +84,7 @@ func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after 
 	if w.seqs != nil {
 		where, args = where+` AND seq IN (`+marks(len(w.seqs))+`)`, append(args, anyOf(w.seqs)...)
 	}
-	rows, err := is.tx.query(ctx, pricedRows+where+` ORDER BY minor LIMIT ?`, append(args, fewPrices+1)...)
-	at, err := collect(rows, err, scanInt)
+	at, err := list[int64](ctx, is.tx, pricedRows+where+` ORDER BY minor LIMIT ?`, append(args, fewPrices+1)...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -112,9 +111,8 @@ func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after 
 	for size := 4 * limit; len(at) > 0; size *= 2 {
 		some := at[:min(size, pricesLooked, len(at))]
 		at = at[len(some):]
-		rows, err := is.tx.query(ctx, `SELECT seq FROM item_word WHERE seq IN (`+marks(len(some))+`) AND words @@ ?::tsquery ORDER BY seq`+order,
+		fit, err := list[int64](ctx, is.tx, `SELECT seq FROM item_word WHERE seq IN (`+marks(len(some))+`) AND words @@ ?::tsquery ORDER BY seq`+order,
 			append(anyOf(some), query)...)
-		fit, err := collect(rows, err, scanInt)
 		if err != nil {
 			return nil, false, err
 		}

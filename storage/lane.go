@@ -161,8 +161,7 @@ func (js Jobs) lease(ctx context.Context, owner string, lease time.Duration, ids
 		WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
 		return nil, err
 	}
-	rows, err := js.tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
-	jobs, err := collect(rows, err, scanJob)
+	jobs, err := list[Job](ctx, js.tx, jobTable.from+`WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
 	if err != nil {
 		return nil, err
 	}

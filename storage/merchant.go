@@ -150,8 +150,7 @@ func (ms Merchants) store(ctx context.Context, seq int64, p *StoredProfile, draf
 // applies if the record names none.
 func (ms Merchants) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *StoredMerchant) error {
 	m.span(p.Draft.Timezone, ms.tx.Now)
-	_, err := ms.tx.write(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
-	return err
+	return ms.tx.exec(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
 }
 
 // ByHandle returns the record of a business, with its first items; nil when the profile
@@ -249,8 +248,7 @@ func (ms Merchants) read(ctx context.Context, profiles map[int64]*ListedProfile,
 // RefreshHours computes again the hours of merchants whose stored interval has
 // ended, and returns how many. Without it lists are correct but slower.
 func (ms Merchants) RefreshHours(ctx context.Context) (int, error) {
-	rows, err := ms.tx.query(ctx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(ms.tx.Now))
-	seqs, err := collect(rows, err, scanInt)
+	seqs, err := list[int64](ctx, ms.tx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(ms.tx.Now))
 	if err != nil || len(seqs) == 0 {
 		return 0, err
 	}

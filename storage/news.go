@@ -180,8 +180,7 @@ func (ns News) Prune(ctx context.Context, before time.Time) (int, error) {
 	if err := ns.tx.row(ctx, newsMark, millis(before)).Scan(&upTo); err != nil {
 		return 0, orNothing(err)
 	}
-	rows, err := ns.tx.query(ctx, newsOld, upTo)
-	old, err := collect(rows, err, scanInt)
+	old, err := list[int64](ctx, ns.tx, newsOld, upTo)
 	if err != nil {
 		return 0, err
 	}

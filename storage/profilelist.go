@@ -253,8 +253,7 @@ func (ps Profiles) ofVersions(ctx context.Context, found []version, listed, item
 	if listed {
 		where += ` AND listed`
 	}
-	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...)
-	list, err := collect(rows, err, scanProfile)
+	list, err := list[profileRow](ctx, ps.tx, profileTable.from+`WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}

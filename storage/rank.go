@@ -36,12 +36,11 @@ func place(alive protocol.Liveness, fresh, clock int64) int64 {
 }
 
 // advanceClock increments the clock of the directory and returns its number.
-func (ps Profiles) advanceClock(ctx context.Context) (n int64, err error) {
+func (ps Profiles) advanceClock(ctx context.Context) (int64, error) {
 	if err := ps.tx.dirty(); err != nil {
 		return 0, err
 	}
-	err = ps.tx.row(ctx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`).Scan(&n)
-	return n, err
+	return find[int64](ctx, ps.tx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`)
 }
 
 // clockNow is the number of the clock and the number up to which ended versions are
@@ -56,8 +55,7 @@ func (ps Profiles) closeVersion(ctx context.Context, pos, clock int64) error {
 	if pos == 0 {
 		return nil
 	}
-	_, err := ps.tx.write(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(ps.tx.Now), pos)
-	return err
+	return ps.tx.exec(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(ps.tx.Now), pos)
 }
 
 // openVersion begins the version at r.Pos.
@@ -207,8 +205,7 @@ func (ps Profiles) placeSome(ctx context.Context) (int, error) {
 	if _, err := ps.tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
 		return 0, err
 	}
-	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
-	found, err := collect(rows, err, scanProfile)
+	found, err := list[profileRow](ctx, ps.tx, profileTable.from+`WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
 	if err != nil {
 		return 0, err
 	}

@@ -38,8 +38,7 @@ func (st Site) Size(ctx context.Context, board string) (profiles, posts int64, e
 // NumberedProfiles returns the listed profiles with numbers above after and up to
 // upTo.
 func (st Site) NumberedProfiles(ctx context.Context, after, upTo int64) ([]PlacedProfile, error) {
-	rows, err := st.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
-	return collect(rows, err, scanPlaced)
+	return placedOf(list[profileRow](ctx, st.tx, profileTable.from+`WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo))
 }
 
 // Profiles returns handle and time of the same profiles.
@@ -72,11 +71,7 @@ const (
 // numbers above after and up to upTo. Posts of other nodes are not included: their
 // pages are on those nodes.
 func (st Site) Posts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
-	rows, err := st.tx.query(ctx, createdHere, board, after, upTo)
-	ids, err := collect(rows, err, func(s scanner) (id string, err error) {
-		err = s.Scan(&id)
-		return id, err
-	})
+	ids, err := list[string](ctx, st.tx, createdHere, board, after, upTo)
 	if err != nil {
 		return nil, err
 	}

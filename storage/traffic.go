@@ -49,9 +49,8 @@ func (t Traffic) Add(ctx context.Context, counts map[Deed]int64) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := t.tx.write(ctx, `INSERT INTO traffic (hour, what, n) VALUES `+strings.Join(rows, ", ")+
+	return t.tx.exec(ctx, `INSERT INTO traffic (hour, what, n) VALUES `+strings.Join(rows, ", ")+
 		` ON CONFLICT (hour, what) DO UPDATE SET n = traffic.n + EXCLUDED.n`, args...)
-	return err
 }
 
 const trafficSince = `SELECT hour, what, n FROM traffic WHERE hour >= ? ORDER BY hour, what LIMIT ?`
