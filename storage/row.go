@@ -50,9 +50,10 @@ type member struct {
 
 // A shape is how the rows of a type are stored.
 type shape struct {
-	members []member // of a struct
-	form    form     // of a type that is one column
-	loaded  bool     // it has the method of loader
+	members []*member // of a struct
+	form    form      // of a type that is one column
+	cells   int       // members that are not as the driver has them
+	loaded  bool      // it has the method of loader
 }
 
 // A loader completes a row that was read.
@@ -93,7 +94,7 @@ func (s *shape) add(t reflect.Type, index []int) {
 		if s.member(name) != nil {
 			continue
 		}
-		m := member{column: name, index: f.Index, form: formOf(f.Type)}
+		m := &member{column: name, index: f.Index, form: formOf(f.Type)}
 		for option := range strings.SplitSeq(options, ",") {
 			m.null, m.auto = m.null || option == "null", m.auto || option == "auto"
 			m.blob, m.text, m.read = m.blob || option == "blob", m.text || option == "text", m.read || option == "read"
@@ -101,7 +102,9 @@ func (s *shape) add(t reflect.Type, index []int) {
 		if k := f.Type.Kind(); m.null && m.form == storedPlain && k != reflect.Slice && k != reflect.Pointer {
 			m.form = storedValue
 		}
-		s.members = append(s.members, m)
+		if s.members = append(s.members, m); m.form != storedPlain {
+			s.cells++
+		}
 	}
 	for _, f := range embedded {
 		s.add(f.Type, f.Index)
@@ -109,12 +112,20 @@ func (s *shape) add(t reflect.Type, index []int) {
 }
 
 func (s *shape) member(column string) *member {
-	for i := range s.members {
-		if s.members[i].column == column {
-			return &s.members[i]
+	for _, m := range s.members {
+		if m.column == column {
+			return m
 		}
 	}
 	return nil
+}
+
+// of is the member of a row.
+func (m *member) of(row reflect.Value) reflect.Value {
+	if len(m.index) == 1 {
+		return row.Field(m.index[0])
+	}
+	return row.FieldByIndex(m.index)
 }
 
 func formOf(t reflect.Type) form {
@@ -156,28 +167,26 @@ func columnName(name string) string {
 // A reader reads the rows of one result.
 type reader struct {
 	shape   *shape
-	members []*member // of the columns; nil for a type that is one column
+	members []*member // of the columns; empty for a type that is one column
 	dest    []any
 	cells   []cell
 }
 
 // newReader returns the reader of a result as values of a type.
-func newReader(rows *sql.Rows, t reflect.Type) (*reader, error) {
-	r := &reader{shape: shapeOf(t)}
-	if len(r.shape.members) == 0 {
-		r.dest, r.cells = make([]any, 1), make([]cell, 1)
+func newReader(rows *sql.Rows, t reflect.Type) (r reader, err error) {
+	s := shapeOf(t)
+	r = reader{shape: s, members: s.members, dest: make([]any, max(1, len(s.members)))}
+	if len(s.members) == 0 {
 		return r, nil
 	}
 	names, err := rows.Columns()
-	if err != nil {
-		return nil, err
+	if err != nil || slices.EqualFunc(names, s.members, func(name string, m *member) bool { return name == m.column }) {
+		return r, err
 	}
-	r.members, r.dest, r.cells = make([]*member, len(names)), make([]any, len(names)), make([]cell, len(names))
+	r.members, r.dest = make([]*member, len(names)), make([]any, len(names))
 	for i, name := range names {
-		if i < len(r.shape.members) && r.shape.members[i].column == name { // as table.columns has them
-			r.members[i] = &r.shape.members[i]
-		} else if r.members[i] = r.shape.member(name); r.members[i] == nil {
-			return nil, fmt.Errorf("storage: %v has no member for the column %s", t, name)
+		if r.members[i] = s.member(name); r.members[i] == nil {
+			return r, fmt.Errorf("storage: %v has no member for the column %s", t, name)
 		}
 	}
 	return r, nil
@@ -186,11 +195,15 @@ func newReader(rows *sql.Rows, t reflect.Type) (*reader, error) {
 // read reads the present row into a value, which is a pointer.
 func (r *reader) read(rows *sql.Rows, into any) error {
 	v := reflect.ValueOf(into).Elem()
-	if r.members == nil {
-		r.set(0, v, r.shape.form)
+	if r.cells == nil {
+		r.cells = make([]cell, 0, max(1, r.shape.cells))
+	}
+	r.cells = r.cells[:0]
+	if len(r.members) == 0 {
+		r.dest[0] = r.target(v, r.shape.form)
 	}
 	for i, m := range r.members {
-		r.set(i, v.FieldByIndex(m.index), m.form)
+		r.dest[i] = r.target(m.of(v), m.form)
 	}
 	if err := rows.Scan(r.dest...); err != nil {
 		return err
@@ -201,57 +214,66 @@ func (r *reader) read(rows *sql.Rows, into any) error {
 	return nil
 }
 
-func (r *reader) set(i int, v reflect.Value, f form) {
+func (r *reader) target(v reflect.Value, f form) any {
+	to := v.Addr().Interface()
 	if f == storedPlain {
-		r.dest[i] = v.Addr().Interface()
-		return
+		return to
 	}
-	r.cells[i] = cell{v, f}
-	r.dest[i] = &r.cells[i]
+	r.cells = append(r.cells, cell{to, f})
+	return &r.cells[len(r.cells)-1]
 }
 
-// A cell is where a value is read to that the driver does not have in its form.
+// A cell is a pointer to a value that the driver does not have in its form.
 type cell struct {
-	to   reflect.Value
+	to   any
 	form form
 }
 
 // Scan reads what a driver has of a column: an int64, a text or bytes.
 func (c *cell) Scan(from any) error {
-	if from == nil {
-		c.to.SetZero()
+	v := reflect.ValueOf(c.to).Elem()
+	switch from := from.(type) {
+	case nil:
+		v.SetZero()
 		return nil
+	case int64:
+		switch to := c.to.(type) {
+		case *time.Time:
+			*to = moment(from)
+			return nil
+		case **time.Time:
+			*to = momentPtr(&from)
+			return nil
+		}
+		if v.CanInt() {
+			v.SetInt(from)
+			return nil
+		}
+	case string:
+		if v.Kind() == reflect.String {
+			v.SetString(from)
+			return nil
+		}
+		return c.Scan([]byte(from))
+	case []byte:
+		switch {
+		case c.form == storedDocument:
+			return json.Unmarshal(from, c.to)
+		case c.form == storedArray:
+			v.SetZero()
+			reflect.Copy(v, reflect.ValueOf(from))
+			return nil
+		case v.Kind() == reflect.String:
+			v.SetString(string(from))
+			return nil
+		}
 	}
-	n, isNumber := from.(int64)
-	raw, isBytes := from.([]byte)
-	if text, ok := from.(string); ok {
-		raw, isBytes = []byte(text), true
-	}
-	switch {
-	case isNumber && c.form == storedTime && c.to.Kind() == reflect.Pointer:
-		c.to.Set(reflect.ValueOf(momentPtr(&n)))
-	case isNumber && c.form == storedTime:
-		*c.to.Addr().Interface().(*time.Time) = moment(n)
-	case isNumber && c.to.CanInt():
-		c.to.SetInt(n)
-	case isNumber && c.to.CanUint():
-		c.to.SetUint(uint64(n))
-	case isBytes && c.form == storedDocument:
-		return json.Unmarshal(raw, c.to.Addr().Interface())
-	case isBytes && c.form == storedArray:
-		c.to.SetZero()
-		reflect.Copy(c.to, reflect.ValueOf(raw))
-	case isBytes && c.to.Kind() == reflect.String:
-		c.to.SetString(string(raw))
-	default:
-		return fmt.Errorf("storage: a %T is no %v", from, c.to.Type())
-	}
-	return nil
+	return fmt.Errorf("storage: a %T is no %v", from, v.Type())
 }
 
 // value is what is stored of a member of a row.
 func (m *member) value(row reflect.Value) (any, error) {
-	v := row.FieldByIndex(m.index)
+	v := m.of(row)
 	switch {
 	case m.form == storedTime && v.Kind() == reflect.Pointer:
 		return nilOr(millisPtr(v.Interface().(*time.Time))), nil

@@ -50,7 +50,7 @@ func (tx *Tx) exists(ctx context.Context, query string, args ...any) (bool, erro
 func newest[T any](ctx context.Context, tx *Tx, listing, column string, limit int, after, query string, args ...any) (protocol.Page[T], error) {
 	limit = bounded(limit)
 	m := shapeOf(reflect.TypeFor[T]()).member(column)
-	place := func(row *T) reflect.Value { return reflect.ValueOf(row).Elem().FieldByIndex(m.index) }
+	place := func(row *T) reflect.Value { return m.of(reflect.ValueOf(row).Elem()) }
 	var before any
 	var err error
 	if place(new(T)).Kind() == reflect.String {
@@ -99,8 +99,7 @@ func (t table[T]) columnsOf(prefix string) string {
 // statement is the INSERT of a row, with what follows its values.
 func (t table[T]) statement(row *T, tail string) (text string, args []any, err error) {
 	var names []string
-	for i := range t.shape.members {
-		m := &t.shape.members[i]
+	for _, m := range t.shape.members {
 		if m.auto || m.read {
 			continue
 		}
