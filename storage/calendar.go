@@ -45,7 +45,7 @@ func (tx *Tx) Calendars() Calendars { return Calendars{tx} }
 
 // ByID returns an account; ErrNotFound when there is none.
 func (cs Calendars) ByID(ctx context.Context, id string) (*CalendarAccount, error) {
-	return pointer(find[CalendarAccount](ctx, cs.tx, calendarTable.from+`WHERE id = ?`, id))
+	return orNil(find[CalendarAccount](ctx, cs.tx, calendarTable.from+`WHERE id = ?`, id))
 }
 
 // OfProfile returns the accounts of a profile, the oldest first.

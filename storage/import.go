@@ -67,7 +67,7 @@ func (is Imports) ByID(ctx context.Context, id string) (*Import, error) {
 		}
 		query += is.tx.db.engine.ForUpdate()
 	}
-	return pointer(find[Import](ctx, is.tx, query, id))
+	return orNil(find[Import](ctx, is.tx, query, id))
 }
 
 // Save stores the mutable fields of an import and sets its time to now.

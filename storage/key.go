@@ -47,7 +47,7 @@ func (ks Keys) Put(ctx context.Context, k AgentKey) error {
 
 // ByThumbprint returns a key, retired or not; ErrNotFound when unknown.
 func (ks Keys) ByThumbprint(ctx context.Context, thumbprint string) (*AgentKey, error) {
-	return pointer(findIn[AgentKey](ks.tx.lookup(ctx, keyByThumbprint, thumbprint)))
+	return orNil(findIn[AgentKey](ks.tx.lookup(ctx, keyByThumbprint, thumbprint)))
 }
 
 // keyByThumbprint runs with every signed request.

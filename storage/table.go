@@ -31,8 +31,11 @@ func findIn[T any](row commit.Row) (v T, err error) {
 // orZero makes the absence of a row the zero value.
 func orZero[T any](v T, err error) (T, error) { return v, orNothing(err) }
 
-// pointer is the address of a row that was read, nil with an error.
-func pointer[T any](v T, err error) (*T, error) {
+// pointer is the address of a row that was read, of an empty one with an error.
+func pointer[T any](v T, err error) (*T, error) { return &v, err }
+
+// orNil is pointer, nil with an error.
+func orNil[T any](v T, err error) (*T, error) {
 	if err != nil {
 		return nil, err
 	}

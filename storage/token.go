@@ -56,12 +56,12 @@ func (ts Tokens) Insert(ctx context.Context, t Token) error {
 // ByHash returns a token, also an expired or revoked one, which the caller must
 // check. ErrNotFound when unknown.
 func (ts Tokens) ByHash(ctx context.Context, hash [32]byte) (*Token, error) {
-	return pointer(find[Token](ctx, ts.tx, tokenTable.from+`WHERE hash = ?`, hash[:]))
+	return orNil(find[Token](ctx, ts.tx, tokenTable.from+`WHERE hash = ?`, hash[:]))
 }
 
 // ByID returns a token by its id; ErrNotFound when unknown.
 func (ts Tokens) ByID(ctx context.Context, id string) (*Token, error) {
-	return pointer(find[Token](ctx, ts.tx, tokenTable.from+`WHERE id = ?`, id))
+	return orNil(find[Token](ctx, ts.tx, tokenTable.from+`WHERE id = ?`, id))
 }
 
 // OfProfile returns the tokens that are for one profile only, newest first.
