@@ -96,7 +96,11 @@ func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e 
 		return nil, false, err
 	}
 	if inner == nil {
-		raw, err := f.site.Erased(e.Seq).Bytes()
+		hash, err := f.erasedHash(ctx, tx, epoch, e)
+		if err != nil {
+			return nil, false, err
+		}
+		raw, err := f.site.Erased(e.Seq, hash).Bytes()
 		return raw, false, err
 	}
 	name := epoch + "/" + strconv.FormatInt(e.Seq, 10)

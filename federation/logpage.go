@@ -83,7 +83,11 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, 
 	for n < len(entries) && (n == 0 || size+len(entries[n]) <= maxLogBytes) {
 		size, n = size+len(entries[n]), n+1
 	}
-	page, err := f.site.LogPage(after, limit, epoch, head, after+int64(n), []any{}).Bytes()
+	signed, err := f.signedHead(ctx, tx, epoch, head)
+	if err != nil {
+		return nil, err
+	}
+	page, err := f.site.LogPage(after, limit, epoch, head, after+int64(n), signed, []any{}).Bytes()
 	if err != nil || n == 0 {
 		return page, err
 	}

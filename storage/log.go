@@ -184,6 +184,9 @@ func (ls Logs) NewEpoch(ctx context.Context, board string) (epoch string, err er
 	if _, err = ls.tx.write(ctx, `UPDATE stream SET epoch = ? WHERE board = ?`, epoch, board); err != nil {
 		return "", err
 	}
+	if _, err = ls.tx.write(ctx, `DELETE FROM log_report`); err != nil { // they are about the epoch before
+		return "", err
+	}
 	return epoch, ls.tx.skipNumbers(ctx)
 }
 

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"database/sql"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +20,12 @@ import (
 // function to run statements on it, with ? for arguments on both engines.
 func Unopened(t testing.TB, c storage.Config, fill func(exec func(query string, args ...any))) {
 	t.Helper()
+	UnopenedAt(t, c, math.MaxInt64, fill)
+}
+
+// UnopenedAt is Unopened with the tables of an earlier version.
+func UnopenedAt(t testing.TB, c storage.Config, version int64, fill func(exec func(query string, args ...any))) {
+	t.Helper()
 	driver, source, dialect, engine := "sqlite", c.Path, goose.DialectSQLite3, "sqlite"
 	if c.URL != "" {
 		driver, source, dialect, engine = "pgx", c.URL, goose.DialectPostgres, "postgres"
@@ -32,7 +39,7 @@ func Unopened(t testing.TB, c storage.Config, fill func(exec func(query string, 
 	require.NoError(t, err)
 	provider, err := goose.NewProvider(dialect, db, dir, goose.WithDisableGlobalRegistry(true))
 	require.NoError(t, err)
-	_, err = provider.Up(context.Background())
+	_, err = provider.UpTo(context.Background(), version)
 	require.NoError(t, err)
 	fill(func(query string, args ...any) {
 		t.Helper()
