@@ -239,7 +239,8 @@ func (bs AttentionBoards) countUsed(ctx context.Context, boards []ListedBoard) e
 }
 
 func usedQuery(boards int) string {
-	return `SELECT board, count(*) AS n FROM bid WHERE board IN (` + marks(boards) + `) AND slot_no IS NOT NULL AND (state = 'live' OR hold_until > ?) GROUP BY board`
+	return `SELECT board, count(*) AS n FROM bid WHERE board IN (` + marks(boards) + `)
+		AND slot_no IS NOT NULL AND (state = 'live' OR hold_until > ?) GROUP BY board`
 }
 
 // boardView reads what has a slot on a board.

@@ -133,7 +133,8 @@ func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
 
 // Save stores what may change of a bid. The board's row is locked.
 func (bs Bids) Save(ctx context.Context, b *StoredBid) error {
-	return bidTable.update(ctx, bs.tx, b, "id", "state", "hold", "slot_no", "denied", "paid", "utr", "dispute", "hold_until", "free_at", "moved_at", "moves", "doc")
+	return bidTable.update(ctx, bs.tx, b, "id", "state", "hold", "slot_no", "denied", "paid", "utr", "dispute",
+		"hold_until", "free_at", "moved_at", "moves", "doc")
 }
 
 // Move stores a bid whose state has just changed, and the move.

@@ -147,8 +147,7 @@ func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err e
 		if len(keys) == n || last && s.last == "" {
 			break
 		}
-		found, err := tx.query(ctx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), n-len(keys))
-		more, err := collect(found, err, func(row scanner) (key any, err error) { return key, row.Scan(&key) })
+		more, err := list[any](ctx, tx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), n-len(keys))
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,8 @@ func (ms Meetings) Import(ctx context.Context, m *StoredMeeting) error {
 
 // Save stores what may change of a request. The person's profile is locked.
 func (ms Meetings) Save(ctx context.Context, m *StoredMeeting) error {
-	return meetingTable.update(ctx, ms.tx, m, "id", "state", "shown", "starts_at", "ends_at", "due_at", "mail_until", "moved_at", "moves", "sequence", "doc", "known")
+	return meetingTable.update(ctx, ms.tx, m, "id", "state", "shown", "starts_at", "ends_at", "due_at", "mail_until",
+		"moved_at", "moves", "sequence", "doc", "known")
 }
 
 // Move stores a request that has just moved, and the move in its history.

@@ -75,7 +75,7 @@ func (f *shopFilter) sellers(ctx context.Context, tx *Tx, found []version) (map[
 func sellersQuery(found []version, q *ItemQuery) (string, []any) {
 	seqs := make([]int64, len(found))
 	for i, v := range found {
-		seqs[i] = v.seq
+		seqs[i] = v.Seq
 	}
 	in, args := inSeqs(seqs)
 	least, most := q.bounds()

@@ -119,22 +119,20 @@ func freshness(r *profileRow, m *StoredMerchant) int64 {
 // PruneRanks deletes some of the versions that ended before a time, and returns how
 // many.
 func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error) {
-	type ended struct{ pos, until int64 }
-	rows, err := ps.tx.query(ctx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, millis(before))
-	gone, err := collect(rows, err, func(s scanner) (e ended, err error) {
-		return e, s.Scan(&e.pos, &e.until)
-	})
+	type ended struct{ Pos, Until int64 }
+	gone, err := list[ended](ctx, ps.tx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ?
+		ORDER BY closed_at LIMIT 500`, millis(before))
 	if err != nil || len(gone) == 0 {
 		return 0, err
 	}
 	last := int64(0)
 	for _, e := range gone {
-		last = max(last, e.until)
-		if _, err := ps.tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.pos); err != nil {
+		last = max(last, e.Until)
+		if _, err := ps.tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.Pos); err != nil {
 			return 0, err
 		}
 		if ps.tx.db.engine == engineSQLite {
-			if _, err := ps.tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.pos); err != nil {
+			if _, err := ps.tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.Pos); err != nil {
 				return 0, err
 			}
 		}

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"math"
-	"strconv"
 	"time"
 
 	"stoa/protocol"
@@ -141,25 +139,20 @@ func (ms Moderation) Log(ctx context.Context, action protocol.Action, kind, subj
 		millis(ms.tx.Now), string(action), kind, subject, reason)
 }
 
-const moderationLogQuery = `SELECT id, at, action, kind, subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
+const moderationLogQuery = `SELECT id, at, action, kind, NULLIF(subject, '') AS subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
 
 // ListLog returns the public moderation log, newest first.
 func (ms Moderation) ListLog(ctx context.Context, limit int, after string) (protocol.Page[protocol.ModerationEntry], error) {
-	limit = bounded(limit)
-	before, err := position(listModerationLog, after, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[protocol.ModerationEntry]{}, err
+	type line struct {
+		ID int64
+		At time.Time
+		protocol.ModerationEntry
 	}
-	rows, err := ms.tx.query(ctx, moderationLogQuery, before, limit+1)
-	all, err := collect(rows, err, func(s scanner) (e protocol.ModerationEntry, err error) {
-		var id, at int64
-		var subject string
-		err = s.Scan(&id, &at, &e.Action, &e.Kind, &subject, &e.Reason)
-		e.ID, e.At = strconv.FormatInt(id, 10), moment(at)
-		if subject != "" {
-			e.Subject = &subject
-		}
-		return e, err
-	})
-	return page(all, limit, listModerationLog, func(e protocol.ModerationEntry) string { return e.ID }), err
+	found, err := newest[line](ctx, ms.tx, listModerationLog, "id", limit, after, moderationLogQuery)
+	p := protocol.Page[protocol.ModerationEntry]{Items: make([]protocol.ModerationEntry, 0, len(found.Items)), Next: found.Next}
+	for _, l := range found.Items {
+		l.ModerationEntry.ID, l.ModerationEntry.At = number(l.ID), l.At
+		p.Items = append(p.Items, l.ModerationEntry)
+	}
+	return p, err
 }

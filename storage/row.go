@@ -86,6 +86,8 @@ func (s *shape) add(t reflect.Type, index []int) {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			embedded = append(embedded, f)
 			continue
+		case !f.IsExported() && f.Tag.Get("db") != "":
+			panic("storage: the column " + name + " of " + t.String() + " is not exported")
 		case !f.IsExported() || name == "-":
 			continue
 		case name == "":
