@@ -57,8 +57,8 @@ func TestRow(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	none := ""
 	full := sample{sampleBase: sampleBase{ID: "b", Comment: "kept in no other column"}, Comment: "note", BidAt: at, FreeAt: at, EndedAt: &at,
-		State: protocol.BidLive, Slot: 3, Dispute: &none, TokenHash: [32]byte{1, 2}, Key: []byte("k"), Doc: []byte("d"), Sealed: []byte("s"), Visitor: "v\xff", Head: []byte("[]"),
-		Open: true, Count: 7, Tags: []string{"x"}, SampleDoc: SampleDoc{[]string{"y"}}, Other: SampleDoc{[]string{"z"}}, LogURL: "https://x"}
+		State: protocol.BidLive, Slot: 3, Dispute: &none, TokenHash: [32]byte{1, 2}, Key: []byte("k"), Doc: []byte("d"), Sealed: []byte("s"), Visitor: "v\xff",
+		Head: []byte("[]"), Open: true, Count: 7, Tags: []string{"x"}, SampleDoc: SampleDoc{[]string{"y"}}, Other: SampleDoc{[]string{"z"}}, LogURL: "https://x"}
 	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *Tx) error {
 		require.NoError(t, tx.exec(ctx, `CREATE TABLE sample (id TEXT PRIMARY KEY, comment TEXT, note TEXT, bid_at INTEGER, free_at INTEGER, ended_at INTEGER,
 			state TEXT, slot_no INTEGER, dispute TEXT, token_hash BLOB, key BLOB NOT NULL, doc BLOB NOT NULL, sealed BLOB, visitor BLOB, head TEXT, open INTEGER,
