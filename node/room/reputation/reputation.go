@@ -67,7 +67,8 @@ func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	s := storage.StoredReceipt{
 		ID: protocol.NewID(protocol.ReceiptID, tx.Now), Handle: p.Draft.Handle, Order: in.Order, Agent: p.ERC8004, Client: client, Buyer: in.Buyer,
-		Currency: in.Total.Currency, Minor: minor, PaidAt: in.PaidAt.UTC(), IssuedAt: tx.Now, Lines: in.LineItems,
+		Currency: in.Total.Currency, Minor: minor, PaidAt: in.PaidAt.UTC(), IssuedAt: tx.Now,
+		ReceiptDoc: storage.ReceiptDoc{Lines: in.LineItems},
 	}
 	same, err := tx.OrderReceipts().List(ctx, s.Handle, s.Order, 1, "")
 	if err != nil {
