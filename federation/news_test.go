@@ -49,8 +49,8 @@ func (s shop) news(kind protocol.FeedType, title, summary string, review *protoc
 	e := protocol.NewsEvidence{Review: review}
 	if !s.pair.IsZero() {
 		var err error
-		e.Statement, err = integrity.SignStatement(integrity.Statement{Author: agentID, Actor: *item.Actor.Actor, Board: protocol.BoardID(s.n.base), Kind: string(kind),
-			Title: title, Body: summary, Created: now.Format(time.RFC3339), Nonce: item.ID}, s.pair.Signer(), now)
+		e.Statement, err = integrity.SignStatement(integrity.Statement{Author: agentID, Actor: *item.Actor.Actor, Board: protocol.BoardID(s.n.base),
+			Kind: string(kind), Title: title, Body: summary, Created: now.Format(time.RFC3339), Nonce: item.ID}, s.pair.Signer(), now)
 		require.NoError(s.n.t, err)
 	}
 	item.Evidence = asJSON(s.n.t, e)

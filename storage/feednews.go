@@ -169,7 +169,8 @@ func (fo FeedOrigins) Receive(ctx context.Context, o FeedOrigin) (fresh bool, er
 	if a := o.Item.Actor; a.Verified && a.KeyID != nil {
 		keyid = *a.KeyID
 	}
-	if _, err := fo.tx.write(ctx, `INSERT INTO feed_origin (uri, item, host, actor, type, agent, keyid, state, at, doc) VALUES (?, ?, ?, ?, ?, ?, ?, 'shown', ?, ?)`,
+	if _, err := fo.tx.write(ctx, `INSERT INTO feed_origin (uri, item, host, actor, type, agent, keyid, state, at, doc)
+		VALUES (?, ?, ?, ?, ?, ?, ?, 'shown', ?, ?)`,
 		o.URI, item, o.Host, *o.Item.Actor.Actor, string(o.Item.Type), agent, keyid, at, string(doc)); err != nil {
 		return false, err
 	}
