@@ -8,6 +8,7 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/protocol/activity"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 
@@ -30,22 +31,23 @@ func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, e
 	if in.act.Seq == nil || !activity.HasStoa(in.act.Context) {
 		return nil, nil
 	}
-	s, err := f.subscribed(ctx, in.actor)
+	s, err := f.following(ctx, in.actor)
 	if err != nil || s == nil {
 		return nil, err
 	}
-	seq := *in.act.Seq
-	if string(in.act.Epoch) == s.Epoch && seq <= s.LastSeq {
-		return nil, nil // a repeat
+	seq, announced := *in.act.Seq, announcedBy(&in.act)
+	hash := activity.EntryHash(&in.act, &announced.act)
+	if string(in.act.Epoch) == s.Epoch && (s.conflict || s.repeats(seq, hash)) {
+		return nil, nil
 	}
 	walk := func(ctx context.Context, tx *storage.Tx) error { return f.enqueuePull(ctx, tx, s.Board) }
-	if string(in.act.Epoch) != s.Epoch || seq > s.LastSeq+1 {
+	if string(in.act.Epoch) != s.Epoch || seq != s.LastSeq+1 || len(s.taken) >= maxTaken {
 		if seq-s.LastSeq <= maxAhead {
 			f.noteAnnounced(s.Board, seq)
 		}
 		return walk, nil
 	}
-	apply, err := f.readEntry(ctx, s, &in.act, announcedBy(&in.act), nil)
+	apply, err := f.readEntry(ctx, &s.Subscription, &in.act, announced, nil)
 	if err != nil {
 		f.observe("push", in.host, err)
 		return walk, nil // the walk decides whether to wait or to skip
@@ -58,8 +60,25 @@ func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, e
 		if !moved {
 			return walk(ctx, tx)
 		}
+		if err := tx.Subscriptions().Take(ctx, s.Board, storage.Taken{Seq: seq, Hash: hash, Entry: in.raw}); err != nil {
+			return err
+		}
+		if err := tx.Subscriptions().Soon(ctx, s.Board, tx.Now.Add(netx.Jitter(compareAfter))); err != nil {
+			return err
+		}
 		return apply(ctx, tx)
 	}, nil
+}
+
+// repeats reports whether a pushed entry is one that was taken: it is the same one, as far as this
+// node can tell. One of a lower number that is not known any more is read again with the log.
+func (s *followed) repeats(seq int64, hash string) bool {
+	for _, t := range s.taken {
+		if t.Seq == seq {
+			return t.Hash == hash
+		}
+	}
+	return seq <= s.LastSeq && len(s.taken) == 0
 }
 
 // noteAnnounced records the highest sequence number that was announced, so that a running
@@ -132,6 +151,8 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 		effect, err = f.readDelete(ctx, s, inner, e.Object)
 	case inner.Type.Is("Remove", "Add") && inner.Actor.One() == s.Board:
 		effect, err = f.readModeration(ctx, s, inner)
+	case inner.Type.Is("Offer") && !inner.Embedded():
+		effect = f.readOfferAgain(s, inner)
 	case inner.Type.Is("Offer"):
 		effect, err = f.readOffer(ctx, s, inner)
 	case inner.Type.Is("Undo"):

@@ -227,7 +227,7 @@ func BenchmarkPull(b *testing.B) {
 		_, err = f.pull(b.Context(), storage.Job{Args: []byte(`"` + board + `"`)})
 		require.NoError(b, err)
 		used += cpuTime() - before
-		s, err := f.subscribed(b.Context(), board)
+		s, err := f.following(b.Context(), board)
 		require.NoError(b, err)
 		require.Equal(b, int64(200), s.LastSeq)
 	}

@@ -10,7 +10,6 @@ import (
 	"stoa/identity/integrity"
 	"stoa/protocol"
 	"stoa/protocol/activity"
-	"stoa/storage"
 )
 
 // isRefused reports whether an error is a final decision about content: it was
@@ -115,16 +114,3 @@ func (f *Federation) fetchNote(ctx context.Context, uri string) (*activity.Note,
 
 // sameNode reports whether two ids have the same host.
 func sameNode(a, b string) bool { return hostOf(a) != "" && hostOf(a) == hostOf(b) }
-
-// subscribed returns the subscription to a board, nil when it is not followed.
-func (f *Federation) subscribed(ctx context.Context, board string) (*storage.Subscription, error) {
-	var s *storage.Subscription
-	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		s, err = tx.Subscriptions().ByBoard(ctx, board)
-		return absent(err)
-	})
-	if err != nil || s == nil || s.State != storage.SubscriptionAccepted {
-		return nil, err
-	}
-	return s, nil
-}

@@ -71,7 +71,8 @@ type Config struct {
 	Client    *http.Client // guarded against private addresses
 	Keys      Keys
 	Receiver  Receiver
-	Authority Authority // nil: no chain is configured, no author of another node is verified
+	Authority Authority    // nil: no chain is configured, no author of another node is verified
+	Reviews   ReviewReader // nil: no chain is configured, reviews are the word of their node
 
 	Software, Version string
 	AllowPrivate      bool                       // allow plain http, for development
@@ -199,6 +200,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/posts/{id}", f.servePost)
 	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)
 	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
+	mux.HandleFunc("GET /ap/news/{id}", f.serveNews)
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)

@@ -182,10 +182,11 @@ func (f *Federation) scanObject(d *delivery) error {
 }
 
 // dedupeKey identifies an activity. GoToSocial (2025) uses one id for all Updates
-// of a post, so for an Update the body is included.
+// of a post, so for an Update the body is included; also for an entry of a log, whose
+// id is its number: another entry of the number must not be taken for a repeat.
 func dedupeKey(a *activity.Activity, body []byte) [32]byte {
 	text := a.Type.String() + "\x00" + string(a.ID)
-	if a.Type.Is("Update") {
+	if a.Type.Is("Update") || a.Seq != nil {
 		sum := sha256.Sum256(body)
 		text += "\x00" + hex.EncodeToString(sum[:])
 	}

@@ -71,6 +71,9 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return f.bidEntry(ctx, tx, e)
 	}
+	if isNews(e.ObjectID) {
+		return f.newsEntry(ctx, tx, e)
+	}
 	p, err := tx.Posts().ByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
@@ -112,7 +115,11 @@ func (f *Federation) entry(ctx context.Context, tx *storage.Tx, epoch string, e 
 		return nil, false, err
 	}
 	if inner == nil {
-		raw, err := f.site.Erased(e.Seq).Bytes()
+		hash, err := f.erasedHash(ctx, tx, epoch, e)
+		if err != nil {
+			return nil, false, err
+		}
+		raw, err := f.site.Erased(e.Seq, hash).Bytes()
 		return raw, false, err
 	}
 	name := epoch + "/" + strconv.FormatInt(e.Seq, 10)

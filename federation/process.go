@@ -89,6 +89,8 @@ func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
 		return f.handleDelete(in), nil
 	case in.act.Type.Is("Announce"):
 		return f.handleAnnounce(ctx, in)
+	case in.act.Type.Is("Flag") && in.act.ObjectID() == f.site.Log():
+		return f.handleLogReport(in), nil
 	case in.act.Type.Is("Flag"):
 		return f.handleFlag(in), nil
 	}

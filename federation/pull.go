@@ -32,6 +32,7 @@ type logPage struct {
 	Epoch        activity.Text     `json:"stoa:epoch"`
 	Head         *int64            `json:"stoa:head"`
 	OrderedItems []json.RawMessage `json:"orderedItems"`
+	SignedHead   json.RawMessage   `json:"stoa:signedHead"`
 }
 
 // enqueuePull queues a walk of a board's log, unless one is waiting already.
@@ -43,6 +44,41 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
 }
 
+// A followed log as a walk reads it.
+type followed struct {
+	storage.Subscription
+	taken    []storage.Taken // compared when the log is read next
+	conflict bool            // nothing is taken of it
+}
+
+// following returns a followed board; nil when it is not followed.
+func (f *Federation) following(ctx context.Context, board string) (*followed, error) {
+	var s *followed
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		found, err := tx.Subscriptions().ByBoard(ctx, board)
+		if err != nil || found.State != storage.SubscriptionAccepted {
+			return absent(err)
+		}
+		s = &followed{Subscription: *found}
+		if s.conflict, err = tx.Subscriptions().HasConflict(ctx, board); err != nil {
+			return err
+		}
+		s.taken, err = tx.Subscriptions().ListTaken(ctx, board)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// A walk reads the log of a followed board from what was taken last to its head.
+type walk struct {
+	head     int64
+	signed   json.RawMessage // the last signed head
+	compared int64           // what was taken up to this number is what the log has
+}
+
 // pull walks the log of a followed board from our cursor to its head. The
 // subscription holds its schedule of retries, so it never fails as a job.
 func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
@@ -51,18 +87,20 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		return nil, err
 	}
 	until := f.now().Add(pullBudget)
+	w := &walk{}
 	var more bool
-	var head int64
 	for {
-		s, err := f.subscribed(ctx, board)
+		s, err := f.following(ctx, board)
 		if err != nil || s == nil {
 			return nil, err
 		}
-		done, err := f.pullPage(ctx, s)
-		head = s.Head
+		done, err := f.pullPage(ctx, s, w)
+		if c, ok := errors.AsType[*conflictError](err); ok {
+			return f.noteConflict(s, c)
+		}
 		if err != nil {
 			f.observe("pull", s.Host, err)
-			return f.pullFailed(board, head, err), nil
+			return f.pullFailed(board, w.head, err), nil
 		}
 		if done {
 			break
@@ -82,8 +120,14 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			f.wanted.Delete(board) // once: a number that does not exist must not cause endless walks
 			next = 0
 		}
-		s.Head, s.CheckedAt, s.NextAt, s.Failures, s.LastError = head, tx.Now, tx.Now.Add(next), 0, ""
-		return tx.Subscriptions().Put(ctx, *s)
+		s.Head, s.CheckedAt, s.NextAt, s.Failures, s.LastError = w.head, tx.Now, tx.Now.Add(next), 0, ""
+		if w.signed != nil {
+			s.SignedHead = w.signed
+		}
+		if err := tx.Subscriptions().Put(ctx, *s); err != nil {
+			return err
+		}
+		return tx.Subscriptions().Compared(ctx, board, w.compared)
 	}, nil
 }
 
@@ -108,49 +152,75 @@ func clipError(err error) string {
 	return s
 }
 
-// pullPage reads and applies one page, and sets s.Head. done reports that the head is reached.
-func (f *Federation) pullPage(ctx context.Context, s *storage.Subscription) (done bool, err error) {
-	address := s.LogURL + "?after=" + strconv.FormatInt(s.LastSeq, 10) + "&limit=" + strconv.Itoa(maxLogPage)
-	etag := ""
-	if s.Epoch != "" {
-		etag = logTag(s.Epoch, s.LastSeq)
-	}
-	raw, err := f.fetch(ctx, address, etag)
-	if err != nil || raw == nil {
-		return err == nil, err
+// readPage reads the page of a log after a number.
+func (f *Federation) readPage(ctx context.Context, s *followed, after int64) (*logPage, error) {
+	raw, err := f.fetch(ctx, s.LogURL+"?after="+strconv.FormatInt(after, 10)+"&limit="+strconv.Itoa(maxLogPage), "")
+	if err != nil {
+		return nil, err
 	}
 	var page logPage
 	if err := fetchLimits.DecodeLoose(raw, &page); err != nil {
-		return false, fmt.Errorf("page of %s: %w", s.LogURL, err)
+		return nil, fmt.Errorf("page of %s: %w", s.LogURL, err)
 	}
 	if page.PartOf.One() != s.LogURL || page.Head == nil || page.Epoch == "" || len(page.OrderedItems) > maxLogPage {
-		return false, fmt.Errorf("page of %s: not a page of this log", s.LogURL)
+		return nil, fmt.Errorf("page of %s: not a page of this log", s.LogURL)
+	}
+	return &page, nil
+}
+
+// pullPage reads one page, compares what was taken of it before, applies the rest, and
+// sets the head of the walk. done reports that the head is reached.
+func (f *Federation) pullPage(ctx context.Context, s *followed, w *walk) (done bool, err error) {
+	from := s.LastSeq
+	for _, t := range s.taken {
+		if t.Seq > w.compared {
+			from = t.Seq - 1
+			break
+		}
+	}
+	page, err := f.readPage(ctx, s, from)
+	if err != nil {
+		return false, err
 	}
 	if string(page.Epoch) != s.Epoch {
-		return false, f.changeEpoch(ctx, s, string(page.Epoch))
+		return false, f.changeEpoch(ctx, &s.Subscription, string(page.Epoch))
+	}
+	if s.conflict {
+		return false, errConflict
+	}
+	head, err := f.readHead(ctx, &s.Subscription, page)
+	if err != nil {
+		return false, fmt.Errorf("signed head of %s: %w", s.LogURL, err)
 	}
 	if *page.Head < s.LastSeq {
-		return false, fmt.Errorf("log of %s goes back from %d to %d within one epoch", s.Host, s.LastSeq, *page.Head)
+		return false, f.fallback(ctx, s, *page.Head, head)
 	}
-	s.Head = *page.Head
-	for at := 0; at < len(page.OrderedItems); at += applyTogether {
-		chunk := page.OrderedItems[at:min(at+applyTogether, len(page.OrderedItems))]
-		n, err := f.applyChunk(ctx, s, chunk)
+	if w.head = *page.Head; head != nil {
+		w.signed = head.raw
+	}
+	rest, err := f.compare(ctx, s, page, head, from, w)
+	if err != nil {
+		return false, err
+	}
+	for at := 0; at < len(rest); at += applyTogether {
+		chunk := rest[at:min(at+applyTogether, len(rest))]
+		n, err := f.applyChunk(ctx, &s.Subscription, chunk)
 		if errors.Is(err, errMoved) {
 			return false, nil // continue from the other worker's cursor
 		}
 		if err != nil || n < len(chunk) {
 			return false, err
 		}
+		w.compared = s.LastSeq
 	}
-	return len(page.OrderedItems) == 0 || s.LastSeq >= *page.Head, nil
+	return len(page.OrderedItems) == 0 || s.LastSeq >= *page.Head && w.compared >= s.LastSeq, nil
 }
 
 // changeEpoch restarts a log from its beginning: its board was restored from a
 // backup. Known entries are kept; the walk adds what is missing.
 func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, epoch string) error {
 	now := f.now()
-	if s.Epoch != "" {
+	if s.Epoch != "" && s.Epoch != storage.Again {
 		if err, lately := f.misses.Get("epoch "+s.Board, now); lately {
 			return err
 		}
@@ -181,8 +251,9 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 // an error means that the job is short of time.
 func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, items []json.RawMessage) (applied int, err error) {
 	var effects []after
+	var last storage.Taken
 	flush := func() error {
-		err := f.commit(ctx, s, effects)
+		err := f.commit(ctx, s, effects, last)
 		if err == nil {
 			applied, s.LastSeq, effects = applied+len(effects), s.LastSeq+int64(len(effects)), nil
 		}
@@ -209,6 +280,7 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 		if err != nil {
 			return 0, errors.Join(err, flush())
 		}
+		last = storage.Taken{Seq: seq, Hash: activity.EntryHash(&e, &announced.act), Entry: raw}
 		if effects = append(effects, effect); nearDeadline(ctx) {
 			break
 		}
@@ -224,7 +296,7 @@ func nearDeadline(ctx context.Context) bool {
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second
 }
 
-func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effects []after) error {
+func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effects []after, last storage.Taken) error {
 	if len(effects) == 0 {
 		return nil
 	}
@@ -235,6 +307,12 @@ func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effect
 		}
 		if !moved {
 			return errMoved
+		}
+		if err := tx.Subscriptions().Compared(ctx, s.Board, last.Seq); err != nil { // what was taken before has been compared
+			return err
+		}
+		if err := tx.Subscriptions().Take(ctx, s.Board, last); err != nil {
+			return err
 		}
 		for _, effect := range effects {
 			if err := effect(ctx, tx); err != nil {

@@ -273,6 +273,11 @@ func operatorForms() []formRow {
 		s.followed()
 		return map[string]string{"url": "https://n2.example/ap/board"}
 	}
+	conflicting := func(s *formSide) map[string]string {
+		s.followed()
+		require.NoError(s.t, s.db.Write(s.t.Context(), conflictOf("https://n2.example/ap/board")))
+		return map[string]string{"url": "https://n2.example/ap/board"}
+	}
 	blocked := func(s *formSide) map[string]string {
 		var b protocol.Block
 		s.strangers++
@@ -340,6 +345,7 @@ func operatorForms() []formRow {
 			"not an address", "http://"}}, read: peers},
 		{op: protocol.UnfollowPeer.Operation, page: page + "peers", about: peer, read: peers},
 		{op: protocol.RetryPeer.Operation, page: page + "peers", about: peer, read: peers},
+		{op: protocol.RereadPeer.Operation, page: page + "peers", about: conflicting, read: peers},
 		{op: protocol.AddBlock.Operation, page: page + "peers", read: blocks, about: func(s *formSide) map[string]string {
 			s.followed()
 			return map[string]string{"kind": "host", "value": "n2.example"}

@@ -38,6 +38,15 @@ func (h *house) troubled() (reported protocol.Post) {
 	return reported
 }
 
+// conflictOf stores that the log of a followed board contradicts what was taken of it.
+func conflictOf(board string) func(ctx context.Context, tx *storage.Tx) error {
+	return func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Subscriptions().NoteConflict(ctx, storage.Conflict{Board: board, Kind: storage.ConflictFork, Epoch: "e", Seq: 3,
+			Ours: "sha256:01", Theirs: "sha256:02", OursDoc: []byte(`{"a":1}`), TheirsDoc: []byte(`{"a":2}`)})
+		return err
+	}
+}
+
 // signInOperator opens an operator's account and returns its session.
 func (h *house) signInOperator() string {
 	h.t.Helper()
@@ -143,6 +152,26 @@ func TestOperatorPages(t *testing.T) {
 	require.Contains(t, b.text("main"), "n3.example")
 	press(".done button")
 	require.NotContains(t, b.text(".rows"), "n3.example")
+
+	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Logs().Report(ctx, storage.Conflict{Board: "n4.example", Kind: storage.ConflictFallback, Epoch: "e", Seq: 7}); err != nil {
+			return err
+		}
+		return conflictOf("https://n2.example/ap/board")(ctx, tx)
+	}))
+	require.Equal(t, 200, b.open("/account/node/health"))
+	require.Contains(t, b.text("main"), "Followed logs that contradict themselves: 1")
+	require.Contains(t, b.text("main"), "Nodes that report that our log contradicts itself: 1")
+	var evidence protocol.ConflictEvidence
+	h.operator().do(200, "GET", "/api/operator/peers/conflict?url=https://n2.example/ap/board", nil, &evidence)
+	require.Equal(t, []any{"fork", int64(3), `{"a":1}`, `{"a":2}`},
+		[]any{evidence.Conflict.Kind, evidence.Conflict.Seq, evidence.OursDocument, evidence.TheirsDocument})
+	require.Equal(t, 200, b.open("/account/node/peers"))
+	require.Contains(t, b.text("main"), "Its log contradicts entry 3, which was taken.")
+	require.Contains(t, b.text("main"), "n4.example reports that our log contradicts entry 7.")
+	press(`form:has([value="reread_peer"]) button`)
+	require.NotContains(t, b.text("main"), "Its log contradicts")
+	h.operator().do(404, "GET", "/api/operator/peers/conflict?url=https://n2.example/ap/board", nil, nil)
 
 	require.Equal(t, 200, b.open("/account/node/health"))
 	require.Contains(t, b.text("main"), "Jobs were given up: 1")

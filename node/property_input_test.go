@@ -75,7 +75,9 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		}))
 	case protocol.RequeueJob.Operation, protocol.DropJob.Operation:
 		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
-	case protocol.RetryPeer.Operation, protocol.UnfollowPeer.Operation:
+	case protocol.ReadConflict.Operation:
+		require.NoError(p.t, p.n.db.Write(p.t.Context(), conflictOf(protocol.ReadConflict.Example.(protocol.PeerAddress).URL)))
+	case protocol.RetryPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RereadPeer.Operation:
 		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Subscriptions().Put(ctx, storage.Subscription{Board: protocol.RetryPeer.Example.(protocol.PeerAddress).URL, Host: "n1.example",
 				State: storage.SubscriptionAccepted, NextAt: tx.Now.Add(time.Hour)})

@@ -19,6 +19,8 @@ type Health struct {
 	Mail      MailHealth    `json:"mail"`
 	Payments  PayHealth     `json:"payments"`
 	Peers     []PeerCount   `json:"peers" doc:"Inboxes that are delivered to, by state."`
+	Conflicts int           `json:"conflicts" minimum:"0" doc:"Followed boards whose log contradicts what was taken of it; list_peers names them."`
+	Reported  int           `json:"reported" minimum:"0" doc:"Nodes that report this of the log of this node; list_peers has the reports."`
 	Untrusted bool          `json:"untrusted_content" doc:"Always true: errors may repeat what others wrote."`
 }
 

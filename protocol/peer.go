@@ -8,6 +8,7 @@ type PeersView struct {
 	Following  []Followed   `json:"following" doc:"Boards that this node follows, or tries to follow."`
 	Delivering []Delivering `json:"delivering" doc:"Inboxes that this node delivers its board to, by address."`
 	Policies   []PeerPolicy `json:"policies" doc:"Policies for hosts and their subdomains."`
+	Reports    []LogReport  `json:"reports" doc:"What nodes that follow this one report of its log, at most 100, for 30 days or until the log has a new epoch."`
 	Next       *string      `json:"next" doc:"Pass as after for further inboxes; null at the end."`
 	Untrusted  bool         `json:"untrusted_content" doc:"Always true: errors may repeat what others wrote."`
 }
@@ -22,6 +23,32 @@ type Followed struct {
 	LastError string     `json:"lastError" doc:"Why the last attempt failed; empty if it did not."`
 	NextAt    *time.Time `json:"nextAt" doc:"When the next attempt or poll is due; null for none."`
 	CheckedAt *time.Time `json:"checkedAt" doc:"When its log was last asked for, in vain or not; null for never. Without failed attempts, everything until then has arrived."`
+
+	Conflict *LogConflict `json:"conflict,omitempty" doc:"Its log contradicts what was taken of it, and nothing more is taken until it begins a new epoch, or reread_peer or unfollow_peer."`
+}
+
+// A LogConflict is that a log contradicts, within one epoch, what a node took of it before.
+type LogConflict struct {
+	Kind   string    `json:"kind" enum:"fork,fallback" doc:"fork: a number that was taken has another entry now. fallback: the log ends before the last entry that was taken."`
+	Epoch  string    `json:"epoch"`
+	Seq    int64     `json:"seq" minimum:"0" doc:"Number of the entry that was taken."`
+	Ours   string    `json:"ours" doc:"Hash of the entry that was taken; empty where it is not known."`
+	Theirs string    `json:"theirs" doc:"Hash of the entry that the log has instead, or at its end; empty where it is not known."`
+	At     time.Time `json:"at" doc:"When it was found or reported."`
+}
+
+// A LogReport is what a node that follows this one reports of the log of this node.
+type LogReport struct {
+	Host     string      `json:"host"`
+	Conflict LogConflict `json:"conflict" doc:"What the host says: its entry, and that of this node."`
+}
+
+// ConflictEvidence is a conflict with the documents that show it.
+type ConflictEvidence struct {
+	Conflict       LogConflict `json:"conflict"`
+	OursDocument   string      `json:"oursDocument" doc:"The entry that was taken, as received: JSON with the board's proof. Empty where it is not known."`
+	TheirsDocument string      `json:"theirsDocument" doc:"The other entry or, of a fallback, the signed head of the log. Empty where the log has none."`
+	Untrusted      bool        `json:"untrusted_content" doc:"Always true."`
 }
 
 // Delivering is an inbox of another server.
@@ -83,6 +110,22 @@ var RetryPeer = declare[PeerAddress, None](Operation{
 	Summary: "Reads a followed board, sends an unanswered follow again, or delivers to an inbox, now instead of at the next time.",
 	HTTP:    Route{"POST", "/api/operator/peers/retry", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+})
+
+// RereadPeer has the running node read a followed log from its beginning.
+var RereadPeer = declare[PeerAddress, None](Operation{
+	Name: "reread_peer", Title: "Read a followed log again",
+	Summary: "Reads the log of a followed board from its beginning, and takes what it has now; this ends a conflict. What was received stays.",
+	HTTP:    Route{"POST", "/api/operator/peers/reread", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+})
+
+// ReadConflict reads what shows that the log of a followed board contradicts itself.
+var ReadConflict = declare[PeerAddress, ConflictEvidence](Operation{
+	Name: "read_log_conflict", Title: "Read the evidence of a conflict",
+	Summary: "Both documents that show that the log of a followed board contradicts what was taken of it.",
+	HTTP:    Route{"GET", "/api/operator/peers/conflict", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
 })
 
 // A PolicyChange says how a host and its subdomains are treated from now on.

@@ -12,19 +12,12 @@ import (
 type Account struct {
 	ID, Name  string
 	Role      protocol.Role
-	Mail      string // confirmed address; "" none
+	Mail      string `db:",null"` // confirmed address; "" none
 	AskedMail string // address that is to be confirmed; "" none
 	CreatedAt time.Time
 }
 
-const accountColumns = `id, name, role, COALESCE(mail, ''), asked_mail, created_at`
-
-func scanAccount(s scanner) (a Account, err error) {
-	var created int64
-	err = s.Scan(&a.ID, &a.Name, &a.Role, &a.Mail, &a.AskedMail, &created)
-	a.CreatedAt = moment(created)
-	return a, err
-}
+var accountTable = tableOf[Account]("account")
 
 // Accounts reads and writes accounts, and the profiles that belong to them.
 type Accounts struct{ tx *Tx }
@@ -37,17 +30,12 @@ func (as Accounts) Insert(ctx context.Context, a Account) error {
 	if a.CreatedAt.IsZero() {
 		a.CreatedAt = as.tx.Now
 	}
-	n, err := as.tx.write(ctx, `INSERT INTO account (id, name, role, mail, created_at) VALUES (?, ?, ?, NULLIF(?, ''), ?) ON CONFLICT DO NOTHING`,
-		a.ID, a.Name, string(a.Role), a.Mail, millis(a.CreatedAt))
-	if err == nil && n == 0 {
-		return ErrExists
-	}
-	return err
+	return accountTable.create(ctx, as.tx, &a)
 }
 
 // ByID returns an account; ErrNotFound when there is none.
 func (as Accounts) ByID(ctx context.Context, id string) (Account, error) {
-	return scanAccount(as.tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`, id))
+	return find[Account](ctx, as.tx, accountTable.from+`WHERE id = ?`, id)
 }
 
 // ForUpdate is ByID for a transaction that writes the account back: the row
@@ -56,42 +44,24 @@ func (as Accounts) ForUpdate(ctx context.Context, id string) (Account, error) {
 	if err := as.tx.dirty(); err != nil {
 		return Account{}, err
 	}
-	return scanAccount(as.tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = ?`+as.tx.db.engine.ForUpdate(), id))
+	return find[Account](ctx, as.tx, accountTable.from+`WHERE id = ?`+as.tx.db.engine.ForUpdate(), id)
 }
 
 // ByMail returns the account with a confirmed address; ErrNotFound when there
 // is none.
 func (as Accounts) ByMail(ctx context.Context, mail string) (Account, error) {
-	return scanAccount(as.tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE mail = ?`, mail))
+	return find[Account](ctx, as.tx, accountTable.from+`WHERE mail = ?`, mail)
 }
 
 // OfProfile returns the account that a profile belongs to; ErrNotFound when it
 // belongs to no account.
 func (as Accounts) OfProfile(ctx context.Context, handle string) (Account, error) {
-	return scanAccount(as.tx.row(ctx, `SELECT `+accountColumns+` FROM account WHERE id = (SELECT account FROM account_profile WHERE handle = ?)`, handle))
+	return find[Account](ctx, as.tx, accountTable.from+`WHERE id = (SELECT account FROM account_profile WHERE handle = ?)`, handle)
 }
 
 // List returns accounts, newest first.
 func (as Accounts) List(ctx context.Context, limit int, after string) (protocol.Page[Account], error) {
-	limit = bounded(limit)
-	const listing = "accounts"
-	before, err := idPosition(listing, after)
-	if err != nil {
-		return protocol.Page[Account]{}, err
-	}
-	rows, err := as.tx.query(ctx, `SELECT `+accountColumns+` FROM account WHERE id < ? ORDER BY id DESC LIMIT ?`, before, limit+1)
-	accounts, err := collect(rows, err, scanAccount)
-	return page(accounts, limit, listing, func(a Account) string { return a.ID }), err
-}
-
-// idPosition reads the id in a cursor of a listing that is ordered by id, newest
-// first; without a cursor it returns a string above every id.
-func idPosition(listing, after string) (string, error) {
-	p, err := protocol.ParseCursor(listing, after)
-	if p == "" {
-		p = "~"
-	}
-	return p, err
+	return newest[Account](ctx, as.tx, "accounts", "id", limit, after, accountTable.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
 }
 
 // Rename gives an account another name; ErrNotFound when there is none.
@@ -163,9 +133,8 @@ func (as Accounts) LinkProfile(ctx context.Context, account, handle string) erro
 	); err != nil {
 		return err
 	}
-	_, err := as.tx.write(ctx, `INSERT INTO account_profile (handle, account, at) VALUES (?, ?, ?)
+	return as.tx.exec(ctx, `INSERT INTO account_profile (handle, account, at) VALUES (?, ?, ?)
 		ON CONFLICT (handle) DO UPDATE SET account = excluded.account, at = excluded.at`, handle, account, millis(as.tx.Now))
-	return err
 }
 
 // UnlinkProfile removes a profile from its account, with the tokens that were made
@@ -183,9 +152,5 @@ func (as Accounts) UnlinkProfile(ctx context.Context, handle string) error {
 
 // Handles returns the handles of an account's profiles, in order.
 func (as Accounts) Handles(ctx context.Context, account string) ([]string, error) {
-	rows, err := as.tx.query(ctx, `SELECT handle FROM account_profile WHERE account = ? ORDER BY handle LIMIT ?`, account, protocol.MaxProfiles)
-	return collect(rows, err, func(s scanner) (h string, err error) {
-		err = s.Scan(&h)
-		return h, err
-	})
+	return list[string](ctx, as.tx, `SELECT handle FROM account_profile WHERE account = ? ORDER BY handle LIMIT ?`, account, protocol.MaxProfiles)
 }

@@ -134,7 +134,7 @@ func (ps Profiles) searchAny(ctx context.Context, s search, limit int, position 
 		return out, err
 	}
 	for _, v := range found {
-		if p := profiles[v.seq]; p != nil {
+		if p := profiles[v.Seq]; p != nil {
 			out.Items = append(out.Items, ScoredProfile{*p, s.score(p)})
 		}
 	}
@@ -185,14 +185,13 @@ func (ps Profiles) ListedPlaces(ctx context.Context) (places, seqs []int64, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	type version struct{ pos, seq int64 }
 	all := make([]version, 0, len(both)/2)
 	for i := 0; i+1 < len(both); i += 2 {
 		all = append(all, version{both[i], both[i+1]})
 	}
-	slices.SortFunc(all, func(a, b version) int { return cmp.Compare(a.pos, b.pos) })
+	slices.SortFunc(all, func(a, b version) int { return cmp.Compare(a.Pos, b.Pos) })
 	for _, v := range all {
-		places, seqs = append(places, v.pos), append(seqs, v.seq)
+		places, seqs = append(places, v.Pos), append(seqs, v.Seq)
 	}
 	return places, seqs, nil
 }
@@ -236,8 +235,7 @@ func (ps Profiles) ListedBySeq(ctx context.Context, seqs []int64) ([]PlacedProfi
 		return nil, nil
 	}
 	in, args := inSeqs(seqs)
-	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+in+` AND listed`, args...)
-	return collect(rows, err, scanPlaced)
+	return placedOf(list[profileRow](ctx, ps.tx, profileTable.from+`WHERE `+in+` AND listed`, args...))
 }
 
 // Match returns the places of the profiles that [Profiles.Search] finds for a

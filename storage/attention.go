@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,12 +12,14 @@ import (
 
 // An AttentionBoard is the attention board of a profile, as it is stored.
 type AttentionBoard struct {
-	Seq                  int64
-	ID, Handle           string // Handle is "" once the profile is deleted
+	Seq                  int64 `db:",auto"`
+	ID                   string
+	Handle               string `db:",null"` // "" once the profile is deleted
 	Open                 bool
-	Account              string // id of the payment account in use, "" for none
-	Disputes             int    // known payers with an undecided dispute
-	Terms                protocol.BoardTerms
+	Listed               bool                // open, of a listed profile; a new one is listed by Put
+	Account              string              `db:",null"` // id of the payment account in use, "" for none
+	Disputes             int                 `db:",auto"` // known payers with an undecided dispute; set by Bids.CountDisputes
+	Terms                protocol.BoardTerms `db:"doc"`
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -27,25 +28,12 @@ func (b *AttentionBoard) Accepts() bool {
 	return b.Open && b.Terms.Accepting && b.Account != "" && !protocol.Disputed(b.Disputes)
 }
 
-const boardColumns = `seq, id, COALESCE(handle, ''), open, COALESCE(account, ''), disputes, doc, created_at, updated_at`
-
-func scanBoard(s scanner) (b AttentionBoard, err error) {
-	var doc []byte
-	var created, updated int64
-	if err = s.Scan(&b.Seq, &b.ID, &b.Handle, &b.Open, &b.Account, &b.Disputes, &doc, &created, &updated); err != nil {
-		return b, err
-	}
-	b.CreatedAt, b.UpdatedAt = moment(created), moment(updated)
-	if err = json.Unmarshal(doc, &b.Terms); err != nil {
-		return b, fmt.Errorf("attention board %s: %w", b.ID, err)
-	}
-	return b, nil
-}
+var boardTable = tableOf[AttentionBoard]("attention_board")
 
 // Attention boards by their keys.
-const (
-	boardByHandle = `SELECT ` + boardColumns + ` FROM attention_board WHERE handle = ?`
-	boardByID     = `SELECT ` + boardColumns + ` FROM attention_board WHERE id = ?`
+var (
+	boardByHandle = boardTable.from + `WHERE handle = ?`
+	boardByID     = boardTable.from + `WHERE id = ?`
 )
 
 // AttentionBoards reads and writes the attention boards of profiles.
@@ -71,8 +59,7 @@ func (bs AttentionBoards) where(ctx context.Context, query, key string) (*Attent
 		}
 		query += bs.tx.db.engine.ForUpdate()
 	}
-	b, err := scanBoard(bs.tx.row(ctx, query, key))
-	return &b, err
+	return pointer(find[AttentionBoard](ctx, bs.tx, query, key))
 }
 
 // Put stores a board under its handle, and shows in profile and lists whether it is open. A new
@@ -81,15 +68,13 @@ func (bs AttentionBoards) Put(ctx context.Context, b *AttentionBoard) error {
 	if b.ID == "" {
 		b.ID, b.CreatedAt = protocol.NewID(protocol.AttentionID, bs.tx.Now), bs.tx.Now
 	}
-	doc, err := json.Marshal(b.Terms)
-	if err != nil {
-		return fmt.Errorf("encode attention board: %w", err)
-	}
 	b.UpdatedAt = bs.tx.Now
-	if err := bs.tx.row(ctx, `INSERT INTO attention_board (id, handle, open, listed, account, doc, created_at, updated_at)
-		VALUES (?, ?, ?, FALSE, NULLIF(?, ''), ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET open = excluded.open, account = excluded.account, doc = excluded.doc, updated_at = excluded.updated_at RETURNING seq`,
-		b.ID, b.Handle, b.Open, b.Account, string(doc), millis(b.CreatedAt), millis(b.UpdatedAt)).Scan(&b.Seq); err != nil {
+	text, args, err := boardTable.statement(b, ` ON CONFLICT (id) DO UPDATE SET open = excluded.open, account = excluded.account, doc = excluded.doc,
+		updated_at = excluded.updated_at RETURNING seq`)
+	if err == nil {
+		b.Seq, err = find[int64](ctx, bs.tx, text, args...)
+	}
+	if err != nil {
 		return fmt.Errorf("store attention board: %w", err)
 	}
 	return bs.setOpen(ctx, b.Handle, b.Open)
@@ -125,7 +110,7 @@ func (bs AttentionBoards) setOpen(ctx context.Context, handle string, open bool)
 // relist adds the board of a profile to the list or removes it: it is listed while it is open and
 // its profile is listed.
 func (bs AttentionBoards) relist(ctx context.Context, handle string, listed bool) error {
-	b, err := scanBoard(bs.tx.row(ctx, boardByHandle, handle))
+	b, err := find[AttentionBoard](ctx, bs.tx, boardByHandle, handle)
 	if err == ErrNotFound {
 		return nil
 	}
@@ -156,12 +141,7 @@ const owing = `SELECT 1 FROM bid WHERE board = ? AND state IN ('held', 'claimed'
 
 // owes reports whether a board has bids that are not over, or refunds that are not made.
 func (bs AttentionBoards) owes(ctx context.Context, id string) (bool, error) {
-	var one int
-	err := bs.tx.row(ctx, owing, id, id).Scan(&one)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return bs.tx.exists(ctx, owing, id, id)
 }
 
 // drop separates the board of a profile that is deleted from its handle. What was paid stays on
@@ -195,7 +175,7 @@ func foldCategory(name string) string { return strings.ToLower(strings.TrimSpace
 type ListedBoard struct {
 	AttentionBoard
 	Draft protocol.ProfileDraft
-	Used  int               // slots that are not free
+	Used  int               `db:"-"` // slots that are not free
 	Paid  PaymentAccountDoc // its payment account
 }
 
@@ -213,22 +193,7 @@ func (bs AttentionBoards) List(ctx context.Context, category string, limit int, 
 		return protocol.Page[ListedBoard]{}, err
 	}
 	text, args := boardsQuery(category, before, limit+1)
-	rows, err := bs.tx.query(ctx, text, args...)
-	found, err := collect(rows, err, func(s scanner) (l ListedBoard, err error) {
-		var doc, draft, account []byte
-		var created, updated int64
-		if err = s.Scan(&l.Seq, &l.ID, &l.Handle, &l.Open, &l.Account, &l.Disputes, &doc, &created, &updated, &draft, &account); err != nil {
-			return l, err
-		}
-		l.CreatedAt, l.UpdatedAt = moment(created), moment(updated)
-		if err = json.Unmarshal(doc, &l.Terms); err == nil {
-			err = json.Unmarshal(draft, &l.Draft)
-		}
-		if err == nil {
-			err = json.Unmarshal(account, &l.Paid)
-		}
-		return l, err
-	})
+	found, err := list[ListedBoard](ctx, bs.tx, text, args...)
 	if err != nil {
 		return protocol.Page[ListedBoard]{}, err
 	}
@@ -237,8 +202,7 @@ func (bs AttentionBoards) List(ctx context.Context, category string, limit int, 
 }
 
 func boardsQuery(category string, before int64, limit int) (string, []any) {
-	const columns = `b.seq, b.id, COALESCE(b.handle, ''), b.open, COALESCE(b.account, ''), b.disputes, b.doc, b.created_at, b.updated_at, p.draft,
-		COALESCE((SELECT a.doc FROM payment_account a WHERE a.id = b.account), '{}')`
+	columns := boardTable.columnsOf("b.") + `, p.draft, COALESCE((SELECT a.doc FROM payment_account a WHERE a.id = b.account), '{}') AS paid`
 	if category == "" {
 		return `SELECT ` + columns + ` FROM attention_board b JOIN profile p ON p.handle = b.handle WHERE b.listed AND b.seq < ? ORDER BY b.seq DESC LIMIT ?`,
 			[]any{before, limit}
@@ -257,17 +221,16 @@ func (bs AttentionBoards) countUsed(ctx context.Context, boards []ListedBoard) e
 		args = append(args, boards[i].ID)
 	}
 	type used struct {
-		board string
-		n     int
+		Board string
+		N     int
 	}
-	rows, err := bs.tx.query(ctx, usedQuery(len(boards)), append(args, millis(bs.tx.Now))...)
-	counts, err := collect(rows, err, func(s scanner) (u used, err error) { return u, s.Scan(&u.board, &u.n) })
+	counts, err := list[used](ctx, bs.tx, usedQuery(len(boards)), append(args, millis(bs.tx.Now))...)
 	if err != nil {
 		return err
 	}
 	by := map[string]int{}
 	for _, u := range counts {
-		by[u.board] = u.n
+		by[u.Board] = u.N
 	}
 	for i := range boards {
 		boards[i].Used = by[boards[i].ID]
@@ -276,11 +239,12 @@ func (bs AttentionBoards) countUsed(ctx context.Context, boards []ListedBoard) e
 }
 
 func usedQuery(boards int) string {
-	return `SELECT board, count(*) FROM bid WHERE board IN (` + marks(boards) + `) AND slot_no IS NOT NULL AND (state = 'live' OR hold_until > ?) GROUP BY board`
+	return `SELECT board, count(*) AS n FROM bid WHERE board IN (` + marks(boards) + `)
+		AND slot_no IS NOT NULL AND (state = 'live' OR hold_until > ?) GROUP BY board`
 }
 
 // boardView reads what has a slot on a board.
-const boardSlots = `SELECT id, state, slot_no, paise, bid_at, COALESCE(free_at, 0), COALESCE(hold_until, 0) FROM bid WHERE board = ? AND slot_no IS NOT NULL`
+const boardSlots = `SELECT id, state, slot_no, paise, bid_at, free_at, hold_until FROM bid WHERE board = ? AND slot_no IS NOT NULL`
 
 // contested counts unpaid bids without a slot, up to the most that a board can have.
 const contested = `SELECT count(*) FROM bid WHERE board = ? AND state = 'held' AND hold_until > ? AND slot_no IS NULL`
@@ -291,25 +255,21 @@ func (bs AttentionBoards) View(ctx context.Context, b *AttentionBoard, except st
 	v := protocol.BoardView{Terms: b.Terms}
 	type slot struct {
 		protocol.PlacedBid
-		state protocol.BidState
-		until time.Time
+		SlotNo    int
+		State     protocol.BidState
+		HoldUntil time.Time
 	}
-	rows, err := bs.tx.query(ctx, boardSlots, b.ID)
-	found, err := collect(rows, err, func(s scanner) (x slot, err error) {
-		var at, free, until int64
-		err = s.Scan(&x.ID, &x.state, &x.Slot, &x.Paise, &at, &free, &until)
-		x.BidAt, x.FreeAt, x.until = moment(at), moment(free), moment(until)
-		return x, err
-	})
+	found, err := list[slot](ctx, bs.tx, boardSlots, b.ID)
 	if err != nil {
 		return v, err
 	}
 	for _, x := range found {
+		x.Slot = x.SlotNo
 		switch {
-		case x.state == protocol.BidLive:
+		case x.State == protocol.BidLive:
 			v.Live = append(v.Live, x.PlacedBid)
-		case x.ID != except && x.until.After(bs.tx.Now):
-			v.Kept = append(v.Kept, protocol.KeptSlot{Slot: x.Slot, Until: x.until})
+		case x.ID != except && x.HoldUntil.After(bs.tx.Now):
+			v.Kept = append(v.Kept, protocol.KeptSlot{Slot: x.Slot, Until: x.HoldUntil})
 		}
 	}
 	err = bs.tx.row(ctx, contested, b.ID, millis(bs.tx.Now)).Scan(&v.Contested)

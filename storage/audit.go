@@ -3,7 +3,6 @@ package storage
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -12,18 +11,19 @@ import (
 
 // An AuditEntry is one action of an operator, owner or peer.
 type AuditEntry struct {
-	ID                             int64
+	ID                             int64 `db:",auto"`
 	Actor, Action, Subject, Detail string
 	At                             time.Time
 }
 
+var auditTable = tableOf[AuditEntry]("audit")
+
 // Audit records an action, in the transaction that does it.
 func (tx *Tx) Audit(ctx context.Context, actor, action, subject, detail string) error {
-	_, err := tx.write(ctx, `INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)`, millis(tx.Now), actor, action, subject, detail)
-	return err
+	return auditTable.insert(ctx, tx, &AuditEntry{Actor: actor, Action: action, Subject: subject, Detail: detail, At: tx.Now})
 }
 
-func auditQuery(actor, action string, before int64, limit int) (string, []any) {
+func auditQuery(actor, action string) (string, []any) {
 	where, args := "", []any{}
 	if actor != "" {
 		where, args = where+`actor = ? AND `, append(args, actor)
@@ -31,7 +31,7 @@ func auditQuery(actor, action string, before int64, limit int) (string, []any) {
 	if action != "" {
 		where, args = where+`action || '' = ? AND `, append(args, action)
 	}
-	return `SELECT id, at, actor, action, subject, detail FROM audit WHERE ` + where + `id < ? ORDER BY id DESC LIMIT ?`, append(args, before, limit)
+	return auditTable.from + `WHERE ` + where + `id < ? ORDER BY id DESC LIMIT ?`, args
 }
 
 // AuditLog reads the actions of operators, owners and peers; [Tx.Audit] adds one.
@@ -41,26 +41,17 @@ func (tx *Tx) AuditLog() AuditLog { return AuditLog{tx} }
 
 // List returns the audit log, newest first: of one actor, of one action, or "" for all.
 func (al AuditLog) List(ctx context.Context, actor, action string, limit int, after string) (protocol.Page[AuditEntry], error) {
-	limit = bounded(limit)
-	const listing = "audit"
-	before, err := position(listing, after, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[AuditEntry]{}, err
-	}
-	text, args := auditQuery(actor, action, before, limit+1)
-	rows, err := al.tx.query(ctx, text, args...)
-	entries, err := collect(rows, err, scanAudit)
-	return page(entries, limit, listing, func(e AuditEntry) string { return number(e.ID) }), err
+	text, args := auditQuery(actor, action)
+	return newest[AuditEntry](ctx, al.tx, "audit", "id", limit, after, text, args...)
 }
 
-const auditOf = `SELECT id, at, actor, action, subject, detail FROM audit WHERE action || '' = ? AND subject = ? ORDER BY id DESC LIMIT 20`
+var auditOf = auditTable.from + `WHERE action || '' = ? AND subject = ? ORDER BY id DESC LIMIT 20`
 
 // Of returns the newest entries about a subject, up to twenty of each action, newest first.
 // It reads every entry with these actions until it has them.
 func (al AuditLog) Of(ctx context.Context, subject string, actions ...string) (all []AuditEntry, err error) {
 	for _, action := range actions {
-		rows, err := al.tx.query(ctx, auditOf, action, subject)
-		some, err := collect(rows, err, scanAudit)
+		some, err := list[AuditEntry](ctx, al.tx, auditOf, action, subject)
 		if err != nil {
 			return nil, err
 		}

@@ -81,11 +81,7 @@ func (db *DB) Check(ctx context.Context) error {
 			if err := tx.refreshTextIndexes(ctx); err != nil {
 				return fmt.Errorf("check: %w", err)
 			}
-			rows, err := tx.query(ctx, `PRAGMA integrity_check(20)`)
-			found, err := collect(rows, err, func(s scanner) (line string, err error) {
-				err = s.Scan(&line)
-				return line, err
-			})
+			found, err := list[string](ctx, tx, `PRAGMA integrity_check(20)`)
 			if err != nil {
 				return fmt.Errorf("check: %w", err)
 			}
@@ -115,8 +111,7 @@ func (db *DB) Check(ctx context.Context) error {
 // in the connection and validates it when a search begins, but not in an integrity
 // check: writes of other connections would be reported as corruption.
 func (tx *Tx) refreshTextIndexes(ctx context.Context) error {
-	rows, err := tx.query(ctx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'`)
-	names, err := collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
+	names, err := list[string](ctx, tx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'`)
 	if err != nil {
 		return err
 	}

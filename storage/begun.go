@@ -17,11 +17,11 @@ import (
 var begunTables = []string{"thread", "bid", "meeting"}
 
 // begunBy returns the agent of a thing, by the name under which its writer is counted.
-func begunBy(name string, a protocol.Author) any {
+func begunBy(name string, a protocol.Author) *string {
 	if a.Handle != nil || !strings.HasPrefix(name, "agent:") {
 		return nil
 	}
-	return name
+	return &name
 }
 
 // Begun reads and ends what chain identities began.
@@ -45,8 +45,7 @@ func begunList(table string) string {
 func (bs Begun) List(ctx context.Context, registry, after string, limit int) (names []string, err error) {
 	after = max(after, "agent:"+registry+":")
 	for _, table := range begunTables {
-		rows, err := bs.tx.query(ctx, begunList(table), after, "agent:"+registry+";", limit) // ; is the character after :
-		some, err := collect(rows, err, scanText)
+		some, err := list[string](ctx, bs.tx, begunList(table), after, "agent:"+registry+";", limit) // ; is the character after :
 		if err != nil {
 			return nil, err
 		}
@@ -70,20 +69,14 @@ func begunOf(table string) string {
 // of returns things that an identity began under other owners than one.
 func (bs Begun) of(ctx context.Context, table, agent, owner string, limit int) ([]string, error) {
 	name := protocol.AgentName(agent, "")
-	rows, err := bs.tx.query(ctx, begunOf(table), name, strings.TrimSuffix(name, "@")+"A", name+owner, limit) // A is the character after @
-	return collect(rows, err, scanText)
+	return list[string](ctx, bs.tx, begunOf(table), name, strings.TrimSuffix(name, "@")+"A", name+owner, limit) // A is the character after @
 }
 
 // Has reports whether an identity has anything open here.
 func (bs Begun) Has(ctx context.Context, agent string) (bool, error) {
 	for _, table := range begunTables {
-		var one int
-		err := bs.tx.row(ctx, `SELECT 1 FROM `+table+` WHERE agent = ? LIMIT 1`, "agent:"+agent).Scan(&one)
-		if err == nil {
-			return true, nil
-		}
-		if err != ErrNotFound {
-			return false, err
+		if has, err := bs.tx.exists(ctx, `SELECT 1 FROM `+table+` WHERE agent = ? LIMIT 1`, "agent:"+agent); err != nil || has {
+			return has, err
 		}
 		if some, err := bs.of(ctx, table, agent, "-", 1); err != nil || len(some) > 0 {
 			return err == nil, err

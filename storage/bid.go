@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,24 +13,26 @@ type StoredBid struct {
 	ID, Board          string // Board is the id of the attention board
 	State              protocol.BidState
 	Hold               protocol.BidHold // "" once it is paid
-	Slot               int              // 0 for none
+	Slot               int              `db:"slot_no,null"` // 0 for none
 	Paise              int64
 	Bidder             string // who made it, as limits know it; "" once that is forgotten
 	Anonymous          bool
 	Test               bool    // no money moves
 	Denied             bool    // the owner denied a claimed payment
 	Paid               bool    // it has, or had, money: never deleted
-	UTR                string  // the payer's reference, "" for none
+	UTR                string  `db:",null"` // the payer's reference, "" for none
 	Dispute            *string // by whom the owner's silence is disputed, undecided: "" for a stranger; nil for nobody
 	Account            string  // id of the payment account that it is paid to
 	TokenHash, PayHash [32]byte
 	BidAt              time.Time
-	HoldUntil          time.Time // with BidHeld and BidClaimed
-	FreeAt             time.Time // with BidLive: from when it may be displaced
+	HoldUntil          time.Time `db:",null"` // with BidHeld and BidClaimed
+	FreeAt             time.Time `db:",null"` // with BidLive: from when it may be displaced
 	MovedAt            time.Time
 	Moves              int // how often the state has changed
-	BidDoc
+	BidDoc             `db:"doc"`
 }
+
+func (b *StoredBid) loaded() { b.Author.Complete(b.BidAt) }
 
 // A BidDoc is what is stored of a bid and no statement looks for.
 type BidDoc struct {
@@ -72,25 +73,15 @@ type BidLink struct {
 	Failed    string    `json:"failed,omitempty"` // why none could be made
 }
 
-const bidColumns = `id, board, state, hold, COALESCE(slot_no, 0), paise, bidder, anonymous, test, denied, paid, COALESCE(utr, ''), account,
-	token_hash, pay_hash, bid_at, COALESCE(hold_until, 0), COALESCE(free_at, 0), moved_at, moves, dispute, doc`
+var bidTable = tableOf[StoredBid]("bid")
 
-func scanBid(s scanner) (b StoredBid, err error) {
-	var token, pay, doc []byte
-	var at, until, free, moved int64
-	if err = s.Scan(&b.ID, &b.Board, &b.State, &b.Hold, &b.Slot, &b.Paise, &b.Bidder, &b.Anonymous, &b.Test, &b.Denied, &b.Paid, &b.UTR, &b.Account,
-		&token, &pay, &at, &until, &free, &moved, &b.Moves, &b.Dispute, &doc); err != nil {
-		return b, err
-	}
-	copy(b.TokenHash[:], token)
-	copy(b.PayHash[:], pay)
-	b.BidAt, b.HoldUntil, b.FreeAt, b.MovedAt = moment(at), moment(until), moment(free), moment(moved)
-	if err = json.Unmarshal(doc, &b.BidDoc); err != nil {
-		return b, fmt.Errorf("bid %s: %w", b.ID, err)
-	}
-	b.Author.Complete(b.BidAt)
-	return b, nil
+// A newBid is a bid with who began it (begunTables).
+type newBid struct {
+	StoredBid
+	Agent *string
 }
+
+var newBidTable = tableOf[newBid]("bid")
 
 // Bids reads and writes the bids on attention boards.
 type Bids struct{ tx *Tx }
@@ -99,11 +90,10 @@ func (tx *Tx) Bids() Bids { return Bids{tx} }
 
 // ListLive returns the live bids of a board, in no order; there are at most as many as slots.
 func (bs Bids) ListLive(ctx context.Context, board string) ([]StoredBid, error) {
-	rows, err := bs.tx.query(ctx, liveBids, board)
-	return collect(rows, err, scanBid)
+	return list[StoredBid](ctx, bs.tx, liveBids, board)
 }
 
-const liveBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND slot_no IS NOT NULL AND state = 'live'`
+var liveBids = bidTable.from + `WHERE board = ? AND slot_no IS NOT NULL AND state = 'live'`
 
 // RenumberSlots gives the bids of a board slots from 1 to slots, before the board has no more than
 // that; ErrExists when more are in use.
@@ -111,12 +101,11 @@ func (bs Bids) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) 
 	if slots >= b.Terms.Slots {
 		return nil
 	}
-	rows, err := bs.tx.query(ctx, `SELECT id, slot_no FROM bid WHERE board = ? AND slot_no IS NOT NULL ORDER BY slot_no`, b.ID)
 	type used struct {
-		id   string
-		slot int
+		ID   string
+		Slot int `db:"slot_no"`
 	}
-	all, err := collect(rows, err, func(s scanner) (u used, err error) { return u, s.Scan(&u.id, &u.slot) })
+	all, err := list[used](ctx, bs.tx, `SELECT id, slot_no FROM bid WHERE board = ? AND slot_no IS NOT NULL ORDER BY slot_no`, b.ID)
 	if err != nil {
 		return err
 	}
@@ -124,10 +113,10 @@ func (bs Bids) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) 
 		return ErrExists
 	}
 	for i, u := range all { // in their order, so that the new number is never above the old one
-		if u.slot == i+1 {
+		if u.Slot == i+1 {
 			continue
 		}
-		if _, err := bs.tx.write(ctx, `UPDATE bid SET slot_no = ? WHERE id = ?`, i+1, u.id); err != nil {
+		if _, err := bs.tx.write(ctx, `UPDATE bid SET slot_no = ? WHERE id = ?`, i+1, u.ID); err != nil {
 			return err
 		}
 	}
@@ -136,16 +125,7 @@ func (bs Bids) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) 
 
 // Insert stores a new bid, with its first move.
 func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
-	doc, err := json.Marshal(b.BidDoc)
-	if err != nil {
-		return fmt.Errorf("encode bid: %w", err)
-	}
-	if _, err := bs.tx.write(ctx,
-		`INSERT INTO bid (id, board, state, hold, slot_no, paise, bidder, anonymous, test, denied, paid, utr, account, token_hash, pay_hash,
-		bid_at, hold_until, free_at, moved_at, moves, doc, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		b.ID, b.Board, string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Paise, b.Bidder, b.Anonymous, b.Test, b.Denied, b.Paid, b.UTR, b.Account,
-		b.TokenHash[:], b.PayHash[:], millis(b.BidAt), nullable(millis(b.HoldUntil)), nullable(millis(b.FreeAt)),
-		millis(b.MovedAt), b.Moves, string(doc), begunBy(b.Bidder, b.Author)); err != nil {
+	if err := newBidTable.insert(ctx, bs.tx, &newBid{*b, begunBy(b.Bidder, b.Author)}); err != nil {
 		return fmt.Errorf("store bid: %w", err)
 	}
 	return bs.insertMove(ctx, b, "")
@@ -153,14 +133,8 @@ func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
 
 // Save stores what may change of a bid. The board's row is locked.
 func (bs Bids) Save(ctx context.Context, b *StoredBid) error {
-	doc, err := json.Marshal(b.BidDoc)
-	if err != nil {
-		return fmt.Errorf("encode bid: %w", err)
-	}
-	return one(bs.tx.write(ctx, `UPDATE bid SET state = ?, hold = ?, slot_no = ?, denied = ?, paid = ?, utr = NULLIF(?, ''), dispute = ?,
-		hold_until = ?, free_at = ?, moved_at = ?, moves = ?, doc = ? WHERE id = ?`,
-		string(b.State), string(b.Hold), nullable(int64(b.Slot)), b.Denied, b.Paid, b.UTR, b.Dispute, nullable(millis(b.HoldUntil)),
-		nullable(millis(b.FreeAt)), millis(b.MovedAt), b.Moves, string(doc), b.ID))
+	return bidTable.update(ctx, bs.tx, b, "id", "state", "hold", "slot_no", "denied", "paid", "utr", "dispute",
+		"hold_until", "free_at", "moved_at", "moves", "doc")
 }
 
 // Move stores a bid whose state has just changed, and the move.
@@ -173,53 +147,49 @@ func (bs Bids) Move(ctx context.Context, b *StoredBid, note string) error {
 	return bs.insertMove(ctx, b, note)
 }
 
+// A move is a row of bid_move.
+type move struct {
+	Bid string
+	N   int
+	protocol.BidMove
+}
+
+var moveTable = tableOf[move]("bid_move")
+
 func (bs Bids) insertMove(ctx context.Context, b *StoredBid, note string) error {
-	_, err := bs.tx.write(ctx, `INSERT INTO bid_move (bid, n, state, at, note) VALUES (?, ?, ?, ?, ?)`, b.ID, b.Moves, string(b.State), millis(bs.tx.Now), note)
-	return err
+	return moveTable.insert(ctx, bs.tx, &move{b.ID, b.Moves, protocol.BidMove{State: b.State, At: bs.tx.Now, Note: note}})
 }
 
 // Moves returns the moves of a bid, oldest first.
 func (bs Bids) Moves(ctx context.Context, id string) ([]protocol.BidMove, error) {
-	rows, err := bs.tx.query(ctx, `SELECT state, at, note FROM bid_move WHERE bid = ? ORDER BY n LIMIT 200`, id)
-	return collect(rows, err, func(s scanner) (m protocol.BidMove, err error) {
-		var at int64
-		err = s.Scan(&m.State, &at, &m.Note)
-		m.At = moment(at)
-		return m, err
-	})
+	return list[protocol.BidMove](ctx, bs.tx, `SELECT state, at, note FROM bid_move WHERE bid = ? ORDER BY n LIMIT 200`, id)
 }
 
 // MoveByNumber returns one move of a bid; ErrNotFound when there is none.
-func (bs Bids) MoveByNumber(ctx context.Context, id string, n int) (m protocol.BidMove, err error) {
-	var at int64
-	err = bs.tx.row(ctx, `SELECT state, at, note FROM bid_move WHERE bid = ? AND n = ?`, id, n).Scan(&m.State, &at, &m.Note)
-	m.At = moment(at)
-	return m, err
+func (bs Bids) MoveByNumber(ctx context.Context, id string, n int) (protocol.BidMove, error) {
+	return find[protocol.BidMove](ctx, bs.tx, `SELECT state, at, note FROM bid_move WHERE bid = ? AND n = ?`, id, n)
 }
 
 // Bids by their keys.
-const (
-	bidByID       = `SELECT ` + bidColumns + ` FROM bid WHERE id = ?`
-	bidByToken    = `SELECT ` + bidColumns + ` FROM bid WHERE token_hash = ?`
-	bidByPayToken = `SELECT ` + bidColumns + ` FROM bid WHERE pay_hash = ?`
+var (
+	bidByID       = bidTable.from + `WHERE id = ?`
+	bidByToken    = bidTable.from + `WHERE token_hash = ?`
+	bidByPayToken = bidTable.from + `WHERE pay_hash = ?`
 )
 
 // ByID returns a bid; ErrNotFound when there is none. Who changes it locks the board first.
 func (bs Bids) ByID(ctx context.Context, id string) (*StoredBid, error) {
-	b, err := scanBid(bs.tx.row(ctx, bidByID, id))
-	return &b, err
+	return pointer(find[StoredBid](ctx, bs.tx, bidByID, id))
 }
 
 // ByToken returns the bid that a status token opens, by the token's hash.
 func (bs Bids) ByToken(ctx context.Context, hash [32]byte) (*StoredBid, error) {
-	b, err := scanBid(bs.tx.row(ctx, bidByToken, hash[:]))
-	return &b, err
+	return pointer(find[StoredBid](ctx, bs.tx, bidByToken, hash[:]))
 }
 
 // ByPayToken returns the bid whose payment page has that secret, by its hash.
 func (bs Bids) ByPayToken(ctx context.Context, hash [32]byte) (*StoredBid, error) {
-	b, err := scanBid(bs.tx.row(ctx, bidByPayToken, hash[:]))
-	return &b, err
+	return pointer(find[StoredBid](ctx, bs.tx, bidByPayToken, hash[:]))
 }
 
 // BidReader is the name under which the holder of a bid's status token reads news.
@@ -227,21 +197,19 @@ func BidReader(id string) string { return "bid:" + id }
 
 // ListDue returns the unpaid bids of a board whose hold, or whose wait for the owner, is over.
 func (bs Bids) ListDue(ctx context.Context, board string) ([]StoredBid, error) {
-	rows, err := bs.tx.query(ctx, dueBids, board, millis(bs.tx.Now), board, millis(bs.tx.Now))
-	return collect(rows, err, scanBid)
+	return list[StoredBid](ctx, bs.tx, dueBids, board, millis(bs.tx.Now), board, millis(bs.tx.Now))
 }
 
-const dueBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' AND hold_until <= ?
-	UNION ALL SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'claimed' AND hold_until <= ?`
+var dueBids = bidTable.from + `WHERE board = ? AND state = 'held' AND hold_until <= ?
+	UNION ALL ` + bidTable.from + `WHERE board = ? AND state = 'claimed' AND hold_until <= ?`
 
 // ListOpen returns the bids of a board that are unpaid or live.
 func (bs Bids) ListOpen(ctx context.Context, board string) ([]StoredBid, error) {
-	rows, err := bs.tx.query(ctx, openBids, board, board)
-	return collect(rows, err, scanBid)
+	return list[StoredBid](ctx, bs.tx, openBids, board, board)
 }
 
-const openBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' UNION ALL ` +
-	`SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND slot_no IS NOT NULL AND state = 'live'`
+var openBids = bidTable.from + `WHERE board = ? AND state = 'held' UNION ALL ` +
+	bidTable.from + `WHERE board = ? AND slot_no IS NOT NULL AND state = 'live'`
 
 // Counts of one bidder, each up to a small number.
 const (
@@ -286,44 +254,31 @@ func (bs Bids) CountBidder(ctx context.Context, board, bidder string) (c BidderC
 	return c, bs.tx.row(ctx, bidsUnpaid, board).Scan(&c.Unpaid.Known, &c.Unpaid.Strangers)
 }
 
-const oldestBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = 'held' AND hold = 'competing' AND anonymous = ? ORDER BY hold_until LIMIT ?`
+var oldestBids = bidTable.from + `WHERE board = ? AND state = 'held' AND hold = 'competing' AND anonymous = ? ORDER BY hold_until LIMIT ?`
 
 // Oldest returns the unpaid bids of strangers, or of known callers, that keep no slot on a board, the
 // oldest first.
 func (bs Bids) Oldest(ctx context.Context, board string, anonymous bool, most int) ([]StoredBid, error) {
-	rows, err := bs.tx.query(ctx, oldestBids, board, anonymous, most)
-	return collect(rows, err, scanBid)
+	return list[StoredBid](ctx, bs.tx, oldestBids, board, anonymous, most)
 }
 
 // List returns the bids of a board, newest first; state "" is every state.
 func (bs Bids) List(ctx context.Context, board string, state protocol.BidState, limit int, after string) (protocol.Page[StoredBid], error) {
-	limit = bounded(limit)
-	listing := "bids-" + string(state)
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[StoredBid]{}, err
-	}
-	text, args := bidsQuery(board, state, before, limit+1)
-	rows, err := bs.tx.query(ctx, text, args...)
-	found, err := collect(rows, err, scanBid)
-	return page(found, limit, listing, func(b StoredBid) string { return b.ID }), err
+	text, args := bidsQuery(board, state)
+	return newest[StoredBid](ctx, bs.tx, "bids-"+string(state), "id", limit, after, text, args...)
 }
 
-func bidsQuery(board string, state protocol.BidState, before string, limit int) (text string, args []any) {
+func bidsQuery(board string, state protocol.BidState) (text string, args []any) {
 	if state == "" {
-		return `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND ` + onesOwn, []any{board, before, limit}
+		return bidTable.from + `WHERE board = ? AND ` + onesOwn, []any{board}
 	}
-	return `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND state = ? AND ` + onesOwnState, []any{board, string(state), before, limit}
+	return bidTable.from + `WHERE board = ? AND state = ? AND ` + onesOwnState, []any{board, string(state)}
 }
 
 // UTRClaimed reports whether another claimed bid of the board has the reference.
 func (bs Bids) UTRClaimed(ctx context.Context, board, utr, except string) (bool, error) {
-	var id string
-	err := bs.tx.row(ctx, `SELECT id FROM bid WHERE board = ? AND utr = ? AND state = 'claimed' AND utr IS NOT NULL`, board, utr).Scan(&id)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil && id != except, err
+	id, err := find[string](ctx, bs.tx, `SELECT id FROM bid WHERE board = ? AND utr = ? AND state = 'claimed' AND utr IS NOT NULL`, board, utr)
+	return err == nil && id != except, orNothing(err)
 }
 
 // unpaidBids keeps those whose payment was reported as long as the board counts them.
@@ -333,8 +288,7 @@ const unpaidBids = `SELECT id FROM bid s WHERE s.moved_at < ? AND (s.state <> 'u
 // Prune deletes bids that were never paid and ended before a time, at most 500 per call, and
 // returns how many. One that is paid meanwhile stays.
 func (bs Bids) Prune(ctx context.Context, before time.Time) (int, error) {
-	rows, err := bs.tx.query(ctx, unpaidBids, millis(before), millis(bs.tx.Now.Add(-protocol.UnconfirmedFor)))
-	ids, err := collect(rows, err, scanText)
+	ids, err := list[string](ctx, bs.tx, unpaidBids, millis(before), millis(bs.tx.Now.Add(-protocol.UnconfirmedFor)))
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}

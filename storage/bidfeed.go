@@ -85,9 +85,8 @@ const (
 
 // IDByURI returns the id here of a bid of another node, by its ActivityPub id; ErrNotFound when it
 // was never received.
-func (bs Bids) IDByURI(ctx context.Context, uri string) (id string, err error) {
-	err = bs.tx.row(ctx, bidsByName, bidURI(uri)).Scan(&id)
-	return id, err
+func (bs Bids) IDByURI(ctx context.Context, uri string) (string, error) {
+	return find[string](ctx, bs.tx, bidsByName, bidURI(uri))
 }
 
 // RetractOf takes every bid of a blocked author out of the feed.
@@ -115,8 +114,7 @@ func (bs Bids) RetractOn(ctx context.Context, board, handle string, names []stri
 }
 
 func (bs Bids) retractAll(ctx context.Context, board, query string, args ...any) error {
-	rows, err := bs.tx.query(ctx, query, args...)
-	ids, err := collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
+	ids, err := list[string](ctx, bs.tx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,27 @@ import (
 	"stoa/protocol"
 )
 
-const blockColumns = `id, kind, value, post, reason, note, actor, created_at, expires_at`
+// A blockRow is a block as it is stored.
+type blockRow struct {
+	protocol.Block
+	Post string // "" for none
+}
+
+func (r *blockRow) loaded() {
+	if r.Post != "" {
+		r.Block.Post = &r.Post
+	}
+}
+
+func blocksOf(rows []blockRow, err error) ([]protocol.Block, error) {
+	all := make([]protocol.Block, len(rows))
+	for i, r := range rows {
+		all[i] = r.Block
+	}
+	return all, err
+}
+
+var blockTable = tableOf[blockRow]("block")
 
 // listBlocks and listNotes name the listings in their cursors.
 const (
@@ -17,18 +37,6 @@ const (
 	listModerationLog = "moderation"
 	listReview        = "review"
 )
-
-func scanBlock(s scanner) (b protocol.Block, err error) {
-	var post string
-	var created int64
-	var expires *int64
-	err = s.Scan(&b.ID, &b.Kind, &b.Value, &post, &b.Reason, &b.Note, &b.Actor, &created, &expires)
-	if post != "" {
-		b.Post = &post
-	}
-	b.CreatedAt, b.ExpiresAt = moment(created), momentPtr(expires)
-	return b, err
-}
 
 // Blocks reads and writes the node's blocks.
 type Blocks struct{ tx *Tx }
@@ -54,13 +62,11 @@ func (bs Blocks) Put(ctx context.Context, b protocol.Block) error {
 	if n >= protocol.MaxBlocks {
 		return protocol.Errorf(protocol.Conflict, "there are %d blocks already; lift some", n)
 	}
-	post := ""
+	r := blockRow{Block: b}
 	if b.Post != nil {
-		post = *b.Post
+		r.Post = *b.Post
 	}
-	_, err = bs.tx.write(ctx, `INSERT INTO block (`+blockColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		b.ID, string(b.Kind), b.Value, post, b.Reason, b.Note, b.Actor, millis(b.CreatedAt), millisPtr(b.ExpiresAt))
-	return err
+	return blockTable.insert(ctx, bs.tx, &r)
 }
 
 // Delete removes a block and returns it; ErrNotFound without one.
@@ -77,15 +83,8 @@ func (bs Blocks) Delete(ctx context.Context, id string) (protocol.Block, error) 
 }
 
 func (bs Blocks) where(ctx context.Context, where string, args ...any) (protocol.Block, error) {
-	rows, err := bs.tx.query(ctx, `SELECT `+blockColumns+` FROM block WHERE `+where, args...)
-	all, err := collect(rows, err, scanBlock)
-	if err == nil && len(all) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return protocol.Block{}, err
-	}
-	return all[0], nil
+	r, err := find[blockRow](ctx, bs.tx, blockTable.from+`WHERE `+where, args...)
+	return r.Block, err
 }
 
 // Match reports whether an active block of the kind matches one of the values; "" matches none.
@@ -103,56 +102,35 @@ func (bs Blocks) MatchHost(ctx context.Context, host string) (bool, error) {
 }
 
 func (bs Blocks) matchAny(ctx context.Context, kind protocol.BlockKind, values []string) (bool, error) {
-	var one int
-	err := bs.tx.row(ctx, `SELECT 1 FROM block WHERE (expires_at IS NULL OR expires_at > ?) AND kind = ? AND value IN (`+marks(len(values))+`) LIMIT 1`,
-		append([]any{millis(bs.tx.Now), string(kind)}, toAny(values)...)...).Scan(&one)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return bs.tx.exists(ctx, `SELECT 1 FROM block WHERE (expires_at IS NULL OR expires_at > ?) AND kind = ? AND value IN (`+marks(len(values))+`) LIMIT 1`,
+		append([]any{millis(bs.tx.Now), string(kind)}, toAny(values)...)...)
 }
 
 // All returns every active block.
 func (bs Blocks) All(ctx context.Context) ([]protocol.Block, error) {
-	rows, err := bs.tx.query(ctx, `SELECT `+blockColumns+` FROM block WHERE expires_at IS NULL OR expires_at > ? LIMIT ?`, millis(bs.tx.Now), protocol.MaxBlocks)
-	return collect(rows, err, scanBlock)
+	return blocksOf(list[blockRow](ctx, bs.tx, blockTable.from+`WHERE expires_at IS NULL OR expires_at > ? LIMIT ?`, millis(bs.tx.Now), protocol.MaxBlocks))
 }
 
 // List returns the active blocks of one kind or of all, newest first.
 func (bs Blocks) List(ctx context.Context, q protocol.NodeBlockQuery) (protocol.Page[protocol.Block], error) {
-	limit := bounded(q.Limit)
-	before, err := textPosition(listBlocks, q.After)
-	if err != nil {
-		return protocol.Page[protocol.Block]{}, err
-	}
-	text, args := blockQuery(q.Kind, before, millis(bs.tx.Now), limit+1)
-	rows, err := bs.tx.query(ctx, text, args...)
-	all, err := collect(rows, err, scanBlock)
-	return page(all, limit, listBlocks, func(b protocol.Block) string { return b.ID }), err
+	text, args := blockQuery(q.Kind, millis(bs.tx.Now))
+	p, err := newest[blockRow](ctx, bs.tx, listBlocks, "id", q.Limit, q.After, text, args...)
+	blocks, err := blocksOf(p.Items, err)
+	return protocol.Page[protocol.Block]{Items: blocks, Next: p.Next}, err
 }
 
-func blockQuery(kind protocol.BlockKind, before string, now int64, limit int) (string, []any) {
-	const rest = `id < ? AND (expires_at IS NULL OR expires_at > ?) ORDER BY id DESC LIMIT ?`
+func blockQuery(kind protocol.BlockKind, now int64) (string, []any) {
+	const rest = `(expires_at IS NULL OR expires_at > ?) AND id < ? ORDER BY id DESC LIMIT ?`
 	if kind == "" {
-		return `SELECT ` + blockColumns + ` FROM block WHERE ` + rest, []any{before, now, limit}
+		return blockTable.from + `WHERE ` + rest, []any{now}
 	}
-	return `SELECT ` + blockColumns + ` FROM block WHERE kind = ? AND ` + rest, []any{string(kind), before, now, limit}
-}
-
-// textPosition is the id in a cursor; without a cursor it sorts after all ids.
-func textPosition(listing, after string) (string, error) {
-	p, err := protocol.ParseCursor(listing, after)
-	if p == "" {
-		p = "~"
-	}
-	return p, err
+	return blockTable.from + `WHERE kind = ? AND ` + rest, []any{string(kind), now}
 }
 
 // count is how many blocks are stored, including those that have ended but are
 // not pruned.
-func (bs Blocks) count(ctx context.Context) (n int, err error) {
-	err = bs.tx.row(ctx, `SELECT count(*) FROM block`).Scan(&n)
-	return n, err
+func (bs Blocks) count(ctx context.Context) (int, error) {
+	return find[int](ctx, bs.tx, `SELECT count(*) FROM block`)
 }
 
 // Prune deletes blocks that have ended, and returns how many.
@@ -171,15 +149,13 @@ func (ps Posts) keepWriter(ctx context.Context, p *protocol.StoredPost) error {
 	if !ps.tx.careful() {
 		return ps.tx.hold(heldWriters, p.ID, p.Network)
 	}
-	_, err := ps.tx.write(ctx, writerInsert.Into+writerInsert.Row, p.ID, p.Network)
-	return err
+	return ps.tx.exec(ctx, writerInsert.Into+writerInsert.Row, p.ID, p.Network)
 }
 
 // Writer is the network that an anonymous post came from, as a keyed hash;
 // ErrNotFound when it is not known or was pruned.
-func (ps Posts) Writer(ctx context.Context, postID string) (network string, err error) {
-	err = ps.tx.row(ctx, `SELECT network FROM writer WHERE post_id = ?`, postID).Scan(&network)
-	return network, err
+func (ps Posts) Writer(ctx context.Context, postID string) (string, error) {
+	return find[string](ctx, ps.tx, `SELECT network FROM writer WHERE post_id = ?`, postID)
 }
 
 // PruneWriters deletes the networks of posts made before a time, at most a thousand

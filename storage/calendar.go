@@ -2,11 +2,7 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
-
-	"github.com/uptrace/bun"
 
 	"stoa/protocol"
 )
@@ -17,7 +13,7 @@ type CalendarAccount struct {
 	ID, Handle           string
 	Sealed               []byte
 	CreatedAt, UpdatedAt time.Time
-	CalendarDoc
+	CalendarDoc          `db:"doc"`
 }
 
 // A CalendarDoc is what is stored of an account and no statement looks for.
@@ -39,23 +35,7 @@ type CalendarDoc struct {
 	Failures int                      `json:"failures,omitempty"` // in a row
 }
 
-type calendarRow struct {
-	bun.BaseModel `bun:"table:calendar_account"`
-	ID            string `bun:",pk"`
-	Handle        string
-	Sealed        []byte
-	Doc           string
-	CreatedAt     int64
-	UpdatedAt     int64
-}
-
-func (r calendarRow) account() (a CalendarAccount, err error) {
-	a = CalendarAccount{ID: r.ID, Handle: r.Handle, Sealed: r.Sealed, CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
-	if err = json.Unmarshal([]byte(r.Doc), &a.CalendarDoc); err != nil {
-		err = fmt.Errorf("calendar account %s: %w", r.ID, err)
-	}
-	return a, err
-}
+var calendarTable = tableOf[CalendarAccount]("calendar_account")
 
 // Calendars reads and writes the accounts of persons at calendar servers, and what was read there. Who
 // changes an account locks the person's profile first (Profiles.ForUpdate).
@@ -65,29 +45,12 @@ func (tx *Tx) Calendars() Calendars { return Calendars{tx} }
 
 // ByID returns an account; ErrNotFound when there is none.
 func (cs Calendars) ByID(ctx context.Context, id string) (*CalendarAccount, error) {
-	var r calendarRow
-	if err := found(cs.tx.selectFrom(&r).Where("id = ?", id).Scan(cs.tx.in(ctx))); err != nil {
-		return nil, err
-	}
-	a, err := r.account()
-	return &a, err
+	return orNil(find[CalendarAccount](ctx, cs.tx, calendarTable.from+`WHERE id = ?`, id))
 }
 
 // OfProfile returns the accounts of a profile, the oldest first.
 func (cs Calendars) OfProfile(ctx context.Context, handle string) ([]CalendarAccount, error) {
-	var rows []calendarRow
-	if err := cs.tx.selectFrom(&rows).Where("handle = ?", handle).Order("id").Limit(protocol.MaxLimit).Scan(cs.tx.in(ctx)); err != nil {
-		return nil, err
-	}
-	all := make([]CalendarAccount, 0, len(rows))
-	for _, r := range rows {
-		a, err := r.account()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
+	return list[CalendarAccount](ctx, cs.tx, calendarTable.from+`WHERE handle = ? ORDER BY id LIMIT ?`, handle, protocol.MaxLimit)
 }
 
 // Put stores an account. A new one gets an id. Busy times are kept for accounts that are read only.
@@ -95,21 +58,14 @@ func (cs Calendars) Put(ctx context.Context, a *CalendarAccount) error {
 	if a.ID == "" {
 		a.ID, a.CreatedAt = protocol.NewID(protocol.CalendarID, cs.tx.Now), cs.tx.Now
 	}
-	doc, err := json.Marshal(a.CalendarDoc)
-	if err != nil {
-		return fmt.Errorf("encode calendar account: %w", err)
-	}
 	a.UpdatedAt = cs.tx.Now
-	r := calendarRow{ID: a.ID, Handle: a.Handle, Sealed: a.Sealed, Doc: string(doc), CreatedAt: millis(a.CreatedAt), UpdatedAt: millis(a.UpdatedAt)}
-	if err := cs.tx.put(ctx, &r, "id", "sealed", "doc", "updated_at"); err != nil {
+	if err := calendarTable.put(ctx, cs.tx, a, "id", "sealed", "doc", "updated_at"); err != nil {
 		return err
 	}
 	if len(a.Reads) == 0 {
-		_, err = cs.tx.write(ctx, `DELETE FROM calendar_busy WHERE account = ?`, a.ID)
-		return err
+		return cs.tx.exec(ctx, `DELETE FROM calendar_busy WHERE account = ?`, a.ID)
 	}
-	_, err = cs.tx.write(ctx, `INSERT INTO calendar_busy (account, handle, read_at, spans) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING`, a.ID, a.Handle, []byte{})
-	return err
+	return cs.tx.exec(ctx, `INSERT INTO calendar_busy (account, handle, read_at, spans) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING`, a.ID, a.Handle, []byte{})
 }
 
 // Delete deletes an account, with what was read there and what is known of the events on it.
@@ -133,13 +89,7 @@ const calendarBusy = `SELECT read_at, spans FROM calendar_busy WHERE handle = ? 
 
 // Busy returns what was read at each account of a profile whose calendars are read.
 func (cs Calendars) Busy(ctx context.Context, handle string) ([]CalendarBusy, error) {
-	rows, err := cs.tx.query(ctx, calendarBusy, handle)
-	return collect(rows, err, func(s scanner) (b CalendarBusy, err error) {
-		var at int64
-		err = s.Scan(&at, &b.Spans)
-		b.ReadAt = moment(at)
-		return b, err
-	})
+	return list[CalendarBusy](ctx, cs.tx, calendarBusy, handle)
 }
 
 // BusyReadAt returns when an account was read last, the zero time for never.
@@ -155,6 +105,5 @@ func (cs Calendars) PutBusy(ctx context.Context, account string, spans []byte) e
 		_, err := cs.tx.write(ctx, `UPDATE calendar_busy SET read_at = ? WHERE account = ?`, millis(cs.tx.Now), account)
 		return err
 	}
-	_, err := cs.tx.write(ctx, `UPDATE calendar_busy SET read_at = ?, spans = ? WHERE account = ?`, millis(cs.tx.Now), spans, account)
-	return err
+	return cs.tx.exec(ctx, `UPDATE calendar_busy SET read_at = ?, spans = ? WHERE account = ?`, millis(cs.tx.Now), spans, account)
 }

@@ -147,8 +147,7 @@ func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err e
 		if len(keys) == n || last && s.last == "" {
 			break
 		}
-		found, err := tx.query(ctx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), n-len(keys))
-		more, err := collect(found, err, func(row scanner) (key any, err error) { return key, row.Scan(&key) })
+		more, err := list[any](ctx, tx, `SELECT `+s.key+` FROM `+s.table+` s WHERE `+s.oldest(last), n-len(keys))
 		if err != nil {
 			return nil, err
 		}
@@ -171,8 +170,7 @@ func (s stock) drop(ctx context.Context, tx *Tx, keys []any) (int, error) {
 	if err := tx.dirty(); err != nil {
 		return 0, err
 	}
-	rows, err := tx.query(ctx, query+` RETURNING `+s.key, keys...)
-	gone, err := collect(rows, err, func(row scanner) (key any, err error) { return key, row.Scan(&key) })
+	gone, err := list[any](ctx, tx, query+` RETURNING `+s.key, keys...)
 	if err != nil || len(gone) == 0 {
 		return 0, err
 	}
@@ -217,9 +215,8 @@ const KeptCost = 1 << 10
 
 // WaitingBytes is the size in bytes of the activities that wait to be processed, up
 // to a bound or a little more. It reads no more of them than fit into the bound.
-func (ib Inbox) WaitingBytes(ctx context.Context, most int64) (n int64, err error) {
-	err = ib.tx.row(ctx, waitingBytes, KeptCost, most/KeptCost+1).Scan(&n)
-	return n, err
+func (ib Inbox) WaitingBytes(ctx context.Context, most int64) (int64, error) {
+	return find[int64](ctx, ib.tx, waitingBytes, KeptCost, most/KeptCost+1)
 }
 
 const waitingBytes = `SELECT COALESCE(sum(n + ?), 0) FROM (SELECT length(body) AS n FROM kept WHERE length(body) > 0 LIMIT ?) r`

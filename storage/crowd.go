@@ -33,16 +33,14 @@ func (ts Crowds) Add(ctx context.Context, handle string, what Crowd, n int) erro
 		return nil
 	}
 	at := ts.tx.Now.Truncate(crowdPart)
-	_, err := ts.tx.write(ctx, `INSERT INTO crowd (handle, what, at, n, until) VALUES (?, ?, ?, ?, ?)
+	return ts.tx.exec(ctx, `INSERT INTO crowd (handle, what, at, n, until) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (handle, what, at) DO UPDATE SET n = crowd.n + excluded.n`,
 		handle, string(what), millis(at), n, millis(at.Add(CrowdFor+crowdPart)))
-	return err
 }
 
 const crowdSince = `SELECT COALESCE(sum(n), 0) FROM crowd WHERE handle = ? AND what = ? AND at > ?`
 
 // Since returns what was counted within a time, ten minutes more at most; for the last day at most.
-func (ts Crowds) Since(ctx context.Context, handle string, what Crowd, within time.Duration) (n int, err error) {
-	err = ts.tx.row(ctx, crowdSince, handle, string(what), millis(ts.tx.Now.Add(-within).Truncate(crowdPart))-1).Scan(&n)
-	return n, err
+func (ts Crowds) Since(ctx context.Context, handle string, what Crowd, within time.Duration) (int, error) {
+	return find[int](ctx, ts.tx, crowdSince, handle, string(what), millis(ts.tx.Now.Add(-within).Truncate(crowdPart))-1)
 }

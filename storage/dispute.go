@@ -33,17 +33,9 @@ func (bs Bids) Unconfirmed(ctx context.Context, board string, since time.Time) (
 	return known, others, nil
 }
 
-const disputedBids = `SELECT ` + bidColumns + ` FROM bid WHERE board = ? AND dispute IS NOT NULL AND ` + onesOwn
+var disputedBids = bidTable.from + `WHERE board = ? AND dispute IS NOT NULL AND ` + onesOwn
 
 // ListDisputed returns the bids of a board whose dispute is not decided, newest first.
 func (bs Bids) ListDisputed(ctx context.Context, board string, limit int, after string) (protocol.Page[StoredBid], error) {
-	limit = bounded(limit)
-	const listing = "bids-disputed"
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[StoredBid]{}, err
-	}
-	rows, err := bs.tx.query(ctx, disputedBids, board, before, limit+1)
-	found, err := collect(rows, err, scanBid)
-	return page(found, limit, listing, func(b StoredBid) string { return b.ID }), err
+	return newest[StoredBid](ctx, bs.tx, "bids-disputed", "id", limit, after, disputedBids, board)
 }

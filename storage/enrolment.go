@@ -11,12 +11,13 @@ import (
 // An Enrolment ties a chain identity to a profile, with the state of the chain when
 // it was made. docs/DESIGN.md, "Enrolments", says what ends it.
 type Enrolment struct {
-	Handle, ERC8004, KeyID string
-	Owner                  string // address in lower case; "" when the chain was not asked yet
-	Wallet                 string // the same; "" for none
-	Block                  uint64 // the newest final block at the time
-	BlockHash              string
-	MadeAt                 time.Time
+	Handle, ERC8004 string
+	KeyID           string `db:",read"` // of the profile
+	Owner           string // address in lower case; "" when the chain was not asked yet
+	Wallet          string // the same; "" for none
+	Block           uint64 // the newest final block at the time
+	BlockHash       string
+	MadeAt          time.Time
 }
 
 // bound reports whether the chain was asked when the enrolment was made.
@@ -28,18 +29,11 @@ func (e Enrolment) SameControl(owner, wallet string) bool {
 	return e.bound() && e.Owner == owner && e.Wallet == wallet
 }
 
-const enrolments = `SELECT p.handle, p.erc8004, COALESCE(p.key_hash, ''), COALESCE(e.owner, ''), COALESCE(e.wallet, ''),
-	COALESCE(e.block, 0), COALESCE(e.block_hash, ''), COALESCE(e.made_at, 0)
+const enrolments = `SELECT p.handle, p.erc8004, COALESCE(p.key_hash, '') AS key_id, COALESCE(e.owner, '') AS owner, COALESCE(e.wallet, '') AS wallet,
+	COALESCE(e.block, 0) AS block, COALESCE(e.block_hash, '') AS block_hash, COALESCE(e.made_at, 0) AS made_at
 	FROM profile p LEFT JOIN enrolment e ON e.handle = p.handle AND e.erc8004 = p.erc8004 AND e.ended_at IS NULL WHERE `
 
 const enrolmentsOfRegistry = enrolments + `p.erc8004 > ? AND p.erc8004 < ? ORDER BY p.erc8004 LIMIT ?`
-
-func scanEnrolment(s scanner) (e Enrolment, err error) {
-	var made int64
-	err = s.Scan(&e.Handle, &e.ERC8004, &e.KeyID, &e.Owner, &e.Wallet, &e.Block, &e.BlockHash, &made)
-	e.MadeAt = moment(made)
-	return e, err
-}
 
 // Enrolments reads and writes the chain identities of profiles.
 type Enrolments struct{ tx *Tx }
@@ -49,15 +43,14 @@ func (tx *Tx) Enrolments() Enrolments { return Enrolments{tx} }
 // ByIdentity returns the enrolment of a chain identity in lower case;
 // ErrNotFound when no profile has it.
 func (es Enrolments) ByIdentity(ctx context.Context, erc8004 string) (Enrolment, error) {
-	return scanEnrolment(es.tx.row(ctx, enrolments+`p.erc8004 = ?`, erc8004))
+	return find[Enrolment](ctx, es.tx, enrolments+`p.erc8004 = ?`, erc8004)
 }
 
 // List returns enrolments of one registry, eip155:<chainId>:<address>, in the order
 // of their identities, those after a given one.
 func (es Enrolments) List(ctx context.Context, registry, after string, limit int) ([]Enrolment, error) {
 	after = max(after, registry+":")
-	rows, err := es.tx.query(ctx, enrolmentsOfRegistry, after, registry+";", limit) // ; is the character after :
-	return collect(rows, err, scanEnrolment)
+	return list[Enrolment](ctx, es.tx, enrolmentsOfRegistry, after, registry+";", limit) // ; is the character after :
 }
 
 // An OwnedProfile is a profile of an account, enrolled to a chain identity of some owner.
@@ -66,22 +59,18 @@ type OwnedProfile struct{ Handle, ERC8004, Account string }
 // OfOwner returns the profiles of accounts that are enrolled to identities of an owner, an
 // address in lower case, in the order of their handles, at most n.
 func (es Enrolments) OfOwner(ctx context.Context, owner string, n int) ([]OwnedProfile, error) {
-	rows, err := es.tx.query(ctx, `SELECT e.handle, e.erc8004, a.account FROM enrolment e JOIN profile p ON p.handle = e.handle AND p.erc8004 = e.erc8004
+	return list[OwnedProfile](ctx, es.tx, `SELECT e.handle, e.erc8004, a.account FROM enrolment e JOIN profile p ON p.handle = e.handle AND p.erc8004 = e.erc8004
 		JOIN account_profile a ON a.handle = e.handle WHERE e.owner = ? AND e.ended_at IS NULL ORDER BY e.handle LIMIT ?`, owner, n)
-	return collect(rows, err, func(s scanner) (p OwnedProfile, err error) {
-		err = s.Scan(&p.Handle, &p.ERC8004, &p.Account)
-		return p, err
-	})
 }
 
 // Last returns how the last enrolment of a profile ended; ErrNotFound when none has
 // ended, or another was made since.
 func (es Enrolments) Last(ctx context.Context, handle string) (e Enrolment, reason protocol.EnrolmentEnd, at time.Time, err error) {
-	e.Handle = handle
-	var ended int64
-	err = es.tx.row(ctx, `SELECT erc8004, owner, wallet, reason, ended_at FROM enrolment WHERE handle = ? AND ended_at IS NOT NULL`, handle).
-		Scan(&e.ERC8004, &e.Owner, &e.Wallet, &reason, &ended)
-	return e, reason, moment(ended), err
+	r, err := find[enrolmentRow](ctx, es.tx, enrolmentTable.from+`WHERE handle = ? AND ended_at IS NOT NULL`, handle)
+	if err != nil {
+		return Enrolment{Handle: handle}, "", time.Time{}, err
+	}
+	return r.Enrolment, r.Reason, *r.EndedAt, nil
 }
 
 // Begin ties an identity to a profile with the key that speaks for it. jwk is the
@@ -137,12 +126,17 @@ func (es Enrolments) Begin(ctx context.Context, actor string, e Enrolment, jwk [
 	return es.tx.Audit(ctx, actor, "identity put", e.Handle, e.ERC8004+" key "+e.KeyID)
 }
 
+// An enrolmentRow is the last enrolment of a profile.
+type enrolmentRow struct {
+	Enrolment
+	EndedAt *time.Time
+	Reason  protocol.EnrolmentEnd
+}
+
+var enrolmentTable = tableOf[enrolmentRow]("enrolment")
+
 func (es Enrolments) put(ctx context.Context, e Enrolment, ended *time.Time, reason protocol.EnrolmentEnd) error {
-	_, err := es.tx.write(ctx, `INSERT INTO enrolment (handle, erc8004, owner, wallet, block, block_hash, made_at, ended_at, reason)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (handle) DO UPDATE SET erc8004 = excluded.erc8004, owner = excluded.owner, wallet = excluded.wallet, block = excluded.block,
-		block_hash = excluded.block_hash, made_at = excluded.made_at, ended_at = excluded.ended_at, reason = excluded.reason`,
-		e.Handle, e.ERC8004, e.Owner, e.Wallet, int64(e.Block), e.BlockHash, millis(e.MadeAt), millisPtr(ended), string(reason))
+	err := enrolmentTable.put(ctx, es.tx, &enrolmentRow{e, ended, reason}, "handle")
 	if err != nil || ended != nil {
 		return err
 	}
@@ -175,8 +169,7 @@ func (es Enrolments) enrolKey(ctx context.Context, e Enrolment, jwk []byte) erro
 			return err
 		}
 	}
-	_, err = es.tx.write(ctx, `UPDATE agent_key SET retired_at = NULL, identity = ?, on_chain = ? WHERE thumbprint = ?`, e.ERC8004, true, e.KeyID)
-	return err
+	return es.tx.exec(ctx, `UPDATE agent_key SET retired_at = NULL, identity = ?, on_chain = ? WHERE thumbprint = ?`, e.ERC8004, true, e.KeyID)
 }
 
 // Bind stores the chain's owner and wallet in an enrolment that was made without

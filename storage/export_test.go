@@ -180,8 +180,7 @@ func CopyRows(ctx context.Context, db *DB, table, where string, n int, set map[s
 		if db.engine == enginePostgres {
 			text = `SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?`
 		}
-		rows, err := tx.query(ctx, text, table)
-		columns, err := collect(rows, err, scanText)
+		columns, err := list[string](ctx, tx, text, table)
 		if err != nil {
 			return err
 		}
@@ -242,8 +241,7 @@ func NumberPlans(ctx context.Context, t *testing.T, db *DB) string {
 			text string
 			args []any
 		}{{numbersHeld, []any{0, true}}, {logNumbers, []any{0, numberLimit, "x"}}, {redactWaiting, []any{"x", "y"}}} {
-			rows, err := tx.query(ctx, "EXPLAIN "+q.text, q.args...)
-			steps, err := collect(rows, err, scanText)
+			steps, err := list[string](ctx, tx, "EXPLAIN "+q.text, q.args...)
 			if err != nil {
 				return err
 			}

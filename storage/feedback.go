@@ -2,9 +2,7 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"math"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -24,7 +22,8 @@ const (
 type Feedback struct {
 	ID            string
 	Agent, Client string // chain identity; address in lower case
-	Index, Block  uint64
+	Index         uint64 `db:"idx"`
+	Block         uint64
 	Place         int64 // orders feedback as the chain does
 	At            time.Time
 	State         FeedbackState
@@ -64,52 +63,28 @@ type FeedbackDoc struct {
 // FeedbackPlace orders events as the chain does.
 func FeedbackPlace(block, logIndex uint64) int64 { return int64(block<<20 | min(logIndex, 1<<20-1)) }
 
-const feedbackColumns = `id, agent, client, idx, block, place, at, state, reason, rating, proof, next_at, tries, feed_id, doc, hidden_at, hidden_why`
-
-func scanFeedback(s scanner) (f Feedback, err error) {
-	var idx, block, at int64
-	var next, hidden *int64
-	var doc []byte
-	if err = s.Scan(&f.ID, &f.Agent, &f.Client, &idx, &block, &f.Place, &at, &f.State, &f.Reason,
-		&f.Rating, &f.Proof, &next, &f.Tries, &f.FeedID, &doc, &hidden, &f.HiddenWhy); err != nil {
-		return f, err
-	}
-	f.Index, f.Block, f.At, f.NextAt, f.HiddenAt = uint64(idx), uint64(block), moment(at), momentPtr(next), momentPtr(hidden)
-	return f, json.Unmarshal(doc, &f.Doc)
-}
+var feedbackTable = tableOf[Feedback]("feedback")
 
 // Feedbacks reads and writes feedback on chain identities.
 type Feedbacks struct{ tx *Tx }
 
 func (tx *Tx) Feedbacks() Feedbacks { return Feedbacks{tx} }
 
-const feedbackGiven = `SELECT ` + feedbackColumns + ` FROM feedback WHERE agent = ? AND client = ? AND idx = ?`
+var feedbackGiven = feedbackTable.from + `WHERE agent = ? AND client = ? AND idx = ?`
 
 // Given returns the feedback of a client with that index; ErrNotFound when there is none.
 func (fs Feedbacks) Given(ctx context.Context, agent, client string, index uint64) (Feedback, error) {
-	return scanFeedback(fs.tx.row(ctx, feedbackGiven, agent, client, int64(index)))
+	return find[Feedback](ctx, fs.tx, feedbackGiven, agent, client, int64(index))
 }
 
 // Insert stores feedback that waits or does not count. What is stored already stays, and added is false.
 func (fs Feedbacks) Insert(ctx context.Context, f Feedback) (added bool, err error) {
-	doc, err := json.Marshal(f.Doc)
-	if err != nil {
-		return false, fmt.Errorf("encode feedback: %w", err)
-	}
-	n, err := fs.tx.write(ctx, `INSERT INTO feedback (`+feedbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '') ON CONFLICT DO NOTHING`,
-		f.ID, f.Agent, f.Client, int64(f.Index), int64(f.Block), f.Place, millis(f.At), string(f.State), string(f.Reason), f.Rating, f.Proof,
-		millisPtr(f.NextAt), f.Tries, f.FeedID, string(doc))
-	return n > 0, err
+	return feedbackTable.add(ctx, fs.tx, &f)
 }
 
 // Put stores what changes of feedback: its state and what was found out.
 func (fs Feedbacks) Put(ctx context.Context, f Feedback) error {
-	doc, err := json.Marshal(f.Doc)
-	if err != nil {
-		return fmt.Errorf("encode feedback: %w", err)
-	}
-	return one(fs.tx.write(ctx, `UPDATE feedback SET state = ?, reason = ?, rating = ?, proof = ?, next_at = ?, tries = ?, feed_id = ?, doc = ? WHERE id = ?`,
-		string(f.State), string(f.Reason), f.Rating, f.Proof, millisPtr(f.NextAt), f.Tries, f.FeedID, string(doc), f.ID))
+	return feedbackTable.update(ctx, fs.tx, &f, "id", "state", "reason", "rating", "proof", "next_at", "tries", "feed_id", "doc")
 }
 
 // Claim uses up names of orders and payments for feedback, all or none: false when other feedback has
@@ -149,9 +124,8 @@ func (fs Feedbacks) Release(ctx context.Context, f Feedback) error {
 		string(FeedbackWaiting), millis(fs.tx.Now), f.Agent, f.Client, string(protocol.TooSoon), f.ID); err != nil || f.Proof == "" {
 		return err
 	}
-	_, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE proof = ? AND proof <> '' AND reason = ? AND id <> ?`,
+	return fs.tx.exec(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE proof = ? AND proof <> '' AND reason = ? AND id <> ?`,
 		string(FeedbackWaiting), millis(fs.tx.Now), f.Proof, string(protocol.ProofUsed), f.ID)
-	return err
 }
 
 // Add changes the sum of an identity, and the reputation of the profile that is enrolled to it. The caller has
@@ -171,21 +145,18 @@ func (fs Feedbacks) Sum(ctx context.Context, agent string) (reviews, stars int64
 	return reviews, stars, orNothing(err)
 }
 
-const feedbackDue = `SELECT ` + feedbackColumns + ` FROM feedback WHERE next_at IS NOT NULL AND next_at <= ? ORDER BY next_at LIMIT ?`
+var feedbackDue = feedbackTable.from + `WHERE next_at IS NOT NULL AND next_at <= ? ORDER BY next_at LIMIT ?`
 
 // Due returns feedback that something can be done for, the longest waiting first.
 func (fs Feedbacks) Due(ctx context.Context, limit int) ([]Feedback, error) {
-	rows, err := fs.tx.query(ctx, feedbackDue, millis(fs.tx.Now), limit)
-	return collect(rows, err, scanFeedback)
+	return list[Feedback](ctx, fs.tx, feedbackDue, millis(fs.tx.Now), limit)
 }
 
 const feedbackLastDue = `SELECT next_at FROM feedback WHERE agent = ? AND next_at IS NOT NULL ORDER BY next_at DESC LIMIT 1`
 
 // LastDue returns when the last of an identity's waiting feedback is due; zero for none.
 func (fs Feedbacks) LastDue(ctx context.Context, agent string) (time.Time, error) {
-	var at int64
-	err := fs.tx.row(ctx, feedbackLastDue, agent).Scan(&at)
-	return moment(at), orNothing(err)
+	return orZero(find[time.Time](ctx, fs.tx, feedbackLastDue, agent))
 }
 
 // Trim deletes the oldest feedback of an identity that does not count, beyond the newest that do not
@@ -202,41 +173,70 @@ func (fs Feedbacks) Trim(ctx context.Context, agent string, most int) error {
 	return nil
 }
 
-const feedbackList = `SELECT ` + feedbackColumns + ` FROM feedback WHERE agent = ? AND state = ? AND place < ? ORDER BY place DESC LIMIT ?`
+var feedbackList = feedbackTable.from + `WHERE agent = ? AND state = ? AND place < ? ORDER BY place DESC LIMIT ?`
 
 // List returns feedback on an identity in one state, newest first.
 func (fs Feedbacks) List(ctx context.Context, agent string, state FeedbackState, limit int, after string) (protocol.Page[Feedback], error) {
-	limit = bounded(limit)
-	listing := "reviews-" + string(state)
-	before, err := position(listing, after, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[Feedback]{}, err
-	}
-	rows, err := fs.tx.query(ctx, feedbackList, agent, string(state), before, limit+1)
-	found, err := collect(rows, err, scanFeedback)
-	return page(found, limit, listing, func(f Feedback) string { return number(f.Place) }), err
+	return newest[Feedback](ctx, fs.tx, "reviews-"+string(state), "place", limit, after, feedbackList, agent, string(state))
 }
+
+// maxTold is of how many reviews the nodes that follow this one are told when they are shown or hidden at once.
+const maxTold = 1000
 
 // Show shows or hides the feed items about the reviews of an identity that were told of a profile while it
-// was enrolled to that identity.
+// was enrolled to that identity, also at the nodes that follow this one.
 func (fs Feedbacks) Show(ctx context.Context, agent, handle string, visible bool) error {
-	of := `NULLIF(doc, '') ->> '$.actor.handle'` // a deleted item has no document
-	if fs.tx.db.engine == enginePostgres {
-		of = `NULLIF(doc, '')::json #>> '{actor,handle}'`
+	if err := fs.tx.settleFeed(); err != nil {
+		return err
 	}
-	_, err := fs.tx.write(ctx, `UPDATE feed SET visible = ? WHERE subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?) AND `+of+` = ?`,
-		visible, agent, string(FeedbackCounted), handle)
-	return err
+	rows, err := fs.tx.query(ctx, `SELECT id, COALESCE(`+fs.actorOf("actor")+`, '') FROM feed WHERE `+fs.told()+` ORDER BY seq DESC LIMIT ?`,
+		agent, string(FeedbackCounted), !visible, handle, maxTold)
+	type told struct{ id, actor string }
+	items, err := collect(rows, err, func(s scanner) (t told, err error) { return t, s.Scan(&t.id, &t.actor) })
+	if err != nil {
+		return err
+	}
+	if _, err := fs.showAll(ctx, agent, handle, visible); err != nil {
+		return err
+	}
+	for _, t := range items {
+		base, _, known := strings.Cut(t.actor, "/ap/")
+		if !known {
+			continue
+		}
+		if err := fs.tx.Logs().Append(ctx, protocol.BoardID(base), shownKind(visible), t.id, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-const (
-	feedbackByID   = `SELECT ` + feedbackColumns + ` FROM feedback WHERE id = ?`
-	feedbackHidden = `SELECT ` + feedbackColumns + ` FROM feedback WHERE hidden_at IS NOT NULL AND id < ? ORDER BY id DESC LIMIT ?`
+// showAll is Show for this node alone, and returns how many items changed.
+func (fs Feedbacks) showAll(ctx context.Context, agent, handle string, visible bool) (int64, error) {
+	return fs.tx.write(ctx, `UPDATE feed SET visible = ? WHERE `+fs.told(), visible, agent, string(FeedbackCounted), !visible, handle)
+}
+
+// told selects the items about the reviews of an identity in a state that are visible or not, and of a profile.
+func (fs Feedbacks) told() string {
+	return `subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?) AND visible = ? AND ` + fs.actorOf("handle") + ` = ?`
+}
+
+// actorOf is a member of the actor of an item.
+func (fs Feedbacks) actorOf(member string) string { // a deleted item has no document
+	if fs.tx.db.engine == enginePostgres {
+		return `NULLIF(doc, '')::json #>> '{actor,` + member + `}'`
+	}
+	return `NULLIF(doc, '') ->> '$.actor.` + member + `'`
+}
+
+var (
+	feedbackByID   = feedbackTable.from + `WHERE id = ?`
+	feedbackHidden = feedbackTable.from + `WHERE hidden_at IS NOT NULL AND id < ? ORDER BY id DESC LIMIT ?`
 )
 
 // ByID returns feedback; ErrNotFound when there is none.
 func (fs Feedbacks) ByID(ctx context.Context, id string) (Feedback, error) {
-	return scanFeedback(fs.tx.row(ctx, feedbackByID, id))
+	return find[Feedback](ctx, fs.tx, feedbackByID, id)
 }
 
 // Hide stores whether the text of feedback is hidden: since when and why, nil and "" for not.
@@ -246,25 +246,16 @@ func (fs Feedbacks) Hide(ctx context.Context, id string, at *time.Time, why stri
 
 // ListHidden returns feedback whose text is hidden, the newest review first.
 func (fs Feedbacks) ListHidden(ctx context.Context, limit int, after string) (protocol.Page[Feedback], error) {
-	limit = bounded(limit)
-	const listing = "reviews-hidden"
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[Feedback]{}, err
-	}
-	rows, err := fs.tx.query(ctx, feedbackHidden, before, limit+1)
-	found, err := collect(rows, err, scanFeedback)
-	return page(found, limit, listing, func(f Feedback) string { return f.ID }), err
+	return newest[Feedback](ctx, fs.tx, "reviews-hidden", "id", limit, after, feedbackHidden)
 }
 
 // feedbackAfter reads the newest blocks, not all of a registry: a range of agents would need an index of theirs.
-const feedbackAfter = `SELECT ` + feedbackColumns + ` FROM feedback WHERE block > ? AND agent || '' > ? AND agent || '' < ? ORDER BY block LIMIT 1000`
+var feedbackAfter = feedbackTable.from + `WHERE block > ? AND agent || '' > ? AND agent || '' < ? ORDER BY block LIMIT 1000`
 
 // DropAfter deletes feedback on the identities of a registry in the blocks after one, which the chain
 // replaced, at most a thousand a call, and returns what it deleted.
 func (fs Feedbacks) DropAfter(ctx context.Context, registry string, block uint64) ([]Feedback, error) {
-	rows, err := fs.tx.query(ctx, feedbackAfter, int64(block), registry+":", registry+";")
-	found, err := collect(rows, err, scanFeedback)
+	found, err := list[Feedback](ctx, fs.tx, feedbackAfter, int64(block), registry+":", registry+";")
 	for _, f := range found {
 		if err == nil {
 			_, err = fs.tx.write(ctx, `DELETE FROM feedback WHERE id = ?`, f.ID)

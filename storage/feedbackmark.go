@@ -1,9 +1,6 @@
 package storage
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // A FeedbackMark is the block up to which the events of a reputation registry were read.
 type FeedbackMark struct {
@@ -13,13 +10,8 @@ type FeedbackMark struct {
 
 // Mark returns how far the events of a registry were read; ok is false when never.
 func (fs Feedbacks) Mark(ctx context.Context, registry string) (m FeedbackMark, ok bool, err error) {
-	var block int64
-	err = fs.tx.row(ctx, `SELECT block, hash FROM feedback_mark WHERE registry = ?`, registry).Scan(&block, &m.Hash)
-	if errors.Is(err, ErrNotFound) {
-		return m, false, nil
-	}
-	m.Block = uint64(block)
-	return m, err == nil, err
+	m, err = find[FeedbackMark](ctx, fs.tx, `SELECT block, hash FROM feedback_mark WHERE registry = ?`, registry)
+	return m, err == nil, orNothing(err)
 }
 
 // MoveMark moves the mark of a registry; false when it is no longer where the caller read it, so that
@@ -49,16 +41,11 @@ func (fs Feedbacks) Agents(ctx context.Context, registry string) ([]FeedbackAgen
 	if fs.tx.db.engine == enginePostgres {
 		kind = `p.draft::json ->> 'kind'`
 	}
-	rows, err := fs.tx.query(ctx, `SELECT p.erc8004, p.handle, COALESCE(e.owner, ''), COALESCE(e.wallet, ''), f.agent IS NOT NULL, f.block, COALESCE(e.block, 0)
+	return list[FeedbackAgent](ctx, fs.tx, `SELECT p.erc8004 AS agent, p.handle, COALESCE(e.owner, '') AS owner, COALESCE(e.wallet, '') AS wallet,
+		f.agent IS NOT NULL AS known, f.block AS behind, COALESCE(e.block, 0) AS "from"
 		FROM profile p LEFT JOIN feedback_agent f ON f.agent = p.erc8004
 		LEFT JOIN enrolment e ON e.handle = p.handle AND e.erc8004 = p.erc8004 AND e.ended_at IS NULL
 		WHERE p.erc8004 > ? AND p.erc8004 < ? AND `+kind+` = 'business' ORDER BY p.erc8004`, registry+":", registry+";")
-	return collect(rows, err, func(s scanner) (a FeedbackAgent, err error) {
-		var from int64
-		err = s.Scan(&a.Agent, &a.Handle, &a.Owner, &a.Wallet, &a.Known, &a.Behind, &from)
-		a.From = uint64(from)
-		return a, err
-	})
 }
 
 // Agent returns the business that is enrolled to an identity now; ErrNotFound when none is.
@@ -80,7 +67,6 @@ func (fs Feedbacks) PutAgent(ctx context.Context, registry string, a FeedbackAge
 // KeepPlace notes, for identities that no profile has any more, up to which block their events were read.
 // They continue there when a profile is enrolled to them again.
 func (fs Feedbacks) KeepPlace(ctx context.Context, registry string, block uint64) error {
-	_, err := fs.tx.write(ctx, `UPDATE feedback_agent SET block = ? WHERE registry = ? AND block IS NULL
+	return fs.tx.exec(ctx, `UPDATE feedback_agent SET block = ? WHERE registry = ? AND block IS NULL
 		AND NOT EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = feedback_agent.agent)`, int64(block), registry)
-	return err
 }

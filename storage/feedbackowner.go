@@ -21,12 +21,9 @@ type Holding struct {
 }
 
 // Holding returns who has an identity, and locks its reviews; all is zero for one that is not read.
-func (fs Feedbacks) Holding(ctx context.Context, agent string) (h Holding, err error) {
-	var at int64
-	err = fs.tx.row(ctx, `SELECT owner, since, since_at, block IS NOT NULL FROM feedback_agent WHERE agent = ?`+fs.tx.db.engine.ForUpdate(), agent).
-		Scan(&h.Owner, &h.Since, &at, &h.Behind)
-	h.SinceAt = moment(at)
-	return h, orNothing(err)
+func (fs Feedbacks) Holding(ctx context.Context, agent string) (Holding, error) {
+	return orZero(find[Holding](ctx, fs.tx, `SELECT owner, since, since_at, block IS NOT NULL AS behind FROM feedback_agent WHERE agent = ?`+
+		fs.tx.db.engine.ForUpdate(), agent))
 }
 
 // Moved notes a final transfer of an identity: what was given before it is a former owner's. An enrolment that is
@@ -109,16 +106,14 @@ func (fs Feedbacks) retire(ctx context.Context, agent string, place int64) error
 		}
 	}
 	// Judged before the transfer was read: counted, not yet, or as a receipt of another shop, which was the seller's.
-	_, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, reason = ?, next_at = NULL WHERE agent = ? AND place < ? AND (state <> ? OR reason = ?)`,
+	return fs.tx.exec(ctx, `UPDATE feedback SET state = ?, reason = ?, next_at = NULL WHERE agent = ? AND place < ? AND (state <> ? OR reason = ?)`,
 		string(FeedbackUncounted), string(protocol.FormerOwner), agent, place, string(FeedbackUncounted), string(protocol.ReceiptShop))
-	return err
 }
 
 // Unmoved forgets the transfers of a registry after a block, which the chain replaced: the identities are read
 // again from their first review on.
 func (fs Feedbacks) Unmoved(ctx context.Context, registry string, block uint64) error {
-	rows, err := fs.tx.query(ctx, `SELECT agent FROM feedback_agent WHERE registry = ? AND since >= ?`, registry, FeedbackPlace(block+1, 0))
-	agents, err := collect(rows, err, scanText)
+	agents, err := list[string](ctx, fs.tx, `SELECT agent FROM feedback_agent WHERE registry = ? AND since >= ?`, registry, FeedbackPlace(block+1, 0))
 	for _, agent := range agents {
 		if err == nil {
 			_, err = fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = at, tries = 0 WHERE agent = ? AND state = ? AND reason = ?`,
@@ -153,16 +148,14 @@ const feedbackRecent = `SELECT 1 FROM feedback WHERE agent = ? AND client = ? AN
 // Near reports whether feedback of a client on an identity counts that was given less than so long before or
 // after a time.
 func (fs Feedbacks) Near(ctx context.Context, agent, client string, at time.Time, within time.Duration) (bool, error) {
-	var one int
-	err := fs.tx.row(ctx, feedbackRecent, agent, client, millis(at.Add(-within)), millis(at.Add(within))).Scan(&one)
-	return err == nil, orNothing(err)
+	return fs.tx.exists(ctx, feedbackRecent, agent, client, millis(at.Add(-within)), millis(at.Add(within)))
 }
 
 func feedbackUsed(names int) string {
 	return `SELECT count(*) FROM feedback_proof WHERE name IN (` + marks(names) + `) AND feedback <> ?`
 }
 
-const feedbackByProof = `SELECT ` + feedbackColumns + ` FROM feedback WHERE id = (SELECT feedback FROM feedback_proof WHERE name = ?)`
+var feedbackByProof = feedbackTable.from + `WHERE id = (SELECT feedback FROM feedback_proof WHERE name = ?)`
 
 // Used reports whether other feedback has used up one of the names.
 func (fs Feedbacks) Used(ctx context.Context, id string, names []string) (bool, error) {
@@ -176,5 +169,5 @@ func (fs Feedbacks) Used(ctx context.Context, id string, names []string) (bool, 
 
 // ByProof returns the counted feedback that used up a name; ErrNotFound when none did.
 func (fs Feedbacks) ByProof(ctx context.Context, name string) (Feedback, error) {
-	return scanFeedback(fs.tx.row(ctx, feedbackByProof, name))
+	return find[Feedback](ctx, fs.tx, feedbackByProof, name)
 }

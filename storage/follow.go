@@ -120,8 +120,7 @@ func (fs Followers) Has(ctx context.Context, localActor, actor string) (bool, er
 // DropDead deletes the followers with up to a hundred dead inboxes of a board,
 // with their cursors, and returns how many inboxes.
 func (fs Followers) DropDead(ctx context.Context, board string) (int, error) {
-	rows, err := fs.tx.query(ctx, `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY cursor, inbox LIMIT 100`, board)
-	dead, err := collect(rows, err, scanText)
+	dead, err := list[string](ctx, fs.tx, `SELECT inbox FROM outlet WHERE board = ? AND state = 'dead' ORDER BY cursor, inbox LIMIT 100`, board)
 	if err != nil || len(dead) == 0 {
 		return 0, err
 	}

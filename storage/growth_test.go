@@ -240,7 +240,7 @@ var grown = []struct {
 		return found(len(entries), err)
 	})},
 	{"feed", reading(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.Feed().List(ctx, nil, 20, "")
+		page, err := tx.Feed().List(ctx, nil, false, 20, "")
 		return found(len(page.Items), err)
 	})},
 	{"feed after", reading(func(ctx context.Context, tx *storage.Tx) error {

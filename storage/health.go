@@ -93,17 +93,15 @@ func (st Site) Stocks(ctx context.Context) ([]StockUse, error) {
 }
 
 // Bytes is the size of the database, without files that SQLite empties by itself.
-func (st Site) Bytes(ctx context.Context) (n int64, err error) {
+func (st Site) Bytes(ctx context.Context) (int64, error) {
 	query := `SELECT c.page_count * s.page_size FROM pragma_page_count() c, pragma_page_size() s`
 	if st.tx.db.engine == enginePostgres {
 		query = `SELECT pg_database_size(current_database())`
 	}
-	err = st.tx.row(ctx, query).Scan(&n)
-	return n, err
+	return find[int64](ctx, st.tx, query)
 }
 
 // PaymentAccounts counts the accounts at payment providers, up to 10,000.
-func (st Site) PaymentAccounts(ctx context.Context) (n int, err error) {
-	err = st.tx.row(ctx, `SELECT count(*) FROM (SELECT 1 FROM payment_account LIMIT 10000) r`).Scan(&n)
-	return n, err
+func (st Site) PaymentAccounts(ctx context.Context) (int, error) {
+	return find[int](ctx, st.tx, `SELECT count(*) FROM (SELECT 1 FROM payment_account LIMIT 10000) r`)
 }

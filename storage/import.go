@@ -31,6 +31,8 @@ type Import struct {
 	Report     []byte    // JSON: its results so far
 }
 
+var importTable = tableOf[Import]("archive_import")
+
 // Imports reads and writes imports of archives, and the pieces of the archives.
 type Imports struct{ tx *Tx }
 
@@ -38,9 +40,7 @@ func (tx *Tx) Imports() Imports { return Imports{tx} }
 
 // Begin stores an import that is being staged.
 func (is Imports) Begin(ctx context.Context, id, handle, holder string) error {
-	_, err := is.tx.write(ctx, `INSERT INTO archive_import (id, handle, state, holder, at, done, ruling, report) VALUES (?, ?, 'staging', ?, ?, 0, ?, ?)`,
-		id, handle, holder, millis(is.tx.Now), []byte{}, []byte{})
-	return err
+	return importTable.insert(ctx, is.tx, &Import{ID: id, Handle: handle, State: ImportStaging, Holder: holder, At: is.tx.Now})
 }
 
 // AddPiece stores the next bytes of the archive of a staged import. ErrNotFound
@@ -49,40 +49,31 @@ func (is Imports) AddPiece(ctx context.Context, id string, n int, bytes []byte) 
 	if err := one(is.tx.write(ctx, `UPDATE archive_import SET at = ? WHERE id = ? AND state = 'staging'`, millis(is.tx.Now), id)); err != nil {
 		return err
 	}
-	_, err := is.tx.write(ctx, `INSERT INTO archive_piece (import_id, n, bytes) VALUES (?, ?, ?)`, id, n, bytes)
-	return err
+	return is.tx.exec(ctx, `INSERT INTO archive_piece (import_id, n, bytes) VALUES (?, ?, ?)`, id, n, bytes)
 }
 
 // Piece is the n-th piece of an archive, from 0; ErrNotFound after the last.
-func (is Imports) Piece(ctx context.Context, id string, n int) (bytes []byte, err error) {
-	err = is.tx.row(ctx, `SELECT bytes FROM archive_piece WHERE import_id = ? AND n = ?`, id, n).Scan(&bytes)
-	return bytes, err
+func (is Imports) Piece(ctx context.Context, id string, n int) ([]byte, error) {
+	return find[[]byte](ctx, is.tx, `SELECT bytes FROM archive_piece WHERE import_id = ? AND n = ?`, id, n)
 }
 
 // ByID returns an import; ErrNotFound when there is none. In a writing
 // transaction its row is locked.
 func (is Imports) ByID(ctx context.Context, id string) (*Import, error) {
-	query := `SELECT id, handle, state, holder, at, done, ruling, report FROM archive_import WHERE id = ?`
+	query := importTable.from + `WHERE id = ?`
 	if is.tx.writes() {
 		if err := is.tx.dirty(); err != nil {
 			return nil, err
 		}
 		query += is.tx.db.engine.ForUpdate()
 	}
-	var im Import
-	var at int64
-	if err := is.tx.row(ctx, query, id).Scan(&im.ID, &im.Handle, &im.State, &im.Holder, &at, &im.Done, &im.Ruling, &im.Report); err != nil {
-		return nil, err
-	}
-	im.At = moment(at)
-	return &im, nil
+	return orNil(find[Import](ctx, is.tx, query, id))
 }
 
 // Save stores the mutable fields of an import and sets its time to now.
 func (is Imports) Save(ctx context.Context, im *Import) error {
 	im.At = is.tx.Now
-	return one(is.tx.write(ctx, `UPDATE archive_import SET state = ?, holder = ?, at = ?, done = ?, ruling = ?, report = ? WHERE id = ?`,
-		string(im.State), im.Holder, millis(im.At), im.Done, im.Ruling, im.Report, im.ID))
+	return importTable.update(ctx, is.tx, im, "id", "state", "holder", "at", "done", "ruling", "report")
 }
 
 // Running reports whether an import into a profile is running. In a writing
@@ -112,8 +103,7 @@ func (is Imports) DropPieces(ctx context.Context, id string) (int, error) {
 
 // Drop deletes an import whose pieces are deleted, unless it runs.
 func (is Imports) Drop(ctx context.Context, id string) error {
-	_, err := is.tx.write(ctx, `DELETE FROM archive_import WHERE id = ? AND state <> 'running'`, id)
-	return err
+	return is.tx.exec(ctx, `DELETE FROM archive_import WHERE id = ? AND state <> 'running'`, id)
 }
 
 // Prune deletes imports that have been inactive since a time and are not to be
@@ -123,13 +113,9 @@ func (is Imports) Prune(ctx context.Context, before time.Time) (int, error) {
 	if err := is.tx.dirty(); err != nil {
 		return 0, err
 	}
-	var id string
-	err := is.tx.row(ctx, idleImport+is.tx.db.engine.ForUpdate(), millis(before)).Scan(&id)
-	if err == ErrNotFound {
-		return 0, nil
-	}
+	id, err := find[string](ctx, is.tx, idleImport+is.tx.db.engine.ForUpdate(), millis(before))
 	if err != nil {
-		return 0, err
+		return 0, orNothing(err)
 	}
 	n, err := is.DropPieces(ctx, id)
 	if err != nil || n > 0 {

@@ -22,16 +22,14 @@ func (ks Keys) RaiseIssued(ctx context.Context, identity, signer string, issuedA
 	if issuedAt > math.MaxInt64 {
 		return fmt.Errorf("storage: issue time %d is out of range", issuedAt)
 	}
-	_, err := ks.tx.write(ctx, `INSERT INTO issued (identity, signer, issued_at) VALUES (?, ?, ?)
+	return ks.tx.exec(ctx, `INSERT INTO issued (identity, signer, issued_at) VALUES (?, ?, ?)
 		ON CONFLICT (identity, signer) DO UPDATE SET issued_at = EXCLUDED.issued_at WHERE issued.issued_at < EXCLUDED.issued_at`,
 		identity, signer, int64(issuedAt))
-	return err
 }
 
 // KnownIdentity reports whether a chain identity is enrolled with a profile or had
 // a valid signed key record.
-func (ks Keys) KnownIdentity(ctx context.Context, identity string) (known bool, err error) {
-	err = ks.tx.row(ctx, `SELECT EXISTS (SELECT 1 FROM profile WHERE erc8004 = ?) OR EXISTS (SELECT 1 FROM issued WHERE identity = ?)`,
-		identity, identity).Scan(&known)
-	return known, err
+func (ks Keys) KnownIdentity(ctx context.Context, identity string) (bool, error) {
+	return find[bool](ctx, ks.tx, `SELECT EXISTS (SELECT 1 FROM profile WHERE erc8004 = ?) OR EXISTS (SELECT 1 FROM issued WHERE identity = ?)`,
+		identity, identity)
 }

@@ -35,8 +35,8 @@ const importAtOnce = 100
 
 // known is what is kept in memory of a row while its catalog is imported.
 type known struct {
-	pos, until, place, digest int64
-	size                      int
+	Pos, Until, Place, Digest int64
+	Size                      int
 }
 
 // ImportItems does an import, all of it or nothing. ErrNotFound, [ErrImporting],
@@ -247,7 +247,7 @@ func (is Items) stageRemoval(ctx context.Context, p *plan, skus []string) error 
 	}
 	at := make([]int64, len(skus))
 	for n, sku := range skus {
-		at[n] = p.rows[sku].pos
+		at[n] = p.rows[sku].Pos
 	}
 	return is.end(ctx, at, p.shop.catalog+1)
 }
@@ -276,23 +276,21 @@ func (db *DB) TidyItems(ctx context.Context, handle string) error {
 
 // StaleImports are the handles of businesses whose import ended with its process.
 func (is Items) StaleImports(ctx context.Context) ([]string, error) {
-	rows, err := is.tx.query(ctx, `SELECT p.handle FROM merchant m JOIN profile p ON p.seq = m.seq WHERE m.import_id <> '' AND m.import_at < ? LIMIT 100`,
+	return list[string](ctx, is.tx, `SELECT p.handle FROM merchant m JOIN profile p ON p.seq = m.seq WHERE m.import_id <> '' AND m.import_at < ? LIMIT 100`,
 		millis(is.tx.Now.Add(-importSilence)))
-	return collect(rows, err, func(s scanner) (handle string, err error) { return handle, s.Scan(&handle) })
 }
 
 // EndImport ends the import of a business whose process ended.
 func (is Items) EndImport(ctx context.Context, handle string) error {
-	_, err := is.tx.write(ctx, `UPDATE merchant SET import_id = '' WHERE seq = (SELECT seq FROM profile WHERE handle = ?) AND import_at < ?`,
+	return is.tx.exec(ctx, `UPDATE merchant SET import_id = '' WHERE seq = (SELECT seq FROM profile WHERE handle = ?) AND import_at < ?`,
 		handle, millis(is.tx.Now.Add(-importSilence)))
-	return err
 }
 
 // tidy is TidyItems while the import of an id runs, or none for "".
 func (db *DB) tidy(ctx context.Context, seq int64, id string) error {
 	type row struct {
-		pos, since, until int64
-		indexed           bool
+		Pos, Since, Until int64
+		Indexed           bool
 	}
 	var catalog int64
 	var all []row
@@ -300,8 +298,8 @@ func (db *DB) tidy(ctx context.Context, seq int64, id string) error {
 		if err := tx.row(ctx, `SELECT catalog FROM merchant WHERE seq = ?`, seq).Scan(&catalog); err != nil {
 			return orNothing(err)
 		}
-		rows, err := tx.query(ctx, `SELECT pos, since, until, indexed FROM item WHERE seq = ? ORDER BY pos`, seq)
-		all, err = collect(rows, err, func(s scanner) (r row, err error) { return r, s.Scan(&r.pos, &r.since, &r.until, &r.indexed) })
+		var err error
+		all, err = list[row](ctx, tx, `SELECT pos, since, until, indexed FROM item WHERE seq = ? ORDER BY pos`, seq)
 		return err
 	})
 	if err != nil {
@@ -309,19 +307,19 @@ func (db *DB) tidy(ctx context.Context, seq int64, id string) error {
 	}
 	later := map[int64]row{} // by the number of the item, the row that counts
 	for _, r := range all {
-		if other, ok := later[r.pos/2]; r.since <= catalog && (!ok || other.until < r.until) {
-			later[r.pos/2] = r
+		if other, ok := later[r.Pos/2]; r.Since <= catalog && (!ok || other.Until < r.Until) {
+			later[r.Pos/2] = r
 		}
 	}
 	var drop, reset, away []any
 	for _, r := range all {
 		switch {
-		case r.since > catalog, r.until <= catalog && later[r.pos/2].pos != r.pos:
-			drop = append(drop, r.pos)
-		case r.until > catalog && r.until < forever:
-			reset = append(reset, r.pos)
-		case r.until <= catalog && r.indexed:
-			away = append(away, r.pos)
+		case r.Since > catalog, r.Until <= catalog && later[r.Pos/2].Pos != r.Pos:
+			drop = append(drop, r.Pos)
+		case r.Until > catalog && r.Until < forever:
+			reset = append(reset, r.Pos)
+		case r.Until <= catalog && r.Indexed:
+			away = append(away, r.Pos)
 		}
 	}
 	for _, part := range []struct {
@@ -365,8 +363,7 @@ func (is Items) tidySome(ctx context.Context, seq, catalog int64, id, text strin
 	if err := is.tx.dirty(); err != nil {
 		return err
 	}
-	rows, err := is.tx.query(ctx, text+`(`+marks(len(at))+`) RETURNING pos`, append(args, at...)...)
-	numbers, err := collect(rows, err, scanInt)
+	numbers, err := list[int64](ctx, is.tx, text+`(`+marks(len(at))+`) RETURNING pos`, append(args, at...)...)
 	if err != nil || !words {
 		return err
 	}

@@ -73,14 +73,12 @@ func (is Items) TakeNews(ctx context.Context, handle string, c *ItemChanges) (fr
 
 // ToldIDs are the ids of the items of a profile that the feed announced.
 func (is Items) ToldIDs(ctx context.Context, handle string) ([]string, error) {
-	rows, err := is.tx.query(ctx, `SELECT DISTINCT id FROM item WHERE seq = (SELECT seq FROM profile WHERE handle = ?) AND told`, handle)
-	return collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
+	return list[string](ctx, is.tx, `SELECT DISTINCT id FROM item WHERE seq = (SELECT seq FROM profile WHERE handle = ?) AND told`, handle)
 }
 
 // dropSome deletes some items of a profile, and reports whether there are more.
 func (is Items) dropSome(ctx context.Context, seq int64) (more bool, err error) {
-	rows, err := is.tx.query(ctx, `SELECT pos FROM item WHERE seq = ? ORDER BY place LIMIT ?`, seq, forgetAtOnce)
-	at, err := collect(rows, err, scanInt)
+	at, err := list[int64](ctx, is.tx, `SELECT pos FROM item WHERE seq = ? ORDER BY place LIMIT ?`, seq, forgetAtOnce)
 	if err != nil || len(at) == 0 {
 		return false, err
 	}

@@ -36,16 +36,13 @@ func (db *DB) planOf(ctx context.Context, h *shop, im ItemImport) (*plan, error)
 			length = "length(CAST(doc AS BLOB))"
 		}
 		type named struct {
-			sku string
+			SKU string
 			known
 		}
-		rows, err := tx.query(ctx, `SELECT sku, pos, until, place, digest, `+length+` FROM item WHERE seq = ? AND since <= ?`, h.seq, h.catalog)
-		found, err := collect(rows, err, func(s scanner) (n named, err error) {
-			return n, s.Scan(&n.sku, &n.pos, &n.until, &n.place, &n.digest, &n.size)
-		})
+		found, err := list[named](ctx, tx, `SELECT sku, pos, until, place, digest, `+length+` AS size FROM item WHERE seq = ? AND since <= ?`, h.seq, h.catalog)
 		for _, n := range found {
-			if other, ok := p.rows[n.sku]; !ok || other.until < n.until {
-				p.rows[n.sku] = n.known
+			if other, ok := p.rows[n.SKU]; !ok || other.Until < n.Until {
+				p.rows[n.SKU] = n.known
 			}
 		}
 		return err
@@ -56,7 +53,7 @@ func (db *DB) planOf(ctx context.Context, h *shop, im ItemImport) (*plan, error)
 
 func (p *plan) onSale(sku string) (known, bool) {
 	k, ok := p.rows[sku]
-	return k, ok && k.until > p.shop.catalog
+	return k, ok && k.Until > p.shop.catalog
 }
 
 // order gives each SKU its place. Of a whole catalog as many items as possible keep
@@ -66,11 +63,11 @@ func (p *plan) order(skus []string) map[string]int64 {
 	if !p.whole {
 		end := int64(0)
 		for _, k := range p.rows {
-			end = max(end, k.place)
+			end = max(end, k.Place)
 		}
 		for _, sku := range skus {
 			if k, ok := p.onSale(sku); ok {
-				places[sku] = k.place
+				places[sku] = k.Place
 				continue
 			}
 			end += placeStep
@@ -88,7 +85,7 @@ func (p *plan) order(skus []string) map[string]int64 {
 		next := last + int64(run-at+1)*placeStep
 		if run < len(skus) {
 			k, _ := p.onSale(skus[run])
-			next = k.place
+			next = k.Place
 		}
 		gap := (next - last) / int64(run-at+1)
 		if gap == 0 { // no room between two that stay
@@ -113,13 +110,13 @@ func (p *plan) order(skus []string) map[string]int64 {
 func (p *plan) inSequence(skus []string) []bool {
 	var ends []int // by length, index of the item with the least place that ends such a sequence
 	before := make([]int, len(skus))
-	place := func(n int) int64 { k, _ := p.onSale(skus[n]); return k.place }
+	place := func(n int) int64 { k, _ := p.onSale(skus[n]); return k.Place }
 	for n, sku := range skus {
 		k, ok := p.onSale(sku)
-		if !ok || k.place <= 0 {
+		if !ok || k.Place <= 0 {
 			continue
 		}
-		at := sort.Search(len(ends), func(i int) bool { return place(ends[i]) >= k.place })
+		at := sort.Search(len(ends), func(i int) bool { return place(ends[i]) >= k.Place })
 		if before[n] = -1; at > 0 {
 			before[n] = ends[at-1]
 		}
@@ -146,9 +143,9 @@ func (p *plan) note(d protocol.ItemDraft) bool {
 	case !onSale:
 		p.Added++
 		p.items++
-	case k.digest == digestOfItem(&d):
+	case k.Digest == digestOfItem(&d):
 		p.Unchanged++
-		return k.place != p.places[d.SKU]
+		return k.Place != p.places[d.SKU]
 	default:
 		p.Changed++
 	}
@@ -163,7 +160,7 @@ func (p *plan) others() (skus []string) {
 	for _, sku := range slices.Sorted(maps.Keys(p.rows)) {
 		if k, onSale := p.onSale(sku); onSale && !p.seen[sku] {
 			skus = append(skus, sku)
-			p.bytes -= int64(k.size)
+			p.bytes -= int64(k.Size)
 		}
 	}
 	p.Removed = len(skus)

@@ -35,14 +35,13 @@ func (is Items) addPrices(ctx context.Context, rows []newRow) error {
 
 // pricesOf are the prices of all items on sale of a business.
 func (is Items) pricesOf(ctx context.Context, seq, catalog int64) ([]price, error) {
-	rows, err := is.tx.query(ctx, `SELECT p.currency, p.minor FROM item_price p JOIN item i ON i.pos = p.pos
+	return list[price](ctx, is.tx, `SELECT p.currency, p.minor FROM item_price p JOIN item i ON i.pos = p.pos
 		WHERE p.seq = ? AND i.since <= ? AND i.until > ?`, seq, catalog, catalog)
-	return collect(rows, err, func(s scanner) (p price, err error) { return p, s.Scan(&p.currency, &p.minor) })
 }
 
 type price struct {
-	currency string
-	minor    int64
+	Currency string
+	Minor    int64
 }
 
 // shopPriceLevels is how many sizes of buckets of prices a merchant has in the directory;
@@ -57,7 +56,7 @@ func (t *text) prices(all []price) {
 	end := len(t.b) + maxPriceText
 	for _, p := range all {
 		for level := 0; level < shopPriceLevels && len(t.b) < end; level++ {
-			t.put(priceFacet(p.currency, bucketOf(p.minor), level))
+			t.put(priceFacet(p.Currency, bucketOf(p.Minor), level))
 		}
 	}
 }
@@ -84,8 +83,7 @@ func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after 
 	if w.seqs != nil {
 		where, args = where+` AND seq IN (`+marks(len(w.seqs))+`)`, append(args, anyOf(w.seqs)...)
 	}
-	rows, err := is.tx.query(ctx, pricedRows+where+` ORDER BY minor LIMIT ?`, append(args, fewPrices+1)...)
-	at, err := collect(rows, err, scanInt)
+	at, err := list[int64](ctx, is.tx, pricedRows+where+` ORDER BY minor LIMIT ?`, append(args, fewPrices+1)...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -94,9 +92,8 @@ func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after 
 		return nil, false, nil // a large part of a shop: there are some among its next items
 	}
 	if !whole {
-		rows, err := is.tx.query(ctx, pricedRows+` AND pos < ? AND pos > LEAST(?, (SELECT max(pos) FROM item)) - ? ORDER BY pos DESC LIMIT ?`,
-			append(args, after, nextPrices, pricesLooked)...)
-		if at, err = collect(rows, err, scanInt); err != nil {
+		if at, err = list[int64](ctx, is.tx, pricedRows+` AND pos < ? AND pos > LEAST(?, (SELECT max(pos) FROM item)) - ? ORDER BY pos DESC LIMIT ?`,
+			append(args, after, nextPrices, pricesLooked)...); err != nil {
 			return nil, false, err
 		}
 	}
@@ -112,9 +109,8 @@ func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after 
 	for size := 4 * limit; len(at) > 0; size *= 2 {
 		some := at[:min(size, pricesLooked, len(at))]
 		at = at[len(some):]
-		rows, err := is.tx.query(ctx, `SELECT seq FROM item_word WHERE seq IN (`+marks(len(some))+`) AND words @@ ?::tsquery ORDER BY seq`+order,
+		fit, err := list[int64](ctx, is.tx, `SELECT seq FROM item_word WHERE seq IN (`+marks(len(some))+`) AND words @@ ?::tsquery ORDER BY seq`+order,
 			append(anyOf(some), query)...)
-		fit, err := collect(rows, err, scanInt)
 		if err != nil {
 			return nil, false, err
 		}

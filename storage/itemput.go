@@ -326,8 +326,7 @@ func (is Items) numbers(ctx context.Context, n int) ([]int64, error) {
 		return nil, err
 	}
 	if is.tx.db.engine == enginePostgres {
-		rows, err := is.tx.query(ctx, `SELECT nextval('item_number') FROM generate_series(1, CAST(? AS BIGINT))`, n)
-		return collect(rows, err, scanInt)
+		return list[int64](ctx, is.tx, `SELECT nextval('item_number') FROM generate_series(1, CAST(? AS BIGINT))`, n)
 	}
 	var last int64
 	if err := is.tx.row(ctx, `SELECT COALESCE(max(pos), 0) FROM item`).Scan(&last); err != nil {
@@ -392,10 +391,9 @@ const (
 
 // forgetAway deletes removed items that are kept no longer, some at a time.
 func (is Items) forgetAway(ctx context.Context, h *shop) error {
-	_, err := is.tx.write(ctx, `DELETE FROM item WHERE pos IN (SELECT pos FROM item WHERE seq = ? AND until <= ? AND NOT indexed AND (away_at < ? OR
+	return is.tx.exec(ctx, `DELETE FROM item WHERE pos IN (SELECT pos FROM item WHERE seq = ? AND until <= ? AND NOT indexed AND (away_at < ? OR
 		pos NOT IN (SELECT pos FROM item WHERE seq = ? AND until <= ? ORDER BY away_at DESC, pos LIMIT ?)) LIMIT ?)`,
 		h.seq, h.catalog, millis(is.tx.Now.Add(-keepAway)), h.seq, h.catalog, maxAway, forgetAtOnce)
-	return err
 }
 
 const forgetAtOnce = 500

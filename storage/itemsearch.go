@@ -111,8 +111,7 @@ func (is Items) seqs(ctx context.Context, handles []string) ([]int64, error) {
 	if len(handles) == 0 {
 		return []int64{}, nil
 	}
-	rows, err := is.tx.query(ctx, `SELECT seq FROM profile WHERE handle IN (`+marks(len(handles))+`) AND catalog`, toAny(handles)...)
-	return collect(rows, err, scanInt)
+	return list[int64](ctx, is.tx, `SELECT seq FROM profile WHERE handle IN (`+marks(len(handles))+`) AND catalog`, toAny(handles)...)
 }
 
 // An itemWalk is a position in a list by number.
@@ -189,12 +188,10 @@ func (is Items) find(ctx context.Context, q *ItemQuery, s *search, w itemWalk, l
 	}
 	switch {
 	case s.plain():
-		rows, err := is.tx.query(ctx, `SELECT pos FROM item WHERE pos`+where+` ORDER BY pos`+order+` LIMIT ?`, after, limit)
-		return collect(rows, err, scanInt)
+		return list[int64](ctx, is.tx, `SELECT pos FROM item WHERE pos`+where+` ORDER BY pos`+order+` LIMIT ?`, after, limit)
 	case is.tx.db.engine == engineSQLite:
-		rows, err := is.tx.query(ctx, `SELECT rowid FROM item_word WHERE item_word MATCH ? AND rowid`+where+` ORDER BY rowid`+order+` LIMIT ?`,
+		return list[int64](ctx, is.tx, `SELECT rowid FROM item_word WHERE item_word MATCH ? AND rowid`+where+` ORDER BY rowid`+order+` LIMIT ?`,
 			s.flat(fts5), after, limit)
-		return collect(rows, err, scanInt)
 	}
 	index := itemWords
 	if q.priced() {
@@ -219,10 +216,9 @@ func (is Items) find(ctx context.Context, q *ItemQuery, s *search, w itemWalk, l
 	if err := is.tx.raw(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
 	}
-	rows, err := is.tx.query(ctx, `WITH m AS MATERIALIZED (SELECT seq FROM item_word WHERE words @@ ?::tsquery AND seq > ?)
+	return list[int64](ctx, is.tx, `WITH m AS MATERIALIZED (SELECT seq FROM item_word WHERE words @@ ?::tsquery AND seq > ?)
 		SELECT seq FROM m ORDER BY seq LIMIT ?`,
 		s.flat(tsquery), after, limit)
-	return collect(rows, err, scanInt)
 }
 
 // nearItems is how many items of one shop are read one by one before the index is used.
@@ -236,10 +232,9 @@ func (is Items) findNear(ctx context.Context, s *search, shop, after int64, limi
 	if err != nil && err != ErrNotFound {
 		return nil, false, err
 	}
-	rows, err := is.tx.query(ctx, `SELECT i.pos FROM item i JOIN item_word w ON w.seq = i.pos WHERE i.seq = ? AND i.pos > ? AND i.pos <= ?
+	found, err = list[int64](ctx, is.tx, `SELECT i.pos FROM item i JOIN item_word w ON w.seq = i.pos WHERE i.seq = ? AND i.pos > ? AND i.pos <= ?
 		AND w.words @@ ?::tsquery
 		ORDER BY i.pos LIMIT ?`, shop, after, last, s.flat(tsquery), limit)
-	found, err = collect(rows, err, scanInt)
 	return found, len(found) == limit || last == math.MaxInt64, err
 }
 
@@ -284,8 +279,7 @@ func (is Items) ofMerchants(ctx context.Context, items []StoredItem) ([]CatalogI
 		return out, nil
 	}
 	in, args := inSeqs(seqs)
-	rows, err := is.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+in, args...)
-	found, err := collect(rows, err, scanProfile)
+	found, err := list[profileRow](ctx, is.tx, profileTable.from+`WHERE `+in, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +367,6 @@ func (is Items) BySKU(ctx context.Context, handle, sku string) (StoredItem, erro
 }
 
 // Count is how many items a business has on sale.
-func (is Items) Count(ctx context.Context, handle string) (n int, err error) {
-	err = is.tx.row(ctx, `SELECT m.items FROM profile p JOIN merchant m ON m.seq = p.seq WHERE p.handle = ?`, handle).Scan(&n)
-	return n, orNothing(err)
+func (is Items) Count(ctx context.Context, handle string) (int, error) {
+	return orZero(find[int](ctx, is.tx, `SELECT m.items FROM profile p JOIN merchant m ON m.seq = p.seq WHERE p.handle = ?`, handle))
 }

@@ -348,9 +348,8 @@ func (is Items) enqueueWords(ctx context.Context, handle string) error {
 		RunAt: is.tx.Now.Add(shopWordsAfter)})
 }
 
-func (is Items) storedWords(ctx context.Context, seq int64) (words string, err error) {
-	err = is.tx.row(ctx, `SELECT words FROM merchant_word WHERE seq = ?`, seq).Scan(&words)
-	return words, orNothing(err)
+func (is Items) storedWords(ctx context.Context, seq int64) (string, error) {
+	return orZero(find[string](ctx, is.tx, `SELECT words FROM merchant_word WHERE seq = ?`, seq))
 }
 
 // ShopWords computes the text of what a merchant sells; "" when there is no such

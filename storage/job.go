@@ -19,14 +19,14 @@ type JobHandler = func(ctx context.Context, j Job) (after func(ctx context.Conte
 
 // A Job is work to do after a commit, at least once.
 type Job struct {
-	ID        int64
+	ID        int64 `db:",auto"`
 	Kind      JobKind
-	Lane      string // at most one job of a lane runs at a time, oldest first; "" has no such limit
+	Lane      string `db:",null"` // at most one job of a lane runs at a time, oldest first; "" has no such limit
 	Args      []byte
 	RunAt     time.Time // not before; zero means now. While the job is leased, the end of the lease
 	Attempt   int       // 1 on the first run
 	LastError string
-	Dedupe    string // unique among waiting jobs; "" for none
+	Dedupe    string `db:",null"` // unique among waiting jobs; "" for none
 	State     JobState
 	DoneAt    *time.Time // when it was done or buried
 }
@@ -56,15 +56,7 @@ type JobStat struct {
 	Oldest time.Time // smallest RunAt
 }
 
-const jobColumns = `id, kind, COALESCE(lane, ''), args, run_at, attempt, last_error, COALESCE(dedupe, ''), state, done_at`
-
-func scanJob(s scanner) (j Job, err error) {
-	var runAt int64
-	var doneAt *int64
-	err = s.Scan(&j.ID, &j.Kind, &j.Lane, &j.Args, &runAt, &j.Attempt, &j.LastError, &j.Dedupe, &j.State, &doneAt)
-	j.RunAt, j.DoneAt = moment(runAt), momentPtr(doneAt)
-	return j, err
-}
+var jobTable = tableOf[Job]("job")
 
 // Enqueue adds jobs, which run only if this transaction commits. Only Kind, Lane,
 // Args, RunAt, Dedupe and LastError (for a job that continues another's work) are
@@ -159,14 +151,13 @@ func (js Jobs) List(ctx context.Context, state JobState, kind JobKind, limit int
 	if err != nil {
 		return protocol.Page[Job]{}, err
 	}
-	rows, err := js.tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
-	jobs, err := collect(rows, err, scanJob)
+	jobs, err := list[Job](ctx, js.tx, jobTable.from+`WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`, string(state), before, limit+1)
 	return page(jobs, limit, listing, func(j Job) string { return number(j.ID) }), err
 }
 
-const (
-	jobsDueFirst = `SELECT ` + jobColumns + ` FROM job WHERE state = ? AND kind = ? AND (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?`
-	jobsDueLast  = `SELECT ` + jobColumns + ` FROM job WHERE state = ? AND kind = ? AND (run_at, id) < (?, ?) ORDER BY run_at DESC, id DESC LIMIT ?`
+var (
+	jobsDueFirst = jobTable.from + `WHERE state = ? AND kind = ? AND (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?`
+	jobsDueLast  = jobTable.from + `WHERE state = ? AND kind = ? AND (run_at, id) < (?, ?) ORDER BY run_at DESC, id DESC LIMIT ?`
 )
 
 func (js Jobs) listKind(ctx context.Context, state JobState, kind JobKind, limit int, after string) (protocol.Page[Job], error) {
@@ -184,27 +175,24 @@ func (js Jobs) listKind(ctx context.Context, state JobState, kind JobKind, limit
 			return protocol.Page[Job]{}, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out to start anew")
 		}
 	}
-	rows, err := js.tx.query(ctx, query, string(state), string(kind), at, id, limit+1)
-	jobs, err := collect(rows, err, scanJob)
+	jobs, err := list[Job](ctx, js.tx, query, string(state), string(kind), at, id, limit+1)
 	return page(jobs, limit, listing, func(j Job) string { return number(millis(j.RunAt)) + "-" + number(j.ID) }), err
 }
 
-const (
-	jobsWaiting = `SELECT ` + jobColumns + ` FROM job WHERE state = 'waiting' AND dedupe IS NOT NULL AND dedupe >= ? AND dedupe < ? LIMIT 1000`
-	jobsDead    = `SELECT ` + jobColumns + ` FROM job WHERE state = 'dead' AND kind = ? ORDER BY id DESC LIMIT 100`
+var (
+	jobsWaiting = jobTable.from + `WHERE state = 'waiting' AND dedupe IS NOT NULL AND dedupe >= ? AND dedupe < ? LIMIT 1000`
+	jobsDead    = jobTable.from + `WHERE state = 'dead' AND kind = ? ORDER BY id DESC LIMIT 100`
 )
 
 // Named returns the jobs of a kind that wait under names which begin with the
 // kind and a space, at most 1000, by name, and the newest dead ones, at most 100.
 func (js Jobs) Named(ctx context.Context, kind JobKind) ([]Job, error) {
-	rows, err := js.tx.query(ctx, jobsWaiting, string(kind)+" ", string(kind)+"!") // ! is the character after the space
-	waiting, err := collect(rows, err, scanJob)
+	waiting, err := list[Job](ctx, js.tx, jobsWaiting, string(kind)+" ", string(kind)+"!") // ! is the character after the space
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
-	rows, err = js.tx.query(ctx, jobsDead, string(kind))
-	dead, err := collect(rows, err, scanJob)
+	dead, err := list[Job](ctx, js.tx, jobsDead, string(kind))
 	return append(waiting, dead...), err
 }
 
@@ -223,8 +211,7 @@ func (js Jobs) DropNamed(ctx context.Context, kind JobKind, dedupe string) (int,
 	if err := js.tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
 		return 0, err
 	}
-	rows, err := js.tx.query(ctx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL RETURNING id`, dedupe)
-	waiting, err := collect(rows, err, scanInt)
+	waiting, err := list[int64](ctx, js.tx, `DELETE FROM job WHERE dedupe = ? AND state = 'waiting' AND dedupe IS NOT NULL AND owner IS NULL RETURNING id`, dedupe)
 	if err != nil {
 		return 0, err
 	}
@@ -262,15 +249,7 @@ func (js Jobs) Drop(ctx context.Context, id int64) (Job, error) {
 	if err := js.tx.dirty(); err != nil {
 		return Job{}, err
 	}
-	rows, err := js.tx.query(ctx, `DELETE FROM job WHERE id = ? AND state = 'dead' RETURNING `+jobColumns, id)
-	jobs, err := collect(rows, err, scanJob)
-	if err == nil && len(jobs) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return Job{}, err
-	}
-	return jobs[0], nil
+	return find[Job](ctx, js.tx, `DELETE FROM job WHERE id = ? AND state = 'dead' RETURNING `+jobTable.columns, id)
 }
 
 // Prune deletes jobs that were done or buried before a time, at most a thousand per

@@ -5,39 +5,21 @@ import (
 	"time"
 
 	"stoa/protocol"
-
-	"github.com/uptrace/bun"
 )
 
 // An AgentKey is a signing key of a profile of this node.
 type AgentKey struct {
 	Handle, Thumbprint string // RFC 7638
 	PublicJWK          []byte
-	Sealed             []byte // the sealed private key; nil when the owner holds it
-	Directory          []byte // the signed directory headers as the owner sent them, JSON; nil when the node signs
+	Sealed             []byte `db:",null"` // the sealed private key; nil when the owner holds it
+	Directory          []byte `db:",null"` // the signed directory headers as the owner sent them, JSON; nil when the node signs
 	CreatedAt          time.Time
 	RetiredAt          *time.Time // signatures made after this are not valid; nil while in use
 	Identity           string     // the chain identity with whose enrolment the key ends; "" for none
 	OnChain            bool       // the key has its authority from the record of that identity
 }
 
-type agentKeyRow struct {
-	bun.BaseModel `bun:"table:agent_key"`
-	Thumbprint    string `bun:",pk"`
-	Handle        string
-	PublicJWK     []byte `bun:"public_jwk,notnull"`
-	Sealed        []byte
-	Directory     []byte
-	CreatedAt     int64
-	RetiredAt     *int64
-	Identity      string
-	OnChain       bool
-}
-
-func (r agentKeyRow) key() AgentKey {
-	return AgentKey{Handle: r.Handle, Thumbprint: r.Thumbprint, PublicJWK: r.PublicJWK, Sealed: r.Sealed, Directory: r.Directory,
-		CreatedAt: moment(r.CreatedAt), RetiredAt: momentPtr(r.RetiredAt), Identity: r.Identity, OnChain: r.OnChain}
-}
+var agentKeyTable = tableOf[AgentKey]("agent_key")
 
 // Keys reads and writes the keys of profiles, key directories, and issue times of
 // signed key records.
@@ -60,30 +42,20 @@ func (ks Keys) Put(ctx context.Context, k AgentKey) error {
 	if err == nil && old.Handle != k.Handle {
 		return ErrExists
 	}
-	return ks.tx.put(ctx, &agentKeyRow{Thumbprint: k.Thumbprint, Handle: k.Handle, PublicJWK: k.PublicJWK, Sealed: k.Sealed, Directory: k.Directory,
-		CreatedAt: millis(k.CreatedAt), RetiredAt: millisPtr(k.RetiredAt), Identity: k.Identity, OnChain: k.OnChain}, "thumbprint", "sealed", "directory")
+	return agentKeyTable.put(ctx, ks.tx, &k, "thumbprint", "sealed", "directory")
 }
 
 // ByThumbprint returns a key, retired or not; ErrNotFound when unknown.
 func (ks Keys) ByThumbprint(ctx context.Context, thumbprint string) (*AgentKey, error) {
-	var r agentKeyRow
-	if err := ks.tx.lookup(ctx, keyByThumbprint, thumbprint).Scan(&r.Thumbprint, &r.Handle, &r.PublicJWK, &r.Sealed, &r.Directory,
-		&r.CreatedAt, &r.RetiredAt, &r.Identity, &r.OnChain); err != nil {
-		return nil, err
-	}
-	k := r.key()
-	return &k, nil
+	return orNil(findIn[AgentKey](ks.tx.lookup(ctx, keyByThumbprint, thumbprint)))
 }
 
 // keyByThumbprint runs with every signed request.
-const keyByThumbprint = `SELECT thumbprint, handle, public_jwk, sealed, directory, created_at, retired_at, identity, on_chain
-	FROM agent_key WHERE thumbprint = ?`
+var keyByThumbprint = agentKeyTable.from + `WHERE thumbprint = ?`
 
 // OfProfile returns the keys of a profile, including retired ones, newest first.
 func (ks Keys) OfProfile(ctx context.Context, handle string) ([]AgentKey, error) {
-	var rows []agentKeyRow
-	err := ks.tx.selectFrom(&rows).Where("handle = ?", handle).Order("created_at DESC", "thumbprint").Limit(1000).Scan(ks.tx.in(ctx))
-	return convert(rows, agentKeyRow.key), err
+	return list[AgentKey](ctx, ks.tx, agentKeyTable.from+`WHERE handle = ? ORDER BY created_at DESC, thumbprint LIMIT 1000`, handle)
 }
 
 // Retire ends the use of a key permanently: no enrolment makes it usable again.

@@ -29,10 +29,10 @@ const (
 // claiming is the name that a claim locks.
 const claiming = "stoa claim jobs"
 
-const dueJobs = `SELECT j.id, j.lane, l.name IS NOT NULL, l.job FROM job j LEFT JOIN lane l ON l.name = j.lane
+const dueJobs = `SELECT j.id, j.lane, l.name IS NOT NULL AS held, l.job AS holder FROM job j LEFT JOIN lane l ON l.name = j.lane
 	WHERE j.blocked = 0 AND j.run_at <= ? ORDER BY j.run_at, j.id LIMIT ?`
 
-const freeLanes = `SELECT l.name, (SELECT min(k.id) FROM job k WHERE k.lane = l.name AND k.blocked = 1)
+const freeLanes = `SELECT l.name, (SELECT min(k.id) FROM job k WHERE k.lane = l.name AND k.blocked = 1) AS next
 	FROM lane l WHERE l.job IS NULL LIMIT ?`
 
 // nextInLane is the oldest blocked job of the lane that a job holds.
@@ -40,10 +40,10 @@ const nextInLane = `SELECT min(k.id) FROM job k WHERE k.lane = (SELECT name FROM
 
 // A candidate is a job that is due and not blocked.
 type candidate struct {
-	id     int64
-	lane   *string
-	held   bool   // the lane has a row
-	holder *int64 // the job that holds it; nil if it is free for the oldest blocked one
+	ID     int64
+	Lane   *string
+	Held   bool   // the lane has a row
+	Holder *int64 // the job that holds it; nil if it is free for the oldest blocked one
 }
 
 // ClaimJobs leases up to n due jobs to the owner, at most one per lane, and counts
@@ -86,11 +86,7 @@ func (js Jobs) claim(ctx context.Context, owner string, n int, lease time.Durati
 func (js Jobs) choose(ctx context.Context, n int) (chosen, lanes []any, err error) {
 	taken := map[string]bool{}
 	for range claimRounds {
-		rows, err := js.tx.query(ctx, dueJobs, millis(js.tx.Now), max(n, claimLook))
-		found, err := collect(rows, err, func(s scanner) (c candidate, err error) {
-			err = s.Scan(&c.id, &c.lane, &c.held, &c.holder)
-			return c, err
-		})
+		found, err := list[candidate](ctx, js.tx, dueJobs, millis(js.tx.Now), max(n, claimLook))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -98,15 +94,15 @@ func (js Jobs) choose(ctx context.Context, n int) (chosen, lanes []any, err erro
 		clear(taken)
 		var blocked []any
 		for _, c := range found {
-			mine := c.holder != nil && *c.holder == c.id
+			mine := c.Holder != nil && *c.Holder == c.ID
 			switch {
-			case c.lane != nil && (taken[*c.lane] || c.held && !mine):
-				blocked = append(blocked, c.id)
+			case c.Lane != nil && (taken[*c.Lane] || c.Held && !mine):
+				blocked = append(blocked, c.ID)
 			case len(chosen) < n:
-				chosen = append(chosen, c.id)
-				if c.lane != nil && !mine {
-					taken[*c.lane] = true
-					lanes = append(lanes, *c.lane, c.id)
+				chosen = append(chosen, c.ID)
+				if c.Lane != nil && !mine {
+					taken[*c.Lane] = true
+					lanes = append(lanes, *c.Lane, c.ID)
 				}
 			}
 		}
@@ -125,22 +121,22 @@ func (js Jobs) choose(ctx context.Context, n int) (chosen, lanes []any, err erro
 // freeLanes gives lanes whose job has ended to their oldest blocked job, and
 // deletes those in which none waits.
 func (js Jobs) freeLanes(ctx context.Context) error {
-	rows, err := js.tx.query(ctx, freeLanes+js.tx.db.engine.SkipLocked("l"), claimLook)
+	type freed struct {
+		Name string
+		Next *int64
+	}
+	free, err := list[freed](ctx, js.tx, freeLanes+js.tx.db.engine.SkipLocked("l"), claimLook)
 	if err != nil {
 		return err
 	}
 	var names, empty, next []any
-	_, err = collect(rows, nil, func(s scanner) (struct{}, error) {
-		var name string
-		var job *int64
-		err := s.Scan(&name, &job)
-		if job == nil {
-			empty = append(empty, name)
+	for _, l := range free {
+		if l.Next == nil {
+			empty = append(empty, l.Name)
 		} else {
-			names, next = append(names, name), append(next, *job)
+			names, next = append(names, l.Name), append(next, *l.Next)
 		}
-		return struct{}{}, err
-	})
+	}
 	if err == nil && len(empty) > 0 {
 		_, err = js.tx.write(ctx, `DELETE FROM lane WHERE name IN (`+marks(len(empty))+`)`, empty...)
 	}
@@ -161,8 +157,7 @@ func (js Jobs) lease(ctx context.Context, owner string, lease time.Duration, ids
 		WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`)`, append([]any{owner}, ids...)...); err != nil {
 		return nil, err
 	}
-	rows, err := js.tx.query(ctx, `SELECT `+jobColumns+` FROM job WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
-	jobs, err := collect(rows, err, scanJob)
+	jobs, err := list[Job](ctx, js.tx, jobTable.from+`WHERE state = 'waiting' AND id IN (`+marks(len(ids))+`) ORDER BY run_at, id`, ids...)
 	if err != nil {
 		return nil, err
 	}

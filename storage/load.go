@@ -24,7 +24,6 @@ func (ps Posts) Load(p *protocol.StoredPost) error {
 // CountThreads sets the number of visible posts below each root, which Load
 // does not count.
 func (ps Posts) CountThreads(ctx context.Context) error {
-	_, err := ps.tx.write(ctx, `UPDATE post SET thread_count = t.n FROM
+	return ps.tx.exec(ctx, `UPDATE post SET thread_count = t.n FROM
 		(SELECT root, count(*) AS n FROM post WHERE root IS NOT NULL AND state = 'visible' GROUP BY root) t WHERE post.id = t.root`)
-	return err
 }

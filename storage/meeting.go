@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,13 +22,15 @@ type StoredMeeting struct {
 	Mailbox          [32]byte // keyed hash of the mailbox
 	TokenHash        [32]byte
 	AskedAt          time.Time
-	DueAt            time.Time // when it expires, is done or is deleted by itself; zero for none
-	MailUntil        time.Time // when the mail address is deleted; zero once it is
+	DueAt            time.Time `db:",null"` // when it expires, is done or is deleted by itself; zero for none
+	MailUntil        time.Time `db:",null"` // when the mail address is deleted; zero once it is
 	MovedAt          time.Time
 	Moves            int // how often the state has changed, moves in time included
 	Sequence         int
-	MeetingDoc
+	MeetingDoc       `db:"doc"`
 }
+
+func (m *StoredMeeting) loaded() { m.Author.Complete(m.AskedAt) }
 
 // A MeetingDoc is what is stored of a request and no statement looks for.
 type MeetingDoc struct {
@@ -60,52 +61,39 @@ type Attendance struct {
 	Times    int       `json:"times,omitempty"` // other times that were proposed in answers to this invitation
 }
 
-const meetingColumns = `id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, COALESCE(due_at, 0), COALESCE(mail_until, 0),
-	moved_at, moves, sequence, doc, known`
+var meetingTable = tableOf[StoredMeeting]("meeting")
 
-func scanMeeting(s scanner) (m StoredMeeting, err error) {
-	var mailbox, token, doc []byte
-	var starts, ends, asked, due, mail, moved int64
-	if err = s.Scan(&m.ID, &m.Handle, &m.State, &m.Shown, &starts, &ends, &m.Requester, &mailbox, &token, &asked, &due, &mail, &moved, &m.Moves, &m.Sequence,
-		&doc, &m.Known); err != nil {
-		return m, err
-	}
-	copy(m.Mailbox[:], mailbox)
-	copy(m.TokenHash[:], token)
-	m.StartsAt, m.EndsAt, m.AskedAt, m.DueAt, m.MailUntil, m.MovedAt = moment(starts), moment(ends), moment(asked), moment(due), moment(mail), moment(moved)
-	if err = json.Unmarshal(doc, &m.MeetingDoc); err != nil {
-		return m, fmt.Errorf("meeting %s: %w", m.ID, err)
-	}
-	m.Author.Complete(m.AskedAt)
-	return m, nil
+// A newMeeting is a request with who began it (begunTables).
+type newMeeting struct {
+	StoredMeeting
+	Agent *string
 }
+
+var newMeetingTable = tableOf[newMeeting]("meeting")
 
 // MeetingReader is the name under which the holder of a request's status token reads news.
 func MeetingReader(id string) string { return "meeting:" + id }
 
 // Requests by their keys.
-const (
-	meetingByID    = `SELECT ` + meetingColumns + ` FROM meeting WHERE id = ?`
-	meetingByToken = `SELECT ` + meetingColumns + ` FROM meeting WHERE token_hash = ?`
+var (
+	meetingByID    = meetingTable.from + `WHERE id = ?`
+	meetingByToken = meetingTable.from + `WHERE token_hash = ?`
 )
 
 // ByID returns a request; ErrNotFound when there is none. Who changes it locks the person's profile
 // first (Profiles.ForUpdate).
 func (ms Meetings) ByID(ctx context.Context, id string) (*StoredMeeting, error) {
-	m, err := scanMeeting(ms.tx.row(ctx, meetingByID, id))
-	return &m, err
+	return pointer(find[StoredMeeting](ctx, ms.tx, meetingByID, id))
 }
 
 // HandleOf returns the person that a request is to; ErrNotFound when there is none.
-func (ms Meetings) HandleOf(ctx context.Context, id string) (handle string, err error) {
-	err = ms.tx.row(ctx, `SELECT handle FROM meeting WHERE id = ?`, id).Scan(&handle)
-	return handle, err
+func (ms Meetings) HandleOf(ctx context.Context, id string) (string, error) {
+	return find[string](ctx, ms.tx, `SELECT handle FROM meeting WHERE id = ?`, id)
 }
 
 // ByToken returns the request that a status token opens, by the token's hash.
 func (ms Meetings) ByToken(ctx context.Context, hash [32]byte) (*StoredMeeting, error) {
-	m, err := scanMeeting(ms.tx.row(ctx, meetingByToken, hash[:]))
-	return &m, err
+	return pointer(find[StoredMeeting](ctx, ms.tx, meetingByToken, hash[:]))
 }
 
 // Insert stores a new request, as its first move.
@@ -116,15 +104,7 @@ func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
 
 // Import stores a request unchanged, with its history.
 func (ms Meetings) Import(ctx context.Context, m *StoredMeeting) error {
-	doc, err := json.Marshal(m.MeetingDoc)
-	if err != nil {
-		return fmt.Errorf("encode meeting: %w", err)
-	}
-	if _, err := ms.tx.write(ctx, `INSERT INTO meeting (id, handle, state, shown, starts_at, ends_at, requester, mailbox, token_hash, asked_at, due_at, mail_until,
-		moved_at, moves, sequence, doc, agent, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, m.Handle, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), m.Requester, m.Mailbox[:], m.TokenHash[:], millis(m.AskedAt),
-		nullable(millis(m.DueAt)), nullable(millis(m.MailUntil)), millis(m.MovedAt), m.Moves, m.Sequence, string(doc),
-		begunBy(m.Requester, m.Author), m.Known); err != nil {
+	if err := newMeetingTable.insert(ctx, ms.tx, &newMeeting{*m, begunBy(m.Requester, m.Author)}); err != nil {
 		return fmt.Errorf("store meeting: %w", err)
 	}
 	return nil
@@ -132,14 +112,8 @@ func (ms Meetings) Import(ctx context.Context, m *StoredMeeting) error {
 
 // Save stores what may change of a request. The person's profile is locked.
 func (ms Meetings) Save(ctx context.Context, m *StoredMeeting) error {
-	doc, err := json.Marshal(m.MeetingDoc)
-	if err != nil {
-		return fmt.Errorf("encode meeting: %w", err)
-	}
-	return one(ms.tx.write(ctx, `UPDATE meeting SET state = ?, shown = ?, starts_at = ?, ends_at = ?, due_at = ?, mail_until = ?, moved_at = ?, moves = ?,
-		sequence = ?, doc = ?, known = ? WHERE id = ?`, string(m.State), m.Shown, millis(m.StartsAt), millis(m.EndsAt), nullable(millis(m.DueAt)),
-		nullable(millis(m.MailUntil)),
-		millis(m.MovedAt), m.Moves, m.Sequence, string(doc), m.Known, m.ID))
+	return meetingTable.update(ctx, ms.tx, m, "id", "state", "shown", "starts_at", "ends_at", "due_at", "mail_until",
+		"moved_at", "moves", "sequence", "doc", "known")
 }
 
 // Move stores a request that has just moved, and the move in its history.
@@ -153,7 +127,7 @@ func (ms Meetings) Move(ctx context.Context, m *StoredMeeting, note string) erro
 // longest is the longest meeting: what overlaps a time began no longer before it.
 const longest = 240 * time.Minute
 
-const meetingsTaken = `SELECT id, state, starts_at, ends_at FROM meeting
+const meetingsTaken = `SELECT id, state = 'approved' AS approved, starts_at, ends_at FROM meeting
 	WHERE handle = ? AND starts_at > ? AND starts_at < ? AND state IN ('submitted', 'approved')`
 
 // A TakenTime is the time of a request that is approved, or waits.
@@ -166,14 +140,7 @@ type TakenTime struct {
 // Taken returns the times of the requests to a person that overlap a range: approved ones, and those
 // that wait; proposed times are among the latter.
 func (ms Meetings) Taken(ctx context.Context, handle string, from, to time.Time) ([]TakenTime, error) {
-	rows, err := ms.tx.query(ctx, meetingsTaken, handle, millis(from.Add(-longest)), millis(to))
-	all, err := collect(rows, err, func(s scanner) (t TakenTime, err error) {
-		var state protocol.MeetingState
-		var starts, ends int64
-		err = s.Scan(&t.ID, &state, &starts, &ends)
-		t.Approved, t.StartsAt, t.EndsAt = state == protocol.MeetingApproved, moment(starts), moment(ends)
-		return t, err
-	})
+	all, err := list[TakenTime](ctx, ms.tx, meetingsTaken, handle, millis(from.Add(-longest)), millis(to))
 	if err != nil {
 		return nil, err
 	}
@@ -192,15 +159,14 @@ func (ms Meetings) Taken(ctx context.Context, handle string, from, to time.Time)
 	return within, err
 }
 
-const meetingsProposed = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND state = 'proposed' AND shown AND ` + onesOwnState
+var meetingsProposed = meetingTable.from + `WHERE handle = ? AND state = 'proposed' AND shown AND ` + onesOwnState
 
 // lastID is after every id.
 const lastID = "mtg_z"
 
 // proposed returns the requests to a person that wait for their requesters, 100 at most.
 func (ms Meetings) proposed(ctx context.Context, handle string) ([]StoredMeeting, error) {
-	rows, err := ms.tx.query(ctx, meetingsProposed, handle, lastID, protocol.MaxLimit)
-	return collect(rows, err, scanMeeting)
+	return list[StoredMeeting](ctx, ms.tx, meetingsProposed, handle, lastID, protocol.MaxLimit)
 }
 
 // Counts of one requester, each up to a small number. waitingOnNode names handle so that it reads the index of
@@ -251,47 +217,37 @@ func (ms Meetings) Count(ctx context.Context, handle, requester string) (c Meeti
 	return c, nil
 }
 
-const (
-	oldestUnconfirmed = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND state = 'unconfirmed' AND known = ? ORDER BY asked_at LIMIT ?`
-	waitingOfMailbox  = `SELECT ` + meetingColumns + ` FROM meeting WHERE mailbox = ? AND state IN ('unconfirmed', 'submitted', 'proposed')
+var (
+	oldestUnconfirmed = meetingTable.from + `WHERE handle = ? AND state = 'unconfirmed' AND known = ? ORDER BY asked_at LIMIT ?`
+	waitingOfMailbox  = meetingTable.from + `WHERE mailbox = ? AND state IN ('unconfirmed', 'submitted', 'proposed')
 	ORDER BY id DESC LIMIT 50`
 )
 
 // OldestUnconfirmed returns the requests to a person whose mailbox is not confirmed, of known callers or
 // of strangers, the oldest first.
 func (ms Meetings) OldestUnconfirmed(ctx context.Context, handle string, known bool, most int) ([]StoredMeeting, error) {
-	rows, err := ms.tx.query(ctx, oldestUnconfirmed, handle, known, most)
-	return collect(rows, err, scanMeeting)
+	return list[StoredMeeting](ctx, ms.tx, oldestUnconfirmed, handle, known, most)
 }
 
 // OfMailbox returns the requests of a mailbox that wait, the newest 50, newest first.
 func (ms Meetings) OfMailbox(ctx context.Context, mailbox [32]byte) ([]StoredMeeting, error) {
-	rows, err := ms.tx.query(ctx, waitingOfMailbox, mailbox[:])
-	return collect(rows, err, scanMeeting)
+	return list[StoredMeeting](ctx, ms.tx, waitingOfMailbox, mailbox[:])
 }
 
 // List returns the requests to a person that it may see, newest first; state "" is every state.
 func (ms Meetings) List(ctx context.Context, handle string, state protocol.MeetingState, limit int, after string) (protocol.Page[StoredMeeting], error) {
-	limit = bounded(limit)
-	listing := "meetings-" + string(state)
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[StoredMeeting]{}, err
-	}
-	text, args := meetingsQuery(handle, state, before, limit+1)
-	rows, err := ms.tx.query(ctx, text, args...)
-	found, err := collect(rows, err, scanMeeting)
-	return page(found, limit, listing, func(m StoredMeeting) string { return m.ID }), err
+	text, args := meetingsQuery(handle, state)
+	return newest[StoredMeeting](ctx, ms.tx, "meetings-"+string(state), "id", limit, after, text, args...)
 }
 
-func meetingsQuery(handle string, state protocol.MeetingState, before string, limit int) (text string, args []any) {
+func meetingsQuery(handle string, state protocol.MeetingState) (text string, args []any) {
 	if state == "" {
-		return `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND shown AND ` + onesOwn, []any{handle, before, limit}
+		return meetingTable.from + `WHERE handle = ? AND shown AND ` + onesOwn, []any{handle}
 	}
-	return `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND state = ? AND shown AND ` + onesOwnState, []any{handle, string(state), before, limit}
+	return meetingTable.from + `WHERE handle = ? AND state = ? AND shown AND ` + onesOwnState, []any{handle, string(state)}
 }
 
-const meetingsAgenda = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND starts_at >= ? AND starts_at < ? AND (starts_at, id) > (?, ?)
+var meetingsAgenda = meetingTable.from + `WHERE handle = ? AND starts_at >= ? AND starts_at < ? AND (starts_at, id) > (?, ?)
 	AND ` + onAgenda + ` ORDER BY starts_at, id LIMIT ?`
 
 // onAgenda selects requests that take place, wait for the person, or took place; the index meeting_agenda
@@ -319,15 +275,13 @@ func (ms Meetings) Agenda(ctx context.Context, handle string, from, to time.Time
 			last = ""
 		}
 	}
-	rows, err := ms.tx.query(ctx, meetingsAgenda, handle, first, millis(to), first, last, limit+1)
-	found, err := collect(rows, err, scanMeeting)
+	found, err := list[StoredMeeting](ctx, ms.tx, meetingsAgenda, handle, first, millis(to), first, last, limit+1)
 	return page(found, limit, listing, func(m StoredMeeting) string { return strconv.FormatInt(millis(m.StartsAt), 10) + " " + m.ID }), err
 }
 
 // Delete deletes a request.
 func (ms Meetings) Delete(ctx context.Context, id string) error {
-	_, err := ms.tx.write(ctx, `DELETE FROM meeting WHERE id = ?`, id)
-	return err
+	return ms.tx.exec(ctx, `DELETE FROM meeting WHERE id = ?`, id)
 }
 
 const meetingsOver = `moved_at < ? AND ` + meetingIsOver + ` ORDER BY moved_at LIMIT 500`
@@ -340,7 +294,7 @@ func (ms Meetings) Prune(ctx context.Context, before time.Time) (int, error) {
 	return ms.tx.deleteSome(ctx, "meeting", "id", meetingsOver, millis(before))
 }
 
-const meetingMailsDue = `SELECT ` + meetingColumns + ` FROM meeting WHERE mail_until <= ? ORDER BY mail_until LIMIT 500`
+var meetingMailsDue = meetingTable.from + `WHERE mail_until <= ? ORDER BY mail_until LIMIT 500`
 
 // ForgetMail deletes the mail addresses whose time is over, of at most 500 requests per call, and
 // returns how many.
@@ -348,8 +302,7 @@ func (ms Meetings) ForgetMail(ctx context.Context) (int, error) {
 	if err := ms.tx.dirty(); err != nil {
 		return 0, err
 	}
-	rows, err := ms.tx.query(ctx, meetingMailsDue, millis(ms.tx.Now))
-	due, err := collect(rows, err, scanMeeting)
+	due, err := list[StoredMeeting](ctx, ms.tx, meetingMailsDue, millis(ms.tx.Now))
 	if err != nil {
 		return 0, err
 	}
@@ -370,10 +323,9 @@ var ErrMeeting = errors.New("the profile has approved meetings that are not over
 // mayDrop returns ErrMeeting while requesters expect a profile that is to be deleted. Its requests go with
 // its threads (Threads.DropAll).
 func (ms Meetings) mayDrop(ctx context.Context, handle string) error {
-	var one int
-	err := ms.tx.row(ctx, comingMeeting, handle, millis(ms.tx.Now)).Scan(&one)
-	if err == nil {
+	coming, err := ms.tx.exists(ctx, comingMeeting, handle, millis(ms.tx.Now))
+	if coming {
 		return ErrMeeting
 	}
-	return orNothing(err)
+	return err
 }

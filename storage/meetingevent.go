@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"stoa/protocol"
@@ -18,7 +16,7 @@ type MeetingEvent struct {
 	Account         string // of the calendar
 	State           protocol.CalendarState
 	Until           time.Time // when this is deleted
-	MeetingEventDoc
+	MeetingEventDoc `db:"doc"`
 }
 
 // A MeetingEventDoc is what is stored of an event and no statement looks for.
@@ -29,87 +27,56 @@ type MeetingEventDoc struct {
 	Reason   string `json:"reason,omitempty"` // why the last attempt failed
 }
 
-const meetingEventColumns = `meeting, handle, account, state, until, doc`
+var meetingEventTable = tableOf[MeetingEvent]("meeting_event")
 
-func scanMeetingEvent(s scanner) (e MeetingEvent, err error) {
-	var until int64
-	var doc []byte
-	if err = s.Scan(&e.Meeting, &e.Handle, &e.Account, &e.State, &until, &doc); err != nil {
-		return e, err
-	}
-	e.Until = moment(until)
-	if err = json.Unmarshal(doc, &e.MeetingEventDoc); err != nil {
-		err = fmt.Errorf("event of meeting %s: %w", e.Meeting, err)
-	}
-	return e, err
-}
-
-const meetingEvent = `SELECT ` + meetingEventColumns + ` FROM meeting_event WHERE meeting = ?`
+var meetingEvent = meetingEventTable.from + `WHERE meeting = ?`
 
 // Event returns the event of a meeting; ErrNotFound when none is wanted on a calendar.
 func (ms Meetings) Event(ctx context.Context, meeting string) (*MeetingEvent, error) {
-	e, err := scanMeetingEvent(ms.tx.row(ctx, meetingEvent, meeting))
-	return &e, err
+	return pointer(find[MeetingEvent](ctx, ms.tx, meetingEvent, meeting))
 }
 
 // PutEvent stores the event of a meeting. The person's profile is locked.
 func (ms Meetings) PutEvent(ctx context.Context, m *StoredMeeting, e *MeetingEvent) error {
-	doc, err := json.Marshal(e.MeetingEventDoc)
-	if err != nil {
-		return fmt.Errorf("encode event: %w", err)
-	}
 	e.Meeting, e.Handle, e.Until = m.ID, m.Handle, m.EndsAt.Add(eventKept)
-	_, err = ms.tx.write(ctx, `INSERT INTO meeting_event (`+meetingEventColumns+`) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (meeting) DO UPDATE SET account = excluded.account, state = excluded.state, until = excluded.until, doc = excluded.doc`,
-		e.Meeting, e.Handle, e.Account, string(e.State), millis(e.Until), string(doc))
-	return err
+	return meetingEventTable.put(ctx, ms.tx, e, "meeting", "account", "state", "until", "doc")
 }
 
 const failedEvents = `SELECT meeting FROM meeting_event WHERE account = ? AND state = 'failed' ORDER BY meeting LIMIT 1000`
 
 // FailedEvents returns the meetings whose events on an account were given up, a thousand at most.
 func (ms Meetings) FailedEvents(ctx context.Context, account string) ([]string, error) {
-	rows, err := ms.tx.query(ctx, failedEvents, account)
-	return collect(rows, err, func(s scanner) (id string, err error) { return id, s.Scan(&id) })
+	return list[string](ctx, ms.tx, failedEvents, account)
 }
 
-const meetingsAgreed = `SELECT ` + meetingColumns + ` FROM meeting WHERE handle = ? AND ends_at > ? AND state IN ('approved', 'done', 'no_show', 'cancelled')
+var meetingsAgreed = meetingTable.from + `WHERE handle = ? AND ends_at > ? AND state IN ('approved', 'done', 'no_show', 'cancelled')
 	ORDER BY ends_at LIMIT 1000`
 
 // Agreed returns the meetings of a person that were approved and end after a time, also those that were
 // cancelled, the first thousand in their order.
 func (ms Meetings) Agreed(ctx context.Context, handle string, after time.Time) ([]StoredMeeting, error) {
-	rows, err := ms.tx.query(ctx, meetingsAgreed, handle, millis(after))
-	return collect(rows, err, scanMeeting)
+	return list[StoredMeeting](ctx, ms.tx, meetingsAgreed, handle, millis(after))
 }
 
 // PutFeed makes the feed of a person, in place of an earlier one, by the hash of its secret.
 func (ms Meetings) PutFeed(ctx context.Context, handle string, hash [32]byte) error {
-	_, err := ms.tx.write(ctx, `INSERT INTO meeting_feed (handle, hash, made_at) VALUES (?, ?, ?)
+	return ms.tx.exec(ctx, `INSERT INTO meeting_feed (handle, hash, made_at) VALUES (?, ?, ?)
 		ON CONFLICT (handle) DO UPDATE SET hash = excluded.hash, made_at = excluded.made_at`, handle, hash[:], millis(ms.tx.Now))
-	return err
 }
 
 // DropFeed ends the feed of a person.
 func (ms Meetings) DropFeed(ctx context.Context, handle string) error {
-	_, err := ms.tx.write(ctx, `DELETE FROM meeting_feed WHERE handle = ?`, handle)
-	return err
+	return ms.tx.exec(ctx, `DELETE FROM meeting_feed WHERE handle = ?`, handle)
 }
 
 // FeedMade returns when the feed of a person was made, nil when there is none.
 func (ms Meetings) FeedMade(ctx context.Context, handle string) (*time.Time, error) {
-	var at int64
-	err := ms.tx.row(ctx, `SELECT made_at FROM meeting_feed WHERE handle = ?`, handle).Scan(&at)
-	if err == ErrNotFound {
-		return nil, nil
-	}
-	return momentPtr(&at), err
+	return orZero(find[*time.Time](ctx, ms.tx, `SELECT made_at FROM meeting_feed WHERE handle = ?`, handle))
 }
 
 const meetingFeed = `SELECT handle FROM meeting_feed WHERE hash = ?`
 
 // FeedOf returns whose feed has a secret with that hash; ErrNotFound when none has.
-func (ms Meetings) FeedOf(ctx context.Context, hash [32]byte) (handle string, err error) {
-	err = ms.tx.row(ctx, meetingFeed, hash[:]).Scan(&handle)
-	return handle, err
+func (ms Meetings) FeedOf(ctx context.Context, hash [32]byte) (string, error) {
+	return find[string](ctx, ms.tx, meetingFeed, hash[:])
 }

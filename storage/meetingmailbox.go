@@ -30,17 +30,15 @@ func (b Mailbox) Next(known bool) time.Time {
 	return b.SentAt.Add(protocol.ConfirmMailWait(b.Sent))
 }
 
-const mailboxByHash = `SELECT sent_at, known_at, sent, stopped, bounced FROM meeting_mailbox WHERE hash = ?`
+var (
+	mailboxTable  = tableOf[Mailbox]("meeting_mailbox")
+	mailboxByHash = mailboxTable.from + `WHERE hash = ?`
+)
 
 // Mailbox returns what is known of a mailbox; of one that is not known, an empty one.
 func (ms Meetings) Mailbox(ctx context.Context, hash [32]byte) (Mailbox, error) {
-	b := Mailbox{Hash: hash}
-	var at, known int64
-	err := ms.tx.row(ctx, mailboxByHash, hash[:]).Scan(&at, &known, &b.Sent, &b.Stopped, &b.Bounced)
-	if err == ErrNotFound {
-		return b, nil
-	}
-	b.SentAt, b.KnownAt = moment(at), moment(known)
+	b, err := orZero(find[Mailbox](ctx, ms.tx, mailboxByHash, hash[:]))
+	b.Hash = hash
 	return b, err
 }
 
@@ -54,10 +52,7 @@ func (ms Meetings) LockMailbox(ctx context.Context, hash [32]byte) (Mailbox, err
 
 // PutMailbox stores what is known of a mailbox.
 func (ms Meetings) PutMailbox(ctx context.Context, b Mailbox) error {
-	_, err := ms.tx.write(ctx, `INSERT INTO meeting_mailbox (hash, sent_at, known_at, sent, stopped, bounced) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (hash) DO UPDATE SET sent_at = excluded.sent_at, known_at = excluded.known_at, sent = excluded.sent, stopped = excluded.stopped,
-		bounced = excluded.bounced`, b.Hash[:], millis(b.SentAt), millis(b.KnownAt), b.Sent, b.Stopped, b.Bounced)
-	return err
+	return mailboxTable.put(ctx, ms.tx, &b, "hash")
 }
 
 const oldMailboxes = `NOT stopped AND sent_at < ? ORDER BY sent_at LIMIT 1000`

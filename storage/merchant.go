@@ -150,8 +150,7 @@ func (ms Merchants) store(ctx context.Context, seq int64, p *StoredProfile, draf
 // applies if the record names none.
 func (ms Merchants) moveHours(ctx context.Context, seq int64, p *StoredProfile, m *StoredMerchant) error {
 	m.span(p.Draft.Timezone, ms.tx.Now)
-	_, err := ms.tx.write(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
-	return err
+	return ms.tx.exec(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
 }
 
 // ByHandle returns the record of a business, with its first items; nil when the profile
@@ -215,31 +214,24 @@ func (ms Merchants) BySeq(ctx context.Context, seqs []int64) (map[int64]*StoredM
 
 // read reads the records of profiles, with their first items if requested.
 func (ms Merchants) read(ctx context.Context, profiles map[int64]*ListedProfile, in string, args []any, items bool) error {
-	type entry struct {
-		seq int64
-		m   StoredMerchant
+	type row struct {
+		Seq, Opens, Closes, Catalog int64
+		Record                      protocol.MerchantDraft
+		UpdatedAt                   time.Time
+		Items                       int
 	}
-	rows, err := ms.tx.query(ctx, `SELECT seq, record, opens, closes, updated_at, items, catalog FROM merchant WHERE `+in, args...)
-	found, err := collect(rows, err, func(s scanner) (e entry, err error) {
-		var record []byte
-		var updated int64
-		if err := s.Scan(&e.seq, &record, &e.m.opens, &e.m.closes, &updated, &e.m.ItemCount, &e.m.catalog); err != nil {
-			return e, err
-		}
-		e.m.UpdatedAt = moment(updated)
-		return e, json.Unmarshal(record, &e.m.Draft)
-	})
+	found, err := list[row](ctx, ms.tx, `SELECT seq, record, opens, closes, updated_at, items, catalog FROM merchant WHERE `+in, args...)
 	if err != nil {
 		return fmt.Errorf("read merchant records: %w", err)
 	}
-	for i := range found {
-		m := &found[i].m
+	for _, r := range found {
+		m := &StoredMerchant{Draft: r.Record, ItemCount: r.Items, UpdatedAt: r.UpdatedAt, catalog: r.Catalog, opens: r.Opens, closes: r.Closes}
 		if items && m.ItemCount > 0 {
-			if m.Items, err = ms.tx.Items().first(ctx, found[i].seq, m.catalog); err != nil {
+			if m.Items, err = ms.tx.Items().first(ctx, r.Seq, m.catalog); err != nil {
 				return fmt.Errorf("read items: %w", err)
 			}
 		}
-		if p := profiles[found[i].seq]; p != nil {
+		if p := profiles[r.Seq]; p != nil {
 			p.Merchant = m
 		}
 	}
@@ -249,14 +241,13 @@ func (ms Merchants) read(ctx context.Context, profiles map[int64]*ListedProfile,
 // RefreshHours computes again the hours of merchants whose stored interval has
 // ended, and returns how many. Without it lists are correct but slower.
 func (ms Merchants) RefreshHours(ctx context.Context) (int, error) {
-	rows, err := ms.tx.query(ctx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(ms.tx.Now))
-	seqs, err := collect(rows, err, scanInt)
+	seqs, err := list[int64](ctx, ms.tx, `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, millis(ms.tx.Now))
 	if err != nil || len(seqs) == 0 {
 		return 0, err
 	}
 	found := make([]version, len(seqs))
 	for i, seq := range seqs {
-		found[i].seq = seq
+		found[i].Seq = seq
 	}
 	profiles, err := ms.tx.Profiles().ofVersions(ctx, found, false, false)
 	if err != nil {

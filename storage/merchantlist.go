@@ -63,8 +63,7 @@ func (f *shopFilter) sellers(ctx context.Context, tx *Tx, found []version) (map[
 		return nil, nil
 	}
 	text, args := sellersQuery(found, &f.prices)
-	rows, err := tx.query(ctx, text, args...)
-	seqs, err := collect(rows, err, scanInt)
+	seqs, err := list[int64](ctx, tx, text, args...)
 	sells := map[int64]bool{}
 	for _, seq := range seqs {
 		sells[seq] = true
@@ -76,7 +75,7 @@ func (f *shopFilter) sellers(ctx context.Context, tx *Tx, found []version) (map[
 func sellersQuery(found []version, q *ItemQuery) (string, []any) {
 	seqs := make([]int64, len(found))
 	for i, v := range found {
-		seqs[i] = v.seq
+		seqs[i] = v.Seq
 	}
 	in, args := inSeqs(seqs)
 	least, most := q.bounds()

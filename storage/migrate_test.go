@@ -87,7 +87,8 @@ func TestMigrate_TakenOver(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
 		}
-		require.Regexp(t, `^time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n(time=.* level=INFO msg=.*migrat.*\n){2}$`, log.String())
+		require.Regexp(t, `^time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n`+
+			`(time=.* level=INFO msg=.*migrat.*\n){2}$`, log.String())
 	})
 }
 

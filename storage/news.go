@@ -121,11 +121,7 @@ func (ns News) After(ctx context.Context, names []string, after int64, limit int
 		return []NewsItem{}, max(upTo, after), false, nil
 	}
 	text, args := newsQuery(names, after, upTo, limit+1)
-	rows, err := ns.tx.query(ctx, text, args...)
-	items, err = collect(rows, err, func(s scanner) (i NewsItem, err error) {
-		return i, s.Scan(&i.N, &i.Kind, &i.Ref)
-	})
-	if err != nil {
+	if items, err = list[NewsItem](ctx, ns.tx, text, args...); err != nil {
 		return nil, 0, false, err
 	}
 	if len(items) > limit {
@@ -180,8 +176,7 @@ func (ns News) Prune(ctx context.Context, before time.Time) (int, error) {
 	if err := ns.tx.row(ctx, newsMark, millis(before)).Scan(&upTo); err != nil {
 		return 0, orNothing(err)
 	}
-	rows, err := ns.tx.query(ctx, newsOld, upTo)
-	old, err := collect(rows, err, scanInt)
+	old, err := list[int64](ctx, ns.tx, newsOld, upTo)
 	if err != nil {
 		return 0, err
 	}

@@ -2,8 +2,7 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"time"
 
 	"stoa/protocol"
 )
@@ -15,8 +14,11 @@ type NotifySettings struct {
 	Confirmed bool   // the owner has confirmed the address
 	Webhook   string // "" for none
 	Events    []protocol.NoticeEvent
-	Links     bool // notices of bids have links that decide
+	Links     bool      // notices of bids have links that decide
+	UpdatedAt time.Time // set by PutNotifySettings
 }
+
+var notifyTable = tableOf[NotifySettings]("notify")
 
 // KeepLinks decides whether notices of bids have links that decide, after s was set in place of old
 // by a caller that may decide itself, or may not: an address of its choice gives a token no more than
@@ -29,37 +31,20 @@ func (s *NotifySettings) KeepLinks(old NotifySettings, may bool) {
 // settings with that handle. In a writing transaction the row is locked, so that it
 // can be changed and written back.
 func (ps Profiles) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
-	s := NotifySettings{Handle: handle}
-	var events string
-	query := `SELECT mail, confirmed, webhook, events, links FROM notify WHERE handle = ?`
+	query := notifyTable.from + `WHERE handle = ?`
 	if ps.tx.writes() {
 		if err := ps.tx.dirty(); err != nil {
-			return s, err
+			return NotifySettings{}, err
 		}
 		query += ps.tx.db.engine.ForUpdate()
 	}
-	err := ps.tx.row(ctx, query, handle).Scan(&s.Mail, &s.Confirmed, &s.Webhook, &events, &s.Links)
-	if err == ErrNotFound {
-		return s, nil
-	}
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal([]byte(events), &s.Events); err != nil {
-		return s, fmt.Errorf("events of @%s: %w", handle, err)
-	}
-	return s, nil
+	s, err := orZero(find[NotifySettings](ctx, ps.tx, query, handle))
+	s.Handle = handle
+	return s, err
 }
 
 // PutNotifySettings stores the settings of a profile, replacing the previous ones.
 func (ps Profiles) PutNotifySettings(ctx context.Context, s NotifySettings) error {
-	events, err := json.Marshal(append([]protocol.NoticeEvent{}, s.Events...))
-	if err != nil {
-		return fmt.Errorf("encode events: %w", err)
-	}
-	_, err = ps.tx.write(ctx, `INSERT INTO notify (handle, mail, confirmed, webhook, events, links, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (handle) DO UPDATE SET mail = excluded.mail, confirmed = excluded.confirmed, webhook = excluded.webhook,
-		events = excluded.events, links = excluded.links, updated_at = excluded.updated_at`,
-		s.Handle, s.Mail, s.Confirmed, s.Webhook, string(events), s.Links, millis(ps.tx.Now))
-	return err
+	s.UpdatedAt = ps.tx.Now
+	return notifyTable.put(ctx, ps.tx, &s, "handle")
 }

@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"database/sql/driver"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -12,32 +14,31 @@ type Passkey struct {
 	Credential               []byte // the id that its authenticator gave it
 	Domain                   string // the one that it is for
 	PublicKey                []byte // COSE key
-	Count                    uint32 // of its signatures, 0 when it does not count
+	Count                    uint32 `db:"sign_count"` // of its signatures, 0 when it does not count
 	BackupEligible, BackedUp bool
-	Transports               []string // ways to reach its authenticator, as the browser named them
-	Suspect                  bool     // its counter went back: it signs nobody in any more
+	Transports               words // ways to reach its authenticator, as the browser named them
+	Suspect                  bool  // its counter went back: it signs nobody in any more
 	CreatedAt                time.Time
 	LastUsedAt               *time.Time
 }
 
-const passkeyColumns = `id, account, name, credential, domain, public_key, sign_count, backup_eligible, backed_up, transports, suspect,
-	created_at, last_used_at`
+// words are stored with spaces between them.
+type words []string
 
-const (
-	passkeyByCredential = `SELECT ` + passkeyColumns + ` FROM passkey WHERE credential = ?`
-	passkeysOfAccount   = `SELECT ` + passkeyColumns + ` FROM passkey WHERE account = ? ORDER BY id DESC LIMIT ?`
+func (w *words) Scan(from any) error {
+	*w = strings.Fields(fmt.Sprintf("%s", from))
+	return nil
+}
+
+func (w words) Value() (driver.Value, error) { return strings.Join(w, " "), nil }
+
+var passkeyTable = tableOf[Passkey]("passkey")
+
+var (
+	passkeyByCredential = passkeyTable.from + `WHERE credential = ?`
+	passkeysOfAccount   = passkeyTable.from + `WHERE account = ? ORDER BY id DESC LIMIT ?`
 	codesOfAccount      = `SELECT count(*), max(made_at) FROM recovery_code WHERE account = ?`
 )
-
-func scanPasskey(s scanner) (k Passkey, err error) {
-	var count, created int64
-	var used *int64
-	var transports string
-	err = s.Scan(&k.ID, &k.Account, &k.Name, &k.Credential, &k.Domain, &k.PublicKey, &count, &k.BackupEligible, &k.BackedUp, &transports, &k.Suspect,
-		&created, &used)
-	k.Count, k.Transports, k.CreatedAt, k.LastUsedAt = uint32(count), strings.Fields(transports), moment(created), momentPtr(used)
-	return k, err
-}
 
 // Passkeys reads and writes passkeys.
 type Passkeys struct{ tx *Tx }
@@ -46,24 +47,18 @@ func (tx *Tx) Passkeys() Passkeys { return Passkeys{tx} }
 
 // Insert stores a passkey. ErrExists when its credential is stored already.
 func (ps Passkeys) Insert(ctx context.Context, k Passkey) error {
-	n, err := ps.tx.write(ctx, `INSERT INTO passkey (`+passkeyColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		k.ID, k.Account, k.Name, k.Credential, k.Domain, k.PublicKey, int64(k.Count), k.BackupEligible, k.BackedUp, strings.Join(k.Transports, " "),
-		k.Suspect, millis(ps.tx.Now), millisPtr(k.LastUsedAt))
-	if err == nil && n == 0 {
-		return ErrExists
-	}
-	return err
+	k.CreatedAt = ps.tx.Now
+	return passkeyTable.create(ctx, ps.tx, &k)
 }
 
 // ByCredential returns the passkey with that credential; ErrNotFound when there is none.
 func (ps Passkeys) ByCredential(ctx context.Context, credential []byte) (Passkey, error) {
-	return scanPasskey(ps.tx.row(ctx, passkeyByCredential, credential))
+	return find[Passkey](ctx, ps.tx, passkeyByCredential, credential)
 }
 
 // OfAccount returns the passkeys of an account, newest first, at most n.
 func (ps Passkeys) OfAccount(ctx context.Context, account string, n int) ([]Passkey, error) {
-	rows, err := ps.tx.query(ctx, passkeysOfAccount, account, n)
-	return collect(rows, err, scanPasskey)
+	return list[Passkey](ctx, ps.tx, passkeysOfAccount, account, n)
 }
 
 // Use stores counter and backup state after a use, and whether the passkey became
@@ -80,8 +75,7 @@ func (ps Passkeys) Delete(ctx context.Context, account, id string) error {
 
 // DeleteAll deletes the passkeys of an account.
 func (ps Passkeys) DeleteAll(ctx context.Context, account string) error {
-	_, err := ps.tx.write(ctx, `DELETE FROM passkey WHERE account = ?`, account)
-	return err
+	return ps.tx.exec(ctx, `DELETE FROM passkey WHERE account = ?`, account)
 }
 
 // RecoveryCodes reads and writes recovery codes.

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"stoa/protocol"
@@ -12,11 +10,11 @@ import (
 // A PaymentAccount is where the bids on the attention board of a profile are paid to. Sealed holds
 // the provider's secrets, encrypted under the node's master key.
 type PaymentAccount struct {
-	ID, Handle string
-	Provider   protocol.PayName
-	Hook       string // last part of the address of the provider's webhook
-	PaymentAccountDoc
-	Sealed               []byte // nil for none
+	ID, Handle           string
+	Provider             protocol.PayName
+	Hook                 string // last part of the address of the provider's webhook
+	PaymentAccountDoc    `db:"doc"`
+	Sealed               []byte `db:",null"` // nil for none
 	CreatedAt, UpdatedAt time.Time
 	RetiredAt            *time.Time // replaced or deleted; kept for refunds
 }
@@ -35,28 +33,14 @@ type PaymentAccountDoc struct {
 	Test           bool   `json:"test,omitempty"` // no money moves
 }
 
-const paymentAccountColumns = `id, handle, provider, hook, doc, sealed, created_at, updated_at, retired_at`
+var paymentAccountTable = tableOf[PaymentAccount]("payment_account")
 
 // Payment accounts by their keys.
-const (
-	paymentAccountByID   = `SELECT ` + paymentAccountColumns + ` FROM payment_account WHERE id = ?`
-	paymentAccountByHook = `SELECT ` + paymentAccountColumns + ` FROM payment_account WHERE hook = ? AND provider = ?`
-	paymentAccountsOf    = `SELECT ` + paymentAccountColumns + ` FROM payment_account WHERE handle = ? ORDER BY id DESC LIMIT 100`
+var (
+	paymentAccountByID   = paymentAccountTable.from + `WHERE id = ?`
+	paymentAccountByHook = paymentAccountTable.from + `WHERE hook = ? AND provider = ?`
+	paymentAccountsOf    = paymentAccountTable.from + `WHERE handle = ? ORDER BY id DESC LIMIT 100`
 )
-
-func scanPaymentAccount(s scanner) (a PaymentAccount, err error) {
-	var doc []byte
-	var created, updated int64
-	var retired *int64
-	if err = s.Scan(&a.ID, &a.Handle, &a.Provider, &a.Hook, &doc, &a.Sealed, &created, &updated, &retired); err != nil {
-		return a, err
-	}
-	a.CreatedAt, a.UpdatedAt, a.RetiredAt = moment(created), moment(updated), momentPtr(retired)
-	if err = json.Unmarshal(doc, &a.PaymentAccountDoc); err != nil {
-		return a, fmt.Errorf("payment account %s: %w", a.ID, err)
-	}
-	return a, nil
-}
 
 // PaymentAccounts reads and writes the accounts by which bids are paid.
 type PaymentAccounts struct{ tx *Tx }
@@ -65,20 +49,17 @@ func (tx *Tx) PaymentAccounts() PaymentAccounts { return PaymentAccounts{tx} }
 
 // ByID returns a payment account, also a retired one; ErrNotFound when there is none.
 func (as PaymentAccounts) ByID(ctx context.Context, id string) (*PaymentAccount, error) {
-	a, err := scanPaymentAccount(as.tx.row(ctx, paymentAccountByID, id))
-	return &a, err
+	return pointer(find[PaymentAccount](ctx, as.tx, paymentAccountByID, id))
 }
 
 // ByHook returns the account whose provider posts its events to that address.
 func (as PaymentAccounts) ByHook(ctx context.Context, provider, hook string) (*PaymentAccount, error) {
-	a, err := scanPaymentAccount(as.tx.row(ctx, paymentAccountByHook, hook, provider))
-	return &a, err
+	return pointer(find[PaymentAccount](ctx, as.tx, paymentAccountByHook, hook, provider))
 }
 
 // OfProfile returns the accounts of a profile, the newest first, retired ones included.
 func (as PaymentAccounts) OfProfile(ctx context.Context, handle string) ([]PaymentAccount, error) {
-	rows, err := as.tx.query(ctx, paymentAccountsOf, handle)
-	return collect(rows, err, scanPaymentAccount)
+	return list[PaymentAccount](ctx, as.tx, paymentAccountsOf, handle)
 }
 
 // Put stores an account. A new one gets an id.
@@ -86,15 +67,8 @@ func (as PaymentAccounts) Put(ctx context.Context, a *PaymentAccount) error {
 	if a.ID == "" {
 		a.ID, a.CreatedAt = protocol.NewID(protocol.PayeeID, as.tx.Now), as.tx.Now
 	}
-	doc, err := json.Marshal(a.PaymentAccountDoc)
-	if err != nil {
-		return fmt.Errorf("encode payment account: %w", err)
-	}
 	a.UpdatedAt = as.tx.Now
-	_, err = as.tx.write(ctx, `INSERT INTO payment_account (`+paymentAccountColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET doc = excluded.doc, sealed = excluded.sealed, updated_at = excluded.updated_at, retired_at = excluded.retired_at`,
-		a.ID, a.Handle, string(a.Provider), a.Hook, string(doc), blob(a.Sealed), millis(a.CreatedAt), millis(a.UpdatedAt), millisPtr(a.RetiredAt))
-	return err
+	return paymentAccountTable.put(ctx, as.tx, a, "id", "doc", "sealed", "updated_at", "retired_at")
 }
 
 // paymentAccountOwes asks for bids that are not over, for those for which a bank may still answer, and
@@ -106,12 +80,7 @@ const paymentAccountOwes = `SELECT 1 FROM bid WHERE account = ? AND state IN ('h
 
 // Owes reports whether a bid may still be paid or refunded by an account.
 func (as PaymentAccounts) Owes(ctx context.Context, id string) (bool, error) {
-	var one int
-	err := as.tx.row(ctx, paymentAccountOwes, id, id, millis(as.tx.Now.Add(-protocol.LateFor)), id, id).Scan(&one)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return as.tx.exists(ctx, paymentAccountOwes, id, id, millis(as.tx.Now.Add(-protocol.LateFor)), id, id)
 }
 
 // disown retires the accounts of a profile that is deleted and separates them from its handle.
@@ -138,6 +107,5 @@ func (as PaymentAccounts) disown(ctx context.Context, handle string) error {
 
 // DropSecrets deletes the secrets of a retired account.
 func (as PaymentAccounts) DropSecrets(ctx context.Context, id string) error {
-	_, err := as.tx.write(ctx, `UPDATE payment_account SET sealed = NULL WHERE id = ? AND retired_at IS NOT NULL`, id)
-	return err
+	return as.tx.exec(ctx, `UPDATE payment_account SET sealed = NULL WHERE id = ? AND retired_at IS NOT NULL`, id)
 }

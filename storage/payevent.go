@@ -8,28 +8,33 @@ import (
 // A PayEvent is an event of a payment provider, as received. Its signature was checked before it was
 // stored.
 type PayEvent struct {
-	ID       int64
+	ID       int64 `db:",auto"`
 	Provider string
 	Account  string // id of the payment account
 	EventID  string
 	Bid      string // of the link that it is about, "" for none
-	Payment  string // id of the payment at the provider, "" for none
-	Head     []byte // the events in it, as they were read, as JSON
+	Payment  string `db:"payment_id"` // id of the payment at the provider, "" for none
+	Head     []byte `db:",text"`      // the events in it, as they were read, as JSON
 	Raw      []byte // the body as received; empty in a listing
 	At       time.Time
 	DoneAt   *time.Time // when it was applied; nil before
 	Outcome  string     // what became of it, in words
 }
 
+var payEventTable = tableOf[PayEvent]("pay_event")
+
 // InsertEvent stores an event; ErrExists when it was stored before.
 func (ps Payments) InsertEvent(ctx context.Context, e *PayEvent) error {
 	if err := ps.tx.dirty(); err != nil {
 		return err
 	}
-	err := ps.tx.row(ctx, `INSERT INTO pay_event (provider, account, event_id, at, raw, head, bid, payment_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING RETURNING id`,
-		e.Provider, e.Account, e.EventID, millis(ps.tx.Now), e.Raw, string(e.Head), storable(e.Bid), storable(e.Payment)).Scan(&e.ID)
-	if err == ErrNotFound {
+	stored := *e
+	stored.Bid, stored.Payment, stored.At = storable(e.Bid), storable(e.Payment), ps.tx.Now
+	text, args, err := payEventTable.statement(&stored, " ON CONFLICT DO NOTHING RETURNING id")
+	if err != nil {
+		return err
+	}
+	if e.ID, err = find[int64](ctx, ps.tx, text, args...); err == ErrNotFound {
 		return ErrExists
 	}
 	return err
@@ -37,18 +42,12 @@ func (ps Payments) InsertEvent(ctx context.Context, e *PayEvent) error {
 
 // EventByID returns an event that was not applied yet; ErrNotFound when there is none.
 func (ps Payments) EventByID(ctx context.Context, id int64) (*PayEvent, error) {
-	e := &PayEvent{ID: id}
-	var head []byte
-	err := ps.tx.row(ctx, `SELECT provider, account, event_id, raw, head FROM pay_event WHERE id = ? AND done_at IS NULL`, id).
-		Scan(&e.Provider, &e.Account, &e.EventID, &e.Raw, &head)
-	e.Head = head
-	return e, err
+	return pointer(find[PayEvent](ctx, ps.tx, `SELECT id, provider, account, event_id, raw, head FROM pay_event WHERE id = ? AND done_at IS NULL`, id))
 }
 
 // EndEvent notes what became of an event.
 func (ps Payments) EndEvent(ctx context.Context, id int64, outcome string) error {
-	_, err := ps.tx.write(ctx, `UPDATE pay_event SET done_at = ?, outcome = ? WHERE id = ?`, millis(ps.tx.Now), storable(outcome), id)
-	return err
+	return ps.tx.exec(ctx, `UPDATE pay_event SET done_at = ?, outcome = ? WHERE id = ?`, millis(ps.tx.Now), storable(outcome), id)
 }
 
 // What events are looked for by: the bid or the payment's id at its provider, both with the account that signed them; the provider's id of
@@ -65,22 +64,14 @@ func eventsQuery(by string) string {
 
 // Events returns the events that are found by a key.
 func (ps Payments) Events(ctx context.Context, by string, key ...any) ([]PayEvent, error) {
-	rows, err := ps.tx.query(ctx, eventsQuery(by), key...)
-	return collect(rows, err, func(s scanner) (e PayEvent, err error) {
-		var at int64
-		var done *int64
-		err = s.Scan(&e.ID, &e.Provider, &e.Account, &e.EventID, &e.Bid, &e.Payment, &e.Head, &at, &done, &e.Outcome)
-		e.At, e.DoneAt = moment(at), momentPtr(done)
-		return e, err
-	})
+	return list[PayEvent](ctx, ps.tx, eventsQuery(by), key...)
 }
 
 const eventsWithOutcome = `SELECT id FROM pay_event WHERE payment_id = ? AND payment_id <> '' AND account = ? AND outcome = ? ORDER BY id LIMIT 20`
 
 // ReopenEvents makes the events about a payment that ended with an outcome wait to be applied again, and returns their numbers.
 func (ps Payments) ReopenEvents(ctx context.Context, account, payment, outcome string) ([]int64, error) {
-	rows, err := ps.tx.query(ctx, eventsWithOutcome, payment, account, outcome)
-	ids, err := collect(rows, err, scanInt)
+	ids, err := list[int64](ctx, ps.tx, eventsWithOutcome, payment, account, outcome)
 	for _, id := range ids {
 		if _, err := ps.tx.write(ctx, `UPDATE pay_event SET done_at = NULL, outcome = '' WHERE id = ?`, id); err != nil {
 			return nil, err

@@ -22,14 +22,7 @@ type StoredPayment struct {
 	PaidAt, At              time.Time // by the provider's clock; when it was stored
 }
 
-const paymentColumns = `id, board, bid, account, provider, payee, payment_id, reference, paise, currency, placed, test, paid_at, at`
-
-func scanPayment(s scanner) (p StoredPayment, err error) {
-	var paid, at int64
-	err = s.Scan(&p.ID, &p.Board, &p.Bid, &p.Account, &p.Provider, &p.Payee, &p.PaymentID, &p.Reference, &p.Paise, &p.Currency, &p.Placed, &p.Test, &paid, &at)
-	p.PaidAt, p.At = moment(paid), moment(at)
-	return p, err
-}
+var paymentTable = tableOf[StoredPayment]("payment")
 
 // Payments reads and writes payments for bids, their receipts, and the events of
 // providers.
@@ -40,14 +33,8 @@ func (tx *Tx) Payments() Payments { return Payments{tx} }
 // Insert stores a payment and its line of the ledger; ErrExists when it was stored before.
 func (ps Payments) Insert(ctx context.Context, p *StoredPayment) error {
 	p.ID, p.At = protocol.NewID(protocol.PaymentID, ps.tx.Now), ps.tx.Now
-	n, err := ps.tx.write(ctx, `INSERT INTO payment (`+paymentColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		p.ID, p.Board, p.Bid, p.Account, string(p.Provider), p.Payee, p.PaymentID, p.Reference, p.Paise, p.Currency, p.Placed, p.Test,
-		millis(p.PaidAt), millis(p.At))
-	if err != nil {
-		return fmt.Errorf("store payment: %w", err)
-	}
-	if n == 0 {
-		return ErrExists
+	if err := paymentTable.create(ctx, ps.tx, p); err != nil {
+		return err
 	}
 	return ps.addToLedger(ctx, p.Board, p.Bid, p.ID, "", p.Paise)
 }
@@ -61,51 +48,37 @@ func (ps Payments) Place(ctx context.Context, p *StoredPayment) error {
 // Exists reports whether a payment is stored.
 func (ps Payments) Exists(ctx context.Context, provider protocol.PayName, payee, id string) (bool, error) {
 	_, err := ps.AtProvider(ctx, provider, payee, id)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, orNothing(err)
 }
 
 // AtProvider returns the payment with that id at the provider, to payee; ErrNotFound when it is not stored.
 func (ps Payments) AtProvider(ctx context.Context, provider protocol.PayName, payee, id string) (*StoredPayment, error) {
-	p, err := scanPayment(ps.tx.row(ctx, `SELECT `+paymentColumns+` FROM payment WHERE provider = ? AND payee = ? AND payment_id = ?`,
-		string(provider), payee, id))
+	p, err := find[StoredPayment](ctx, ps.tx, paymentTable.from+`WHERE provider = ? AND payee = ? AND payment_id = ?`,
+		string(provider), payee, id)
 	return &p, err
 }
 
 func (ps Payments) addToLedger(ctx context.Context, board, bid, payment, refund string, paise int64) error {
-	_, err := ps.tx.write(ctx, `INSERT INTO ledger (board, bid, payment, refund, paise, at) VALUES (?, ?, ?, ?, ?, ?)`,
+	return ps.tx.exec(ctx, `INSERT INTO ledger (board, bid, payment, refund, paise, at) VALUES (?, ?, ?, ?, ?, ?)`,
 		board, bid, payment, refund, paise, millis(ps.tx.Now))
-	return err
 }
 
 // OfBid returns the payments of a bid, oldest first.
 func (ps Payments) OfBid(ctx context.Context, bid string) ([]StoredPayment, error) {
-	rows, err := ps.tx.query(ctx, `SELECT `+paymentColumns+` FROM payment WHERE bid = ? ORDER BY id LIMIT 200`, bid)
-	return collect(rows, err, scanPayment)
+	return list[StoredPayment](ctx, ps.tx, paymentTable.from+`WHERE bid = ? ORDER BY id LIMIT 200`, bid)
 }
 
 // ByID returns a payment; ErrNotFound when there is none.
 func (ps Payments) ByID(ctx context.Context, id string) (*StoredPayment, error) {
-	p, err := scanPayment(ps.tx.row(ctx, `SELECT `+paymentColumns+` FROM payment WHERE id = ?`, id))
-	return &p, err
+	return pointer(find[StoredPayment](ctx, ps.tx, paymentTable.from+`WHERE id = ?`, id))
 }
 
 // List returns the payments of a board, newest first.
 func (ps Payments) List(ctx context.Context, board string, limit int, after string) (protocol.Page[StoredPayment], error) {
-	limit = bounded(limit)
-	const listing = "payments"
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[StoredPayment]{}, err
-	}
-	rows, err := ps.tx.query(ctx, paymentsOfBoard, board, before, limit+1)
-	found, err := collect(rows, err, scanPayment)
-	return page(found, limit, listing, func(p StoredPayment) string { return p.ID }), err
+	return newest[StoredPayment](ctx, ps.tx, "payments", "id", limit, after, paymentsOfBoard, board)
 }
 
-const paymentsOfBoard = `SELECT ` + paymentColumns + ` FROM payment WHERE board = ? AND ` + onesOwn
+var paymentsOfBoard = paymentTable.from + `WHERE board = ? AND ` + onesOwn
 
 // A LedgerLine is one line of a board's ledger.
 type LedgerLine struct {
@@ -121,22 +94,22 @@ const ledgerOfMonth = `SELECT payment, refund, paise, at FROM ledger WHERE board
 // Ledger calls fn for the lines of a board's ledger between two times, in their order.
 func (ps Payments) Ledger(ctx context.Context, board string, from, to time.Time, fn func(LedgerLine) error) error {
 	type line struct {
-		payment, refund string
-		paise, at       int64
+		Payment, Refund string
+		Paise           int64
+		At              time.Time
 	}
-	rows, err := ps.tx.query(ctx, ledgerOfMonth, board, millis(from), millis(to))
-	lines, err := collect(rows, err, func(s scanner) (l line, err error) { return l, s.Scan(&l.payment, &l.refund, &l.paise, &l.at) })
+	lines, err := list[line](ctx, ps.tx, ledgerOfMonth, board, millis(from), millis(to))
 	if err != nil {
 		return err
 	}
 	for _, l := range lines {
-		p, err := ps.ByID(ctx, l.payment)
+		p, err := ps.ByID(ctx, l.Payment)
 		if err != nil {
 			return err
 		}
-		out := LedgerLine{Paise: l.paise, At: moment(l.at), Payment: *p}
-		if l.refund != "" {
-			if out.Refund, err = ps.tx.Refunds().ByID(ctx, l.refund); err != nil {
+		out := LedgerLine{Paise: l.Paise, At: l.At, Payment: *p}
+		if l.Refund != "" {
+			if out.Refund, err = ps.tx.Refunds().ByID(ctx, l.Refund); err != nil {
 				return err
 			}
 		}
@@ -164,9 +137,8 @@ func (ps Payments) AddReceipt(ctx context.Context, board, payment string, year p
 	if err != nil {
 		return fmt.Errorf("encode receipt: %w", err)
 	}
-	_, err = ps.tx.write(ctx, `INSERT INTO receipt_no (board, year, n, payment, at, doc) VALUES (?, ?, ?, ?, ?, ?)`,
+	return ps.tx.exec(ctx, `INSERT INTO receipt_no (board, year, n, payment, at, doc) VALUES (?, ?, ?, ?, ?, ?)`,
 		board, year.String(), last+1, payment, millis(ps.tx.Now), string(doc))
-	return err
 }
 
 // Receipt returns the receipt of a payment; ErrNotFound when there is none.

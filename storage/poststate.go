@@ -109,8 +109,8 @@ func (ps Posts) countReply(ctx context.Context, p *protocol.StoredPost, by int) 
 
 // wipe leaves a tombstone: kind, time and parent of the post.
 func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
-	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', author_claimed = '', resolved_by = NULL, mentions = '', warning = '',
-		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
+	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', author_claimed = '', resolved_by = NULL, mentions = '',
+		warning = '', evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}
 	if err := ps.tx.Feed().wipe(ctx, id); err != nil {

@@ -74,8 +74,7 @@ func (ps Probes) put(ctx context.Context, handle, source string, targets []strin
 }
 
 func (ps Probes) replace(ctx context.Context, handle, source string, targets []string) (changed bool, err error) {
-	rows, err := ps.tx.query(ctx, `SELECT target FROM probe_of WHERE handle = ? AND source = ?`, handle, source)
-	old, err := collect(rows, err, scanText)
+	old, err := list[string](ctx, ps.tx, `SELECT target FROM probe_of WHERE handle = ? AND source = ?`, handle, source)
 	if err != nil {
 		return false, err
 	}
@@ -130,19 +129,7 @@ func newProbe(target string) (Probe, bool) {
 	return Probe{Target: u.String(), Kind: ProbeHTTP, Host: u.Host, Domain: netx.Registrable(u.Hostname())}, true
 }
 
-func scanText(s scanner) (text string, err error) {
-	err = s.Scan(&text)
-	return text, err
-}
-
-const probeColumns = `target, kind, host, domain, asked_at, answered_at, failures, alive, outcome`
-
-func scanProbe(s scanner) (p Probe, err error) {
-	var asked, answered int64
-	err = s.Scan(&p.Target, &p.Kind, &p.Host, &p.Domain, &asked, &answered, &p.Failures, &p.Alive, &p.Outcome)
-	p.AskedAt, p.AnsweredAt = moment(asked), moment(answered)
-	return p, err
-}
+var probeTable = tableOf[Probe]("probe")
 
 // A ProbeClaim is how many probes to claim.
 type ProbeClaim struct {
@@ -151,8 +138,8 @@ type ProbeClaim struct {
 	Lease     time.Duration // until the probe is due again if it is not settled
 }
 
-const (
-	dueProbes      = `SELECT ` + probeColumns + ` FROM probe WHERE due_at <= ? ORDER BY due_at LIMIT ?`
+var (
+	dueProbes      = probeTable.from + `WHERE due_at <= ? ORDER BY due_at LIMIT ?`
 	askedOfDomain  = `SELECT count(*) FROM (SELECT 1 AS one FROM probe WHERE domain = ? AND asked_at > ? LIMIT ?) r`
 	probesOfDomain = `SELECT count(*) FROM (SELECT 1 AS one FROM probe WHERE domain = ? LIMIT ?) r`
 	nextProbe      = `SELECT due_at FROM probe WHERE due_at > 0 ORDER BY due_at LIMIT 1`
@@ -165,8 +152,7 @@ const (
 // now. Those over the limit of a domain are postponed, and targets that no
 // profile lists are deleted once they no longer count.
 func (ps Probes) Claim(ctx context.Context, c ProbeClaim) ([]Probe, error) {
-	rows, err := ps.tx.query(ctx, dueProbes, millis(ps.tx.Now), c.Most*probesLookedAt)
-	due, err := collect(rows, err, scanProbe)
+	due, err := list[Probe](ctx, ps.tx, dueProbes, millis(ps.tx.Now), c.Most*probesLookedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -240,24 +226,21 @@ func (ps Probes) claimOne(ctx context.Context, c ProbeClaim, p Probe, claimed []
 }
 
 func (ps Probes) postpone(ctx context.Context, p Probe, by time.Duration) error {
-	_, err := ps.tx.write(ctx, `UPDATE probe SET due_at = ? WHERE target = ?`, millis(ps.tx.Now.Add(by)), p.Target)
-	return err
+	return ps.tx.exec(ctx, `UPDATE probe SET due_at = ? WHERE target = ?`, millis(ps.tx.Now.Add(by)), p.Target)
 }
 
 // Handles returns handles that list a target, in order, those after a given one.
 func (ps Probes) Handles(ctx context.Context, target, after string, limit int) ([]string, error) {
-	rows, err := ps.tx.query(ctx, `SELECT DISTINCT handle FROM probe_of WHERE target = ? AND handle > ? ORDER BY handle LIMIT ?`, target, after, limit)
-	return collect(rows, err, scanText)
+	return list[string](ctx, ps.tx, `SELECT DISTINCT handle FROM probe_of WHERE target = ? AND handle > ? ORDER BY handle LIMIT ?`, target, after, limit)
 }
 
 // Settle stores the outcome of a claimed probe and when it is due next.
 func (ps Probes) Settle(ctx context.Context, p Probe, due time.Time) error {
-	_, err := ps.tx.write(ctx, `UPDATE probe SET answered_at = ?, failures = ?, alive = ?, outcome = ?, due_at = ? WHERE target = ?`,
+	return ps.tx.exec(ctx, `UPDATE probe SET answered_at = ?, failures = ?, alive = ?, outcome = ?, due_at = ? WHERE target = ?`,
 		millis(p.AnsweredAt), p.Failures, string(p.Alive), p.Outcome, millis(due), p.Target)
-	return err
 }
 
-const probesAfter = `SELECT ` + probeColumns + ` FROM probe WHERE target > ? ORDER BY target LIMIT ?`
+var probesAfter = probeTable.from + `WHERE target > ? ORDER BY target LIMIT ?`
 
 // Rest deletes the verdicts of probes, in the order of targets after a given one:
 // on a node that no longer probes, old verdicts have no meaning. It returns the
@@ -265,8 +248,7 @@ const probesAfter = `SELECT ` + probeColumns + ` FROM probe WHERE target > ? ORD
 // caller judges their agents and then calls [Probes.EndRest]; until then they are
 // returned again.
 func (ps Probes) Rest(ctx context.Context, after string, limit int) (rested []string, last string, err error) {
-	rows, err := ps.tx.query(ctx, probesAfter, after, limit)
-	some, err := collect(rows, err, scanProbe)
+	some, err := list[Probe](ctx, ps.tx, probesAfter, after, limit)
 	if err != nil {
 		return nil, "", err
 	}
@@ -314,19 +296,13 @@ func (ps Probes) JudgeAgents(ctx context.Context, handles []string) error {
 
 // Next is when the next probe is due; the zero time when there is none.
 func (ps Probes) Next(ctx context.Context) (time.Time, error) {
-	var due int64
-	err := ps.tx.row(ctx, nextProbe).Scan(&due)
-	if err == ErrNotFound {
-		return time.Time{}, nil
-	}
-	return moment(due), err
+	return orZero(find[time.Time](ctx, ps.tx, nextProbe))
 }
 
 // OfProfile returns the targets of a profile with their outcomes.
 func (ps Probes) OfProfile(ctx context.Context, handle string) ([]Probe, error) {
-	rows, err := ps.tx.query(ctx, `SELECT DISTINCT p.target, p.kind, p.host, p.domain, p.asked_at, p.answered_at, p.failures, p.alive, p.outcome
+	return list[Probe](ctx, ps.tx, `SELECT DISTINCT `+probeTable.columnsOf("p.")+`
 		FROM probe_of o JOIN probe p ON p.target = o.target WHERE o.handle = ? ORDER BY p.target`, handle)
-	return collect(rows, err, scanProbe)
 }
 
 // judgeAgent sets whether an agent is alive: it is if it was sighted within the
@@ -342,11 +318,9 @@ func (ps Probes) judgeAgent(ctx context.Context, handle string, seen time.Time) 
 		return err
 	}
 	if seen.IsZero() {
-		var at int64
-		if err := ps.tx.row(ctx, `SELECT at FROM sighting WHERE handle = ?`, handle).Scan(&at); err != nil && err != ErrNotFound {
+		if seen, err = orZero(find[time.Time](ctx, ps.tx, `SELECT at FROM sighting WHERE handle = ?`, handle)); err != nil {
 			return err
 		}
-		seen = moment(at)
 	}
 	alive, last := verdict(probes, seen, ps.tx.Now)
 	if string(alive) == p.Alive && millis(last) <= p.LastSeenAt {

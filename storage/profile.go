@@ -35,15 +35,15 @@ func (p *StoredProfile) Open() protocol.Rooms {
 }
 
 type profileRow struct {
-	Seq                  int64
+	Seq                  int64 `db:",auto"`
 	Handle, Draft        string
-	ERC8004, KeyHash     string // "" none
+	ERC8004, KeyHash     string `db:",null"` // "" none
 	IdentityNote         string
 	Listed, Attention    bool
 	Meetings, Catalog    bool
 	Alive                string
 	LastSeenAt, JoinedAt int64
-	Pos                  int64 // of its version in profile_rank; 0 none
+	Pos                  int64 `db:",null"` // of its version in profile_rank; 0 none
 	Reviews, Stars       int64
 	CreatedAt, UpdatedAt int64
 }
@@ -142,10 +142,11 @@ func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 			updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
 			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
 	} else if err = ps.tx.dirty(); err == nil {
-		err = ps.tx.row(ctx, `INSERT INTO profile (handle, draft, erc8004, key_hash, identity_note, listed, attention, meetings, alive, last_seen_at,
-			created_at, updated_at) VALUES (?, ?, NULLIF(?, ''), NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
-			r.Handle, r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Attention, r.Meetings, r.Alive, r.LastSeenAt, r.CreatedAt,
-			r.UpdatedAt).Scan(&r.Seq)
+		var text string
+		var args []any
+		if text, args, err = profileTable.statement(r, " RETURNING seq"); err == nil {
+			r.Seq, err = find[int64](ctx, ps.tx, text, args...)
+		}
 	}
 	if commit.Conflicts(err) {
 		return ErrExists
@@ -156,31 +157,26 @@ func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	return nil
 }
 
-const profileColumns = `seq, handle, draft, COALESCE(erc8004, ''), COALESCE(key_hash, ''), identity_note, listed, attention, meetings, catalog, alive,
-	last_seen_at,
-	joined_at, COALESCE(pos, 0), reviews, stars, created_at, updated_at`
+var profileTable = tableOf[profileRow]("profile")
 
-func scanProfile(s scanner) (r profileRow, err error) {
-	err = s.Scan(&r.Seq, &r.Handle, &r.Draft, &r.ERC8004, &r.KeyHash, &r.IdentityNote, &r.Listed, &r.Attention, &r.Meetings, &r.Catalog, &r.Alive, &r.LastSeenAt,
-		&r.JoinedAt, &r.Pos, &r.Reviews, &r.Stars, &r.CreatedAt, &r.UpdatedAt)
-	return r, err
-}
-
-// scanPlaced reads a profile and its place.
-func scanPlaced(s scanner) (p PlacedProfile, err error) {
-	r, err := scanProfile(s)
-	if err != nil {
-		return p, err
+// placedOf are the profiles of rows with their places.
+func placedOf(rows []profileRow, err error) ([]PlacedProfile, error) {
+	all := make([]PlacedProfile, len(rows))
+	for i := range rows {
+		var p *StoredProfile
+		if err == nil {
+			p, err = rows[i].profile()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[i] = PlacedProfile{rows[i].Pos, *p}
 	}
-	stored, err := r.profile()
-	if err != nil {
-		return p, err
-	}
-	return PlacedProfile{r.Pos, *stored}, nil
+	return all, err
 }
 
 func (ps Profiles) where(ctx context.Context, where string, args ...any) (*profileRow, error) {
-	r, err := scanProfile(ps.tx.lookup(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...))
+	r, err := findIn[profileRow](ps.tx.lookup(ctx, profileTable.from+`WHERE `+where, args...))
 	return &r, err
 }
 
@@ -294,7 +290,6 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 }
 
 // Count is how many profiles there are.
-func (ps Profiles) Count(ctx context.Context) (n int, err error) {
-	err = ps.tx.row(ctx, `SELECT count(*) FROM profile`).Scan(&n)
-	return n, err
+func (ps Profiles) Count(ctx context.Context) (int, error) {
+	return find[int](ctx, ps.tx, `SELECT count(*) FROM profile`)
 }

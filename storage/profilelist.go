@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -133,16 +132,16 @@ func (ps Profiles) list(
 			return out, err
 		}
 		for _, v := range found {
-			p := profiles[v.seq]
-			if p == nil || !f.admits(ps.tx, p, sells[v.seq]) || !s.fits(p) {
-				w.before = v.pos
+			p := profiles[v.Seq]
+			if p == nil || !f.admits(ps.tx, p, sells[v.Seq]) || !s.fits(p) {
+				w.before = v.Pos
 				continue
 			}
 			if len(out.Items) == limit {
 				out.Next = protocol.Cursor(listing, last.String())
 				return out, nil
 			}
-			w.before = v.pos
+			w.before = v.Pos
 			out.Items = append(out.Items, *p)
 			last = w
 		}
@@ -166,9 +165,7 @@ func (s *search) fits(p *ListedProfile) bool {
 	return !slices.ContainsFunc(s.absent, has) && !slices.ContainsFunc(s.phrases, func(phrase []string) bool { return !has(phrase) })
 }
 
-type version struct{ pos, seq int64 }
-
-func scanVersion(s scanner) (v version, err error) { return v, s.Scan(&v.pos, &v.seq) }
+type version struct{ Pos, Seq int64 }
 
 // findVersions returns the next versions of a walk's class.
 func (ps Profiles) findVersions(ctx context.Context, s *search, w walk, limit int, open bool) ([]version, error) {
@@ -180,8 +177,7 @@ func (ps Profiles) findVersions(ctx context.Context, s *search, w walk, limit in
 	if !s.plain() {
 		text, args = wordsOf(s, w, from, where, args)
 	}
-	rows, err := ps.tx.query(ctx, text, append(args, limit)...)
-	return collect(rows, err, scanVersion)
+	return list[version](ctx, ps.tx, text, append(args, limit)...)
 }
 
 // versionsOf selects the versions of a walk's moment, optionally only those open
@@ -222,9 +218,7 @@ func (ps Profiles) findPostgres(ctx context.Context, s *search, w walk, from, wh
 		return nil, err
 	}
 	match := `SELECT r.pos, r.seq FROM ` + from + ` WHERE ` + where + ` AND r.words @@ ?::tsquery`
-	var rows *sql.Rows
-	rows, err = ps.tx.query(ctx, match+` AND r.pos >= ? ORDER BY r.pos DESC LIMIT ?`, append(append([]any{}, args...), query, floor, limit)...)
-	found, err := collect(rows, err, scanVersion)
+	found, err := list[version](ctx, ps.tx, match+` AND r.pos >= ? ORDER BY r.pos DESC LIMIT ?`, append(append([]any{}, args...), query, floor, limit)...)
 	if err != nil || len(found) == limit || floor < 0 {
 		return found, err
 	}
@@ -232,9 +226,8 @@ func (ps Profiles) findPostgres(ctx context.Context, s *search, w walk, from, wh
 	if err := ps.tx.raw(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
 	}
-	rows, err = ps.tx.query(ctx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`,
+	return list[version](ctx, ps.tx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`,
 		append(append([]any{}, args...), query, limit)...)
-	return collect(rows, err, scanVersion)
 }
 
 // ofVersions reads the profiles of versions, as they are now, by number; all of
@@ -246,15 +239,14 @@ func (ps Profiles) ofVersions(ctx context.Context, found []version, listed, item
 	}
 	seqs := make([]int64, len(found))
 	for i, v := range found {
-		seqs[i] = v.seq
+		seqs[i] = v.Seq
 	}
 	in, args := inSeqs(seqs)
 	where := in
 	if listed {
 		where += ` AND listed`
 	}
-	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE `+where, args...)
-	list, err := collect(rows, err, scanProfile)
+	list, err := list[profileRow](ctx, ps.tx, profileTable.from+`WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}

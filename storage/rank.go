@@ -36,12 +36,11 @@ func place(alive protocol.Liveness, fresh, clock int64) int64 {
 }
 
 // advanceClock increments the clock of the directory and returns its number.
-func (ps Profiles) advanceClock(ctx context.Context) (n int64, err error) {
+func (ps Profiles) advanceClock(ctx context.Context) (int64, error) {
 	if err := ps.tx.dirty(); err != nil {
 		return 0, err
 	}
-	err = ps.tx.row(ctx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`).Scan(&n)
-	return n, err
+	return find[int64](ctx, ps.tx, `UPDATE profile_clock SET now = now + 1 WHERE id = 1 RETURNING now`)
 }
 
 // clockNow is the number of the clock and the number up to which ended versions are
@@ -56,8 +55,7 @@ func (ps Profiles) closeVersion(ctx context.Context, pos, clock int64) error {
 	if pos == 0 {
 		return nil
 	}
-	_, err := ps.tx.write(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(ps.tx.Now), pos)
-	return err
+	return ps.tx.exec(ctx, `UPDATE profile_rank SET until = ?, closed_at = ? WHERE pos = ?`, clock, millis(ps.tx.Now), pos)
 }
 
 // openVersion begins the version at r.Pos.
@@ -121,22 +119,20 @@ func freshness(r *profileRow, m *StoredMerchant) int64 {
 // PruneRanks deletes some of the versions that ended before a time, and returns how
 // many.
 func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error) {
-	type ended struct{ pos, until int64 }
-	rows, err := ps.tx.query(ctx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, millis(before))
-	gone, err := collect(rows, err, func(s scanner) (e ended, err error) {
-		return e, s.Scan(&e.pos, &e.until)
-	})
+	type ended struct{ Pos, Until int64 }
+	gone, err := list[ended](ctx, ps.tx, `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ?
+		ORDER BY closed_at LIMIT 500`, millis(before))
 	if err != nil || len(gone) == 0 {
 		return 0, err
 	}
 	last := int64(0)
 	for _, e := range gone {
-		last = max(last, e.until)
-		if _, err := ps.tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.pos); err != nil {
+		last = max(last, e.Until)
+		if _, err := ps.tx.write(ctx, `DELETE FROM profile_rank WHERE pos = ?`, e.Pos); err != nil {
 			return 0, err
 		}
 		if ps.tx.db.engine == engineSQLite {
-			if _, err := ps.tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.pos); err != nil {
+			if _, err := ps.tx.write(ctx, `DELETE FROM profile_word WHERE rowid = ?`, e.Pos); err != nil {
 				return 0, err
 			}
 		}
@@ -207,8 +203,7 @@ func (ps Profiles) placeSome(ctx context.Context) (int, error) {
 	if _, err := ps.tx.write(ctx, `UPDATE profile_clock SET now = now WHERE id = 1`); err != nil {
 		return 0, err
 	}
-	rows, err := ps.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
-	found, err := collect(rows, err, scanProfile)
+	found, err := list[profileRow](ctx, ps.tx, profileTable.from+`WHERE listed AND pos IS NULL ORDER BY seq LIMIT 500`)
 	if err != nil {
 		return 0, err
 	}

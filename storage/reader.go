@@ -36,15 +36,10 @@ const readersOfPost = `SELECT count(*) FROM reader WHERE post_id = ?`
 
 // Readers are the actors that fetched a post, one per server.
 func (ps Posts) Readers(ctx context.Context, postID string) ([]string, error) {
-	rows, err := ps.tx.query(ctx, `SELECT actor FROM reader WHERE post_id = ?`, postID)
-	return collect(rows, err, func(s scanner) (actor string, err error) {
-		err = s.Scan(&actor)
-		return actor, err
-	})
+	return list[string](ctx, ps.tx, `SELECT actor FROM reader WHERE post_id = ?`, postID)
 }
 
 // DropReaders deletes the readers of a post.
 func (ps Posts) DropReaders(ctx context.Context, postID string) error {
-	_, err := ps.tx.write(ctx, `DELETE FROM reader WHERE post_id = ?`, postID)
-	return err
+	return ps.tx.exec(ctx, `DELETE FROM reader WHERE post_id = ?`, postID)
 }

@@ -14,6 +14,8 @@ type Receipt struct {
 	Expires                time.Time
 }
 
+var keptReceiptTable = tableOf[Receipt]("receipt")
+
 // Requests reads and writes the answers and proofs of requests, so that none counts
 // twice, and the usage of callers.
 type Requests struct{ tx *Tx }
@@ -23,29 +25,21 @@ func (tx *Tx) Requests() Requests { return Requests{tx} }
 // Receipt returns the stored answer for the caller's key, nil if there is none or
 // it has expired.
 func (rs Requests) Receipt(ctx context.Context, caller, key string) (*Receipt, error) {
-	r := Receipt{Caller: caller, Key: key}
-	var digest []byte
-	var expires int64
-	err := rs.tx.row(ctx, `SELECT operation, digest, answer, expires FROM receipt WHERE caller = ? AND key = ?`, caller, key).
-		Scan(&r.Operation, &digest, &r.Answer, &expires)
-	if err == ErrNotFound {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	copy(r.Digest[:], digest)
-	if r.Expires = moment(expires); !r.Expires.After(rs.tx.Now) {
-		return nil, nil
+	r, err := find[Receipt](ctx, rs.tx, keptReceiptTable.from+`WHERE caller = ? AND key = ?`, caller, key)
+	if err != nil || !r.Expires.After(rs.tx.Now) {
+		return nil, orNothing(err)
 	}
 	return &r, nil
 }
 
 // KeepReceipt stores an answer. ErrExists if one is stored that has not expired.
 func (rs Requests) KeepReceipt(ctx context.Context, r Receipt) error {
-	n, err := rs.tx.write(ctx, `INSERT INTO receipt (caller, key, operation, digest, answer, expires) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (caller, key) DO UPDATE SET operation = EXCLUDED.operation, digest = EXCLUDED.digest, answer = EXCLUDED.answer, expires = EXCLUDED.expires
-		WHERE receipt.expires <= ?`, r.Caller, r.Key, r.Operation, r.Digest[:], r.Answer, millis(r.Expires), millis(rs.tx.Now))
+	text, args, err := keptReceiptTable.statement(&r, ` ON CONFLICT (caller, key) DO UPDATE SET operation = excluded.operation, digest = excluded.digest,
+		answer = excluded.answer, expires = excluded.expires WHERE receipt.expires <= ?`)
+	if err != nil {
+		return err
+	}
+	n, err := rs.tx.write(ctx, text, append(args, millis(rs.tx.Now))...)
 	if err == nil && n == 0 {
 		return ErrExists
 	}

@@ -15,6 +15,8 @@ type Report struct {
 	Domain                   string // of the server that sent it; such a report does not count towards hiding. "" for others
 }
 
+var reportTable = tableOf[Report]("report")
+
 // Limits of undecided reports from other servers: of one post, of one domain, and
 // in total.
 const (
@@ -50,9 +52,8 @@ func (ms Moderation) InsertFlag(ctx context.Context, r Report) (fresh bool, err 
 			return false, err
 		}
 	}
-	n, err := ms.tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at, domain) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		r.PostID, r.Reporter, r.Reason, millis(ms.tx.Now), r.Domain)
-	if err != nil || n == 0 {
+	r.At = ms.tx.Now
+	if added, err := reportTable.add(ctx, ms.tx, &r); err != nil || !added {
 		return false, err
 	}
 	return true, ms.review(ctx, seq, r.PostID)
@@ -81,9 +82,8 @@ func (ms Moderation) InsertReport(ctx context.Context, postID, reporter, reason 
 	if distinct, err = ms.OpenReports(ctx, postID); err != nil || distinct >= MaxReportsOfPost {
 		return false, distinct, err
 	}
-	n, err := ms.tx.write(ctx, `INSERT INTO report (post_id, reporter, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		postID, reporter, reason, millis(ms.tx.Now))
-	if err != nil || n == 0 {
+	added, err := reportTable.add(ctx, ms.tx, &Report{PostID: postID, Reporter: reporter, Reason: reason, At: ms.tx.Now})
+	if err != nil || !added {
 		return false, distinct, err
 	}
 	if _, err := ms.tx.write(ctx, `UPDATE post SET reports = reports + 1 WHERE seq = ?`, seq); err != nil {
@@ -97,18 +97,10 @@ func (ms Moderation) InsertReport(ctx context.Context, postID, reporter, reason 
 
 // ListReports returns the newest reports of a post, newest first.
 func (ms Moderation) ListReports(ctx context.Context, postID string, limit int) ([]Report, error) {
-	rows, err := ms.tx.query(ctx, `SELECT post_id, reporter, reason, at, spent, domain FROM report WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`,
-		postID, limit)
-	return collect(rows, err, func(s scanner) (r Report, err error) {
-		var at int64
-		err = s.Scan(&r.PostID, &r.Reporter, &r.Reason, &at, &r.Spent, &r.Domain)
-		r.At = moment(at)
-		return r, err
-	})
+	return list[Report](ctx, ms.tx, reportTable.from+`WHERE post_id = ? ORDER BY at DESC, reporter LIMIT ?`, postID, limit)
 }
 
 // OpenReports is how many reports of a post count towards hiding it.
-func (ms Moderation) OpenReports(ctx context.Context, postID string) (n int, err error) {
-	err = ms.tx.row(ctx, `SELECT count(*) FROM report WHERE post_id = ? AND domain = '' AND NOT spent`, postID).Scan(&n)
-	return n, err
+func (ms Moderation) OpenReports(ctx context.Context, postID string) (int, error) {
+	return find[int](ctx, ms.tx, `SELECT count(*) FROM report WHERE post_id = ? AND domain = '' AND NOT spent`, postID)
 }

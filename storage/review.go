@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"math"
-	"strconv"
 	"time"
 
 	"stoa/protocol"
@@ -24,24 +22,14 @@ func (tx *Tx) Moderation() Moderation { return Moderation{tx} }
 // ListReview returns the posts that wait for a decision, newest post first: visible
 // ones with open reports, and those that AwaitReview added.
 func (ms Moderation) ListReview(ctx context.Context, limit int, after string) (protocol.Page[string], error) {
-	limit = bounded(limit)
-	before, err := position(listReview, after, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[string]{}, err
-	}
-	rows, err := ms.tx.query(ctx, reviewQuery, before, limit+1)
 	type line struct {
-		seq int64
-		id  string
+		Seq    int64
+		PostID string
 	}
-	lines, err := collect(rows, err, func(s scanner) (l line, err error) {
-		err = s.Scan(&l.seq, &l.id)
-		return l, err
-	})
-	p := page(lines, limit, listReview, func(l line) string { return number(l.seq) })
+	p, err := newest[line](ctx, ms.tx, listReview, "seq", limit, after, reviewQuery)
 	out := protocol.Page[string]{Items: make([]string, 0, len(p.Items)), Next: p.Next}
 	for _, l := range p.Items {
-		out.Items = append(out.Items, l.id)
+		out.Items = append(out.Items, l.PostID)
 	}
 	return out, err
 }
@@ -50,13 +38,11 @@ const reviewQuery = `SELECT seq, post_id FROM review WHERE seq < ? ORDER BY seq 
 
 // review adds a post to the queue; reviewed removes it.
 func (ms Moderation) review(ctx context.Context, seq int64, postID string) error {
-	_, err := ms.tx.write(ctx, `INSERT INTO review (seq, post_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, seq, postID)
-	return err
+	return ms.tx.exec(ctx, `INSERT INTO review (seq, post_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, seq, postID)
 }
 
 func (ms Moderation) reviewed(ctx context.Context, seq int64) error {
-	_, err := ms.tx.write(ctx, `DELETE FROM review WHERE seq = ?`, seq)
-	return err
+	return ms.tx.exec(ctx, `DELETE FROM review WHERE seq = ?`, seq)
 }
 
 // AwaitReview adds a post to the queue in any state, until its state or reason is
@@ -75,9 +61,8 @@ func (ms Moderation) AwaitReview(ctx context.Context, postID string) error {
 const reviewCount = `SELECT count(*) FROM (SELECT 1 FROM review LIMIT 10000) r`
 
 // CountReview is how many posts are in the queue, up to 10,000.
-func (ms Moderation) CountReview(ctx context.Context) (n int, err error) {
-	err = ms.tx.row(ctx, reviewCount).Scan(&n)
-	return n, err
+func (ms Moderation) CountReview(ctx context.Context) (int, error) {
+	return find[int](ctx, ms.tx, reviewCount)
 }
 
 // SpendReports marks the reports of a post as spent, so that they no longer count,
@@ -114,10 +99,11 @@ func (ms Moderation) ReopenReports(ctx context.Context, postID string, after tim
 	return int(n), ms.review(ctx, seq, postID)
 }
 
+var noteTable = tableOf[protocol.ModerationNote]("moderation_note")
+
 // InsertNote stores a note of an operator.
 func (ms Moderation) InsertNote(ctx context.Context, n protocol.ModerationNote) error {
-	_, err := ms.tx.write(ctx, `INSERT INTO moderation_note (id, subject, text, actor, at) VALUES (?, ?, ?, ?, ?)`, n.ID, n.Subject, n.Text, n.Actor, millis(n.At))
-	return err
+	return noteTable.insert(ctx, ms.tx, &n)
 }
 
 // DeleteNote deletes a note and returns its subject; ErrNotFound when there is
@@ -126,7 +112,7 @@ func (ms Moderation) DeleteNote(ctx context.Context, id string) (subject string,
 	if err := ms.tx.dirty(); err != nil {
 		return "", err
 	}
-	if err := ms.tx.row(ctx, `SELECT subject FROM moderation_note WHERE id = ?`, id).Scan(&subject); err != nil {
+	if subject, err = find[string](ctx, ms.tx, `SELECT subject FROM moderation_note WHERE id = ?`, id); err != nil {
 		return "", err
 	}
 	_, err = ms.tx.write(ctx, `DELETE FROM moderation_note WHERE id = ?`, id)
@@ -135,56 +121,38 @@ func (ms Moderation) DeleteNote(ctx context.Context, id string) (subject string,
 
 // ListNotes returns notes, newest first.
 func (ms Moderation) ListNotes(ctx context.Context, q protocol.NoteQuery) (protocol.Page[protocol.ModerationNote], error) {
-	limit := bounded(q.Limit)
-	before, err := textPosition(listNotes, q.After)
-	if err != nil {
-		return protocol.Page[protocol.ModerationNote]{}, err
-	}
-	text, args := noteQuery(q.Subject, before, limit+1)
-	rows, err := ms.tx.query(ctx, text, args...)
-	all, err := collect(rows, err, func(s scanner) (n protocol.ModerationNote, err error) {
-		var at int64
-		err = s.Scan(&n.ID, &n.Subject, &n.Text, &n.Actor, &at)
-		n.At = moment(at)
-		return n, err
-	})
-	return page(all, limit, listNotes, func(n protocol.ModerationNote) string { return n.ID }), err
+	text, args := noteQuery(q.Subject)
+	return newest[protocol.ModerationNote](ctx, ms.tx, listNotes, "id", q.Limit, q.After, text, args...)
 }
 
-func noteQuery(subject, before string, limit int) (string, []any) {
+func noteQuery(subject string) (string, []any) {
 	if subject == "" {
-		return `SELECT id, subject, text, actor, at FROM moderation_note WHERE id < ? ORDER BY id DESC LIMIT ?`, []any{before, limit}
+		return noteTable.from + `WHERE id < ? ORDER BY id DESC LIMIT ?`, nil
 	}
-	return `SELECT id, subject, text, actor, at FROM moderation_note WHERE subject = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{subject, before, limit}
+	return noteTable.from + `WHERE subject = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{subject}
 }
 
 // Log adds a line to the public moderation log. An empty subject means that the
 // subject is not named.
 func (ms Moderation) Log(ctx context.Context, action protocol.Action, kind, subject, reason string) error {
-	_, err := ms.tx.write(ctx, `INSERT INTO moderation_log (at, action, kind, subject, reason) VALUES (?, ?, ?, ?, ?)`,
+	return ms.tx.exec(ctx, `INSERT INTO moderation_log (at, action, kind, subject, reason) VALUES (?, ?, ?, ?, ?)`,
 		millis(ms.tx.Now), string(action), kind, subject, reason)
-	return err
 }
 
-const moderationLogQuery = `SELECT id, at, action, kind, subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
+const moderationLogQuery = `SELECT id, at, action, kind, NULLIF(subject, '') AS subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
 
 // ListLog returns the public moderation log, newest first.
 func (ms Moderation) ListLog(ctx context.Context, limit int, after string) (protocol.Page[protocol.ModerationEntry], error) {
-	limit = bounded(limit)
-	before, err := position(listModerationLog, after, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[protocol.ModerationEntry]{}, err
+	type line struct {
+		ID int64
+		At time.Time
+		protocol.ModerationEntry
 	}
-	rows, err := ms.tx.query(ctx, moderationLogQuery, before, limit+1)
-	all, err := collect(rows, err, func(s scanner) (e protocol.ModerationEntry, err error) {
-		var id, at int64
-		var subject string
-		err = s.Scan(&id, &at, &e.Action, &e.Kind, &subject, &e.Reason)
-		e.ID, e.At = strconv.FormatInt(id, 10), moment(at)
-		if subject != "" {
-			e.Subject = &subject
-		}
-		return e, err
-	})
-	return page(all, limit, listModerationLog, func(e protocol.ModerationEntry) string { return e.ID }), err
+	found, err := newest[line](ctx, ms.tx, listModerationLog, "id", limit, after, moderationLogQuery)
+	p := protocol.Page[protocol.ModerationEntry]{Items: make([]protocol.ModerationEntry, 0, len(found.Items)), Next: found.Next}
+	for _, l := range found.Items {
+		l.ModerationEntry.ID, l.ModerationEntry.At = number(l.ID), l.At
+		p.Items = append(p.Items, l.ModerationEntry)
+	}
+	return p, err
 }

@@ -54,9 +54,8 @@ func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) er
 // newest first. At least one word is needed.
 func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int64, limit int) ([]int64, error) {
 	if tx.db.engine == engineSQLite {
-		rows, err := tx.query(ctx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+		return list[int64](ctx, tx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
 			matchAll(words, `"`, " AND "), before, limit)
-		return collect(rows, err, scanInt)
 	}
 	return w.findPostgres(ctx, tx, matchAll(words, "'", " & "), before, limit)
 }
@@ -73,10 +72,9 @@ func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, befor
 		}
 	}
 	// The row that is not positive is the number of matches.
-	rows, err := tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery LIMIT ?) "+
+	found, err := list[int64](ctx, tx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery LIMIT ?) "+
 		"SELECT -count(*) FROM m UNION ALL (SELECT seq FROM m WHERE seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY 1 DESC",
 		query, w.steps.few+1, before, limit)
-	found, err := collect(rows, err, scanInt)
 	if err != nil || int(-found[len(found)-1]) <= w.steps.few {
 		return found[:max(0, len(found)-1)], err
 	}
@@ -84,10 +82,9 @@ func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, befor
 	if err != nil || whole {
 		return found, err
 	}
-	rows, err = tx.query(ctx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY "+
+	return list[int64](ctx, tx, "WITH m AS MATERIALIZED (SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ?) SELECT seq FROM m ORDER BY "+
 		"seq DESC LIMIT ?",
 		query, before, limit)
-	return collect(rows, err, scanInt)
 }
 
 // findWithin reads size rows before the given one. whole is true when the page is
@@ -98,9 +95,8 @@ func (w wordIndex) findWithin(ctx context.Context, tx *Tx, query string, before 
 	if err != nil && err != ErrNotFound {
 		return nil, false, err
 	}
-	rows, err := tx.query(ctx, "SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?",
+	found, err = list[int64](ctx, tx, "SELECT seq FROM "+w.table+" WHERE words @@ ?::tsquery AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?",
 		query, before, floor, limit)
-	found, err = collect(rows, err, scanInt)
 	return found, len(found) == limit || floor == math.MinInt64, err
 }
 

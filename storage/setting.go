@@ -38,7 +38,6 @@ func (ss Settings) Put(ctx context.Context, name, value string) error {
 	if err := ss.tx.lockName(ctx, settingPrefix+name); err != nil {
 		return err
 	}
-	_, err := ss.tx.write(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, settingPrefix+name,
+	return ss.tx.exec(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, settingPrefix+name,
 		[]byte(value))
-	return err
 }

@@ -31,8 +31,7 @@ func (ps Probes) RecordSightings(ctx context.Context, handles []string) error {
 // ForgetSightings deletes expired sightings, at most a thousand, and judges their
 // agents again.
 func (ps Probes) ForgetSightings(ctx context.Context) (int, error) {
-	rows, err := ps.tx.query(ctx, `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, millis(ps.tx.Now.Add(-spokeFor)))
-	handles, err := collect(rows, err, scanText)
+	handles, err := list[string](ctx, ps.tx, `SELECT handle FROM sighting WHERE at < ? ORDER BY at LIMIT 1000`, millis(ps.tx.Now.Add(-spokeFor)))
 	if err != nil {
 		return 0, err
 	}

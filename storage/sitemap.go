@@ -38,19 +38,12 @@ func (st Site) Size(ctx context.Context, board string) (profiles, posts int64, e
 // NumberedProfiles returns the listed profiles with numbers above after and up to
 // upTo.
 func (st Site) NumberedProfiles(ctx context.Context, after, upTo int64) ([]PlacedProfile, error) {
-	rows, err := st.tx.query(ctx, `SELECT `+profileColumns+` FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
-	return collect(rows, err, scanPlaced)
+	return placedOf(list[profileRow](ctx, st.tx, profileTable.from+`WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo))
 }
 
 // Profiles returns handle and time of the same profiles.
 func (st Site) Profiles(ctx context.Context, after, upTo int64) ([]Listed, error) {
-	rows, err := st.tx.query(ctx, `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
-	return collect(rows, err, func(s scanner) (l Listed, err error) {
-		var changed int64
-		err = s.Scan(&l.Name, &changed)
-		l.Changed = moment(changed)
-		return l, err
-	})
+	return list[Listed](ctx, st.tx, `SELECT handle AS name, updated_at AS changed FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, after, upTo)
 }
 
 const (
@@ -59,8 +52,8 @@ const (
 
 	// A page changes with the last reply it shows. The number of a post begins with
 	// the time in its id (seqOf).
-	listedPosts = ` SELECT p.id, p.created_at, CASE WHEN p.reply_count > 0 THEN
-			(SELECT max(r.seq) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible' AND r.in_reply_to IS NOT NULL) END
+	listedPosts = ` SELECT p.id AS name, p.created_at AS changed, CASE WHEN p.reply_count > 0 THEN
+			(SELECT max(r.seq) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible' AND r.in_reply_to IS NOT NULL) END AS reply
 		FROM want JOIN post p ON p.seq BETWEEN want.low AND want.high AND p.id = want.id
 		WHERE p.state = 'visible' AND p.node IS NULL`
 
@@ -72,11 +65,7 @@ const (
 // numbers above after and up to upTo. Posts of other nodes are not included: their
 // pages are on those nodes.
 func (st Site) Posts(ctx context.Context, board string, after, upTo int64) ([]Listed, error) {
-	rows, err := st.tx.query(ctx, createdHere, board, after, upTo)
-	ids, err := collect(rows, err, func(s scanner) (id string, err error) {
-		err = s.Scan(&id)
-		return id, err
-	})
+	ids, err := list[string](ctx, st.tx, createdHere, board, after, upTo)
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +84,18 @@ func (st Site) Posts(ctx context.Context, board string, after, upTo int64) ([]Li
 
 func (st Site) posts(ctx context.Context, ids []string) ([]Listed, error) {
 	text, args := listedPostsQuery(ids)
-	rows, err := st.tx.query(ctx, text, args...)
-	return collect(rows, err, func(s scanner) (l Listed, err error) {
-		var created int64
-		var reply *int64
-		err = s.Scan(&l.Name, &created, &reply)
-		if reply != nil {
-			created = max(created, min(*reply>>21, millis(st.tx.Now)))
+	type row struct {
+		Listed
+		Reply *int64
+	}
+	rows, err := list[row](ctx, st.tx, text, args...)
+	all := make([]Listed, len(rows))
+	for i, r := range rows {
+		if all[i] = r.Listed; r.Reply != nil {
+			all[i].Changed = moment(max(millis(r.Changed), min(*r.Reply>>21, millis(st.tx.Now))))
 		}
-		l.Changed = moment(created)
-		return l, err
-	})
+	}
+	return all, err
 }
 
 func listedPostsQuery(ids []string) (string, []any) {

@@ -9,6 +9,9 @@
 // grouped by subject (tx.Posts().Insert); they take and return the types of package
 // protocol.
 //
+// A row is a struct, and a column is named once, by its member (row.go). The structs are those that the methods take and return, so no
+// model of an ORM fits them: times are milliseconds, a part of a row is one document, and what is empty may be NULL.
+//
 // Times are integer milliseconds UTC, listings page by key and never by offset, and
 // a reader that pages over numbers misses nothing that is committed later. The
 // package starts no goroutine except the writer of package commit, and on PostgreSQL one that

@@ -18,6 +18,7 @@ type Subscription struct {
 	CheckedAt, NextAt                     time.Time
 	Failures                              int
 	LastError                             string
+	SignedHead                            []byte // the last head that the board's node signed, as received; nil: none yet
 }
 
 // A SubscriptionState is the state of our Follow.
@@ -44,12 +45,13 @@ type subscriptionRow struct {
 	NextAt        int64
 	Failures      int
 	LastError     string
+	SignedHead    []byte
 }
 
 func (r subscriptionRow) subscription() Subscription {
 	return Subscription{Board: r.Board, Host: r.Host, NodeActor: r.NodeActor, LogURL: r.LogURL, Epoch: r.Epoch, LastSeq: r.LastSeq,
 		Head: r.Head, State: SubscriptionState(r.State), FollowID: r.FollowID, CheckedAt: moment(r.CheckedAt), NextAt: moment(r.NextAt),
-		Failures: r.Failures, LastError: r.LastError}
+		Failures: r.Failures, LastError: r.LastError, SignedHead: r.SignedHead}
 }
 
 // Subscriptions reads and writes the boards of other nodes that this node follows.
@@ -65,8 +67,8 @@ func (ss Subscriptions) Put(ctx context.Context, s Subscription) error {
 	}
 	return ss.tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
 		Head: s.Head, State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures,
-		LastError: s.LastError},
-		"board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error")
+		LastError: s.LastError, SignedHead: s.SignedHead},
+		"board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error", "signed_head")
 }
 
 // NoteFollow records the delivery of the Follow of a pending subscription. One that
@@ -120,15 +122,27 @@ func (ss Subscriptions) Advance(ctx context.Context, board, epoch string, fromSe
 	return n == 1, err
 }
 
-// Reset begins at the start of the log under another epoch. It is false when the
-// subscription is not under the epoch from.
+// Reset begins at the start of the log under another epoch, which ends a conflict. It
+// is false when the subscription is not under the epoch from.
 func (ss Subscriptions) Reset(ctx context.Context, board, from, to string) (ok bool, err error) {
-	n, err := ss.tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0, head = 0 WHERE board = ? AND epoch = ?`, to, board, from)
-	return n == 1, err
+	n, err := ss.tx.write(ctx, `UPDATE subscription SET epoch = ?, last_seq = 0, head = 0, signed_head = NULL WHERE board = ? AND epoch = ?`,
+		to, board, from)
+	if err != nil || n != 1 {
+		return false, err
+	}
+	return true, ss.forget(ctx, board)
+}
+
+// Soon makes an accepted subscription due at a time, unless it is due earlier.
+func (ss Subscriptions) Soon(ctx context.Context, board string, at time.Time) error {
+	_, err := ss.tx.write(ctx, `UPDATE subscription SET next_at = ? WHERE board = ? AND state = 'accepted' AND next_at > ?`, millis(at), board, millis(at))
+	return err
 }
 
 // Delete deletes a subscription; it is no error if there is none.
 func (ss Subscriptions) Delete(ctx context.Context, board string) error {
-	_, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board)
-	return err
+	if _, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board); err != nil {
+		return err
+	}
+	return ss.forget(ctx, board)
 }

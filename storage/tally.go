@@ -37,12 +37,11 @@ func take(ctx context.Context, tx *commit.Tx, count int) (numbers []int64, err e
 
 // toldUpTo is the number up to which this transaction may read feed items and news:
 // no item with a number at or below it is committed later.
-func (tx *Tx) toldUpTo(ctx context.Context) (n int64, err error) {
+func (tx *Tx) toldUpTo(ctx context.Context) (int64, error) {
 	if tx.db.engine == enginePostgres {
 		return tx.told, nil
 	}
-	err = tx.row(ctx, `SELECT head FROM tally WHERE one = 1`).Scan(&n)
-	return n, err
+	return find[int64](ctx, tx, `SELECT head FROM tally WHERE one = 1`)
 }
 
 // numberFeed gives the first n items their numbers.
@@ -67,6 +66,5 @@ func (tx *Tx) skipNumbers(ctx context.Context) error {
 	if tx.db.engine == enginePostgres {
 		raise = `SELECT setval('feed_number', ?) FROM feed_number WHERE last_value < ?`
 	}
-	_, err := tx.write(ctx, raise, millis(tx.Now), millis(tx.Now))
-	return err
+	return tx.exec(ctx, raise, millis(tx.Now), millis(tx.Now))
 }

@@ -21,8 +21,7 @@ func (ps Payments) BidsOf(ctx context.Context, of string) (bids []string, err er
 		{bidsByUTR, of}, {bidsByPayment, of}, {bidsByRefund, of}, {bidsByPaymentID, of}, {bidsByPaymentID, "utr:" + of}, {bidsByReference, of},
 		{bidsByTransfer, of},
 	} {
-		rows, err := ps.tx.query(ctx, x[0], x[1])
-		found, err := collect(rows, err, scanText)
+		found, err := list[string](ctx, ps.tx, x[0], x[1])
 		if err != nil {
 			return nil, err
 		}

@@ -49,23 +49,16 @@ func (t Traffic) Add(ctx context.Context, counts map[Deed]int64) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := t.tx.write(ctx, `INSERT INTO traffic (hour, what, n) VALUES `+strings.Join(rows, ", ")+
+	return t.tx.exec(ctx, `INSERT INTO traffic (hour, what, n) VALUES `+strings.Join(rows, ", ")+
 		` ON CONFLICT (hour, what) DO UPDATE SET n = traffic.n + EXCLUDED.n`, args...)
-	return err
 }
 
-const trafficSince = `SELECT hour, what, n FROM traffic WHERE hour >= ? ORDER BY hour, what LIMIT ?`
+const trafficSince = `SELECT hour, what AS deed, n FROM traffic WHERE hour >= ? ORDER BY hour, what LIMIT ?`
 
 // Since returns the counts of the hours from a time on, oldest first.
 func (t Traffic) Since(ctx context.Context, from time.Time) ([]HourCount, error) {
 	most := (int(TrafficKept/time.Hour) + 2) * len(Deeds)
-	rows, err := t.tx.query(ctx, trafficSince, millis(from), most)
-	return collect(rows, err, func(s scanner) (c HourCount, err error) {
-		var hour int64
-		err = s.Scan(&hour, &c.Deed, &c.N)
-		c.Hour = moment(hour)
-		return c, err
-	})
+	return list[HourCount](ctx, t.tx, trafficSince, millis(from), most)
 }
 
 // Prune deletes the counts of hours before a time, and returns how many rows.

@@ -34,6 +34,12 @@ func (tx *Tx) write(ctx context.Context, query string, args ...any) (int64, erro
 	return tx.sql.Exec(ctx, query, args...)
 }
 
+// exec is write for a statement of which the number of rows does not matter.
+func (tx *Tx) exec(ctx context.Context, query string, args ...any) error {
+	_, err := tx.write(ctx, query, args...)
+	return err
+}
+
 // raw is for settings of the transaction and for commit.Tx.ExecRaw.
 func (tx *Tx) raw(ctx context.Context, query string, args ...any) error {
 	_, err := tx.sql.ExecRaw(ctx, query, args...)

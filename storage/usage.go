@@ -24,18 +24,13 @@ func (rs Requests) PutUsage(ctx context.Context, u Usage) error {
 	if _, err := rs.PruneUsage(ctx); err != nil {
 		return err
 	}
-	_, err := rs.tx.write(ctx, `INSERT INTO usage (process, n, at, doc) VALUES (?, ?, ?, ?)`, u.Process, u.N, millis(rs.tx.Now), u.Doc)
-	return err
+	return rs.tx.exec(ctx, `INSERT INTO usage (process, n, at, doc) VALUES (?, ?, ?, ?)`, u.Process, u.N, millis(rs.tx.Now), u.Doc)
 }
 
 // UsageOfOthers returns the documents of other processes within the age, which is
 // at most a minute, oldest first.
 func (rs Requests) UsageOfOthers(ctx context.Context, process string, age time.Duration) ([]Usage, error) {
-	rows, err := rs.tx.query(ctx, usageQuery, millis(rs.tx.Now.Add(-age)), process)
-	return collect(rows, err, func(s scanner) (u Usage, err error) {
-		err = s.Scan(&u.Process, &u.N, &u.Doc)
-		return u, err
-	})
+	return list[Usage](ctx, rs.tx, usageQuery, millis(rs.tx.Now.Add(-age)), process)
 }
 
 // PruneUsage deletes old documents, and returns how many.

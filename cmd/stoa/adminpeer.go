@@ -17,6 +17,8 @@ type adminPeerCmd struct {
 	Follow   peerFollowCmd `cmd:"" help:"Follow another node's board."`
 	Unfollow peerURL       `cmd:"" op:"unfollow_peer" help:"Stop following a board."`
 	Retry    peerURL       `cmd:"" op:"retry_peer" help:"Try a followed board, or an inbox, now instead of at the next time."`
+	Reread   peerURL       `cmd:"" op:"reread_peer" help:"Read a followed log from its beginning: this ends a conflict."`
+	Conflict peerURL       `cmd:"" op:"read_log_conflict" help:"Print both documents that show that a followed log contradicts itself."`
 	List     peerListCmd   `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
 	Policy   peerPolicy    `cmd:"" op:"set_peer_policy" help:"Set how a host is treated: reject, silence, trusted, or none."`
 }
@@ -61,6 +63,9 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 			for _, f := range peers.Following {
 				if in.After == "" { // every page has all of them
 					lines = append(lines, []string{"following", f.Address, f.State, fmt.Sprint("seq ", f.Seq), attempts(f)})
+					if f.Conflict != nil {
+						lines = append(lines, conflictLine("conflict", f.Address, *f.Conflict))
+					}
 				}
 			}
 			for _, o := range peers.Delivering {
@@ -73,8 +78,15 @@ func (c *peerListCmd) Run(w *world, all *adminCmd) error {
 		for _, p := range peers.Policies {
 			lines = append(lines, []string{"policy", p.Host, p.Policy, p.Note, ""})
 		}
+		for _, r := range peers.Reports {
+			lines = append(lines, conflictLine("reported by", r.Host, r.Conflict))
+		}
 		return all.rows(w, "what address state at error", lines)
 	})
+}
+
+func conflictLine(what, address string, c protocol.LogConflict) []string {
+	return []string{what, address, c.Kind, fmt.Sprint("seq ", c.Seq), c.At.Format(time.RFC3339)}
 }
 
 // attempts describes the state of a board that is followed.

@@ -216,6 +216,9 @@ type Activity struct {
 	Seq   *int64 `json:"stoa:seq"`
 	Epoch Text   `json:"stoa:epoch"`
 	Head  *int64 `json:"stoa:head"`
+	Hash  Text   `json:"stoa:hash"` // of a Tombstone in a log, and of a LogHead
+
+	Conflict json.RawMessage `json:"stoa:conflict"` // of a Flag of a log
 
 	// Members that rearrange a document for readers with JSON-LD.
 	Graph    json.RawMessage `json:"@graph"`

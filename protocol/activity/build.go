@@ -95,12 +95,6 @@ func (s Site) Entry(epoch string, seq int64, at time.Time, inner json.RawMessage
 	}
 }
 
-// Erased replaces a log entry whose post is deleted, so that the numbers have no gaps and no
-// deleted text is served.
-func (s Site) Erased(seq int64) Object {
-	return Object{"id": s.EntryID(seq), "type": "Tombstone", "formerType": "Announce", "stoa:seq": seq}
-}
-
 // Boost returns the board's Announce of a post, for followers that do not read the log. number
 // makes its id unique: a post that was hidden and restored is announced again.
 func (s Site) Boost(uri string, number int64, at time.Time) Object {

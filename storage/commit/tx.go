@@ -113,6 +113,11 @@ func First(rows *sql.Rows, err error) Row { return Row{rows, err} }
 
 // Scan reads the row; ErrNotFound when there is none.
 func (r Row) Scan(dest ...any) error {
+	return r.Read(func(rows *sql.Rows) error { return rows.Scan(dest...) })
+}
+
+// Read calls scan at the row; ErrNotFound when there is none.
+func (r Row) Read(scan func(*sql.Rows) error) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -123,7 +128,7 @@ func (r Row) Scan(dest ...any) error {
 		}
 		return ErrNotFound
 	}
-	if err := r.rows.Scan(dest...); err != nil {
+	if err := scan(r.rows); err != nil {
 		return err
 	}
 	return r.rows.Err()

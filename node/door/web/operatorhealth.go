@@ -41,6 +41,7 @@ func troubles(h protocol.Health) (all []trouble) {
 				do: english("Choose another endpoint in the setting chain, and restart.")})
 		}
 	}
+	all = append(all, logTroubles(h)...)
 	if n := deadJobs(h); n > 0 {
 		all = append(all, trouble{what: english("Jobs were given up: %d"), n: n, path: nodePath + "/jobs",
 			do: english("Read why, mend the cause, then try each again or delete it.")})
@@ -72,6 +73,19 @@ func troubles(h protocol.Health) (all []trouble) {
 		all = append(all, trouble{what: english("No backup is known"), do: english("Make one each day: stoa admin backup FILE.")})
 	case h.BackupAt != nil && h.At.Sub(*h.BackupAt) > oldBackup:
 		all = append(all, trouble{what: english("The last backup is more than a week old"), do: english("Make one each day: stoa admin backup FILE.")})
+	}
+	return all
+}
+
+// logTroubles are logs that contradict themselves: those of followed boards, and this node's own as others saw it.
+func logTroubles(h protocol.Health) (all []trouble) {
+	if h.Conflicts > 0 {
+		all = append(all, trouble{what: english("Followed logs that contradict themselves: %d"), n: h.Conflicts, path: nodePath + "/peers",
+			do: english("Ask the operator of that node. When the cause is known, read the log again, or stop following it.")})
+	}
+	if h.Reported > 0 {
+		all = append(all, trouble{what: english("Nodes that report that our log contradicts itself: %d"), n: h.Reported, path: nodePath + "/peers",
+			do: english("Was an old copy of the data put back without stoa admin restore? Then run stoa admin new-epoch.")})
 	}
 	return all
 }

@@ -109,7 +109,12 @@ func peersBody(o *operatorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.LastError != "" {
+			if p.Conflict != nil {
+				templ_7745c5c3_Err = spanned("Its log contradicts entry %d, which was taken.", p.Conflict.Seq).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			} else if p.LastError != "" {
 				templ_7745c5c3_Err = lastError(p.LastError).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -119,7 +124,12 @@ func peersBody(o *operatorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.LastError != "" || p.State != "accepted" {
+			if p.Conflict != nil {
+				templ_7745c5c3_Err = deedForm(o, "reread_peer", english("Read its log again"), "url", p.Address, "").Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			} else if p.LastError != "" || p.State != "accepted" {
 				templ_7745c5c3_Err = deedForm(o, "retry_peer", english("Try now"), "url", p.Address, "").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -157,6 +167,12 @@ func peersBody(o *operatorView) templ.Component {
 		templ_7745c5c3_Err = hint("The log of this node's board has %d entries.", o.Peers.Head).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
+		}
+		for _, r := range o.Peers.Reports {
+			templ_7745c5c3_Err = quiet("%s reports that our log contradicts entry %d.", r.Host, r.Conflict.Seq).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 		}
 		if len(o.Peers.Delivering) == 0 {
 			templ_7745c5c3_Err = empty("Nobody follows this node's board yet.").Render(ctx, templ_7745c5c3_Buffer)
@@ -284,7 +300,7 @@ func peersBody(o *operatorView) templ.Component {
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, wordOf(policies, p.Policy)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorpeers.templ`, Line: 94, Col: 91}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatorpeers.templ`, Line: 101, Col: 91}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 			if templ_7745c5c3_Err != nil {

@@ -119,7 +119,7 @@ func (im *importing) receipt(r record) (s storage.StoredReceipt, left string, er
 	}
 	s = storage.StoredReceipt{ID: c.ID, Order: c.Order, Agent: c.Agent, Client: c.Client, Buyer: in.Buyer, Currency: c.Currency, Minor: minor,
 		PaidAt: order.PaidAt, IssuedAt: time.Unix(c.IssuedAt, 0).UTC(), RevokedAt: in.RevokedAt, Reason: in.Reason, Token: in.Receipt,
-		Lines: in.LineItems, Adjustments: in.Adjustments}
+		ReceiptDoc: storage.ReceiptDoc{Lines: in.LineItems, Adjustments: in.Adjustments}}
 	if c.Issuer != im.Base {
 		s.ID, s.Issuer = protocol.ForeignReceiptID(c.Issuer, c.ID, s.PaidAt), c.Issuer
 	}

@@ -22,8 +22,8 @@ func (h *home) shop(pair key.Pair, issued ...protocol.OrderReceiptClaims) {
 		for _, c := range issued {
 			raw, _ := json.Marshal(c)
 			s := storage.StoredReceipt{ID: c.ID, Handle: "rao", Order: c.Order, Buyer: "C-7", Currency: c.Currency, Minor: 18000, PaidAt: time.Unix(c.PaidAt, 0),
-				IssuedAt: time.Unix(c.IssuedAt, 0), Lines: []protocol.OrderLine{{ID: "1", Item: protocol.OrderItem{ID: "t", Title: "Thali"},
-					Totals: []protocol.OrderTotal{}, Status: "processing"}}}
+				IssuedAt: time.Unix(c.IssuedAt, 0), ReceiptDoc: storage.ReceiptDoc{Lines: []protocol.OrderLine{{ID: "1",
+					Item: protocol.OrderItem{ID: "t", Title: "Thali"}, Totals: []protocol.OrderTotal{}, Status: "processing"}}}}
 			if err == nil {
 				s.Token, err = pair.SignCompact(raw, protocol.OrderReceiptType)
 			}

@@ -159,7 +159,7 @@ var leftOut = map[string]map[string]string{
 	"order_receipt": {"handle": ofKey, "n": ofNode},
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
-	"recovery_code": {"": ofAccount},
+	"post_revision": {"": "earlier texts stay on the node that has them"}, "reaction": {"": ofOthers}, "recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
@@ -174,7 +174,8 @@ var leftOut = map[string]map[string]string{
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},
 	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
 	"sqlite_sequence": {"": ofNode},
-	"stream":          {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
+	"log_taken":       {"": ofNode}, "log_conflict": {"": ofNode}, "log_report": {"": ofNode}, "feed_origin": {"": ofNode},
+	"stream": {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
 	"usage":          {"": ofNode},
 	"used_signature": {"": ofNode}, "writer": {"": "where writers are"},
 }

@@ -159,7 +159,7 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 	}
 	if joined {
 		if err := d.announce(ctx, tx, p, protocol.FeedMerchantJoined,
-			protocol.Subject{Kind: "profile", ID: p.Draft.Handle, Title: p.Draft.Name},
+			protocol.Subject{Kind: "profile", ID: p.Draft.Handle, URL: d.page(p.Draft.Handle), Title: p.Draft.Name},
 			p.Draft.Name+" joined. "+p.Draft.Headline); err != nil {
 			return err
 		}
@@ -169,7 +169,8 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 		return err
 	}
 	listing := func(i *storage.StoredItem, summary string) error {
-		return d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+".")
+		return d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, URL: d.page(p.Draft.Handle) + "#" + i.ID,
+			Title: i.Draft.Name}, summary+".")
 	}
 	for n := range fresh {
 		i := &fresh[n]
@@ -193,26 +194,28 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 func (d *Directory) announce(
 	ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string,
 ) error {
-	return tx.Feed().Append(ctx, protocol.FeedItem{
+	item := protocol.FeedItem{
 		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: Author(d.Base, p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
-	})
+	}
+	board := protocol.BoardID(d.Base)
+	if d.Sign != nil {
+		if err := d.Sign(ctx, tx, board, &item, nil); err != nil {
+			return err
+		}
+	}
+	return tx.Feed().Publish(ctx, board, item)
 }
 
-// showNews shows or hides the feed items about a business.
+// showNews shows or hides the feed items about a business, also at the nodes that follow this one.
 func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
 	ids, err := tx.Items().ToldIDs(ctx, handle)
 	if err != nil {
 		return err
 	}
-	for _, id := range append(ids, handle) {
-		if err := tx.Feed().SetVisible(ctx, id, visible); err != nil {
-			return err
-		}
-	}
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if err != nil || p.ERC8004 == "" {
+	if err != nil {
 		return err
 	}
-	return tx.Feedbacks().Show(ctx, p.ERC8004, handle, visible)
+	return tx.Feed().ShowShop(ctx, protocol.BoardID(d.Base), handle, p.ERC8004, ids, visible)
 }

@@ -38,37 +38,21 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // Peers lists the nodes that are followed, delivered to, or have a policy.
 func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeersQuery) (protocol.PeersView, error) {
-	v := protocol.PeersView{Following: []protocol.Followed{}, Delivering: []protocol.Delivering{}, Policies: []protocol.PeerPolicy{}, Untrusted: true}
+	v := protocol.PeersView{Following: []protocol.Followed{}, Delivering: []protocol.Delivering{}, Policies: []protocol.PeerPolicy{},
+		Reports: []protocol.LogReport{}, Untrusted: true}
 	var err error
 	if _, v.Head, err = tx.Logs().Head(ctx, protocol.BoardID(m.Base)); err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return v, err
 	}
-	follows, err := tx.Jobs().Named(ctx, storage.FollowJob)
+	if err := readFollowing(ctx, tx, &v); err != nil {
+		return v, err
+	}
+	reports, err := tx.Logs().Reports(ctx)
 	if err != nil {
 		return v, err
 	}
-	for _, j := range follows {
-		var args FollowArgs
-		if err := json.Unmarshal(j.Args, &args); err != nil {
-			return v, err
-		}
-		f := protocol.Followed{Address: args.URL, State: "pending", Attempts: args.Tries, LastError: j.LastError, NextAt: &j.RunAt}
-		if j.State == storage.JobDead {
-			f.State, f.NextAt = "failed", nil
-		}
-		v.Following = append(v.Following, f)
-	}
-	subscriptions, err := tx.Subscriptions().List(ctx)
-	if err != nil {
-		return v, err
-	}
-	for _, s := range subscriptions {
-		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Behind: max(0, s.Head-s.LastSeq), Attempts: s.Failures,
-			LastError: s.LastError, CheckedAt: known(s.CheckedAt)}
-		if s.State == storage.SubscriptionAccepted && !s.NextAt.IsZero() {
-			f.NextAt = &s.NextAt
-		}
-		v.Following = append(v.Following, f)
+	for _, r := range reports {
+		v.Reports = append(v.Reports, protocol.LogReport{Host: r.Board, Conflict: ConflictOf(r)})
 	}
 	outlets, err := tx.Outlets().List(ctx, in.Limit, in.After)
 	if err != nil {
@@ -88,6 +72,52 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 		v.Policies = append(v.Policies, protocol.PeerPolicy{Host: p.Host, Policy: string(p.Policy), Note: p.Note})
 	}
 	return v, err
+}
+
+// readFollowing adds the boards that are followed, or are to be.
+func readFollowing(ctx context.Context, tx *storage.Tx, v *protocol.PeersView) error {
+	follows, err := tx.Jobs().Named(ctx, storage.FollowJob)
+	if err != nil {
+		return err
+	}
+	for _, j := range follows {
+		var args FollowArgs
+		if err := json.Unmarshal(j.Args, &args); err != nil {
+			return err
+		}
+		f := protocol.Followed{Address: args.URL, State: "pending", Attempts: args.Tries, LastError: j.LastError, NextAt: &j.RunAt}
+		if j.State == storage.JobDead {
+			f.State, f.NextAt = "failed", nil
+		}
+		v.Following = append(v.Following, f)
+	}
+	subscriptions, err := tx.Subscriptions().List(ctx)
+	if err != nil {
+		return err
+	}
+	conflicts, err := tx.Subscriptions().ListConflicts(ctx)
+	if err != nil {
+		return err
+	}
+	at := map[string]*protocol.LogConflict{}
+	for _, c := range conflicts {
+		shown := ConflictOf(c)
+		at[c.Board] = &shown
+	}
+	for _, s := range subscriptions {
+		f := protocol.Followed{Address: s.Board, State: string(s.State), Seq: s.LastSeq, Behind: max(0, s.Head-s.LastSeq), Attempts: s.Failures,
+			LastError: s.LastError, CheckedAt: known(s.CheckedAt), Conflict: at[s.Board]}
+		if s.State == storage.SubscriptionAccepted && !s.NextAt.IsZero() {
+			f.NextAt = &s.NextAt
+		}
+		v.Following = append(v.Following, f)
+	}
+	return nil
+}
+
+// ConflictOf returns a conflict as operators see it.
+func ConflictOf(c storage.Conflict) protocol.LogConflict {
+	return protocol.LogConflict{Kind: string(c.Kind), Epoch: c.Epoch, Seq: c.Seq, Ours: c.Ours, Theirs: c.Theirs, At: c.At}
 }
 
 // known returns a time that was stored, nil for none.

@@ -21,6 +21,8 @@ func (o *Operate) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.FollowPeer, Follow)
 	hall.Bind(t, protocol.UnfollowPeer, Unfollow)
 	hall.Bind(t, protocol.RetryPeer, Peers{Base: o.Base}.Retry)
+	hall.Bind(t, protocol.RereadPeer, Peers{}.Reread)
+	hall.Bind(t, protocol.ReadConflict, Peers{}.Conflict)
 	hall.Bind(t, protocol.ListJobs, Jobs)
 	hall.Bind(t, protocol.RequeueJob, Requeue)
 	hall.Bind(t, protocol.DropJob, Drop)

@@ -81,6 +81,32 @@ func (p Peers) Retry(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer retry", in.URL, "")
 }
 
+// Reread has the log of a followed board read from its beginning.
+func (Peers) Reread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+	ok, err := tx.Subscriptions().Reread(ctx, in.URL)
+	if err == nil && !ok {
+		err = protocol.Errorf(protocol.NotFound, "this node does not follow %s, or was not accepted; list_peers names the boards", in.URL)
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer reread", in.URL, "")
+}
+
+// Conflict reads the evidence that the log of a followed board contradicts itself.
+func (Peers) Conflict(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeerAddress) (protocol.ConflictEvidence, error) {
+	c, err := tx.Subscriptions().Conflict(ctx, in.URL)
+	if errors.Is(err, storage.ErrNotFound) {
+		return protocol.ConflictEvidence{}, protocol.Errorf(protocol.NotFound, "no conflict of %s is known; list_peers names the boards", in.URL)
+	}
+	if err != nil {
+		return protocol.ConflictEvidence{}, err
+	}
+	return protocol.ConflictEvidence{
+		Conflict: moderation.ConflictOf(*c), OursDocument: string(c.OursDoc), TheirsDocument: string(c.TheirsDoc), Untrusted: true,
+	}, nil
+}
+
 func (p Peers) hasten(ctx context.Context, tx *storage.Tx, address string) (bool, error) {
 	if due, err := tx.Subscriptions().Hasten(ctx, address); due || err != nil {
 		return due, err

@@ -102,6 +102,20 @@ func (h *Health) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ 
 	for _, o := range outlets {
 		v.Peers = append(v.Peers, protocol.PeerCount{State: string(o.State), Count: o.Count, Lag: o.Lag})
 	}
+	conflicts, err := tx.Subscriptions().ListConflicts(ctx)
+	if err != nil {
+		return v, err
+	}
+	reports, err := tx.Logs().Reports(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Conflicts, v.Reported = len(conflicts), len(reports)
+	return v, readJobs(ctx, tx, &v)
+}
+
+// readJobs says where the jobs are.
+func readJobs(ctx context.Context, tx *storage.Tx, v *protocol.Health) error {
 	jobs, err := tx.Jobs().Health(ctx)
 	for _, j := range jobs {
 		one := protocol.JobHealth{Kind: string(j.Kind), Due: j.Due, Sleeping: j.Sleeping, Retrying: j.Retrying, Dead: j.Dead, LastError: j.LastError}
@@ -118,5 +132,5 @@ func (h *Health) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ 
 			v.Payments.LastError = cmp.Or(j.LastError, v.Payments.LastError)
 		}
 	}
-	return v, err
+	return err
 }

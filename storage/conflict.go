@@ -1,0 +1,186 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// A Taken is an entry of a followed log that was applied here.
+type Taken struct {
+	Seq   int64
+	Hash  string // see activity.EntryHash; "" is not known
+	Entry []byte // as received
+}
+
+// A ConflictKind says how a log contradicts what was taken of it.
+type ConflictKind string
+
+const (
+	ConflictFork     ConflictKind = "fork"     // a number that was taken has another entry now
+	ConflictFallback ConflictKind = "fallback" // the log ends before the last entry that was taken
+)
+
+// A Conflict is that a followed log contradicts, within one epoch, what was taken of
+// it. Ours and Theirs are hashes of entries: of the number Seq at a fork; at a
+// fallback of the last entry taken, whose number is Seq, and of the log's last one.
+type Conflict struct {
+	Board              string // the followed board; in a report the host that reports
+	Kind               ConflictKind
+	Epoch              string
+	Seq                int64
+	Ours, Theirs       string // "" is not known
+	OursDoc, TheirsDoc []byte // entries, or signed heads, as received; nil in a report
+	At                 time.Time
+}
+
+type conflictRow struct {
+	bun.BaseModel `bun:"table:log_conflict"`
+	Board         string `bun:",pk"`
+	Kind          string
+	Epoch         string
+	Seq           int64
+	Ours          string
+	Theirs        string
+	OursDoc       []byte
+	TheirsDoc     []byte
+	At            int64
+}
+
+func (r conflictRow) conflict() Conflict {
+	return Conflict{Board: r.Board, Kind: ConflictKind(r.Kind), Epoch: r.Epoch, Seq: r.Seq, Ours: r.Ours, Theirs: r.Theirs,
+		OursDoc: r.OursDoc, TheirsDoc: r.TheirsDoc, At: moment(r.At)}
+}
+
+// Again is the epoch of a subscription whose log is read from its beginning because
+// an operator decided so.
+const Again = "again"
+
+// ListTaken returns the entries that the next reading of a board's log is compared
+// with, in order, without their text: the last one, and those that were pushed since the log
+// was read.
+func (ss Subscriptions) ListTaken(ctx context.Context, board string) ([]Taken, error) {
+	rows, err := ss.tx.query(ctx, logTaken, board)
+	return collect(rows, err, func(s scanner) (t Taken, err error) { return t, s.Scan(&t.Seq, &t.Hash) })
+}
+
+const logTaken = `SELECT seq, hash FROM log_taken WHERE board = ? ORDER BY seq`
+
+// TakenEntry returns an entry of ListTaken as it was received.
+func (ss Subscriptions) TakenEntry(ctx context.Context, board string, seq int64) (raw []byte, err error) {
+	err = ss.tx.row(ctx, `SELECT entry FROM log_taken WHERE board = ? AND seq = ?`, board, seq).Scan(&raw)
+	return raw, err
+}
+
+// Take stores an entry that was applied, for the next reading of the log.
+func (ss Subscriptions) Take(ctx context.Context, board string, t Taken) error {
+	_, err := ss.tx.write(ctx, `INSERT INTO log_taken (board, seq, hash, entry) VALUES (?, ?, ?, ?)
+		ON CONFLICT (board, seq) DO UPDATE SET hash = EXCLUDED.hash, entry = EXCLUDED.entry`, board, t.Seq, t.Hash, filled(t.Entry))
+	return err
+}
+
+// Compared deletes the entries of a board before a number, which were read again and
+// are the same.
+func (ss Subscriptions) Compared(ctx context.Context, board string, before int64) error {
+	_, err := ss.tx.write(ctx, `DELETE FROM log_taken WHERE board = ? AND seq < ?`, board, before)
+	return err
+}
+
+// NoteConflict stores a conflict, unless there is one of the board already.
+func (ss Subscriptions) NoteConflict(ctx context.Context, c Conflict) (fresh bool, err error) {
+	err = ss.tx.insert(ctx, &conflictRow{Board: c.Board, Kind: string(c.Kind), Epoch: c.Epoch, Seq: c.Seq, Ours: c.Ours, Theirs: c.Theirs,
+		OursDoc: filled(c.OursDoc), TheirsDoc: filled(c.TheirsDoc), At: millis(ss.tx.Now)})
+	if err == ErrExists {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// filled is a value of a column that has no NULL.
+func filled(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// Conflict returns the conflict of a followed board; ErrNotFound when there is none.
+func (ss Subscriptions) Conflict(ctx context.Context, board string) (*Conflict, error) {
+	var r conflictRow
+	if err := ss.tx.selectFrom(&r).Where("board = ?", board).Scan(ss.tx.in(ctx)); err != nil {
+		return nil, found(err)
+	}
+	c := r.conflict()
+	return &c, nil
+}
+
+// HasConflict reports whether a followed board has a conflict.
+func (ss Subscriptions) HasConflict(ctx context.Context, board string) (bool, error) {
+	var n int
+	err := ss.tx.row(ctx, `SELECT count(*) FROM log_conflict WHERE board = ?`, board).Scan(&n)
+	return n > 0, err
+}
+
+// ListConflicts returns the conflicts of followed boards, by board.
+func (ss Subscriptions) ListConflicts(ctx context.Context) ([]Conflict, error) {
+	var rows []conflictRow
+	err := ss.tx.selectFrom(&rows).ExcludeColumn("ours_doc", "theirs_doc").Order("board").Limit(maxSubscriptions).Scan(ss.tx.in(ctx))
+	return convert(rows, conflictRow.conflict), err
+}
+
+// Reread begins at the start of a board's log, whatever was taken of it, and makes the
+// subscription due now. It is false when the board is not followed.
+func (ss Subscriptions) Reread(ctx context.Context, board string) (bool, error) {
+	s, err := ss.ByBoard(ctx, board)
+	if err != nil || s.State != SubscriptionAccepted {
+		return false, orNothing(err)
+	}
+	if ok, err := ss.Reset(ctx, board, s.Epoch, Again); err != nil || !ok {
+		return false, err
+	}
+	return ss.Hasten(ctx, board)
+}
+
+// forget deletes what the next reading of a board's log would be compared with.
+func (ss Subscriptions) forget(ctx context.Context, board string) error {
+	if _, err := ss.tx.write(ctx, `DELETE FROM log_taken WHERE board = ?`, board); err != nil {
+		return err
+	}
+	_, err := ss.tx.write(ctx, `DELETE FROM log_conflict WHERE board = ?`, board)
+	return err
+}
+
+// Limits of the reports of other nodes about this node's log.
+const (
+	maxLogReports = 100
+	logReportAge  = 30 * 24 * time.Hour
+)
+
+// Report stores what a host that follows this node reports of its log, in place of an
+// earlier report of the host. With 100 reports stored, others are dropped.
+func (ls Logs) Report(ctx context.Context, c Conflict) error {
+	if err := ls.tx.dirty(); err != nil {
+		return err
+	}
+	var others int
+	if err := ls.tx.row(ctx, `SELECT count(*) FROM log_report WHERE host <> ?`, c.Board).Scan(&others); err != nil || others >= maxLogReports {
+		return err
+	}
+	_, err := ls.tx.write(ctx, `INSERT INTO log_report (host, kind, epoch, seq, ours, theirs, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (host) DO UPDATE SET kind = EXCLUDED.kind, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq, ours = EXCLUDED.ours,
+			theirs = EXCLUDED.theirs, at = EXCLUDED.at, until = EXCLUDED.until`,
+		c.Board, string(c.Kind), c.Epoch, c.Seq, c.Ours, c.Theirs, millis(ls.tx.Now), millis(ls.tx.Now.Add(logReportAge)))
+	return err
+}
+
+// Reports returns what hosts that follow this node report of its log, by host.
+func (ls Logs) Reports(ctx context.Context) ([]Conflict, error) {
+	rows, err := ls.tx.query(ctx, `SELECT host, kind, epoch, seq, ours, theirs, at FROM log_report ORDER BY host`)
+	return collect(rows, err, func(s scanner) (c Conflict, err error) {
+		var at int64
+		err = s.Scan(&c.Board, &c.Kind, &c.Epoch, &c.Seq, &c.Ours, &c.Theirs, &at)
+		c.At = moment(at)
+		return c, err
+	})
+}
