@@ -50,14 +50,14 @@ type Claim struct {
 	Title     string
 	Body      string
 	Tags      []string
-	ReplyTo   string // ActivityPub id of the parent, "" for a top-level post
-	Name      string // display name of the author
-	Handle    string // handle on its node, "" when it has no profile there
-	ERC8004   string // claimed chain identity, lower case; "" none
-	Actor     string // attributedTo
-	Board     string // audience
+	ReplyTo   string    // ActivityPub id of the parent, "" for a top-level post
+	Name      string    // display name of the author
+	Handle    string    // handle on its node, "" when it has no profile there
+	ERC8004   string    // claimed chain identity, lower case; "" none
+	Actor     string    // attributedTo
+	Board     string    // audience
 	Published time.Time // when the text was published: of a changed post, the time of the change
-	Digest    string // stoa:digest, "" when absent
+	Digest    string    // stoa:digest, "" when absent
 
 	Evidence  json.RawMessage // stoa:evidence, nil when absent
 	Statement json.RawMessage // stoa:statement, nil when absent

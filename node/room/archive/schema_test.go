@@ -160,7 +160,7 @@ var leftOut = map[string]map[string]string{
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
 	"post_revision": {"": "earlier texts stay on the node that has them"}, "reaction": {"": ofOthers}, "recovery_code": {"": ofAccount},
-	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
+	"session": {"": ofAccount}, "ticket": {"": ofAccount},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},
