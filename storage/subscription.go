@@ -18,7 +18,8 @@ type Subscription struct {
 	CheckedAt, NextAt                     time.Time
 	Failures                              int
 	LastError                             string
-	SignedHead                            []byte // the last head that the board's node signed, as received; nil: none yet
+	OKAt                                  time.Time // when its log was last read; zero: not since it is noted
+	SignedHead                            []byte    // the last head that the board's node signed, as received; nil: none yet
 }
 
 // A SubscriptionState is the state of our Follow.
@@ -46,12 +47,13 @@ type subscriptionRow struct {
 	Failures      int
 	LastError     string
 	SignedHead    []byte
+	OKAt          int64 `bun:"ok_at"`
 }
 
 func (r subscriptionRow) subscription() Subscription {
 	return Subscription{Board: r.Board, Host: r.Host, NodeActor: r.NodeActor, LogURL: r.LogURL, Epoch: r.Epoch, LastSeq: r.LastSeq,
 		Head: r.Head, State: SubscriptionState(r.State), FollowID: r.FollowID, CheckedAt: moment(r.CheckedAt), NextAt: moment(r.NextAt),
-		Failures: r.Failures, LastError: r.LastError, SignedHead: r.SignedHead}
+		Failures: r.Failures, LastError: r.LastError, SignedHead: r.SignedHead, OKAt: optional(r.OKAt)}
 }
 
 // Subscriptions reads and writes the boards of other nodes that this node follows.
@@ -67,8 +69,8 @@ func (ss Subscriptions) Put(ctx context.Context, s Subscription) error {
 	}
 	return ss.tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
 		Head: s.Head, State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures,
-		LastError: s.LastError, SignedHead: s.SignedHead},
-		"board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error", "signed_head")
+		LastError: s.LastError, SignedHead: s.SignedHead, OKAt: millisOr0(s.OKAt)},
+		"board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error", "signed_head", "ok_at")
 }
 
 // NoteFollow records the delivery of the Follow of a pending subscription. One that
@@ -139,10 +141,32 @@ func (ss Subscriptions) Soon(ctx context.Context, board string, at time.Time) er
 	return err
 }
 
-// Delete deletes a subscription; it is no error if there is none.
+// Delete deletes a subscription, with the shops of its host; it is no error if there is none.
 func (ss Subscriptions) Delete(ctx context.Context, board string) error {
+	s, err := ss.ByBoard(ctx, board)
+	if err != nil {
+		return orNothing(err)
+	}
 	if _, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board); err != nil {
 		return err
 	}
+	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
+		return err
+	}
 	return ss.forget(ctx, board)
+}
+
+// optional is a time of a column that has 0 for none.
+func optional(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return moment(ms)
+}
+
+func millisOr0(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return millis(t)
 }
