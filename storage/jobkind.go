@@ -80,7 +80,8 @@ func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
-		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopToldJob, ShopWordsJob, DropItemsJob,
+		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
+		ShopToldJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob,
