@@ -104,11 +104,14 @@ func TestConflict_Fork(t *testing.T) {
 		}
 
 		// The operator has the log read again: what it has now is taken.
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().Reread(ctx, board)
-			return err
-		}))
-		settle(t, a, b)
+		reread := func() {
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.Subscriptions().Reread(ctx, board)
+				return err
+			}))
+			settle(t, a, b)
+		}
+		reread()
 		for _, p := range []*protocol.StoredPost{x, y, z, w} {
 			require.Equal(t, protocol.Visible, b.state(p.URI), p.Title)
 		}
@@ -117,6 +120,25 @@ func TestConflict_Fork(t *testing.T) {
 		v := a.titled("follows again")
 		settle(t, a, b)
 		require.Equal(t, protocol.Visible, b.state(v.URI))
+
+		// What the node has no longer is deleted when the operator says so, also when the node is away for a while.
+		a.change(v, protocol.Hidden, "hide")
+		settle(t, a, b)
+		a.net.set("a.example", true)
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Subscriptions().EnqueueForget(ctx, storage.ForgetArgs{Board: board, Since: b.tick.now().Add(-24 * time.Hour)})
+		}))
+		settle(t, b)
+		require.Equal(t, protocol.Visible, b.state(x.URI))
+		a.net.set("a.example", false)
+		b.tick.pass(10 * time.Minute)
+		settle(t, a, b)
+		require.Equal(t, protocol.Deleted, b.state(x.URI))
+		for _, p := range []*protocol.StoredPost{y, z, w} {
+			require.Equal(t, protocol.Visible, b.state(p.URI), p.Title)
+		}
+		reread()
+		require.Equal(t, protocol.Deleted, b.state(x.URI))
 	})
 }
 

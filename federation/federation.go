@@ -183,7 +183,7 @@ func multikeyOf(pair key.Pair) (string, error) {
 func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit,
-		storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
+		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 	}
 }
 

@@ -56,6 +56,7 @@ func TestPlans(t *testing.T) {
 	add("news of a key", originsBy+`keyid <> '' AND keyid = ? AND state = ?`, "x", "shown")
 	add("hidden shops of the log", logShopChanged, "x", 1, 2)
 	add("entries taken", logTaken, "x")
+	add("posts of a node since a time", postsOfNode, 1, "x", "y", 50)
 	add("shops of a host", shopsOfHost, "x")
 	add("shop of another node", shopsBy+`actor = ?`, "x")
 	add("shops of an identity elsewhere", shopsBy+`agent <> '' AND agent = ?`, "x")
