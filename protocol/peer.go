@@ -123,7 +123,7 @@ var RereadPeer = declare[PeerReread, None](Operation{
 	Name: "reread_peer", Title: "Read a followed log again",
 	Summary: "Reads the log of a followed board from its beginning, and takes what it has now; " +
 		"this ends a conflict. Posts that were received stay, unless they are to be forgotten.",
-	HTTP:    Route{"POST", "/api/operator/peers/reread", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	HTTP: Route{"POST", "/api/operator/peers/reread", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Codes: []Code{NotFound}, Example: PeerReread{PeerAddress: PeerAddress{URL: "https://n1.example/ap/board"}},
 })
 
