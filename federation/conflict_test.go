@@ -273,6 +273,9 @@ func TestEntryHash_Erased(t *testing.T) {
 	t.Parallel()
 	a, _ := two(t, nil)
 	p := a.titled("one")
+	s := shop{n: a, name: "bazaar"}
+	joined := s.tell(protocol.FeedMerchantJoined, "Bazaar", "Bazaar joined.", nil)
+	s.summary(protocol.ShopSummary{Name: "Bazaar"})
 	bid := a.bid(protocol.Author{Name: "Ada", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}})
 	hashes := func() (all []string) {
 		_, page := a.page("?after=0")
@@ -283,7 +286,8 @@ func TestEntryHash_Erased(t *testing.T) {
 	}
 	before := hashes()
 	require.NotContains(t, before, "")
-	require.Len(t, before, 2)
+	require.Len(t, before, 4)
+	s.open(false)
 	a.change(p, protocol.Deleted, "delete")
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Logs().Redact(ctx, protocol.BoardID(a.base), p.ID); err != nil {
@@ -292,9 +296,10 @@ func TestEntryHash_Erased(t *testing.T) {
 		return tx.Bids().Retract(ctx, protocol.BoardID(a.base), bid.Subject.ID)
 	}))
 	seqs, kinds := entriesOf(t, func() logPage { _, p := a.page("?after=0"); return p }())
-	require.Len(t, seqs, 4)
-	require.Equal(t, []string{"Tombstone", "Tombstone"}, kinds[:2])
-	require.Equal(t, before, hashes()[:2])
+	require.Len(t, seqs, 7)
+	require.Equal(t, []string{"Tombstone", "Tombstone", "Tombstone", "Tombstone"}, kinds[:4])
+	require.Equal(t, before, hashes()[:4])
+	require.Equal(t, 404, a.statusOf("/ap/news/"+joined.ID))
 }
 
 // A report is kept of a node that follows, about the epoch that the log has, one a node.
