@@ -151,6 +151,8 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 		effect, err = f.readDelete(ctx, s, inner, e.Object)
 	case inner.Type.Is("Remove", "Add") && inner.Actor.One() == s.Board:
 		effect, err = f.readModeration(ctx, s, inner)
+	case inner.Type.Is("Offer") && !inner.Embedded():
+		effect = f.readOfferAgain(s, inner)
 	case inner.Type.Is("Offer"):
 		effect, err = f.readOffer(ctx, s, inner)
 	case inner.Type.Is("Undo"):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -17,7 +18,7 @@ import (
 // It is nil without an error for the offer of a bid that left the feed.
 func (f *Federation) bidEntry(ctx context.Context, tx *storage.Tx, e storage.LogEntry) ([]byte, error) {
 	if e.Kind == storage.LogHide {
-		return f.prove(f.site.Withdraw(e.ObjectID, e.Seq, e.At), f.site.Board(), e.At)
+		return f.prove(f.site.Withdrawn(f.site.Bid(e.ObjectID), e.Seq, e.At), f.site.Board(), e.At)
 	}
 	item, err := tx.Bids().FeedItem(ctx, e.ObjectID)
 	if err != nil || item.Node != nil {
@@ -26,13 +27,18 @@ func (f *Federation) bidEntry(ctx context.Context, tx *storage.Tx, e storage.Log
 	return f.prove(f.site.Offer(item), f.site.Board(), e.At)
 }
 
-// readOffer reads a bid of the node of a followed board. Only that node tells of its
+// readOffer reads a bid, or news, of the node of a followed board. Only that node tells of its
 // bids: there is nobody else whose word could be checked.
 func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	var b activity.Bid
-	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) ||
-		fetchLimits.DecodeLoose(act.Object, &b) != nil || !b.Type.Is(activity.BidType) {
+	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &b) != nil {
 		return noEffect, nil
+	}
+	if b.Type.Is(activity.ShopType) {
+		return f.readShop(ctx, s, act)
+	}
+	if !b.Type.Is(activity.BidType) {
+		return f.readNews(ctx, s, act)
 	}
 	uri := string(b.ID)
 	for _, id := range append([]string{uri, string(b.URL)}, b.AttributedTo...) {
@@ -79,7 +85,7 @@ func (f *Federation) receiveBid(ctx context.Context, tx *storage.Tx, host, uri s
 	return err
 }
 
-// readUndo reads that a followed board takes back the offer of a bid.
+// readUndo reads that a followed board takes back the offer of a bid, of news, or of a shop with all its news.
 func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (after, error) {
 	var o activity.OfferOf
 	if act.Actor.One() != s.Board || !act.Embedded() || fetchLimits.DecodeLoose(act.Object, &o) != nil || !o.Type.Is("Offer") {
@@ -91,10 +97,15 @@ func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		id, err := tx.Bids().IDByURI(ctx, uri)
-		if err != nil {
-			return absent(err)
+		switch {
+		case err == nil:
+			return tx.Bids().Retract(ctx, "", id)
+		case !errors.Is(err, storage.ErrNotFound):
+			return err
+		case strings.Contains(uri, "/ap/agents/"):
+			return errors.Join(tx.FeedOrigins().HideOf(ctx, uri), tx.RemoteShops().Drop(ctx, uri))
 		}
-		return tx.Bids().Retract(ctx, "", id)
+		return tx.FeedOrigins().Withdraw(ctx, uri)
 	}, nil
 }
 

@@ -33,7 +33,7 @@ func (n *node) bid(author protocol.Author) protocol.FeedItem {
 func (n *node) bidsInFeed() (items []protocol.FeedItem) {
 	n.t.Helper()
 	n.read(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, 50, "")
+		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, false, 50, "")
 		items = page.Items
 		return err
 	})
@@ -133,7 +133,7 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 		require.Len(t, b.bidsInFeed(), want, name)
 	}
 	undo := func(bid, actor string) {
-		o := b.f.site.Withdraw("", 9, a.tick.now())
+		o := b.f.site.Withdrawn("", 9, a.tick.now())
 		o["actor"], o["object"].(activity.Object)["object"] = actor, bid
 		raw, err := json.Marshal(o)
 		require.NoError(t, err)

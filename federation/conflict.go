@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -47,17 +48,16 @@ func (f *Federation) compare(
 			return nil, fmt.Errorf("log of %s: its signed head has another last entry", s.Host)
 		}
 	}
-	for i, raw := range page.OrderedItems {
-		seq := from + int64(i) + 1
+	for n, raw := range page.OrderedItems {
+		seq := from + int64(n) + 1
 		if seq > s.LastSeq {
-			return page.OrderedItems[i:], nil
+			return page.OrderedItems[n:], nil
 		}
-		for _, t := range s.taken {
-			hash := hashOf(raw)
-			if t.Seq != seq || t.Hash == "" || hash == "" || t.Hash == hash {
-				continue
+		i := slices.IndexFunc(s.taken, func(t storage.Taken) bool { return t.Seq == seq && t.Hash != "" })
+		if i >= 0 {
+			if hash := hashOf(raw); hash != "" && hash != s.taken[i].Hash {
+				return nil, f.conflicting(ctx, s, storage.ConflictFork, seq, s.taken[i].Hash, hash, raw)
 			}
-			return nil, f.conflicting(ctx, s, storage.ConflictFork, seq, t.Hash, hash, raw)
 		}
 		w.compared = seq
 	}

@@ -104,11 +104,14 @@ func TestConflict_Fork(t *testing.T) {
 		}
 
 		// The operator has the log read again: what it has now is taken.
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().Reread(ctx, board)
-			return err
-		}))
-		settle(t, a, b)
+		reread := func() {
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.Subscriptions().Reread(ctx, board)
+				return err
+			}))
+			settle(t, a, b)
+		}
+		reread()
 		for _, p := range []*protocol.StoredPost{x, y, z, w} {
 			require.Equal(t, protocol.Visible, b.state(p.URI), p.Title)
 		}
@@ -117,6 +120,25 @@ func TestConflict_Fork(t *testing.T) {
 		v := a.titled("follows again")
 		settle(t, a, b)
 		require.Equal(t, protocol.Visible, b.state(v.URI))
+
+		// What the node has no longer is deleted when the operator says so, also when the node is away for a while.
+		a.change(v, protocol.Hidden, "hide")
+		settle(t, a, b)
+		a.net.set("a.example", true)
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Subscriptions().EnqueueForget(ctx, storage.ForgetArgs{Board: board, Since: b.tick.now().Add(-24 * time.Hour)})
+		}))
+		settle(t, b)
+		require.Equal(t, protocol.Visible, b.state(x.URI))
+		a.net.set("a.example", false)
+		b.tick.pass(10 * time.Minute)
+		settle(t, a, b)
+		require.Equal(t, protocol.Deleted, b.state(x.URI))
+		for _, p := range []*protocol.StoredPost{y, z, w} {
+			require.Equal(t, protocol.Visible, b.state(p.URI), p.Title)
+		}
+		reread()
+		require.Equal(t, protocol.Deleted, b.state(x.URI))
 	})
 }
 
@@ -251,6 +273,9 @@ func TestEntryHash_Erased(t *testing.T) {
 	t.Parallel()
 	a, _ := two(t, nil)
 	p := a.titled("one")
+	s := shop{n: a, name: "bazaar"}
+	joined := s.tell(protocol.FeedMerchantJoined, "Bazaar", "Bazaar joined.", nil)
+	s.summary(protocol.ShopSummary{Name: "Bazaar"})
 	bid := a.bid(protocol.Author{Name: "Ada", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}})
 	hashes := func() (all []string) {
 		_, page := a.page("?after=0")
@@ -261,7 +286,8 @@ func TestEntryHash_Erased(t *testing.T) {
 	}
 	before := hashes()
 	require.NotContains(t, before, "")
-	require.Len(t, before, 2)
+	require.Len(t, before, 4)
+	s.open(false)
 	a.change(p, protocol.Deleted, "delete")
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Logs().Redact(ctx, protocol.BoardID(a.base), p.ID); err != nil {
@@ -270,9 +296,10 @@ func TestEntryHash_Erased(t *testing.T) {
 		return tx.Bids().Retract(ctx, protocol.BoardID(a.base), bid.Subject.ID)
 	}))
 	seqs, kinds := entriesOf(t, func() logPage { _, p := a.page("?after=0"); return p }())
-	require.Len(t, seqs, 4)
-	require.Equal(t, []string{"Tombstone", "Tombstone"}, kinds[:2])
-	require.Equal(t, before, hashes()[:2])
+	require.Len(t, seqs, 7)
+	require.Equal(t, []string{"Tombstone", "Tombstone", "Tombstone", "Tombstone"}, kinds[:4])
+	require.Equal(t, before, hashes()[:4])
+	require.Equal(t, 404, a.statusOf("/ap/news/"+joined.ID))
 }
 
 // A report is kept of a node that follows, about the epoch that the log has, one a node.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -56,6 +57,12 @@ func hashOf(raw []byte) string {
 func (f *Federation) erasedHash(ctx context.Context, tx *storage.Tx, epoch string, e storage.LogEntry) (string, error) {
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Bid(e.ObjectID)), nil
+	}
+	if handle, ok := strings.CutPrefix(e.ObjectID, storage.LogShop); ok {
+		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Shop(handle)), nil
+	}
+	if isNews(e.ObjectID) {
+		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.newsURI(e.ObjectID)), nil
 	}
 	p, err := tx.Posts().ByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {

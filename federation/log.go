@@ -57,6 +57,12 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return f.bidEntry(ctx, tx, e)
 	}
+	if strings.HasPrefix(e.ObjectID, storage.LogShop) {
+		return f.shopEntry(e)
+	}
+	if isNews(e.ObjectID) {
+		return f.newsEntry(ctx, tx, e)
+	}
 	p, err := tx.Posts().ByID(ctx, e.ObjectID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil

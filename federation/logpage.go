@@ -27,8 +27,9 @@ const blockAge = 10 * time.Minute
 
 // blocks are the blocks in memory and the position up to which they are current.
 type blocks struct {
-	mu    sync.Mutex // guards epoch and head
+	mu    sync.Mutex // guards epoch, head and turn
 	epoch string
+	turn  int                     // part of the names, so that all blocks can be dropped
 	head  int64                   // changes by the entries up to it are applied to the blocks
 	rows  *cache.Cache[*logBlock] // by name
 
@@ -42,7 +43,10 @@ func newBlocks() *blocks {
 // makeWait is how long a reader that is not a peer waits for a slot.
 const makeWait = 2 * time.Second
 
-func blockName(epoch string, at int64) string { return epoch + " " + strconv.FormatInt(at, 10) }
+// name is the name of a block; its caller holds mu.
+func (b *blocks) name(epoch string, at int64) string {
+	return epoch + " " + strconv.Itoa(b.turn) + " " + strconv.FormatInt(at, 10)
+}
 
 // errUnmade is returned when a page needs a block that is not in memory.
 var errUnmade = errors.New("this part of the log is not in memory")
@@ -120,7 +124,14 @@ func (f *Federation) refreshBlocks(ctx context.Context, tx *storage.Tx, epoch st
 		return err
 	}
 	for _, seq := range changed {
-		b.rows.Drop(blockName(epoch, (seq-1)/maxLogPage))
+		b.rows.Drop(b.name(epoch, (seq-1)/maxLogPage))
+	}
+	all, err := tx.Logs().ShopChanged(ctx, f.site.Board(), b.head, head)
+	if err != nil {
+		return err
+	}
+	if all { // any block may have news of the shop
+		b.turn++
 	}
 	b.head = head
 	return nil
@@ -128,7 +139,9 @@ func (f *Federation) refreshBlocks(ctx context.Context, tx *storage.Tx, epoch st
 
 // logBlock takes a block from memory, or makes or extends it.
 func (f *Federation) logBlock(ctx context.Context, tx *storage.Tx, epoch string, head, at int64, mayMake bool) (*logBlock, error) {
-	name, first := blockName(epoch, at), at*maxLogPage+1
+	f.blocks.mu.Lock()
+	name, first := f.blocks.name(epoch, at), at*maxLogPage+1
+	f.blocks.mu.Unlock()
 	most := int(min(maxLogPage, head-first+1))
 	b := &logBlock{first: first}
 	if known, ok := f.blocks.rows.Get(name, f.now()); ok {

@@ -69,6 +69,7 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 	a := &Admin{DB: db, Base: base, table: hall.New(db, &identity.Gate{}, hall.NewLimits(hall.WideRates()))}
 	a.archive = newArchive(c, db, keys, accounts, outbound.New(outboundOptions(c, base)), chain)
 	d := directory.New(base, nil)
+	d.Sign = (&credential.Signer{Keys: keys}).SignNews
 	for _, r := range []room{
 		moderation.New(base, c.limits(), keys.Networks.Of, b.Delete, b.Distribute), &operate.Operate{Base: base}, d, accounts, a.archive,
 	} {

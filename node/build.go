@@ -124,9 +124,11 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	if n.chain != nil {
 		reader = n.chain.Reader
 	}
-	posts := board.New(n.Base, (&credential.Signer{Keys: n.keys}).Sign)
+	signer := &credential.Signer{Keys: n.keys}
+	posts := board.New(n.Base, signer.Sign)
 	reviews := reputation.New(h, n.keys.Ed, reader, client, c.ReceiptNodes, floors, n.author, c.Dev)
 	n.directory = directory.New(n.Base, reviews.Of)
+	reviews.Sign, n.directory.Sign = signer.SignNews, signer.SignNews
 	n.agents = credential.NewAgents(n.db, n.directory, n.chain, n.enrolments)
 	n.board, n.moderation = posts, moderation.New(n.Base, c.limits(), n.keys.Networks.Of, posts.Delete, posts.Distribute)
 	n.feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
@@ -283,7 +285,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Network: n.front.network, Return: n.front.handBack,
 	}
 	if n.chain != nil {
-		c.Authority = n.chain
+		c.Authority, c.Reviews = n.chain, n.chain.Review
 	}
 	return federation.New(c)
 }

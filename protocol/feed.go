@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -32,6 +33,8 @@ type FeedItem struct {
 	Summary   string    `json:"summary"`
 	Node      *string   `json:"node" doc:"Host of the node where it happened; null for this one."`
 	Untrusted bool      `json:"untrusted_content" doc:"Always true."`
+
+	Evidence json.RawMessage `json:"-"` // what a node that follows this one checks; nil for none. It is stored, and not read with the feed.
 }
 
 // A Subject is what a feed item is about.
@@ -45,6 +48,7 @@ type Subject struct {
 // A FeedQuery selects feed items.
 type FeedQuery struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
+	Local bool   `json:"local,omitempty" doc:"Only what happened on this node."`
 	Paging
 }
 
@@ -81,6 +85,7 @@ func isFeedType(t FeedType) bool {
 // A FeedStream selects what a stream of the feed contains.
 type FeedStream struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
+	Local bool   `json:"local,omitempty" doc:"Only what happened on this node."`
 	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it. The header Last-Event-ID has the same meaning and takes precedence. Without either it begins with the next item."`
 }
 

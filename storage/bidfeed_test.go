@@ -30,7 +30,7 @@ func bidItem(id string, author protocol.Author, node *string) protocol.FeedItem 
 func bidsShown(t *testing.T, db *storage.DB) (ids []string) {
 	t.Helper()
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, 50, "")
+		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedAttentionBid}, false, 50, "")
 		for _, i := range page.Items {
 			ids = append(ids, i.Subject.ID)
 		}

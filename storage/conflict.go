@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -51,9 +53,11 @@ const Again = "again"
 // with, in order, without their text: the last one, and those that were pushed since the log
 // was read.
 func (ss Subscriptions) ListTaken(ctx context.Context, board string) ([]Taken, error) {
-	rows, err := ss.tx.query(ctx, `SELECT seq, hash FROM log_taken WHERE board = ? ORDER BY seq`, board)
+	rows, err := ss.tx.query(ctx, logTaken, board)
 	return collect(rows, err, func(s scanner) (t Taken, err error) { return t, s.Scan(&t.Seq, &t.Hash) })
 }
+
+const logTaken = `SELECT seq, hash FROM log_taken WHERE board = ? ORDER BY seq`
 
 // TakenEntry returns an entry of ListTaken as it was received.
 func (ss Subscriptions) TakenEntry(ctx context.Context, board string, seq int64) ([]byte, error) {
@@ -95,7 +99,7 @@ func (ss Subscriptions) ListConflicts(ctx context.Context) ([]Conflict, error) {
 }
 
 // Reread begins at the start of a board's log, whatever was taken of it, and makes the
-// subscription due now. It is false when the board is not followed.
+// subscription due now. News and shops of its node are shown again when they are read. It is false when the board is not followed.
 func (ss Subscriptions) Reread(ctx context.Context, board string) (bool, error) {
 	s, err := ss.ByBoard(ctx, board)
 	if err != nil || s.State != SubscriptionAccepted {
@@ -104,7 +108,48 @@ func (ss Subscriptions) Reread(ctx context.Context, board string) (bool, error) 
 	if ok, err := ss.Reset(ctx, board, s.Epoch, Again); err != nil || !ok {
 		return false, err
 	}
+	if err := ss.tx.FeedOrigins().set(ctx, `host = ?`, s.Host, "shown", "hidden"); err != nil {
+		return false, err
+	}
+	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
+		return false, err
+	}
 	return ss.Hasten(ctx, board)
+}
+
+// ForgetArgs are the arguments of a forget job.
+type ForgetArgs struct {
+	Board string    `json:"board"`
+	Since time.Time `json:"since"`
+	After int64     `json:"after,omitempty"` // place of the last post that was looked at
+	Tries int       `json:"tries,omitempty"`
+}
+
+// forgetTries is how often a forget job is tried.
+const forgetTries = 20
+
+// EnqueueForget has the posts of a board's node deleted that were written since a time and are not there any more. A
+// try that failed is repeated after a pause; it is given up after 20.
+func (ss Subscriptions) EnqueueForget(ctx context.Context, a ForgetArgs) error {
+	if a.Tries >= forgetTries {
+		return nil
+	}
+	args, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return ss.tx.Enqueue(ctx, Job{Kind: ForgetJob, Lane: "forget:" + a.Board, Dedupe: fmt.Sprint(ForgetJob, " ", a.Board, " ", a.After, " ", a.Tries), Args: args,
+		RunAt: ss.tx.Now.Add(time.Duration(a.Tries) * time.Minute)})
+}
+
+const postsOfNode = `SELECT seq, uri FROM post WHERE state = 'visible' AND node IS NOT NULL AND seq > ? AND node = ? AND board = ? ORDER BY seq LIMIT ?`
+
+// PostsToForget returns the ids of up to 50 visible posts that a forget job has to look at next, and the place of the last
+// one; no posts at the end.
+func (ss Subscriptions) PostsToForget(ctx context.Context, a ForgetArgs, host string) (uris []string, last int64, err error) {
+	rows, err := ss.tx.query(ctx, postsOfNode, max(a.After, seqAt(a.Since)), host, a.Board, 50)
+	uris, err = collect(rows, err, func(s scanner) (uri string, err error) { return uri, s.Scan(&last, &uri) })
+	return uris, last, err
 }
 
 // forget deletes what the next reading of a board's log would be compared with.

@@ -11,15 +11,21 @@ import (
 	"stoa/protocol"
 )
 
-var feedInsert = insert{Into: `INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES `, Row: `(?, ?, ?, ?, ?, ?, ?)`, Sorted: true}
+var feedInsert = insert{Into: `INSERT INTO feed (seq, id, type, subject_id, visible, remote, doc, n) VALUES `, Row: `(?, ?, ?, ?, ?, ?, ?, ?)`, Sorted: true}
 
 // feedInsertNumbered takes the number, the last value, from the sequence of PostgreSQL.
-var feedInsertNumbered = insert{Into: feedInsert.Into, Row: `(?, ?, ?, ?, ?, ?, nextval('feed_number'))`, Sorted: true}
+var feedInsertNumbered = insert{Into: feedInsert.Into, Row: `(?, ?, ?, ?, ?, ?, ?, nextval('feed_number'))`, Sorted: true}
 
 // Feed reads and writes the items of the feed.
 type Feed struct{ tx *Tx }
 
 func (tx *Tx) Feed() Feed { return Feed{tx} }
+
+// A storedItem is an item with what its row has besides.
+type storedItem struct {
+	protocol.FeedItem
+	Evidence json.RawMessage `json:"evidence,omitempty"`
+}
 
 // Append adds an item to the feed. Its id is a TypeID of the time of the event. It
 // returns ErrExists when the id is taken.
@@ -32,12 +38,12 @@ func (fd Feed) Append(ctx context.Context, item protocol.FeedItem) error {
 		return err
 	}
 	item.Untrusted = true
-	doc, err := json.Marshal(item)
+	doc, err := json.Marshal(storedItem{item, item.Evidence})
 	if err != nil {
 		return fmt.Errorf("encode feed item: %w", err)
 	}
 	fd.tx.appended(TopicFeed)
-	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, string(doc), int64(0)}
+	values := []any{seq, item.ID, string(item.Type), item.Subject.ID, true, item.Node != nil, string(doc), int64(0)}
 	if fd.tx.careful() {
 		return fd.place(ctx, values, seq, item.ID)
 	}
@@ -74,14 +80,14 @@ func (fd Feed) place(ctx context.Context, values []any, seq int64, id string) er
 }
 
 // List returns visible items of the types, newest first by id; without types,
-// items of all types.
-func (fd Feed) List(ctx context.Context, types []protocol.FeedType, limit int, after string) (protocol.Page[protocol.FeedItem], error) {
+// items of all types. local leaves out what happened on other nodes.
+func (fd Feed) List(ctx context.Context, types []protocol.FeedType, local bool, limit int, after string) (protocol.Page[protocol.FeedItem], error) {
 	limit = bounded(limit)
 	before, err := position(listFeed, after, math.MaxInt64)
 	if err != nil {
 		return protocol.Page[protocol.FeedItem]{}, err
 	}
-	text, args := feedQuery(types, before, limit+1)
+	text, args := feedQuery(types, local, before, limit+1)
 	type entry struct {
 		protocol.FeedItem
 		seq int64
@@ -106,7 +112,11 @@ func (fd Feed) List(ctx context.Context, types []protocol.FeedType, limit int, a
 }
 
 // feedQuery merges one index range per type.
-func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []any) {
+func feedQuery(types []protocol.FeedType, local bool, before int64, limit int) (string, []any) {
+	of := `visible`
+	if local {
+		of += ` AND NOT remote`
+	}
 	wanted := map[protocol.FeedType]bool{}
 	for _, t := range types {
 		wanted[t] = true
@@ -115,7 +125,7 @@ func feedQuery(types []protocol.FeedType, before int64, limit int) (string, []an
 	var args []any
 	for _, t := range protocol.FeedTypes {
 		if len(types) == 0 || wanted[t] {
-			parts = append(parts, `SELECT seq, doc FROM (SELECT seq, doc FROM feed WHERE visible AND type = ? AND seq < ? ORDER BY seq DESC LIMIT ?) r`)
+			parts = append(parts, `SELECT seq, doc FROM (SELECT seq, doc FROM feed WHERE `+of+` AND type = ? AND seq < ? ORDER BY seq DESC LIMIT ?) r`)
 			args = append(args, string(t), before, limit)
 		}
 	}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -179,15 +180,53 @@ func (fs Feedbacks) List(ctx context.Context, agent string, state FeedbackState,
 	return newest[Feedback](ctx, fs.tx, "reviews-"+string(state), "place", limit, after, feedbackList, agent, string(state))
 }
 
+// maxTold is of how many reviews the nodes that follow this one are told when they are shown or hidden at once.
+const maxTold = 1000
+
 // Show shows or hides the feed items about the reviews of an identity that were told of a profile while it
-// was enrolled to that identity.
+// was enrolled to that identity, also at the nodes that follow this one.
 func (fs Feedbacks) Show(ctx context.Context, agent, handle string, visible bool) error {
-	of := `NULLIF(doc, '') ->> '$.actor.handle'` // a deleted item has no document
-	if fs.tx.db.engine == enginePostgres {
-		of = `NULLIF(doc, '')::json #>> '{actor,handle}'`
+	if err := fs.tx.settleFeed(); err != nil {
+		return err
 	}
-	return fs.tx.exec(ctx, `UPDATE feed SET visible = ? WHERE subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?) AND `+of+` = ?`,
-		visible, agent, string(FeedbackCounted), handle)
+	rows, err := fs.tx.query(ctx, `SELECT id, COALESCE(`+fs.actorOf("actor")+`, '') FROM feed WHERE `+fs.told()+` ORDER BY seq DESC LIMIT ?`,
+		agent, string(FeedbackCounted), !visible, handle, maxTold)
+	type told struct{ id, actor string }
+	items, err := collect(rows, err, func(s scanner) (t told, err error) { return t, s.Scan(&t.id, &t.actor) })
+	if err != nil {
+		return err
+	}
+	if _, err := fs.showAll(ctx, agent, handle, visible); err != nil {
+		return err
+	}
+	for _, t := range items {
+		base, _, known := strings.Cut(t.actor, "/ap/")
+		if !known {
+			continue
+		}
+		if err := fs.tx.Logs().Append(ctx, protocol.BoardID(base), shownKind(visible), t.id, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showAll is Show for this node alone, and returns how many items changed.
+func (fs Feedbacks) showAll(ctx context.Context, agent, handle string, visible bool) (int64, error) {
+	return fs.tx.write(ctx, `UPDATE feed SET visible = ? WHERE `+fs.told(), visible, agent, string(FeedbackCounted), !visible, handle)
+}
+
+// told selects the items about the reviews of an identity in a state that are visible or not, and of a profile.
+func (fs Feedbacks) told() string {
+	return `subject_id IN (SELECT id FROM feedback WHERE agent = ? AND state = ?) AND visible = ? AND ` + fs.actorOf("handle") + ` = ?`
+}
+
+// actorOf is a member of the actor of an item.
+func (fs Feedbacks) actorOf(member string) string { // a deleted item has no document
+	if fs.tx.db.engine == enginePostgres {
+		return `NULLIF(doc, '')::json #>> '{actor,` + member + `}'`
+	}
+	return `NULLIF(doc, '') ->> '$.actor.` + member + `'`
 }
 
 var (

@@ -148,6 +148,16 @@ func (ls Logs) Changed(ctx context.Context, board string, after, upTo int64) ([]
 	return collect(rows, err, scanInt)
 }
 
+// ShopChanged reports whether one of the entries after a number, up to another, hid or restored all news of a shop.
+func (ls Logs) ShopChanged(ctx context.Context, board string, after, upTo int64) (bool, error) {
+	var n int
+	err := ls.tx.row(ctx, logShopChanged, board, after, upTo).Scan(&n)
+	return n > 0, err
+}
+
+const logShopChanged = `SELECT count(*) FROM (SELECT 1 FROM log WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? AND seq <= ?
+	AND kind IN ('hide', 'restore') AND object_id LIKE '@%' LIMIT 1) r`
+
 const (
 	redact        = ` SET redacted = TRUE, activity = NULL WHERE object_id = ? AND kind <> 'delete' AND `
 	redactLog     = `UPDATE log` + redact + `stream = (SELECT id FROM stream WHERE board = ?)`

@@ -82,7 +82,7 @@ func TestFeed(t *testing.T) {
 		require.Len(t, feedSubjects(t, db, protocol.FeedListing, protocol.FeedReview, protocol.FeedReview), 10)
 		require.Empty(t, feedSubjects(t, db, "nonsense"))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Feed().List(ctx, nil, 1, "")
+			p, err := tx.Feed().List(ctx, nil, false, 1, "")
 			require.Equal(t, items[19], p.Items[0])
 			return err
 		})

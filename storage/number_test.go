@@ -123,7 +123,7 @@ func TestNumbers_OfARunningTransaction(t *testing.T) {
 		require.Equal(t, []string{"first", "quick"}, now.log)
 		var place, newest int64
 		read(t, dbs[1], func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err := tx.Feed().List(ctx, nil, 1, "")
+			p, err := tx.Feed().List(ctx, nil, false, 1, "")
 			require.NoError(t, err)
 			require.Equal(t, "quick", p.Items[0].Subject.ID, "it is in lists")
 			if place, _, err = tx.Feed().Place(ctx, p.Items[0].ID); err != nil {

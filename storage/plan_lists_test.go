@@ -155,7 +155,7 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 	}
 	for _, types := range [][]protocol.FeedType{nil, {protocol.FeedBoardPost}, {protocol.FeedReview, protocol.FeedMerchantJoined}} {
 		ask(types, func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.Feed().List(ctx, types, 20, after)
+			p, err := tx.Feed().List(ctx, types, false, 20, after)
 			return p.Next, err
 		})
 	}

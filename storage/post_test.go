@@ -299,7 +299,7 @@ func feedSubjects(t testing.TB, db *storage.DB, types ...protocol.FeedType) (ids
 	for {
 		var p protocol.Page[protocol.FeedItem]
 		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err = tx.Feed().List(ctx, types, 3, after)
+			p, err = tx.Feed().List(ctx, types, false, 3, after)
 			return err
 		})
 		for _, i := range p.Items {

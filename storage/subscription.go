@@ -16,7 +16,8 @@ type Subscription struct {
 	CheckedAt, NextAt                     time.Time
 	Failures                              int
 	LastError                             string
-	SignedHead                            []byte `db:",null"` // the last head that the board's node signed, as received; nil: none yet
+	OKAt                                  time.Time // when its log was last read; zero: not since it is noted
+	SignedHead                            []byte    `db:",null"` // the last head that the board's node signed, as received; nil: none yet
 }
 
 // A SubscriptionState is the state of our Follow.
@@ -41,7 +42,8 @@ func (ss Subscriptions) Put(ctx context.Context, s Subscription) error {
 	if s.State == "" {
 		s.State = SubscriptionPending
 	}
-	return subscriptionTable.put(ctx, ss.tx, &s, "board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error", "signed_head")
+	return subscriptionTable.put(ctx, ss.tx, &s, "board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at",
+		"failures", "last_error", "signed_head", "ok_at")
 }
 
 // NoteFollow records the delivery of the Follow of a pending subscription. One that
@@ -101,9 +103,16 @@ func (ss Subscriptions) Soon(ctx context.Context, board string, at time.Time) er
 	return ss.tx.exec(ctx, `UPDATE subscription SET next_at = ? WHERE board = ? AND state = 'accepted' AND next_at > ?`, millis(at), board, millis(at))
 }
 
-// Delete deletes a subscription; it is no error if there is none.
+// Delete deletes a subscription, with the shops of its host; it is no error if there is none.
 func (ss Subscriptions) Delete(ctx context.Context, board string) error {
+	s, err := ss.ByBoard(ctx, board)
+	if err != nil {
+		return orNothing(err)
+	}
 	if _, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board); err != nil {
+		return err
+	}
+	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
 		return err
 	}
 	return ss.forget(ctx, board)

@@ -465,3 +465,57 @@ func (r *Reader) FinalMark(ctx context.Context, chainID uint64) (m Mark, err err
 	})
 	return m, err
 }
+
+// Rating returns value/10^decimals in hundredths of a point, rounded; ok is false outside of 0 to 100.
+func Rating(value *big.Int, decimals uint8) (hundredths int64, ok bool) {
+	if value == nil || value.Sign() < 0 || decimals > 18 {
+		return 0, false
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	if value.Cmp(new(big.Int).Mul(big.NewInt(100), unit)) > 0 {
+		return 0, false
+	}
+	n := new(big.Int).Mul(value, big.NewInt(200))
+	n.Add(n, unit).Div(n, unit.Lsh(unit, 1)) // (200·value + unit) / (2·unit)
+	return n.Int64(), true
+}
+
+// Rated reads the rating that a client gave to an agent, from the receipt of the transaction; found is false when the
+// transaction has no such feedback with the tag starred. Errors wrap ErrUnavailable, ErrChainNotSupported or
+// ErrRegistryNotAllowed.
+func (r *Reader) Rated(ctx context.Context, agent ID, client, tx string, index uint64) (rating int64, found bool, err error) {
+	c, at, err := r.reputation(agent)
+	if err != nil {
+		return 0, false, err
+	}
+	var errs []error
+	for _, e := range c.endpoints {
+		var receipt *txReceipt
+		elems := []rpc.BatchElem{{Method: "eth_getTransactionReceipt", Args: []any{tx}, Result: &receipt}}
+		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := errors.Join(e.batch(attempt, c.ID, elems), elems[0].Error)
+		cancel()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if receipt == nil { // this endpoint may be behind
+			continue
+		}
+		for _, l := range receipt.Logs {
+			if receipt.Status != 1 || l.Address != at || len(l.Topics) < 3 {
+				continue
+			}
+			f, ok := decodeFeedback(l, agent)
+			if ok && f.Kind == FeedbackGiven && f.Agent.AgentID.Cmp(agent.AgentID) == 0 && f.Client == client && f.Index == index && f.Tag1 == Starred {
+				rating, found = Rating(f.Value, f.Decimals)
+				return rating, found, nil
+			}
+		}
+		return 0, false, nil
+	}
+	if len(errs) > 0 {
+		return 0, false, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
+	}
+	return 0, false, nil
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"stoa/protocol"
@@ -47,15 +46,6 @@ func (s Site) Offer(item protocol.FeedItem) Object {
 	return Object{
 		"@context": postContext, "id": CreateID(s.Bid(item.Subject.ID)), "type": "Offer", "actor": s.Board(),
 		"to": bid["to"], "cc": []string{s.Board() + "/followers"}, "published": bid["published"], "object": bid,
-	}
-}
-
-// Withdraw returns the activity that takes back the Offer of a bid, without proof.
-func (s Site) Withdraw(id string, seq int64, at time.Time) Object {
-	return Object{
-		"@context": postContext, "id": s.EntryID(seq) + "#Undo", "type": "Undo", "actor": s.Board(),
-		"to": []string{Public}, "cc": []string{s.Board() + "/followers"}, "published": stamp(at),
-		"object": Object{"id": CreateID(s.Bid(id)), "type": "Offer", "actor": s.Board(), "object": s.Bid(id)},
 	}
 }
 

@@ -21,7 +21,7 @@ type source struct {
 }
 
 var sources = []source{
-	{path: "/feed", purpose: "what happened, newest first; filter by types", make: (*Web).feedChannel},
+	{path: "/feed", purpose: "what happened, newest first; filters: types, local", make: (*Web).feedChannel},
 	{path: "/board", purpose: "the board, newest first, with all its filters: kind, tag, q, author, verifiedOnly", make: (*Web).boardChannel},
 	{path: "/@{handle}/feed", pattern: "/:at/feed", purpose: "the posts of an agent, newest first", make: (*Web).agentChannel},
 }

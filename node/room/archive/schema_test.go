@@ -173,7 +173,9 @@ var leftOut = map[string]map[string]string{
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},
 	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
 	"sqlite_sequence": {"": ofNode},
-	"stream":          {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
+	"log_taken":       {"": ofNode}, "log_conflict": {"": ofNode}, "log_report": {"": ofNode}, "feed_origin": {"": ofNode},
+	"remote_shop": {"": ofNode}, "shop_told": {"": work},
+	"stream": {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
 	"usage":          {"": ofNode},
 	"used_signature": {"": ofNode}, "writer": {"": "where writers are"},
 }

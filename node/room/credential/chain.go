@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"stoa/identity"
@@ -240,4 +241,26 @@ func (c *Chain) asked(ctx context.Context, network, identity string) (context.Co
 	}
 	id, err := erc8004.ParseID(identity)
 	return ctx, id, err
+}
+
+// transaction is the hash of a transaction.
+var transaction = regexp.MustCompile(`^0x[0-9a-f]{64}$`)
+
+// Review checks that the chain has the feedback of a review with its rating: not-found when it has not, and
+// identity-unverified when the chain or its registry is not read here. Other errors are temporary.
+func (c *Chain) Review(ctx context.Context, r protocol.NewsReview) error {
+	id, err := erc8004.ParseID(r.Agent)
+	if err != nil || !transaction.MatchString(r.Tx) {
+		return protocol.Errorf(protocol.NotFound, "the review names no feedback")
+	}
+	rating, found, err := c.Reader.Rated(ctx, id, r.Client, r.Tx, r.Index)
+	switch {
+	case errors.Is(err, erc8004.ErrChainNotSupported), errors.Is(err, erc8004.ErrRegistryNotAllowed):
+		return protocol.Errorf(protocol.IdentityUnverified, "%w", err)
+	case err != nil:
+		return protocol.Errorf(protocol.ChainUnavailable, "%w", err)
+	case !found || rating != r.Rating:
+		return protocol.Errorf(protocol.NotFound, "the chain has no such feedback with this rating")
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
+	"time"
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
@@ -22,33 +24,51 @@ type Signer struct {
 // Sign adds the statement to a post of a hosted agent; if the node keeps no key of
 // the agent, the post is unchanged.
 func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
-	pair, err := s.Hosted(ctx, tx, *p.Author.Handle, p.Author.ERC8004 != nil)
-	if err != nil || pair.IsZero() {
+	signed, thumbprint, err := s.sign(ctx, tx, p.Author, p.CreatedAt, integrity.Statement{
+		Board: p.Board, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, InReplyTo: p.ReplyTo,
+	})
+	if err != nil || signed == nil {
 		return err
+	}
+	p.Statement, p.Author.KeyID = signed, &thumbprint
+	return nil
+}
+
+// SignNews adds to news of a shop what the nodes that follow this one check: the statement, if the node keeps a key of
+// the shop, and the feedback of a review, nil for other news. board is that of this node.
+func (s *Signer) SignNews(ctx context.Context, tx *storage.Tx, board string, item *protocol.FeedItem, review *protocol.NewsReview) error {
+	signed, _, err := s.sign(ctx, tx, item.Actor, item.At, integrity.Statement{
+		Board: board, Kind: string(item.Type), Title: item.Subject.Title, Body: item.Summary,
+	})
+	if err != nil || signed == nil && review == nil {
+		return err
+	}
+	item.Evidence, err = json.Marshal(protocol.NewsEvidence{Statement: signed, Review: review})
+	return err
+}
+
+// sign completes a statement of a hosted agent and signs it; nil when the node keeps no key of the agent.
+func (s *Signer) sign(
+	ctx context.Context, tx *storage.Tx, author protocol.Author, at time.Time, st integrity.Statement,
+) (signed json.RawMessage, thumbprint string, err error) {
+	pair, err := s.Hosted(ctx, tx, *author.Handle, author.ERC8004 != nil)
+	if err != nil || pair.IsZero() {
+		return nil, "", err
 	}
 	var nonce [16]byte
 	rand.Read(nonce[:])
-	st := integrity.Statement{
-		Type: "PostStatement", Version: 1, Actor: *p.Author.Actor, Board: p.Board,
-		Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, InReplyTo: p.ReplyTo,
-		Created: p.CreatedAt.Format("2006-01-02T15:04:05Z"),
-		Nonce:   base64.RawURLEncoding.EncodeToString(nonce[:]),
-	}
-	if p.Author.ERC8004 != nil {
-		st.Author = *p.Author.ERC8004
+	st.Actor, st.Created, st.Nonce = *author.Actor, at.Format("2006-01-02T15:04:05Z"), base64.RawURLEncoding.EncodeToString(nonce[:])
+	if author.ERC8004 != nil {
+		st.Author = *author.ERC8004
 	} else {
 		public, ok := pair.Public().(ed25519.PublicKey)
 		if !ok {
-			return nil // a statement names an Ed25519 key
+			return nil, "", nil // a statement names an Ed25519 key
 		}
 		st.Author = key.DIDKey(public)
 	}
-	if p.Statement, err = integrity.SignStatement(st, pair.Signer(), p.CreatedAt); err != nil {
-		return err
-	}
-	thumbprint := pair.Thumbprint()
-	p.Author.KeyID = &thumbprint
-	return nil
+	signed, err = integrity.SignStatement(st, pair.Signer(), at)
+	return signed, pair.Thumbprint(), err
 }
 
 // Hosted is the newest unretired key of an agent that the node holds; if the agent

@@ -19,6 +19,9 @@ type Directory struct {
 	// Reputation is that of a profile, nil for none.
 	Reputation func(p *storage.StoredProfile) *protocol.Reputation
 
+	// Sign adds to news of a shop what the nodes that follow this one check; nil where no keys are at hand.
+	Sign func(ctx context.Context, tx *storage.Tx, board string, item *protocol.FeedItem, review *protocol.NewsReview) error
+
 	// Explored is what ExploreARD counts.
 	Explored storage.Memo[explored]
 }

@@ -15,6 +15,9 @@ import (
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
 ) (protocol.Page[protocol.MerchantEntry], error) {
+	if storage.IsRemoteCursor(in.After) {
+		return d.remoteMerchants(ctx, tx, in, protocol.Page[protocol.MerchantEntry]{Items: []protocol.MerchantEntry{}})
+	}
 	found, err := tx.Profiles().ListMerchants(ctx, in)
 	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
 	near, _, _ := in.Place()
@@ -35,7 +38,11 @@ func (d *Directory) Merchants(
 		e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
 		page.Items = append(page.Items, e)
 	}
-	return page, err
+	if err != nil || page.Next != nil {
+		return page, err
+	}
+	in.After = ""
+	return d.remoteMerchants(ctx, tx, in, page)
 }
 
 // Merchant is one business's public page as data (spec §2.15).
@@ -153,13 +160,16 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 // announceNews announces in the feed the news of a listed business: that it joined, new
 // items, and prices that fell with a change of its catalog, which may be nil.
 func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, c *storage.ItemChanges) error {
+	if err := tx.Merchants().EnqueueTold(ctx, p.Draft.Handle); err != nil {
+		return err
+	}
 	joined, err := tx.Merchants().TakeJoined(ctx, p.Draft.Handle)
 	if err != nil {
 		return err
 	}
 	if joined {
 		if err := d.announce(ctx, tx, p, protocol.FeedMerchantJoined,
-			protocol.Subject{Kind: "profile", ID: p.Draft.Handle, Title: p.Draft.Name},
+			protocol.Subject{Kind: "profile", ID: p.Draft.Handle, URL: d.page(p.Draft.Handle), Title: p.Draft.Name},
 			p.Draft.Name+" joined. "+p.Draft.Headline); err != nil {
 			return err
 		}
@@ -169,7 +179,8 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 		return err
 	}
 	listing := func(i *storage.StoredItem, summary string) error {
-		return d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, Title: i.Draft.Name}, summary+".")
+		return d.announce(ctx, tx, p, protocol.FeedListing, protocol.Subject{Kind: "item", ID: i.ID, URL: d.page(p.Draft.Handle) + "#" + i.ID,
+			Title: i.Draft.Name}, summary+".")
 	}
 	for n := range fresh {
 		i := &fresh[n]
@@ -193,26 +204,28 @@ func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage
 func (d *Directory) announce(
 	ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, kind protocol.FeedType, subject protocol.Subject, summary string,
 ) error {
-	return tx.Feed().Append(ctx, protocol.FeedItem{
+	item := protocol.FeedItem{
 		ID: protocol.NewID(protocol.FeedID, tx.Now), Type: kind, At: tx.Now, Actor: Author(d.Base, p, tx.Now),
 		Subject: subject, Summary: strings.TrimSpace(summary), Untrusted: true,
-	})
+	}
+	board := protocol.BoardID(d.Base)
+	if d.Sign != nil {
+		if err := d.Sign(ctx, tx, board, &item, nil); err != nil {
+			return err
+		}
+	}
+	return tx.Feed().Publish(ctx, board, item)
 }
 
-// showNews shows or hides the feed items about a business.
+// showNews shows or hides the feed items about a business, also at the nodes that follow this one.
 func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
 	ids, err := tx.Items().ToldIDs(ctx, handle)
 	if err != nil {
 		return err
 	}
-	for _, id := range append(ids, handle) {
-		if err := tx.Feed().SetVisible(ctx, id, visible); err != nil {
-			return err
-		}
-	}
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if err != nil || p.ERC8004 == "" {
+	if err != nil {
 		return err
 	}
-	return tx.Feedbacks().Show(ctx, p.ERC8004, handle, visible)
+	return tx.Feed().ShowShop(ctx, protocol.BoardID(d.Base), handle, p.ERC8004, ids, visible)
 }

@@ -18,7 +18,7 @@ type Feed struct {
 
 // Read lists feed items, newest first.
 func (f *Feed) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.FeedQuery) (protocol.Page[protocol.FeedItem], error) {
-	page, err := tx.Feed().List(ctx, in.List(), in.Size(), in.After)
+	page, err := tx.Feed().List(ctx, in.List(), in.Local, in.Size(), in.After)
 	for i := range page.Items {
 		locate(f.Base, &page.Items[i])
 	}
@@ -31,7 +31,7 @@ func (f *Feed) Stream(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	r, err := f.Hub.open(c, at, place, in.List())
+	r, err := f.Hub.open(c, at, place, in)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,7 @@ func locate(base string, i *protocol.FeedItem) {
 	switch s := &i.Subject; {
 	case s.Kind == "post":
 		s.URL = base + "/board/" + s.ID
+	case i.Node != nil && s.URL != "": // on the node where it happened
 	case s.Kind == "profile":
 		s.URL = base + "/@" + s.ID
 	case s.Kind == "item" && i.Actor.Handle != nil && i.Actor.Node == nil:

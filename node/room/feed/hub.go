@@ -248,7 +248,8 @@ func (h *Hub) wakeAll(at int64, page []entry, beat bool) {
 // An entry is a feed item as an event, with its number.
 type entry struct {
 	protocol.Event
-	n int64
+	n      int64
+	remote bool // it happened on another node
 }
 
 // size is roughly the number of bytes that the entry takes in a stream.
@@ -272,7 +273,7 @@ func (h *Hub) read(ctx context.Context, after int64, room int) (p []entry, err e
 			if err != nil {
 				return err
 			}
-			e := entry{protocol.Event{ID: i.ID, Type: string(i.Type), Data: data}, i.N}
+			e := entry{protocol.Event{ID: i.ID, Type: string(i.Type), Data: data}, i.N, i.Node != nil}
 			p, left = append(p, e), left-e.size()
 		}
 		return nil
@@ -300,7 +301,7 @@ func (h *Hub) readAlone(ctx context.Context, after int64) (p []entry, err error)
 }
 
 // open takes a place for a stream that starts after a number.
-func (h *Hub) open(c protocol.Caller, after int64, place string, want []protocol.FeedType) (*reader, error) {
+func (h *Hub) open(c protocol.Caller, after int64, place string, in protocol.FeedStream) (*reader, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.running() {
@@ -311,8 +312,11 @@ func (h *Hub) open(c protocol.Caller, after int64, place string, want []protocol
 	}
 	h.turns++
 	r := &reader{hub: h, ended: h.ended, network: c.Network, known: c.Known(), at: after, place: place, types: allTypes}
-	if len(want) > 0 {
-		r.types = typesOf(want...)
+	if want := in.List(); len(want) > 0 {
+		r.types = typesOf(want...) | ofOthers
+	}
+	if in.Local {
+		r.types &^= ofOthers
 	}
 	return r, nil
 }

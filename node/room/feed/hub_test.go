@@ -118,6 +118,40 @@ func TestStream_FromNowAndFromAnItem(t *testing.T) {
 	})
 }
 
+// TestStream_Local: a stream of what happened on this node leaves out the rest, of all types and of some, also while it
+// shares batches with others.
+func TestStream_Local(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		s := newFixture(t, db)
+		local := func(types, after string) (r protocol.Stream) {
+			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+				r, err = s.Stream(ctx, tx, protocol.Caller{Network: "there"}, protocol.FeedStream{Types: types, After: after, Local: true})
+				return err
+			}))
+			return r
+		}
+		all, here, listings := s.mustStream("", ""), local("", ""), local("listing", "")
+		away := "n2.example"
+		for i, node := range []*string{&away, nil, &away, nil} {
+			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Feed().Append(ctx, protocol.FeedItem{ID: protocol.NewID(protocol.FeedID, tx.Now), Type: protocol.FeedListing, At: tx.Now, Node: node,
+					Actor: protocol.Author{Name: "Asha"}, Subject: protocol.Subject{Kind: "item", ID: fmt.Sprint(i), Title: fmt.Sprint(i)}})
+			}))
+		}
+		s.add(protocol.FeedReview, "4")
+		require.NoError(t, db.Numbered(t.Context()))
+		ids, titles := next(t, all, 5)
+		require.Equal(t, []string{"0", "1", "2", "3", "4"}, titles)
+		_, titles = next(t, here, 3)
+		require.Equal(t, []string{"1", "3", "4"}, titles)
+		_, titles = next(t, listings, 2)
+		require.Equal(t, []string{"1", "3"}, titles)
+		_, titles = next(t, local("", ids[1]), 2)
+		require.Equal(t, []string{"3", "4"}, titles, "from the database")
+	})
+}
+
 // TestStream_Long is a reader that is far behind while writers continue: it reads
 // by itself, joins the others in the middle, and sees each item once.
 func TestStream_Long(t *testing.T) {
@@ -184,10 +218,10 @@ func TestHub_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := storagetest.Open(t)
 		hub := NewHub(db, "https://n.example", slog.New(slog.DiscardHandler))
-		_, err := hub.open(protocol.Caller{Network: "here"}, 0, "", nil)
+		_, err := hub.open(protocol.Caller{Network: "here"}, 0, "", protocol.FeedStream{})
 		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "before Open")
 		hub.Open()
-		early, err := hub.open(protocol.Caller{Network: "here"}, 0, "", nil)
+		early, err := hub.open(protocol.Caller{Network: "here"}, 0, "", protocol.FeedStream{})
 		require.NoError(t, err, "a server behind the hub refuses no stream while Run is about to begin")
 		over, end := context.WithCancel(context.Background())
 		end()

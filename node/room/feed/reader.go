@@ -111,10 +111,14 @@ func (r *reader) Close() {
 	})
 }
 
-// types is a set of types of feed items, a bit for each of protocol.FeedTypes.
+// types is a set of types of feed items, a bit for each of protocol.FeedTypes, and the bit ofOthers, without which what
+// happened on other nodes is left out.
 type types uint8
 
-const allTypes = ^types(0)
+const (
+	allTypes = ^types(0)
+	ofOthers = types(1 << 7)
+)
 
 func typesOf(want ...protocol.FeedType) (set types) {
 	for _, t := range want {
@@ -129,7 +133,7 @@ func typesOf(want ...protocol.FeedType) (set types) {
 func pick(page []entry, of types, after int64) *protocol.Batch {
 	b := &protocol.Batch{}
 	for _, e := range page {
-		if e.n > after && (of == allTypes || typesOf(protocol.FeedType(e.Type))&of != 0) {
+		if e.n > after && (of == allTypes || typesOf(protocol.FeedType(e.Type))&of != 0 && (!e.remote || of&ofOthers != 0)) {
 			b.Events = append(b.Events, e.Event)
 		}
 	}

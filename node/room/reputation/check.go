@@ -237,22 +237,26 @@ func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string
 	if err != nil {
 		return err
 	}
+	board := protocol.BoardID(r.Base)
 	if f.FeedID != "" {
-		return tx.Feed().SetVisible(ctx, f.ID, true)
+		return tx.Feed().Restore(ctx, board, f.FeedID)
 	}
 	if h.Behind {
 		return nil
 	}
-	with := "with a receipt of the shop"
-	if f.Doc.Order == nil {
-		with = "with a payment on the chain"
-	}
 	f.FeedID = protocol.NewID(protocol.FeedID, tx.Now)
-	return tx.Feed().Append(ctx, protocol.FeedItem{
+	review := protocol.NewsReview{Agent: f.Agent, Client: f.Client, Index: f.Index, Tx: f.Doc.Tx, Rating: f.Rating, Receipt: f.Doc.Order != nil}
+	item := protocol.FeedItem{
 		ID: f.FeedID, Type: protocol.FeedReview, At: tx.Now, Actor: r.Author(p, tx.Now),
 		Subject: protocol.Subject{Kind: "review", ID: f.ID, URL: r.Base + "/@" + handle + "/reviews", Title: p.Draft.Name},
-		Summary: fmt.Sprintf("%s has a review of %s of 5, %s.", p.Draft.Name, starsText(f.Rating), with), Untrusted: true,
-	})
+		Summary: review.Summary(p.Draft.Name), Untrusted: true,
+	}
+	if r.Sign != nil {
+		if err := r.Sign(ctx, tx, board, &item, &review); err != nil {
+			return err
+		}
+	}
+	return tx.Feed().Publish(ctx, board, item)
 }
 
 // uncount takes back what counted feedback changed.
@@ -263,7 +267,7 @@ func (r *Reputation) uncount(ctx context.Context, tx *storage.Tx, f storage.Feed
 		}
 	}
 	if f.FeedID != "" {
-		if err := tx.Feed().SetVisible(ctx, f.ID, false); err != nil {
+		if err := tx.Feed().Retract(ctx, protocol.BoardID(r.Base), f.FeedID); err != nil {
 			return err
 		}
 	}

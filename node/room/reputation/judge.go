@@ -32,7 +32,7 @@ func feedbackOf(e erc8004.Feedback, shop storage.FeedbackAgent) storage.Feedback
 		Doc: storage.FeedbackDoc{Value: e.Value.String(), Decimals: e.Decimals, URI: protocol.Clip(strings.ToValidUTF8(e.URI, "\uFFFD"), maxKeptURI),
 			Hash: "0x" + hex.EncodeToString(e.Hash[:]), Tx: e.Tx, Place: e.Place, LogIndex: e.LogIndex, Source: e.Source},
 	}
-	rating, ok := ratingOf(e.Value, e.Decimals)
+	rating, ok := erc8004.Rating(e.Value, e.Decimals)
 	f.Rating = rating
 	switch {
 	case !ok:
@@ -53,20 +53,6 @@ func feedbackOf(e erc8004.Feedback, shop storage.FeedbackAgent) storage.Feedback
 // refuse ends the check of feedback with a reason why it does not count.
 func refuse(f *storage.Feedback, why protocol.ReviewReason) {
 	f.State, f.Reason, f.NextAt = storage.FeedbackUncounted, why, nil
-}
-
-// ratingOf returns value/10^decimals in hundredths of a point, rounded; ok is false outside of 0 to 100.
-func ratingOf(value *big.Int, decimals uint8) (hundredths int64, ok bool) {
-	if value == nil || value.Sign() < 0 || decimals > 18 {
-		return 0, false
-	}
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
-	if value.Cmp(new(big.Int).Mul(big.NewInt(100), unit)) > 0 {
-		return 0, false
-	}
-	n := new(big.Int).Mul(value, big.NewInt(200))
-	n.Add(n, unit).Div(n, unit.Lsh(unit, 1)) // (200·value + unit) / (2·unit)
-	return n.Int64(), true
 }
 
 // dataOf decodes a data: URI (RFC 2397) of at most [protocol.MaxReviewFile] bytes.

@@ -27,12 +27,12 @@ func TestRatingOf(t *testing.T) {
 		{big.NewInt(755), 1, 7550, true}, {big.NewInt(85559), 3, 8556, true}, {big.NewInt(10001), 2, 0, false}, {long, 18, 10000, true},
 		{big.NewInt(1), 19, 0, false}, {nil, 0, 0, false}, {new(big.Int).Neg(long), 18, 0, false},
 	} {
-		got, ok := ratingOf(c.value, c.decimals)
+		got, ok := erc8004.Rating(c.value, c.decimals)
 		require.Equal(t, c.ok, ok, "%s/%d", c.value, c.decimals)
 		require.Equal(t, c.want, got, "%s/%d", c.value, c.decimals)
 	}
-	require.Equal(t, "4.5", starsText(9000))
-	require.Equal(t, "5", starsText(10000))
+	require.Equal(t, "4.5", protocol.Stars(9000))
+	require.Equal(t, "5", protocol.Stars(10000))
 	require.InDelta(t, 4.3, round1(8550, 2000), 1e-9)
 }
 

@@ -40,6 +40,9 @@ type Reputation struct {
 	Pauses  []time.Duration // before the next try of a file or node that does not answer; then it is given up
 	Author  func(p *storage.StoredProfile, at time.Time) protocol.Author
 
+	// Sign adds to news of a review what the nodes that follow this one check; nil where no keys are at hand.
+	Sign func(ctx context.Context, tx *storage.Tx, board string, item *protocol.FeedItem, review *protocol.NewsReview) error
+
 	hosts   hostRates
 	mu      sync.Mutex // guards foreign, and is held while it is read
 	foreign map[string]foreignKeys

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"math/big"
 	"strings"
 
 	"stoa/protocol"
@@ -79,11 +78,6 @@ func review(f storage.Feedback, registry string) protocol.Review {
 
 // round1 is a/b rounded to one decimal.
 func round1(a, b int64) float64 { return float64((a*20+b)/(2*b)) / 10 }
-
-// starsText is a rating in stars, such as 4.5.
-func starsText(rating int64) string {
-	return strings.TrimSuffix(new(big.Rat).SetFloat64(round1(rating, 2000)).FloatString(1), ".0")
-}
 
 // Of returns the reputation of a profile; nil for persons, and for a business without an identity in a
 // registry whose reviews the node reads (spec §2.6).

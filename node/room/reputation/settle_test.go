@@ -143,7 +143,7 @@ func (d *desk) sum() (all [3]int64) {
 		if all[0], all[1], err = tx.Feedbacks().Sum(ctx, agent1); err != nil {
 			return err
 		}
-		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedReview}, 50, "")
+		page, err := tx.Feed().List(ctx, []protocol.FeedType{protocol.FeedReview}, false, 50, "")
 		all[2] = int64(len(page.Items))
 		return err
 	}))

@@ -20,7 +20,7 @@ func BenchmarkFeedPage(b *testing.B) {
 			b.ResetTimer()
 			for b.Loop() {
 				require.NoError(b, db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Feed().List(ctx, nil, 20, "")
+					_, err := tx.Feed().List(ctx, nil, false, 20, "")
 					return err
 				}))
 			}
