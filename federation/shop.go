@@ -2,7 +2,9 @@ package federation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"stoa/identity/integrity"
@@ -17,6 +19,23 @@ func (f *Federation) shopEntry(e storage.LogEntry) ([]byte, error) {
 		return nil, nil
 	}
 	return integrity.Sign(e.Activity, f.c.Keys.Ed25519.Signer(), activity.ProofKey(f.site.Board()), e.At)
+}
+
+// serveShop serves what this node says of a shop.
+func (f *Federation) serveShop(w http.ResponseWriter, r *http.Request) {
+	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
+		raw, err := tx.Merchants().Told(ctx, f.site.Board(), r.PathValue("handle"))
+		if err != nil {
+			return nil, err
+		}
+		var offer struct {
+			Object activity.Object `json:"object"`
+		}
+		if err := json.Unmarshal(raw, &offer); err != nil {
+			return nil, err
+		}
+		return activity.WithContext(offer.Object), nil
+	})
 }
 
 // readShop reads what the node of a followed board says of a shop of its own. Whether the shop has the chain identity that it

@@ -107,8 +107,11 @@ func TestShopsElsewhere(t *testing.T) {
 		require.Len(t, seqs, 3)
 		require.Equal(t, "Tombstone", kinds[0], "the older summary is not in the log any more")
 
+		require.Equal(t, 200, a.statusOf("/ap/shops/tea"))
+		require.Equal(t, 404, a.statusOf("/ap/shops/@"))
 		tea.open(false)
 		settle(t, a, b)
+		require.Equal(t, 404, a.statusOf("/ap/shops/tea"))
 		require.Equal(t, []string{"Cloth House"}, b.elsewhere(protocol.MerchantQuery{}))
 		c := newNode(t, a.net, a.tick, 2, nil)
 		c.follow(a)

@@ -81,7 +81,7 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		`SELECT 'https://p' || CAST(n AS TEXT) || '.example/ap/board', 'p.example', '', '', '', 0, 'pending', '', 0, 1, 0, '' FROM series`)
 	fill(10_000, `INSERT INTO log_taken (board, seq, hash, entry) `+series+
 		`SELECT 'https://p' || CAST(n % 100 AS TEXT) || '.example/ap/board', n, '', `+
-			map[bool]string{true: "''::bytea", false: "x''"}[storage.OnPostgres(db)]+` FROM series`)
+		map[bool]string{true: "''::bytea", false: "x''"}[storage.OnPostgres(db)]+` FROM series`)
 	fill(10_000, `INSERT INTO remote_shop (actor, host, agent, doc) `+series+
 		`SELECT 'https://p.example/ap/agents/s' || CAST(n AS TEXT), 'p' || CAST(n AS TEXT) || '.example', '', '{}' FROM series`)
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {

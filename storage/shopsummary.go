@@ -95,6 +95,15 @@ func (ms Merchants) Tell(ctx context.Context, board, handle, digest string, told
 	return true, ms.tx.Logs().Append(ctx, board, LogUpdate, LogShop+handle, activity)
 }
 
+const shopTold = `SELECT activity FROM log WHERE object_id = ? AND stream = (SELECT id FROM stream WHERE board = ?) AND NOT redacted AND activity IS NOT NULL
+	ORDER BY seq DESC LIMIT 1`
+
+// Told returns the activity that Tell put into the log of board; ErrNotFound when there is none.
+func (ms Merchants) Told(ctx context.Context, board, handle string) (activity []byte, err error) {
+	err = ms.tx.row(ctx, shopTold, LogShop+handle, board).Scan(&activity)
+	return activity, err
+}
+
 // untell takes the summary of a shop out of the log of board. It is false when there was none.
 func (ms Merchants) untell(ctx context.Context, board, handle string) (bool, error) {
 	n, err := ms.tx.write(ctx, `DELETE FROM shop_told WHERE handle = ?`, handle)
