@@ -234,7 +234,7 @@ func (rs RemoteShops) bySeqs(ctx context.Context, seqs []int64) (map[int64]Remot
 		var d shopDoc
 		err = json.Unmarshal(doc, &d)
 		r.Page, r.Summary = d.Page, d.Summary
-		r.SeenAt = optional(ok)
+		r.SeenAt = moment(ok)
 		all[seq] = r
 		return none, err
 	})
