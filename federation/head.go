@@ -96,7 +96,8 @@ func (f *Federation) readHead(ctx context.Context, s *storage.Subscription, page
 	if err != nil {
 		return nil, err
 	}
-	if h.Type.Is(activity.HeadType) && h.Actor.One() == s.Board && h.Epoch == page.Epoch && h.Seq != nil && *h.Seq == *page.Head && h.Hash != "" {
+	if h.Type.Is(activity.HeadType) && h.Actor.One() == s.Board && h.Epoch == page.Epoch && h.Seq != nil && *h.Seq == *page.Head &&
+		activity.IsEntryHash(string(h.Hash)) {
 		err = f.verifyProof(ctx, page.SignedHead, s.Board)
 	} else {
 		err = errors.New("it is not the head of this page")

@@ -188,6 +188,9 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 		"author":     func(m map[string]any) { m["attributedTo"] = b.base + "/ap/agents/cloth" },
 		"no author":  func(m map[string]any) { delete(m, "attributedTo") },
 		"many words": func(m map[string]any) { m["stoa:shop"].(map[string]any)["words"] = strings.Repeat("cloth ", 500) },
+		"large": func(m map[string]any) {
+			m["stoa:shop"].(map[string]any)["prices"] = []any{map[string]any{"currency": strings.Repeat("x", 20_000)}}
+		},
 		"off the map": func(m map[string]any) {
 			m["stoa:shop"].(map[string]any)["geo"] = map[string]any{"latitude": 500, "longitude": 1}
 		},

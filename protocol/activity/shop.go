@@ -44,8 +44,9 @@ func (s Site) OfferShop(author protocol.Author, page string, summary, statement 
 
 // Limits of a summary that comes from elsewhere.
 const (
-	maxShopText = 400
-	maxShopTags = 20
+	maxShopBytes = 16 << 10
+	maxShopText  = 400
+	maxShopTags  = 20
 )
 
 // Read reads the summary and the author, who is not verified, of a shop of the node host; errors wrap ErrShape.
@@ -58,8 +59,8 @@ func (s *Shop) Read(host string) (out protocol.ShopSummary, author protocol.Auth
 	if author, err = claim.author(); err != nil {
 		return out, author, err
 	}
-	if author.Handle == nil || json.Unmarshal(s.Summary, &out) != nil {
-		return out, author, refused("the author is no profile of its node, or stoa:shop is malformed")
+	if author.Handle == nil || len(s.Summary) > maxShopBytes || json.Unmarshal(s.Summary, &out) != nil {
+		return out, author, refused("the author is no profile of its node, or stoa:shop is malformed or too large")
 	}
 	author.Node, out.HasIdentity = &host, false
 	if out.Name = strings.TrimSpace(out.Name); out.Name == "" || len(out.Words) > protocol.MaxShopWords || len(out.Tags) > maxShopTags || len(out.Prices) > 3 ||
