@@ -34,6 +34,9 @@ func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act
 	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &b) != nil {
 		return noEffect, nil
 	}
+	if b.Type.Is(activity.ShopType) {
+		return f.readShop(ctx, s, act)
+	}
 	if !b.Type.Is(activity.BidType) {
 		return f.readNews(ctx, s, act)
 	}
@@ -82,7 +85,7 @@ func (f *Federation) receiveBid(ctx context.Context, tx *storage.Tx, host, uri s
 	return err
 }
 
-// readUndo reads that a followed board takes back the offer of a bid, of news, or of all news of a shop.
+// readUndo reads that a followed board takes back the offer of a bid, of news, or of a shop with all its news.
 func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (after, error) {
 	var o activity.OfferOf
 	if act.Actor.One() != s.Board || !act.Embedded() || fetchLimits.DecodeLoose(act.Object, &o) != nil || !o.Type.Is("Offer") {
@@ -100,7 +103,7 @@ func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (
 		case !errors.Is(err, storage.ErrNotFound):
 			return err
 		case strings.Contains(uri, "/ap/agents/"):
-			return tx.FeedOrigins().HideOf(ctx, uri)
+			return errors.Join(tx.FeedOrigins().HideOf(ctx, uri), tx.RemoteShops().Drop(ctx, uri))
 		}
 		return tx.FeedOrigins().Withdraw(ctx, uri)
 	}, nil

@@ -124,15 +124,13 @@ func (f *Federation) noteConflict(s *followed, c *conflictError) (after, error) 
 	}, nil
 }
 
-// maxHash is the longest hash of a report.
-const maxHash = 200
-
 // handleLogReport handles the report of a stoa node that follows our board that our log
 // contradicts what it took of it. It is kept for the operator while our log has the
 // epoch that it is about.
 func (f *Federation) handleLogReport(in *incoming) after {
 	var c activity.LogConflict
-	if fetchLimits.DecodeLoose(present(in.act.Conflict), &c) != nil || c.Seq == nil || len(c.Ours) > maxHash || len(c.Theirs) > maxHash {
+	known := func(hash activity.Text) bool { return hash == "" || activity.IsEntryHash(string(hash)) }
+	if fetchLimits.DecodeLoose(present(in.act.Conflict), &c) != nil || c.Seq == nil || *c.Seq < 1 || !known(c.Ours) || !known(c.Theirs) {
 		return nil
 	}
 	kind := storage.ConflictKind(c.Kind)

@@ -104,11 +104,14 @@ func TestConflict_Fork(t *testing.T) {
 		}
 
 		// The operator has the log read again: what it has now is taken.
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().Reread(ctx, board)
-			return err
-		}))
-		settle(t, a, b)
+		reread := func() {
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.Subscriptions().Reread(ctx, board)
+				return err
+			}))
+			settle(t, a, b)
+		}
+		reread()
 		for _, p := range []*protocol.StoredPost{x, y, z, w} {
 			require.Equal(t, protocol.Visible, b.state(p.URI), p.Title)
 		}
@@ -117,6 +120,25 @@ func TestConflict_Fork(t *testing.T) {
 		v := a.titled("follows again")
 		settle(t, a, b)
 		require.Equal(t, protocol.Visible, b.state(v.URI))
+
+		// What the node has no longer is deleted when the operator says so, also when the node is away for a while.
+		a.change(v, protocol.Hidden, "hide")
+		settle(t, a, b)
+		a.net.set("a.example", true)
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Subscriptions().EnqueueForget(ctx, storage.ForgetArgs{Board: board, Since: b.tick.now().Add(-24 * time.Hour)})
+		}))
+		settle(t, b)
+		require.Equal(t, protocol.Visible, b.state(x.URI))
+		a.net.set("a.example", false)
+		b.tick.pass(10 * time.Minute)
+		settle(t, a, b)
+		require.Equal(t, protocol.Deleted, b.state(x.URI))
+		for _, p := range []*protocol.StoredPost{y, z, w} {
+			require.Equal(t, protocol.Visible, b.state(p.URI), p.Title)
+		}
+		reread()
+		require.Equal(t, protocol.Deleted, b.state(x.URI))
 	})
 }
 
@@ -200,7 +222,7 @@ func TestConflict_OldAnswer(t *testing.T) {
 	_, err = b.f.readHead(t.Context(), &s.Subscription, &now)
 	require.ErrorContains(t, err, "not the head of this page")
 	forged := old
-	forged.SignedHead = asJSON(t, b.f.site.Head(s.Epoch, 1, "sha256:00", b.tick.now()))
+	forged.SignedHead = asJSON(t, b.f.site.Head(s.Epoch, 1, "sha256:"+strings.Repeat("00", 32), b.tick.now()))
 	forged.SignedHead = bytes.ReplaceAll(forged.SignedHead, []byte("b.example"), []byte("a.example"))
 	_, err = b.f.readHead(t.Context(), &s.Subscription, &forged)
 	require.ErrorIs(t, err, integrity.ErrNoProof)
@@ -251,6 +273,9 @@ func TestEntryHash_Erased(t *testing.T) {
 	t.Parallel()
 	a, _ := two(t, nil)
 	p := a.titled("one")
+	s := shop{n: a, name: "bazaar"}
+	joined := s.tell(protocol.FeedMerchantJoined, "Bazaar", "Bazaar joined.", nil)
+	s.summary(protocol.ShopSummary{Name: "Bazaar"})
 	bid := a.bid(protocol.Author{Name: "Ada", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}})
 	hashes := func() (all []string) {
 		_, page := a.page("?after=0")
@@ -261,7 +286,8 @@ func TestEntryHash_Erased(t *testing.T) {
 	}
 	before := hashes()
 	require.NotContains(t, before, "")
-	require.Len(t, before, 2)
+	require.Len(t, before, 4)
+	s.open(false)
 	a.change(p, protocol.Deleted, "delete")
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Logs().Redact(ctx, protocol.BoardID(a.base), p.ID); err != nil {
@@ -270,9 +296,10 @@ func TestEntryHash_Erased(t *testing.T) {
 		return tx.Bids().Retract(ctx, protocol.BoardID(a.base), bid.Subject.ID)
 	}))
 	seqs, kinds := entriesOf(t, func() logPage { _, p := a.page("?after=0"); return p }())
-	require.Len(t, seqs, 4)
-	require.Equal(t, []string{"Tombstone", "Tombstone"}, kinds[:2])
-	require.Equal(t, before, hashes()[:2])
+	require.Len(t, seqs, 7)
+	require.Equal(t, []string{"Tombstone", "Tombstone", "Tombstone", "Tombstone"}, kinds[:4])
+	require.Equal(t, before, hashes()[:4])
+	require.Equal(t, 404, a.statusOf("/ap/news/"+joined.ID))
 }
 
 // A report is kept of a node that follows, about the epoch that the log has, one a node.
@@ -292,14 +319,16 @@ func TestLogReport_Refused(t *testing.T) {
 		require.NoError(t, from.f.send(t.Context(), from.f.site.Node(), board+"/inbox", body).err)
 		settle(t, a)
 	}
-	report(c, "fork", epoch, "sha256:1", 1)
+	hash := "sha256:" + strings.Repeat("0a", 32)
+	report(c, "fork", epoch, hash, 1)
 	require.Empty(t, a.reports(), "it does not follow")
-	report(b, "fork", "another", "sha256:1", 1)
-	report(b, "theft", epoch, "sha256:1", 1)
-	report(b, "fork", epoch, strings.Repeat("x", 300), 1)
-	require.Empty(t, a.reports())
+	report(b, "fork", "another", hash, 1)
+	report(b, "theft", epoch, hash, 1)
 	report(b, "fork", epoch, "sha256:1", 1)
-	report(b, "fallback", epoch, "sha256:2", 5)
+	report(b, "fork", epoch, hash, -1)
+	require.Empty(t, a.reports())
+	report(b, "fork", epoch, hash, 1)
+	report(b, "fallback", epoch, hash, 5)
 	require.Len(t, a.reports(), 1)
 	require.Equal(t, storage.ConflictFallback, a.reports()[0].Kind)
 	a.tick.pass(31 * 24 * time.Hour)

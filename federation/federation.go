@@ -183,7 +183,7 @@ func multikeyOf(pair key.Pair) (string, error) {
 func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit,
-		storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
+		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 	}
 }
 
@@ -201,6 +201,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)
 	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
 	mux.HandleFunc("GET /ap/news/{id}", f.serveNews)
+	mux.HandleFunc("GET /ap/shops/{handle}", f.serveShop)
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -57,6 +58,9 @@ func (f *Federation) erasedHash(ctx context.Context, tx *storage.Tx, epoch strin
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Bid(e.ObjectID)), nil
 	}
+	if handle, ok := strings.CutPrefix(e.ObjectID, storage.LogShop); ok {
+		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Shop(handle)), nil
+	}
 	if isNews(e.ObjectID) {
 		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.newsURI(e.ObjectID)), nil
 	}
@@ -92,7 +96,8 @@ func (f *Federation) readHead(ctx context.Context, s *storage.Subscription, page
 	if err != nil {
 		return nil, err
 	}
-	if h.Type.Is(activity.HeadType) && h.Actor.One() == s.Board && h.Epoch == page.Epoch && h.Seq != nil && *h.Seq == *page.Head && h.Hash != "" {
+	if h.Type.Is(activity.HeadType) && h.Actor.One() == s.Board && h.Epoch == page.Epoch && h.Seq != nil && *h.Seq == *page.Head &&
+		activity.IsEntryHash(string(h.Hash)) {
 		err = f.verifyProof(ctx, page.SignedHead, s.Board)
 	} else {
 		err = errors.New("it is not the head of this page")

@@ -144,6 +144,28 @@ func TestNewsReachTheFollower(t *testing.T) {
 	})
 }
 
+// A shop that closes is in no page of the log that was made before, however long ago it joined.
+func TestNews_OldPages(t *testing.T) {
+	t.Parallel()
+	a, _ := two(t, nil)
+	s := shop{n: a, name: "bazaar"}
+	s.tell(protocol.FeedMerchantJoined, "Bazaar", "Bazaar joined.", nil)
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
+		for range maxLogPage {
+			if err := tx.Logs().Append(ctx, protocol.BoardID(a.base), storage.LogCreate, protocol.NewID(protocol.PostID, tx.Now), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	old := func() string { _, p := a.page("?after=0"); return string(asJSON(t, p.OrderedItems)) }
+	require.Contains(t, old(), "Bazaar joined")
+	s.open(false)
+	require.NotContains(t, old(), "Bazaar joined")
+	s.open(true)
+	require.Contains(t, old(), "Bazaar joined")
+}
+
 // Whatever order deliveries come in, and however often, the feed is that of the log.
 func TestNews_RepeatsAndReordering(t *testing.T) {
 	onEach(t, func(t *testing.T, a, b *node, _ string) {

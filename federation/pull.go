@@ -121,7 +121,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			next = 0
 		}
 		s.Head, s.CheckedAt, s.NextAt, s.Failures, s.LastError = w.head, tx.Now, tx.Now.Add(next), 0, ""
-		if w.signed != nil {
+		if s.OKAt = tx.Now; w.signed != nil {
 			s.SignedHead = w.signed
 		}
 		if err := tx.Subscriptions().Put(ctx, *s); err != nil {

@@ -112,12 +112,19 @@ var RetryPeer = declare[PeerAddress, None](Operation{
 	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
 })
 
+// A PeerReread is a followed board whose log is read again.
+type PeerReread struct {
+	PeerAddress
+	Forget bool `json:"forget,omitempty" doc:"Also deletes the posts of its node since the conflict that its node does not have any more; of a log that fell back, those of the last 7 days."`
+}
+
 // RereadPeer has the running node read a followed log from its beginning.
-var RereadPeer = declare[PeerAddress, None](Operation{
+var RereadPeer = declare[PeerReread, None](Operation{
 	Name: "reread_peer", Title: "Read a followed log again",
-	Summary: "Reads the log of a followed board from its beginning, and takes what it has now; this ends a conflict. What was received stays.",
-	HTTP:    Route{"POST", "/api/operator/peers/reread", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+	Summary: "Reads the log of a followed board from its beginning, and takes what it has now; " +
+		"this ends a conflict. Posts that were received stay, unless they are to be forgotten.",
+	HTTP: Route{"POST", "/api/operator/peers/reread", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound}, Example: PeerReread{PeerAddress: PeerAddress{URL: "https://n1.example/ap/board"}},
 })
 
 // ReadConflict reads what shows that the log of a followed board contradicts itself.

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -26,10 +24,9 @@ const archiveChunk = 200
 // EachOwn calls fn for every post of a profile, oldest first, in any state:
 // those made here, and those that came with an archive of the profile.
 func (ps Posts) EachOwn(ctx context.Context, handle string, fn func(*ArchivedPost) error) error {
-	rows, err := ps.tx.query(ctx, `SELECT seq FROM post WHERE author_handle = ? AND author_local AND state = 'visible'
+	seqs, err := list[int64](ctx, ps.tx, `SELECT seq FROM post WHERE author_handle = ? AND author_local AND state = 'visible'
 		UNION ALL SELECT seq FROM post WHERE author_handle = ? AND author_local AND state <> 'visible'
 		UNION ALL SELECT seq FROM archive_post WHERE handle = ?`, handle, handle, handle)
-	seqs, err := collect(rows, err, scanInt)
 	if err != nil {
 		return err
 	}
@@ -95,36 +92,20 @@ func (ps Posts) Import(ctx context.Context, handle string, p *ArchivedPost) erro
 			return err
 		}
 	}
-	_, err = ps.tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
-	return err
+	return ps.tx.exec(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
 }
 
 // Import stores a thread unchanged, with its messages, numbered from 1.
 // ErrExists when the id is taken.
 func (ts Threads) Import(ctx context.Context, t *StoredThread) error {
-	author, err := json.Marshal(t.Author)
-	if err != nil {
-		return fmt.Errorf("encode author: %w", err)
-	}
-	n, err := ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`, agent) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?)
-		ON CONFLICT DO NOTHING`,
-		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], t.Callback, t.Messages,
-		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.Messages-t.Unread,
-		begunBy(t.Writer, t.Author))
-	if err == nil && n == 0 {
-		return ErrExists
-	}
-	return err
+	stored := newThread{*t, begunBy(t.Writer, t.Author)}
+	stored.Visitor, stored.WriterHandle, stored.Seen = "", "", t.Messages-t.Unread
+	return newThreadTable.create(ctx, ts.tx, &stored)
 }
 
 // ImportMessage stores a message of a thread under its number.
 func (ts Threads) ImportMessage(ctx context.Context, threadID string, m NumberedMessage) error {
-	author, err := json.Marshal(m.Author)
-	if err != nil {
-		return fmt.Errorf("encode author: %w", err)
-	}
-	if _, err := ts.tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		threadID, m.N, m.ID, string(m.From), string(author), m.Text, millis(m.CreatedAt)); err != nil {
+	if err := ts.insertMessage(ctx, threadID, m.N, m.Message); err != nil {
 		return err
 	}
 	if m.ClientID == "" {
@@ -135,25 +116,17 @@ func (ts Threads) ImportMessage(ctx context.Context, threadID string, m Numbered
 
 // Import stores a delivery unchanged. ErrExists when its id is taken.
 func (cs Callbacks) Import(ctx context.Context, c *StoredCallback) error {
-	n, err := cs.tx.write(ctx, `INSERT INTO callback (`+callbackColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		c.ID, c.Handle, c.ThreadID, c.N, c.URL, string(c.State), c.Attempts, c.Tries, c.Status, c.LastError,
-		millis(c.CreatedAt), millis(c.NextAt), millis(c.Until))
-	if err == nil && n == 0 {
-		return ErrExists
-	}
-	return err
+	return callbackTable.create(ctx, cs.tx, c)
 }
 
 // Names are the names by which a blocked writer is recognized.
 func (bs ContactBlocks) Names(ctx context.Context, id string) ([]string, error) {
-	rows, err := bs.tx.query(ctx, `SELECT name FROM contact_block_name WHERE block_id = ? ORDER BY name`, id)
-	return collect(rows, err, func(s scanner) (name string, err error) { return name, s.Scan(&name) })
+	return list[string](ctx, bs.tx, `SELECT name FROM contact_block_name WHERE block_id = ? ORDER BY name`, id)
 }
 
 // SetTime sets the original time of a block.
 func (bs ContactBlocks) SetTime(ctx context.Context, id string, at time.Time) error {
-	_, err := bs.tx.write(ctx, `UPDATE contact_block SET at = ? WHERE id = ?`, millis(at), id)
-	return err
+	return bs.tx.exec(ctx, `UPDATE contact_block SET at = ? WHERE id = ?`, millis(at), id)
 }
 
 // PutAt is Put for a profile whose owner wrote it at another time.
@@ -173,10 +146,9 @@ func (ms Merchants) SkipNews(ctx context.Context, handle string) error {
 	if _, err := ms.tx.writeAside(ctx, `UPDATE profile SET joined_at = ? WHERE handle = ? AND joined_at = 0`, millis(ms.tx.Now), handle); err != nil {
 		return err
 	}
-	_, err := ms.tx.write(ctx, `UPDATE merchant SET
+	return ms.tx.exec(ctx, `UPDATE merchant SET
 		news = (SELECT COALESCE(max(pos), 0) / 2 FROM item i WHERE i.seq = merchant.seq AND i.since <= merchant.catalog)
 		WHERE seq = (SELECT seq FROM profile WHERE handle = ?)`, handle)
-	return err
 }
 
 // LinkArchived counts a stored post of another node as one of a profile.
@@ -185,18 +157,13 @@ func (ps Posts) LinkArchived(ctx context.Context, handle string, p *protocol.Sto
 	if err != nil {
 		return err
 	}
-	_, err = ps.tx.write(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
-	return err
+	return ps.tx.exec(ctx, `INSERT INTO archive_post (handle, seq) VALUES (?, ?) ON CONFLICT DO NOTHING`, handle, seq)
 }
 
 // Handle is the handle of the one profile that a token is for; "" when there is
 // no such token, or when it is for a whole account.
-func (ts Tokens) Handle(ctx context.Context, id string) (handle string, err error) {
-	err = ts.tx.row(ctx, `SELECT handle FROM api_token WHERE id = ?`, id).Scan(&handle)
-	if err == ErrNotFound {
-		return "", nil
-	}
-	return handle, err
+func (ts Tokens) Handle(ctx context.Context, id string) (string, error) {
+	return orZero(find[string](ctx, ts.tx, `SELECT handle FROM api_token WHERE id = ?`, id))
 }
 
 // HasAuthor reports whether posts exist that a profile of that handle wrote on

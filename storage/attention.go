@@ -53,13 +53,7 @@ func (bs AttentionBoards) ByID(ctx context.Context, id string) (*AttentionBoard,
 }
 
 func (bs AttentionBoards) where(ctx context.Context, query, key string) (*AttentionBoard, error) {
-	if bs.tx.writes() {
-		if err := bs.tx.dirty(); err != nil {
-			return nil, err
-		}
-		query += bs.tx.db.engine.ForUpdate()
-	}
-	return pointer(find[AttentionBoard](ctx, bs.tx, query, key))
+	return pointer(findLocked[AttentionBoard](ctx, bs.tx, query, key))
 }
 
 // Put stores a board under its handle, and shows in profile and lists whether it is open. A new

@@ -61,13 +61,6 @@ func (al AuditLog) Of(ctx context.Context, subject string, actions ...string) (a
 	return all, nil
 }
 
-func scanAudit(s scanner) (e AuditEntry, err error) {
-	var at int64
-	err = s.Scan(&e.ID, &at, &e.Actor, &e.Action, &e.Subject, &e.Detail)
-	e.At = moment(at)
-	return e, err
-}
-
 const (
 	// toldByPeers selects the actions that other nodes cause.
 	toldByPeers = `action IN ('kept-out', 'flag')`

@@ -2,9 +2,9 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // A Taken is an entry of a followed log that was applied here.
@@ -13,6 +13,14 @@ type Taken struct {
 	Hash  string // see activity.EntryHash; "" is not known
 	Entry []byte // as received
 }
+
+// A takenRow is a row of log_taken.
+type takenRow struct {
+	Board string
+	Taken
+}
+
+var takenTable = tableOf[takenRow]("log_taken")
 
 // A ConflictKind says how a log contradicts what was taken of it.
 type ConflictKind string
@@ -35,23 +43,7 @@ type Conflict struct {
 	At                 time.Time
 }
 
-type conflictRow struct {
-	bun.BaseModel `bun:"table:log_conflict"`
-	Board         string `bun:",pk"`
-	Kind          string
-	Epoch         string
-	Seq           int64
-	Ours          string
-	Theirs        string
-	OursDoc       []byte
-	TheirsDoc     []byte
-	At            int64
-}
-
-func (r conflictRow) conflict() Conflict {
-	return Conflict{Board: r.Board, Kind: ConflictKind(r.Kind), Epoch: r.Epoch, Seq: r.Seq, Ours: r.Ours, Theirs: r.Theirs,
-		OursDoc: r.OursDoc, TheirsDoc: r.TheirsDoc, At: moment(r.At)}
-}
+var conflictTable = tableOf[Conflict]("log_conflict")
 
 // Again is the epoch of a subscription whose log is read from its beginning because
 // an operator decided so.
@@ -68,51 +60,30 @@ func (ss Subscriptions) ListTaken(ctx context.Context, board string) ([]Taken, e
 const logTaken = `SELECT seq, hash FROM log_taken WHERE board = ? ORDER BY seq`
 
 // TakenEntry returns an entry of ListTaken as it was received.
-func (ss Subscriptions) TakenEntry(ctx context.Context, board string, seq int64) (raw []byte, err error) {
-	err = ss.tx.row(ctx, `SELECT entry FROM log_taken WHERE board = ? AND seq = ?`, board, seq).Scan(&raw)
-	return raw, err
+func (ss Subscriptions) TakenEntry(ctx context.Context, board string, seq int64) ([]byte, error) {
+	return find[[]byte](ctx, ss.tx, `SELECT entry FROM log_taken WHERE board = ? AND seq = ?`, board, seq)
 }
 
 // Take stores an entry that was applied, for the next reading of the log.
 func (ss Subscriptions) Take(ctx context.Context, board string, t Taken) error {
-	_, err := ss.tx.write(ctx, `INSERT INTO log_taken (board, seq, hash, entry) VALUES (?, ?, ?, ?)
-		ON CONFLICT (board, seq) DO UPDATE SET hash = EXCLUDED.hash, entry = EXCLUDED.entry`, board, t.Seq, t.Hash, filled(t.Entry))
-	return err
+	return takenTable.put(ctx, ss.tx, &takenRow{board, t}, "board, seq")
 }
 
 // Compared deletes the entries of a board before a number, which were read again and
 // are the same.
 func (ss Subscriptions) Compared(ctx context.Context, board string, before int64) error {
-	_, err := ss.tx.write(ctx, `DELETE FROM log_taken WHERE board = ? AND seq < ?`, board, before)
-	return err
+	return ss.tx.exec(ctx, `DELETE FROM log_taken WHERE board = ? AND seq < ?`, board, before)
 }
 
 // NoteConflict stores a conflict, unless there is one of the board already.
 func (ss Subscriptions) NoteConflict(ctx context.Context, c Conflict) (fresh bool, err error) {
-	err = ss.tx.insert(ctx, &conflictRow{Board: c.Board, Kind: string(c.Kind), Epoch: c.Epoch, Seq: c.Seq, Ours: c.Ours, Theirs: c.Theirs,
-		OursDoc: filled(c.OursDoc), TheirsDoc: filled(c.TheirsDoc), At: millis(ss.tx.Now)})
-	if err == ErrExists {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// filled is a value of a column that has no NULL.
-func filled(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
+	c.At = ss.tx.Now
+	return conflictTable.add(ctx, ss.tx, &c)
 }
 
 // Conflict returns the conflict of a followed board; ErrNotFound when there is none.
 func (ss Subscriptions) Conflict(ctx context.Context, board string) (*Conflict, error) {
-	var r conflictRow
-	if err := ss.tx.selectFrom(&r).Where("board = ?", board).Scan(ss.tx.in(ctx)); err != nil {
-		return nil, found(err)
-	}
-	c := r.conflict()
-	return &c, nil
+	return orNil(find[Conflict](ctx, ss.tx, conflictTable.from+`WHERE board = ?`, board))
 }
 
 // HasConflict reports whether a followed board has a conflict.
@@ -124,13 +95,11 @@ func (ss Subscriptions) HasConflict(ctx context.Context, board string) (bool, er
 
 // ListConflicts returns the conflicts of followed boards, by board.
 func (ss Subscriptions) ListConflicts(ctx context.Context) ([]Conflict, error) {
-	var rows []conflictRow
-	err := ss.tx.selectFrom(&rows).ExcludeColumn("ours_doc", "theirs_doc").Order("board").Limit(maxSubscriptions).Scan(ss.tx.in(ctx))
-	return convert(rows, conflictRow.conflict), err
+	return list[Conflict](ctx, ss.tx, `SELECT board, kind, epoch, seq, ours, theirs, at FROM log_conflict ORDER BY board LIMIT ?`, maxSubscriptions)
 }
 
 // Reread begins at the start of a board's log, whatever was taken of it, and makes the
-// subscription due now. It is false when the board is not followed.
+// subscription due now. News and shops of its node are shown again when they are read. It is false when the board is not followed.
 func (ss Subscriptions) Reread(ctx context.Context, board string) (bool, error) {
 	s, err := ss.ByBoard(ctx, board)
 	if err != nil || s.State != SubscriptionAccepted {
@@ -139,7 +108,48 @@ func (ss Subscriptions) Reread(ctx context.Context, board string) (bool, error) 
 	if ok, err := ss.Reset(ctx, board, s.Epoch, Again); err != nil || !ok {
 		return false, err
 	}
+	if err := ss.tx.FeedOrigins().set(ctx, `host = ?`, s.Host, "shown", "hidden"); err != nil {
+		return false, err
+	}
+	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
+		return false, err
+	}
 	return ss.Hasten(ctx, board)
+}
+
+// ForgetArgs are the arguments of a forget job.
+type ForgetArgs struct {
+	Board string    `json:"board"`
+	Since time.Time `json:"since"`
+	After int64     `json:"after,omitempty"` // place of the last post that was looked at
+	Tries int       `json:"tries,omitempty"`
+}
+
+// forgetTries is how often a forget job is tried.
+const forgetTries = 20
+
+// EnqueueForget has the posts of a board's node deleted that were written since a time and are not there any more. A
+// try that failed is repeated after a pause; it is given up after 20.
+func (ss Subscriptions) EnqueueForget(ctx context.Context, a ForgetArgs) error {
+	if a.Tries >= forgetTries {
+		return nil
+	}
+	args, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return ss.tx.Enqueue(ctx, Job{Kind: ForgetJob, Lane: "forget:" + a.Board, Dedupe: fmt.Sprint(ForgetJob, " ", a.Board, " ", a.After, " ", a.Tries), Args: args,
+		RunAt: ss.tx.Now.Add(time.Duration(a.Tries) * time.Minute)})
+}
+
+const postsOfNode = `SELECT seq, uri FROM post WHERE state = 'visible' AND node IS NOT NULL AND seq > ? AND node = ? AND board = ? ORDER BY seq LIMIT ?`
+
+// PostsToForget returns the ids of up to 50 visible posts that a forget job has to look at next, and the place of the last
+// one; no posts at the end.
+func (ss Subscriptions) PostsToForget(ctx context.Context, a ForgetArgs, host string) (uris []string, last int64, err error) {
+	rows, err := ss.tx.query(ctx, postsOfNode, max(a.After, seqAt(a.Since)), host, a.Board, 50)
+	uris, err = collect(rows, err, func(s scanner) (uri string, err error) { return uri, s.Scan(&last, &uri) })
+	return uris, last, err
 }
 
 // forget deletes what the next reading of a board's log would be compared with.
@@ -147,8 +157,7 @@ func (ss Subscriptions) forget(ctx context.Context, board string) error {
 	if _, err := ss.tx.write(ctx, `DELETE FROM log_taken WHERE board = ?`, board); err != nil {
 		return err
 	}
-	_, err := ss.tx.write(ctx, `DELETE FROM log_conflict WHERE board = ?`, board)
-	return err
+	return ss.tx.exec(ctx, `DELETE FROM log_conflict WHERE board = ?`, board)
 }
 
 // Limits of the reports of other nodes about this node's log.
@@ -167,20 +176,13 @@ func (ls Logs) Report(ctx context.Context, c Conflict) error {
 	if err := ls.tx.row(ctx, `SELECT count(*) FROM log_report WHERE host <> ?`, c.Board).Scan(&others); err != nil || others >= maxLogReports {
 		return err
 	}
-	_, err := ls.tx.write(ctx, `INSERT INTO log_report (host, kind, epoch, seq, ours, theirs, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	return ls.tx.exec(ctx, `INSERT INTO log_report (host, kind, epoch, seq, ours, theirs, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (host) DO UPDATE SET kind = EXCLUDED.kind, epoch = EXCLUDED.epoch, seq = EXCLUDED.seq, ours = EXCLUDED.ours,
 			theirs = EXCLUDED.theirs, at = EXCLUDED.at, until = EXCLUDED.until`,
 		c.Board, string(c.Kind), c.Epoch, c.Seq, c.Ours, c.Theirs, millis(ls.tx.Now), millis(ls.tx.Now.Add(logReportAge)))
-	return err
 }
 
 // Reports returns what hosts that follow this node report of its log, by host.
 func (ls Logs) Reports(ctx context.Context) ([]Conflict, error) {
-	rows, err := ls.tx.query(ctx, `SELECT host, kind, epoch, seq, ours, theirs, at FROM log_report ORDER BY host`)
-	return collect(rows, err, func(s scanner) (c Conflict, err error) {
-		var at int64
-		err = s.Scan(&c.Board, &c.Kind, &c.Epoch, &c.Seq, &c.Ours, &c.Theirs, &at)
-		c.At = moment(at)
-		return c, err
-	})
+	return list[Conflict](ctx, ls.tx, `SELECT host AS board, kind, epoch, seq, ours, theirs, at FROM log_report ORDER BY host`)
 }

@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,24 +12,16 @@ import (
 type ContactBlock struct {
 	ID, Handle string
 	Writer     string          // as stored in threads
-	Names      []string        // every name by which the writer is recognized; not read back
+	Names      []string        `db:"-"` // every name by which the writer is recognized; not read back
 	Author     protocol.Author // as the writer of the thread was seen
 	ThreadID   string
 	Note       string // the owner's
 	At         time.Time
 }
 
-const contactBlockColumns = `id, handle, writer, author, thread_id, note, at`
+var contactBlockTable = tableOf[ContactBlock]("contact_block")
 
-func scanContactBlock(s scanner) (b ContactBlock, err error) {
-	var at int64
-	var author string
-	if err = s.Scan(&b.ID, &b.Handle, &b.Writer, &author, &b.ThreadID, &b.Note, &at); err != nil {
-		return b, err
-	}
-	b.At = moment(at)
-	return b, readAuthor(author, &b.Author, time.Time{})
-}
+func (b *ContactBlock) loaded() { b.Author.Complete(time.Time{}) }
 
 // ContactBlocks reads and writes the writers that agents block.
 type ContactBlocks struct{ tx *Tx }
@@ -41,23 +31,17 @@ func (tx *Tx) ContactBlocks() ContactBlocks { return ContactBlocks{tx} }
 // Insert stores a block and sets its time. If the writer is already blocked, b
 // becomes the stored block.
 func (bs ContactBlocks) Insert(ctx context.Context, b *ContactBlock) error {
-	author, err := json.Marshal(b.Author)
-	if err != nil {
-		return fmt.Errorf("encode author: %w", err)
-	}
 	b.At = bs.tx.Now
-	n, err := bs.tx.write(ctx, `INSERT INTO contact_block (`+contactBlockColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		b.ID, b.Handle, b.Writer, string(author), b.ThreadID, b.Note, millis(b.At))
+	added, err := contactBlockTable.add(ctx, bs.tx, b)
 	if err != nil {
 		return err
 	}
-	if n == 0 {
-		rows, err := bs.tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND writer = ?`, b.Handle, b.Writer)
-		found, err := collect(rows, err, scanContactBlock)
-		if err == nil && len(found) == 1 {
-			found[0].Names, *b = b.Names, found[0]
+	if !added {
+		old, err := find[ContactBlock](ctx, bs.tx, contactBlockTable.from+`WHERE handle = ? AND writer = ?`, b.Handle, b.Writer)
+		if err == nil {
+			old.Names, *b = b.Names, old
 		}
-		if err != nil {
+		if err = orNothing(err); err != nil {
 			return err
 		}
 	}
@@ -81,15 +65,7 @@ func (bs ContactBlocks) Delete(ctx context.Context, id string) error {
 
 // ByID returns a block; ErrNotFound when there is none.
 func (bs ContactBlocks) ByID(ctx context.Context, id string) (*ContactBlock, error) {
-	rows, err := bs.tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE id = ?`, id)
-	found, err := collect(rows, err, scanContactBlock)
-	if err == nil && len(found) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &found[0], nil
+	return orNil(find[ContactBlock](ctx, bs.tx, contactBlockTable.from+`WHERE id = ?`, id))
 }
 
 // Match reports whether an agent blocks one of the names.
@@ -108,13 +84,5 @@ func (bs ContactBlocks) Match(ctx context.Context, handle string, names []string
 
 // List returns the blocks of an agent, newest first.
 func (bs ContactBlocks) List(ctx context.Context, handle string, limit int, after string) (protocol.Page[ContactBlock], error) {
-	limit = bounded(limit)
-	const listing = "contact-blocks"
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[ContactBlock]{}, err
-	}
-	rows, err := bs.tx.query(ctx, `SELECT `+contactBlockColumns+` FROM contact_block WHERE handle = ? AND `+onesOwn, handle, before, limit+1)
-	found, err := collect(rows, err, scanContactBlock)
-	return page(found, limit, listing, func(b ContactBlock) string { return b.ID }), err
+	return newest[ContactBlock](ctx, bs.tx, "contact-blocks", "id", limit, after, contactBlockTable.from+`WHERE handle = ? AND `+onesOwn, handle)
 }

@@ -86,6 +86,15 @@ func (fd Feed) ShowShop(ctx context.Context, board, handle, agent string, subjec
 		}
 		changed += n
 	}
+	if !visible {
+		told, err := fd.tx.Merchants().untell(ctx, board, handle)
+		if err != nil {
+			return err
+		}
+		if told {
+			changed++
+		}
+	}
 	if changed == 0 {
 		return nil
 	}

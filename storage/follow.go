@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"stoa/protocol"
-
-	"github.com/uptrace/bun"
 )
 
 // A Follower is a remote actor that follows an actor of this node.
@@ -16,22 +14,7 @@ type Follower struct {
 	CreatedAt                                             time.Time
 }
 
-type followerRow struct {
-	bun.BaseModel `bun:"table:follower"`
-	LocalActor    string `bun:",pk"`
-	Actor         string `bun:",pk"`
-	Inbox         string
-	SharedInbox   string
-	Host          string
-	FollowID      string
-	Stoa          bool
-	CreatedAt     int64
-}
-
-func (r followerRow) follower() Follower {
-	return Follower{LocalActor: r.LocalActor, Actor: r.Actor, Inbox: r.Inbox, SharedInbox: r.SharedInbox, Host: r.Host,
-		FollowID: r.FollowID, Stoa: r.Stoa, CreatedAt: moment(r.CreatedAt)}
-}
+var followerTable = tableOf[Follower]("follower")
 
 // Followers reads and writes the followers of the actors of this node.
 type Followers struct{ tx *Tx }
@@ -40,17 +23,16 @@ func (tx *Tx) Followers() Followers { return Followers{tx} }
 
 // Put stores a follower, or updates a known one.
 func (fs Followers) Put(ctx context.Context, f Follower) error {
-	err := fs.tx.insert(ctx, &followerRow{LocalActor: f.LocalActor, Actor: f.Actor, Inbox: f.Inbox, SharedInbox: f.SharedInbox, Host: f.Host,
-		FollowID: f.FollowID, Stoa: f.Stoa, CreatedAt: millis(fs.tx.Now)})
-	if err == nil {
+	f.CreatedAt = fs.tx.Now
+	added, err := followerTable.add(ctx, fs.tx, &f)
+	if err == nil && added {
 		return fs.add(ctx, f.LocalActor, 1)
 	}
-	if err != ErrExists {
+	if err != nil {
 		return err
 	}
-	_, err = fs.tx.write(ctx, `UPDATE follower SET inbox = ?, shared_inbox = ?, host = ?, follow_id = ?, stoa = ? WHERE local_actor = ? AND actor = ?`,
+	return fs.tx.exec(ctx, `UPDATE follower SET inbox = ?, shared_inbox = ?, host = ?, follow_id = ?, stoa = ? WHERE local_actor = ? AND actor = ?`,
 		f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, f.LocalActor, f.Actor)
-	return err
 }
 
 // add updates the number of followers of an actor.
@@ -58,9 +40,8 @@ func (fs Followers) add(ctx context.Context, localActor string, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fs.tx.write(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?)
+	return fs.tx.exec(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?)
 		ON CONFLICT (local_actor) DO UPDATE SET n = follower_count.n + EXCLUDED.n`, localActor, n)
-	return err
 }
 
 // Delete deletes a follower; it is no error if there is none.
@@ -80,41 +61,26 @@ func (fs Followers) List(ctx context.Context, localActor string, limit int, afte
 	if err != nil {
 		return protocol.Page[Follower]{}, err
 	}
-	var rows []followerRow
-	err = fs.tx.selectFrom(&rows).Where("local_actor = ?", localActor).Where("actor > ?", from).Order("actor").Limit(int64(limit) + 1).Scan(fs.tx.in(ctx))
-	return page(convert(rows, followerRow.follower), limit, listing, func(f Follower) string { return f.Actor }), err
+	found, err := list[Follower](ctx, fs.tx, followerTable.from+`WHERE local_actor = ? AND actor > ? ORDER BY actor LIMIT ?`, localActor, from, limit+1)
+	return page(found, limit, listing, func(f Follower) string { return f.Actor }), err
 }
 
 // Count is the number of followers of an actor.
-func (fs Followers) Count(ctx context.Context, localActor string) (n int, err error) {
-	err = fs.tx.row(ctx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor).Scan(&n)
-	if err == ErrNotFound {
-		return 0, nil
-	}
-	return n, err
+func (fs Followers) Count(ctx context.Context, localActor string) (int, error) {
+	return orZero(find[int](ctx, fs.tx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor))
 }
 
 // Has reports whether an actor of a host follows an actor of this node, or one of
 // the host's boards is followed.
 func (ps Peers) Has(ctx context.Context, host string) (bool, error) {
-	var n int
-	err := ps.tx.row(ctx, isPeer, host, host).Scan(&n)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return ps.tx.exists(ctx, isPeer, host, host)
 }
 
 const isPeer = `SELECT 1 FROM follower WHERE host = ? UNION ALL SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
 
 // Has reports whether an actor follows one of this node.
 func (fs Followers) Has(ctx context.Context, localActor, actor string) (bool, error) {
-	var n int
-	err := fs.tx.row(ctx, `SELECT 1 FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor).Scan(&n)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return fs.tx.exists(ctx, `SELECT 1 FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
 }
 
 // DropDead deletes the followers with up to a hundred dead inboxes of a board,

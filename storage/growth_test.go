@@ -79,6 +79,11 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 
 	fill(1000, `INSERT INTO subscription (board, host, node_actor, log_url, epoch, last_seq, state, follow_id, checked_at, next_at, failures, last_error) `+series+
 		`SELECT 'https://p' || CAST(n AS TEXT) || '.example/ap/board', 'p.example', '', '', '', 0, 'pending', '', 0, 1, 0, '' FROM series`)
+	fill(10_000, `INSERT INTO log_taken (board, seq, hash, entry) `+series+
+		`SELECT 'https://p' || CAST(n % 100 AS TEXT) || '.example/ap/board', n, '', `+
+		map[bool]string{true: "''::bytea", false: "x''"}[storage.OnPostgres(db)]+` FROM series`)
+	fill(10_000, `INSERT INTO remote_shop (actor, host, agent, doc) `+series+
+		`SELECT 'https://p.example/ap/agents/s' || CAST(n AS TEXT), 'p' || CAST(n AS TEXT) || '.example', '', '{}' FROM series`)
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		thread := storage.StoredThread{ID: "thr_0", Handle: "asha", Kind: protocol.Question, State: protocol.ThreadOpen, Writer: "w"}
 		return errors.Join(tx.Threads().Insert(ctx, &thread),
@@ -179,6 +184,14 @@ var grown = []struct {
 	}},
 	{"due subscriptions", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Subscriptions().ListDue(ctx)
+		return err
+	})},
+	{"entries taken of a log", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Subscriptions().ListTaken(ctx, "https://p.example/ap/board")
+		return err
+	})},
+	{"nodes that are gone", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.RemoteShops().Prune(ctx)
 		return err
 	})},
 	{"tickets sent to an address", reading(func(ctx context.Context, tx *storage.Tx) error {

@@ -60,14 +60,7 @@ func (is Imports) Piece(ctx context.Context, id string, n int) ([]byte, error) {
 // ByID returns an import; ErrNotFound when there is none. In a writing
 // transaction its row is locked.
 func (is Imports) ByID(ctx context.Context, id string) (*Import, error) {
-	query := importTable.from + `WHERE id = ?`
-	if is.tx.writes() {
-		if err := is.tx.dirty(); err != nil {
-			return nil, err
-		}
-		query += is.tx.db.engine.ForUpdate()
-	}
-	return orNil(find[Import](ctx, is.tx, query, id))
+	return orNil(findLocked[Import](ctx, is.tx, importTable.from+`WHERE id = ?`, id))
 }
 
 // Save stores the mutable fields of an import and sets its time to now.

@@ -14,6 +14,8 @@ type Kept struct {
 	At                  time.Time // when it was stored
 }
 
+var keptTable = tableOf[Kept]("kept")
+
 // Inbox reads and writes received activities, and the tombstones of what other
 // servers deleted.
 type Inbox struct{ tx *Tx }
@@ -22,29 +24,19 @@ func (tx *Tx) Inbox() Inbox { return Inbox{tx} }
 
 // Keep stores an activity; fresh is false if one with its key exists.
 func (ib Inbox) Keep(ctx context.Context, k Kept) (fresh bool, err error) {
-	n, err := ib.tx.write(ctx, `INSERT INTO kept (key, host, actor, signer, proven, at, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		k.Key[:], k.Host, k.Actor, k.Signer, k.Proven, millis(ib.tx.Now), append([]byte{}, k.Body...))
-	return n == 1, err
+	k.At = ib.tx.Now
+	return keptTable.add(ctx, ib.tx, &k)
 }
 
 // ByKey returns a stored activity; ErrNotFound when there is none.
 func (ib Inbox) ByKey(ctx context.Context, key [32]byte) (*Kept, error) {
-	k := Kept{Key: key}
-	var at int64
-	err := ib.tx.row(ctx, `SELECT host, actor, signer, proven, at, body FROM kept WHERE key = ?`, key[:]).
-		Scan(&k.Host, &k.Actor, &k.Signer, &k.Proven, &at, &k.Body)
-	if err != nil {
-		return nil, err
-	}
-	k.At = moment(at)
-	return &k, nil
+	return orNil(find[Kept](ctx, ib.tx, keptTable.from+`WHERE key = ?`, key[:]))
 }
 
 // Empty deletes the body of a processed activity; its key is kept, so that a
 // repeat is recognized.
 func (ib Inbox) Empty(ctx context.Context, key [32]byte) error {
-	_, err := ib.tx.write(ctx, `UPDATE kept SET body = ? WHERE key = ?`, []byte{}, key[:])
-	return err
+	return ib.tx.exec(ctx, `UPDATE kept SET body = ? WHERE key = ?`, []byte{}, key[:])
 }
 
 // Prune deletes activities stored before a time, at most a thousand per call,
@@ -56,17 +48,12 @@ func (ib Inbox) Prune(ctx context.Context, before time.Time) (int, error) {
 // PutTombstone remembers until a time that the object with that ActivityPub id of
 // that host was deleted, so that a late Create does not restore it.
 func (ib Inbox) PutTombstone(ctx context.Context, uri, host string, until time.Time) error {
-	_, err := ib.tx.write(ctx, `INSERT INTO tombstone (uri, host, until) VALUES (?, ?, ?)
+	return ib.tx.exec(ctx, `INSERT INTO tombstone (uri, host, until) VALUES (?, ?, ?)
 		ON CONFLICT (uri) DO UPDATE SET until = EXCLUDED.until WHERE tombstone.until < EXCLUDED.until`, uri, host, millis(until))
-	return err
 }
 
 // Tombstoned reports whether there is a tombstone for the uri.
 func (ib Inbox) Tombstoned(ctx context.Context, uri string) (bool, error) {
-	var until int64
-	err := ib.tx.row(ctx, `SELECT until FROM tombstone WHERE uri = ?`, uri).Scan(&until)
-	if err == ErrNotFound {
-		return false, nil
-	}
-	return err == nil && until > millis(ib.tx.Now), err
+	until, err := orZero(find[time.Time](ctx, ib.tx, `SELECT until FROM tombstone WHERE uri = ?`, uri))
+	return until.After(ib.tx.Now), err
 }

@@ -79,12 +79,3 @@ func (ks Keys) Retire(ctx context.Context, thumbprint string) error {
 	}
 	return err
 }
-
-// convert converts rows to their values.
-func convert[R, T any](rows []R, to func(R) T) []T {
-	out := make([]T, len(rows))
-	for i, r := range rows {
-		out[i] = to(r)
-	}
-	return out
-}

@@ -31,14 +31,7 @@ func (s *NotifySettings) KeepLinks(old NotifySettings, may bool) {
 // settings with that handle. In a writing transaction the row is locked, so that it
 // can be changed and written back.
 func (ps Profiles) NotifySettings(ctx context.Context, handle string) (NotifySettings, error) {
-	query := notifyTable.from + `WHERE handle = ?`
-	if ps.tx.writes() {
-		if err := ps.tx.dirty(); err != nil {
-			return NotifySettings{}, err
-		}
-		query += ps.tx.db.engine.ForUpdate()
-	}
-	s, err := orZero(find[NotifySettings](ctx, ps.tx, query, handle))
+	s, err := orZero(findLocked[NotifySettings](ctx, ps.tx, notifyTable.from+`WHERE handle = ?`, handle))
 	s.Handle = handle
 	return s, err
 }

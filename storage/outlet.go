@@ -30,14 +30,10 @@ const (
 	OutletDead   OutletState = "dead" // failing for a long time; retried rarely
 )
 
-const outletColumns = `o.board, o.inbox, o.host, o.stoa, o.cursor, o.failures, o.next_at, o.state, o.last_error, o.last_ok`
-
-func scanOutlet(s scanner) (o Outlet, err error) {
-	var next, ok int64
-	err = s.Scan(&o.Board, &o.Inbox, &o.Host, &o.Stoa, &o.Cursor, &o.Failures, &next, &o.State, &o.LastError, &ok)
-	o.NextAt, o.LastOK = moment(next), moment(ok)
-	return o, err
-}
+var (
+	outletTable   = tableOf[Outlet]("outlet")
+	outletColumns = outletTable.columnsOf("o.")
+)
 
 // Outlets reads and writes outlets: how far each follower's inbox has read the log
 // of a board.
@@ -51,42 +47,29 @@ func (out Outlets) Put(ctx context.Context, o Outlet) error {
 	if o.State == "" {
 		o.State = OutletActive
 	}
-	_, err := out.tx.write(ctx, `INSERT INTO outlet (board, inbox, host, stoa, cursor, failures, next_at, state, last_error, last_ok)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (board, inbox) DO UPDATE SET host = EXCLUDED.host, stoa = EXCLUDED.stoa`,
-		o.Board, o.Inbox, o.Host, o.Stoa, o.Cursor, o.Failures, millis(o.NextAt), string(o.State), o.LastError, millis(o.LastOK))
-	return err
+	return outletTable.put(ctx, out.tx, &o, "board, inbox", "host", "stoa")
 }
 
 // ByInbox returns an outlet; ErrNotFound when there is none.
 func (out Outlets) ByInbox(ctx context.Context, board, inbox string) (*Outlet, error) {
-	rows, err := out.tx.query(ctx, `SELECT `+outletColumns+` FROM outlet o WHERE o.board = ? AND o.inbox = ?`, board, inbox)
-	outlets, err := collect(rows, err, scanOutlet)
-	if err != nil {
-		return nil, err
-	}
-	if len(outlets) == 0 {
-		return nil, ErrNotFound
-	}
-	return &outlets[0], nil
+	return orNil(find[Outlet](ctx, out.tx, `SELECT `+outletColumns+` FROM outlet o WHERE o.board = ? AND o.inbox = ?`, board, inbox))
 }
 
 // FollowingHost reports whether a host that follows a board is a stoa node;
 // ErrNotFound when it does not follow.
-func (out Outlets) FollowingHost(ctx context.Context, board, host string) (stoa bool, err error) {
-	err = out.tx.row(ctx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board).Scan(&stoa)
-	return stoa, err
+func (out Outlets) FollowingHost(ctx context.Context, board, host string) (bool, error) {
+	return find[bool](ctx, out.tx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board)
 }
 
 // Delete deletes an outlet; it is no error if there is none.
 func (out Outlets) Delete(ctx context.Context, board, inbox string) error {
-	_, err := out.tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)
-	return err
+	return out.tx.exec(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)
 }
 
 // Failing outlets have a time for the next attempt and are always behind the log;
 // the others are due whenever they are behind. Each kind has its index, so that
 // neither those that wait nor those that are complete are read.
-const (
+var (
 	failingOutlets = `SELECT ` + outletColumns + ` FROM outlet o CROSS JOIN stream s
 	WHERE s.board = o.board AND o.cursor < s.head AND o.state <> 'active' AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.next_at LIMIT ?`
 	behindOutlets = `SELECT ` + outletColumns + ` FROM outlet o WHERE o.board = ? AND o.state = 'active'
@@ -121,8 +104,7 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 // behind.
 func (out Outlets) due(ctx context.Context, n int) ([]Outlet, error) {
 	now, lock := millis(out.tx.Now), out.tx.db.engine.SkipLocked("o")
-	rows, err := out.tx.query(ctx, failingOutlets+lock, now, now, n)
-	failing, err := collect(rows, err, scanOutlet)
+	failing, err := list[Outlet](ctx, out.tx, failingOutlets+lock, now, now, n)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +118,7 @@ func (out Outlets) due(ctx context.Context, n int) ([]Outlet, error) {
 		if len(outlets) >= n {
 			break
 		}
-		rows, err := out.tx.query(ctx, behindOutlets+lock, board, board, now, now, n)
-		behind, err := collect(rows, err, scanOutlet)
+		behind, err := list[Outlet](ctx, out.tx, behindOutlets+lock, board, board, now, now, n)
 		if err != nil {
 			return nil, err
 		}
@@ -182,9 +163,8 @@ func (out Outlets) List(ctx context.Context, limit int, after string) (protocol.
 		return protocol.Page[Outlet]{}, err
 	}
 	board, inbox, _ := strings.Cut(from, " ")
-	rows, err := out.tx.query(ctx, `SELECT `+outletColumns+` FROM outlet o WHERE (o.board, o.inbox) > (?, ?) ORDER BY o.board, o.inbox LIMIT ?`,
+	outlets, err := list[Outlet](ctx, out.tx, `SELECT `+outletColumns+` FROM outlet o WHERE (o.board, o.inbox) > (?, ?) ORDER BY o.board, o.inbox LIMIT ?`,
 		board, inbox, limit+1)
-	outlets, err := collect(rows, err, scanOutlet)
 	return page(outlets, limit, listing, func(o Outlet) string { return o.Board + " " + o.Inbox }), err
 }
 

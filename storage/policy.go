@@ -22,6 +22,8 @@ type HostPolicy struct {
 	Note   string
 }
 
+var policyTable = tableOf[HostPolicy]("host_policy")
+
 // Peers reads and writes what is known of other servers: their policies, their
 // actors and keys.
 type Peers struct{ tx *Tx }
@@ -34,22 +36,18 @@ func (ps Peers) SetPolicy(ctx context.Context, p HostPolicy) error {
 		_, err := ps.tx.write(ctx, `DELETE FROM host_policy WHERE host = ?`, p.Host)
 		return err
 	}
-	_, err := ps.tx.write(ctx, `INSERT INTO host_policy (host, policy, note) VALUES (?, ?, ?)
-		ON CONFLICT (host) DO UPDATE SET policy = EXCLUDED.policy, note = EXCLUDED.note`, p.Host, string(p.Policy), p.Note)
-	return err
+	return policyTable.put(ctx, ps.tx, &p, "host")
 }
 
 // PolicyFor returns the policy for a host, with or without a port: the one of its
 // longest domain suffix. Policy is empty if there is none.
 func (ps Peers) PolicyFor(ctx context.Context, host string) (HostPolicy, error) {
 	names := suffixes(host) // the longest is the nearest
-	p := HostPolicy{Host: host}
-	err := ps.tx.row(ctx, `SELECT host, policy, note FROM host_policy WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`,
-		toAny(names)...).Scan(&p.Host, &p.Policy, &p.Note)
-	if err == ErrNotFound {
-		err = nil
+	p, err := find[HostPolicy](ctx, ps.tx, policyTable.from+`WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`, toAny(names)...)
+	if err != nil {
+		p.Host = host
 	}
-	return p, err
+	return p, orNothing(err)
 }
 
 // Refused reports whether the operator refuses a host: by an active block or by the
@@ -89,27 +87,18 @@ func suffixes(host string) []string {
 
 // ListPolicies returns every policy, by host.
 func (ps Peers) ListPolicies(ctx context.Context) ([]HostPolicy, error) {
-	rows, err := ps.tx.query(ctx, `SELECT host, policy, note FROM host_policy ORDER BY host`)
-	return collect(rows, err, func(s scanner) (p HostPolicy, err error) {
-		err = s.Scan(&p.Host, &p.Policy, &p.Note)
-		return p, err
-	})
+	return list[HostPolicy](ctx, ps.tx, policyTable.from+`ORDER BY host`)
 }
 
 // SetScheme stores the signature scheme of a host.
 func (ps Peers) SetScheme(ctx context.Context, host, scheme string) error {
-	_, err := ps.tx.write(ctx, `INSERT INTO host_scheme (host, scheme, at) VALUES (?, ?, ?)
+	return ps.tx.exec(ctx, `INSERT INTO host_scheme (host, scheme, at) VALUES (?, ?, ?)
 		ON CONFLICT (host) DO UPDATE SET scheme = EXCLUDED.scheme, at = EXCLUDED.at`, host, scheme, millis(ps.tx.Now))
-	return err
 }
 
 // Scheme returns the stored signature scheme, "" if there is none.
-func (ps Peers) Scheme(ctx context.Context, host string) (scheme string, err error) {
-	err = ps.tx.row(ctx, `SELECT scheme FROM host_scheme WHERE host = ?`, host).Scan(&scheme)
-	if err == ErrNotFound {
-		err = nil
-	}
-	return scheme, err
+func (ps Peers) Scheme(ctx context.Context, host string) (string, error) {
+	return orZero(find[string](ctx, ps.tx, `SELECT scheme FROM host_scheme WHERE host = ?`, host))
 }
 
 // PruneSchemes deletes what was stored about hosts before a time, at most a

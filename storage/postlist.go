@@ -173,9 +173,8 @@ func (ps Posts) ListBoosted(ctx context.Context, board string, limit int, after 
 
 // CountBoosted is the number of posts that ListBoosted returns. It reads a whole
 // index.
-func (ps Posts) CountBoosted(ctx context.Context, board string) (n int, err error) {
-	err = ps.tx.row(ctx, `SELECT count(*) FROM post WHERE `+boosted, board).Scan(&n)
-	return n, err
+func (ps Posts) CountBoosted(ctx context.Context, board string) (int, error) {
+	return find[int](ctx, ps.tx, `SELECT count(*) FROM post WHERE `+boosted, board)
 }
 
 const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor = ? AND node IS NOT NULL AND state <> 'deleted' ORDER BY seq + 0 LIMIT ?`
@@ -227,8 +226,7 @@ func (ps Posts) ListOwn(ctx context.Context, handle string, limit int, after str
 		return protocol.Page[protocol.OwnPost]{}, err
 	}
 	text, args := ownQuery(handle, before, limit+1)
-	rows, err := ps.tx.query(ctx, text, args...)
-	seqs, err := collect(rows, err, scanInt)
+	seqs, err := list[int64](ctx, ps.tx, text, args...)
 	if err != nil {
 		return protocol.Page[protocol.OwnPost]{}, err
 	}
@@ -238,7 +236,7 @@ func (ps Posts) ListOwn(ctx context.Context, handle string, limit int, after str
 		return out, nil
 	}
 	in, args := inSeqs(p.Items)
-	rows, err = ps.tx.query(ctx, `SELECT `+postColumns+`, state, reason FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+`, state, reason FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
 	out.Items, err = collect(rows, err, func(s scanner) (p protocol.OwnPost, err error) {
 		_, err = scanPost(s, &p.Post, &p.State, &p.Reason)
 		if p.State == protocol.Visible {

@@ -59,8 +59,7 @@ func (ps Posts) findResolution(ctx context.Context, p *protocol.StoredPost, seq 
 		return err
 	}
 	p.ResolvedBy, p.Resolved = next, next != nil
-	_, err = ps.tx.write(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(next), seq)
-	return err
+	return ps.tx.exec(ctx, `UPDATE post SET resolved_by = ? WHERE seq = ?`, orNull(next), seq)
 }
 
 // resolutionOf is the first visible resolution of p by its own author:

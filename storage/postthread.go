@@ -179,8 +179,7 @@ func (ps Posts) listUnder(ctx context.Context, listing, column, id string, limit
 	if err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}
-	rows, err := ps.tx.query(ctx, underQuery(column), id, from, limit+1)
-	seqs, err := collect(rows, err, scanInt)
+	seqs, err := list[int64](ctx, ps.tx, underQuery(column), id, from, limit+1)
 	if err != nil {
 		return protocol.Page[protocol.Post]{}, err
 	}
@@ -198,7 +197,7 @@ const threadAuthor = `SELECT author_actor FROM post WHERE root = ? AND state = '
 
 // ThreadAuthor is the actor of another server that wrote in the thread of a root
 // under a handle and host; "" when there is none.
-func (ps Posts) ThreadAuthor(ctx context.Context, rootID, handle, host string) (actor string, err error) {
+func (ps Posts) ThreadAuthor(ctx context.Context, rootID, handle, host string) (string, error) {
 	root, err := ps.ByID(ctx, rootID)
 	if err != nil {
 		return "", err
@@ -206,11 +205,7 @@ func (ps Posts) ThreadAuthor(ctx context.Context, rootID, handle, host string) (
 	if a := root.Author; root.Node != nil && *root.Node == host && a.Handle != nil && *a.Handle == handle && a.Actor != nil {
 		return *a.Actor, nil
 	}
-	err = ps.tx.row(ctx, threadAuthor, rootID, host, handle).Scan(&actor)
-	if err == ErrNotFound {
-		return "", nil
-	}
-	return actor, err
+	return orZero(find[string](ctx, ps.tx, threadAuthor, rootID, host, handle))
 }
 
 // countThread adds to the number of visible replies in the thread of a root.
@@ -218,15 +213,10 @@ func (ps Posts) countThread(ctx context.Context, rootID string, by int) error {
 	if by == 0 {
 		return nil
 	}
-	_, err := ps.tx.write(ctx, `UPDATE post SET thread_count = thread_count + ? WHERE `+byID, append([]any{by}, idRange(rootID)...)...)
-	return err
+	return ps.tx.exec(ctx, `UPDATE post SET thread_count = thread_count + ? WHERE `+byID, append([]any{by}, idRange(rootID)...)...)
 }
 
 // CountThread is the number of visible replies in the thread of a root.
-func (ps Posts) CountThread(ctx context.Context, rootID string) (n int, err error) {
-	err = ps.tx.row(ctx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...).Scan(&n)
-	if err == ErrNotFound {
-		return 0, nil
-	}
-	return n, err
+func (ps Posts) CountThread(ctx context.Context, rootID string) (int, error) {
+	return orZero(find[int](ctx, ps.tx, `SELECT thread_count FROM post WHERE `+byID, idRange(rootID)...))
 }

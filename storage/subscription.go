@@ -3,8 +3,6 @@ package storage
 import (
 	"context"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // A Subscription is a board of another node that this node follows, and how far its
@@ -18,7 +16,8 @@ type Subscription struct {
 	CheckedAt, NextAt                     time.Time
 	Failures                              int
 	LastError                             string
-	SignedHead                            []byte // the last head that the board's node signed, as received; nil: none yet
+	OKAt                                  time.Time // when its log was last read; zero: not since it is noted
+	SignedHead                            []byte    `db:",null"` // the last head that the board's node signed, as received; nil: none yet
 }
 
 // A SubscriptionState is the state of our Follow.
@@ -30,29 +29,7 @@ const (
 	SubscriptionRejected SubscriptionState = "rejected"
 )
 
-type subscriptionRow struct {
-	bun.BaseModel `bun:"table:subscription"`
-	Board         string `bun:",pk"`
-	Host          string
-	NodeActor     string
-	LogURL        string `bun:"log_url"`
-	Epoch         string
-	LastSeq       int64
-	Head          int64
-	State         string
-	FollowID      string
-	CheckedAt     int64
-	NextAt        int64
-	Failures      int
-	LastError     string
-	SignedHead    []byte
-}
-
-func (r subscriptionRow) subscription() Subscription {
-	return Subscription{Board: r.Board, Host: r.Host, NodeActor: r.NodeActor, LogURL: r.LogURL, Epoch: r.Epoch, LastSeq: r.LastSeq,
-		Head: r.Head, State: SubscriptionState(r.State), FollowID: r.FollowID, CheckedAt: moment(r.CheckedAt), NextAt: moment(r.NextAt),
-		Failures: r.Failures, LastError: r.LastError, SignedHead: r.SignedHead}
-}
+var subscriptionTable = tableOf[Subscription]("subscription")
 
 // Subscriptions reads and writes the boards of other nodes that this node follows.
 type Subscriptions struct{ tx *Tx }
@@ -65,28 +42,20 @@ func (ss Subscriptions) Put(ctx context.Context, s Subscription) error {
 	if s.State == "" {
 		s.State = SubscriptionPending
 	}
-	return ss.tx.put(ctx, &subscriptionRow{Board: s.Board, Host: s.Host, NodeActor: s.NodeActor, LogURL: s.LogURL, Epoch: s.Epoch, LastSeq: s.LastSeq,
-		Head: s.Head, State: string(s.State), FollowID: s.FollowID, CheckedAt: millis(s.CheckedAt), NextAt: millis(s.NextAt), Failures: s.Failures,
-		LastError: s.LastError, SignedHead: s.SignedHead},
-		"board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at", "failures", "last_error", "signed_head")
+	return subscriptionTable.put(ctx, ss.tx, &s, "board", "host", "node_actor", "log_url", "head", "state", "follow_id", "checked_at", "next_at",
+		"failures", "last_error", "signed_head", "ok_at")
 }
 
 // NoteFollow records the delivery of the Follow of a pending subscription. One that
 // was answered meanwhile is unchanged.
 func (ss Subscriptions) NoteFollow(ctx context.Context, board string, failures int, lastError string) error {
-	_, err := ss.tx.write(ctx, `UPDATE subscription SET failures = ?, last_error = ? WHERE board = ? AND state = ?`,
+	return ss.tx.exec(ctx, `UPDATE subscription SET failures = ?, last_error = ? WHERE board = ? AND state = ?`,
 		failures, lastError, board, string(SubscriptionPending))
-	return err
 }
 
 // ByBoard returns a subscription; ErrNotFound when there is none.
 func (ss Subscriptions) ByBoard(ctx context.Context, board string) (*Subscription, error) {
-	var r subscriptionRow
-	if err := ss.tx.selectFrom(&r).Where("board = ?", board).Scan(ss.tx.in(ctx)); err != nil {
-		return nil, found(err)
-	}
-	s := r.subscription()
-	return &s, nil
+	return orNil(find[Subscription](ctx, ss.tx, subscriptionTable.from+`WHERE board = ?`, board))
 }
 
 // maxSubscriptions limits a listing of them.
@@ -94,17 +63,13 @@ const maxSubscriptions = 10_000
 
 // List returns every subscription, by board.
 func (ss Subscriptions) List(ctx context.Context) ([]Subscription, error) {
-	var rows []subscriptionRow
-	err := ss.tx.selectFrom(&rows).Order("board").Limit(maxSubscriptions).Scan(ss.tx.in(ctx))
-	return convert(rows, subscriptionRow.subscription), err
+	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`ORDER BY board LIMIT ?`, maxSubscriptions)
 }
 
 // ListDue returns the accepted ones that are due, longest due first.
 func (ss Subscriptions) ListDue(ctx context.Context) ([]Subscription, error) {
-	var rows []subscriptionRow
-	err := ss.tx.selectFrom(&rows).Where("state = 'accepted'").Where("next_at <= ?", millis(ss.tx.Now)).Order("next_at").Limit(maxSubscriptions).
-		Scan(ss.tx.in(ctx))
-	return convert(rows, subscriptionRow.subscription), err
+	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`WHERE state = 'accepted' AND next_at <= ? ORDER BY next_at LIMIT ?`,
+		millis(ss.tx.Now), maxSubscriptions)
 }
 
 // Hasten makes an accepted subscription due now. It is false when there is none.
@@ -135,13 +100,19 @@ func (ss Subscriptions) Reset(ctx context.Context, board, from, to string) (ok b
 
 // Soon makes an accepted subscription due at a time, unless it is due earlier.
 func (ss Subscriptions) Soon(ctx context.Context, board string, at time.Time) error {
-	_, err := ss.tx.write(ctx, `UPDATE subscription SET next_at = ? WHERE board = ? AND state = 'accepted' AND next_at > ?`, millis(at), board, millis(at))
-	return err
+	return ss.tx.exec(ctx, `UPDATE subscription SET next_at = ? WHERE board = ? AND state = 'accepted' AND next_at > ?`, millis(at), board, millis(at))
 }
 
-// Delete deletes a subscription; it is no error if there is none.
+// Delete deletes a subscription, with the shops of its host; it is no error if there is none.
 func (ss Subscriptions) Delete(ctx context.Context, board string) error {
+	s, err := ss.ByBoard(ctx, board)
+	if err != nil {
+		return orNothing(err)
+	}
 	if _, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board); err != nil {
+		return err
+	}
+	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
 		return err
 	}
 	return ss.forget(ctx, board)

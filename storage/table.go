@@ -28,6 +28,17 @@ func findIn[T any](row commit.Row) (v T, err error) {
 	return v, err
 }
 
+// findLocked is find for one row, which is locked in a writing transaction: what is decided by it stays valid.
+func findLocked[T any](ctx context.Context, tx *Tx, query string, args ...any) (v T, err error) {
+	if tx.writes() {
+		if err := tx.dirty(); err != nil {
+			return v, err
+		}
+		query += tx.db.engine.ForUpdate()
+	}
+	return find[T](ctx, tx, query, args...)
+}
+
 // orZero makes the absence of a row the zero value.
 func orZero[T any](v T, err error) (T, error) { return v, orNothing(err) }
 

@@ -2,8 +2,7 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +15,10 @@ type StoredThread struct {
 	Kind                 protocol.ContactKind
 	State                protocol.ThreadState
 	Writer               string // who began it, as used by limits and blocks
-	WriterHandle         string // the profile of this node that began it, "" for none or a deleted one
+	WriterHandle         string `db:",null"` // the profile of this node that began it, "" for none or a deleted one
 	Author               protocol.Author
 	TokenHash            [32]byte
-	Visitor              string // hash of the cookie of the browser that began it, "" for none
+	Visitor              string `db:",null,blob"` // hash of the cookie of the browser that began it, "" for none
 	Callback             string // where replies are sent, "" for nowhere
 	Messages             int    // the number of the last one
 	Unread, Unseen       int    // messages of the writer, of the agent, since the other side last wrote
@@ -29,29 +28,18 @@ type StoredThread struct {
 	ClosedBy             string // "owner", "silence", or "sale": the writer's chain identity has another owner
 }
 
-const threadColumns = `id, handle, kind, state, writer, author, token_hash, visitor, callback, messages, unread, unseen, created_at, updated_at,
-	closed_at, closed_by, writer_handle, seen`
+func (t *StoredThread) loaded() { t.Author.Complete(t.CreatedAt) }
 
-func scanThread(s scanner) (t StoredThread, err error) {
-	var author string
-	var hash, visitor []byte
-	var created, updated int64
-	var closed *int64
-	var profile *string
-	if err = s.Scan(&t.ID, &t.Handle, &t.Kind, &t.State, &t.Writer, &author, &hash, &visitor, &t.Callback, &t.Messages,
-		&t.Unread, &t.Unseen, &created, &updated, &closed, &t.ClosedBy, &profile, &t.Seen); err != nil {
-		return t, err
-	}
-	if profile != nil {
-		t.WriterHandle = *profile
-	}
-	copy(t.TokenHash[:], hash)
-	t.Visitor, t.CreatedAt, t.UpdatedAt, t.ClosedAt = string(visitor), moment(created), moment(updated), momentPtr(closed)
-	if err = readAuthor(author, &t.Author, t.CreatedAt); err != nil {
-		return t, fmt.Errorf("thread %s: %w", t.ID, err)
-	}
-	return t, nil
+// A newThread is a thread with who began it (begunTables).
+type newThread struct {
+	StoredThread
+	Agent *string
 }
+
+var (
+	threadTable    = tableOf[StoredThread]("thread")
+	newThreadTable = tableOf[newThread]("thread")
+)
 
 // Threads reads and writes threads with agents, and their messages.
 type Threads struct{ tx *Tx }
@@ -60,51 +48,20 @@ func (tx *Tx) Threads() Threads { return Threads{tx} }
 
 // Insert stores a new thread without messages and sets its times to now.
 func (ts Threads) Insert(ctx context.Context, t *StoredThread) error {
-	author, err := json.Marshal(t.Author)
-	if err != nil {
-		return fmt.Errorf("encode author: %w", err)
-	}
-	var visitor []byte
-	if t.Visitor != "" {
-		visitor = []byte(t.Visitor)
-	}
-	var profile *string
-	if t.WriterHandle != "" {
-		profile = &t.WriterHandle
-	}
 	t.CreatedAt, t.UpdatedAt = ts.tx.Now, ts.tx.Now
-	_, err = ts.tx.write(ctx, `INSERT INTO thread (`+threadColumns+`, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t.ID, t.Handle, string(t.Kind), string(t.State), t.Writer, string(author), t.TokenHash[:], visitor, t.Callback, t.Messages,
-		t.Unread, t.Unseen, millis(t.CreatedAt), millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, profile, t.Seen, begunBy(t.Writer, t.Author))
-	return err
+	return newThreadTable.insert(ctx, ts.tx, &newThread{*t, begunBy(t.Writer, t.Author)})
 }
 
 // ByID returns a thread; ErrNotFound when there is none. In a writing
 // transaction its row is locked, so that a decision about it stays valid.
 func (ts Threads) ByID(ctx context.Context, id string) (*StoredThread, error) {
-	query := `SELECT ` + threadColumns + ` FROM thread WHERE id = ?`
-	if ts.tx.writes() {
-		if err := ts.tx.dirty(); err != nil {
-			return nil, err
-		}
-		query += ts.tx.db.engine.ForUpdate()
-	}
-	rows, err := ts.tx.query(ctx, query, id)
-	found, err := collect(rows, err, scanThread)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, ErrNotFound
-	}
-	return &found[0], nil
+	return orNil(findLocked[StoredThread](ctx, ts.tx, threadTable.from+`WHERE id = ?`, id))
 }
 
 // IDByToken returns the id of the thread that a read token gives access to, by the
 // token's hash; ErrNotFound when there is none.
-func (ts Threads) IDByToken(ctx context.Context, hash [32]byte) (id string, err error) {
-	err = ts.tx.row(ctx, threadByToken, hash[:]).Scan(&id)
-	return id, err
+func (ts Threads) IDByToken(ctx context.Context, hash [32]byte) (string, error) {
+	return find[string](ctx, ts.tx, threadByToken, hash[:])
 }
 
 const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
@@ -112,15 +69,12 @@ const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
 // Save stores the mutable fields of a thread: state, counts, callback, and when
 // and by whom it was closed.
 func (ts Threads) Save(ctx context.Context, t *StoredThread) error {
-	return one(ts.tx.write(ctx, `UPDATE thread SET state = ?, callback = ?, messages = ?, unread = ?, unseen = ?, seen = ?, updated_at = ?, closed_at = ?,
-		closed_by = ? WHERE id = ?`,
-		string(t.State), t.Callback, t.Messages, t.Unread, t.Unseen, t.Seen, millis(t.UpdatedAt), millisPtr(t.ClosedAt), t.ClosedBy, t.ID))
+	return threadTable.update(ctx, ts.tx, t, "id", "state", "callback", "messages", "unread", "unseen", "seen", "updated_at", "closed_at", "closed_by")
 }
 
 // CountNew counts the threads with messages of the writer that the owner has not read, up to most.
-func (ts Threads) CountNew(ctx context.Context, handle string, most int) (n int, err error) {
-	err = ts.tx.row(ctx, `SELECT count(*) FROM (`+newThreads+`) AS fresh`, handle, most).Scan(&n)
-	return n, err
+func (ts Threads) CountNew(ctx context.Context, handle string, most int) (int, error) {
+	return find[int](ctx, ts.tx, `SELECT count(*) FROM (`+newThreads+`) AS fresh`, handle, most)
 }
 
 const newThreads = `SELECT 1 FROM thread WHERE handle = ? AND unread > 0 AND messages > seen LIMIT ?`
@@ -135,22 +89,21 @@ func (ts Threads) Ends(ctx context.Context, threads []StoredThread) (map[string]
 		args[i] = t.ID
 	}
 	type end struct {
-		id   string
-		n    int
-		text string
+		ThreadID string
+		N        int
+		Text     string
 	}
-	rows, err := ts.tx.query(ctx, `SELECT m.thread_id, m.n, m.text FROM thread AS t JOIN thread_message AS m ON m.thread_id = t.id AND m.n IN (1, t.messages)
+	found, err := list[end](ctx, ts.tx, `SELECT m.thread_id, m.n, m.text FROM thread AS t JOIN thread_message AS m ON m.thread_id = t.id AND m.n IN (1, t.messages)
 		WHERE t.id IN (?`+strings.Repeat(`, ?`, len(threads)-1)+`)`, args...)
-	found, err := collect(rows, err, func(s scanner) (e end, err error) { return e, s.Scan(&e.id, &e.n, &e.text) })
 	ends := make(map[string][2]string, len(threads))
 	for _, e := range found {
-		both := ends[e.id]
-		if e.n == 1 {
-			both[0] = e.text
+		both := ends[e.ThreadID]
+		if e.N == 1 {
+			both[0] = e.Text
 		} else {
-			both[1] = e.text
+			both[1] = e.Text
 		}
-		ends[e.id] = both
+		ends[e.ThreadID] = both
 	}
 	return ends, err
 }
@@ -158,51 +111,45 @@ func (ts Threads) Ends(ctx context.Context, threads []StoredThread) (map[string]
 // AppendMessage stores the next message of a thread. The caller has read the thread
 // with ByID in the same transaction and saves it.
 func (ts Threads) AppendMessage(ctx context.Context, t *StoredThread, m protocol.Message) error {
-	author, err := json.Marshal(m.Author)
-	if err != nil {
-		return fmt.Errorf("encode author: %w", err)
-	}
 	t.Messages++
 	t.UpdatedAt = ts.tx.Now
-	_, err = ts.tx.write(ctx, `INSERT INTO thread_message (thread_id, n, id, side, author, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		t.ID, t.Messages, m.ID, string(m.From), string(author), m.Text, millis(m.CreatedAt))
-	return err
+	return ts.insertMessage(ctx, t.ID, t.Messages, m)
 }
 
-const messageColumns = `n, id, side, author, text, at`
-
-type numbered struct {
-	n int64
-	protocol.Message
+// A messageRow is a message of a thread as it is stored.
+type messageRow struct {
+	ThreadID, ID string
+	N            int
+	Side         protocol.Side
+	Author       protocol.Author
+	Text         string
+	At           time.Time
+	ClientID     string `db:",null,read"` // of client_message
 }
 
-func scanMessage(s scanner) (m numbered, err error) {
-	var author string
-	var at int64
-	if err = s.Scan(&m.n, &m.ID, &m.From, &author, &m.Text, &at); err != nil {
-		return m, err
-	}
-	m.CreatedAt, m.Untrusted = moment(at), true
-	if err = readAuthor(author, &m.Author, m.CreatedAt); err != nil {
-		return m, fmt.Errorf("message %s: %w", m.ID, err)
-	}
-	if m.From == protocol.AgentSide && m.Author.Proof.Level == protocol.ByChainKey && m.Author.Proof.Block == nil {
+var (
+	messageTable = tableOf[messageRow]("thread_message")
+	messagesFrom = `SELECT ` + messageTable.columnsOf("m.") + `, c.client_id
+		FROM thread_message m LEFT JOIN client_message c ON c.thread_id = m.thread_id AND c.n = m.n
+		WHERE m.thread_id = ? AND m.n >= ? ORDER BY m.n LIMIT ?`
+)
+
+func (r *messageRow) loaded() {
+	r.Author.Complete(r.At)
+	if p := r.Author.Proof; r.Side == protocol.AgentSide && p.Level == protocol.ByChainKey && p.Block == nil {
 		// Stored before levels existed: whatever key of the profile signed, the profile's
 		// identity was written with it.
-		m.Author.Proof = protocol.AuthorProof{Level: protocol.ByProfileKey}
-		m.Author.Complete(m.CreatedAt)
+		r.Author.Proof = protocol.AuthorProof{Level: protocol.ByProfileKey}
+		r.Author.Complete(r.At)
 	}
-	return m, nil
 }
 
-// readAuthor reads a stored author. One that was stored before levels existed was
-// checked when it was stored.
-func readAuthor(raw string, a *protocol.Author, at time.Time) error {
-	if err := json.Unmarshal([]byte(raw), a); err != nil {
-		return err
-	}
-	a.Complete(at)
-	return nil
+func (r *messageRow) message() protocol.Message {
+	return protocol.Message{ID: r.ID, From: r.Side, Author: r.Author, Text: r.Text, CreatedAt: r.At, Untrusted: true}
+}
+
+func (ts Threads) insertMessage(ctx context.Context, threadID string, n int, m protocol.Message) error {
+	return messageTable.insert(ctx, ts.tx, &messageRow{ThreadID: threadID, ID: m.ID, N: n, Side: m.From, Author: m.Author, Text: m.Text, At: m.CreatedAt})
 }
 
 // ListMessages returns the messages of a thread, oldest first.
@@ -213,41 +160,29 @@ func (ts Threads) ListMessages(ctx context.Context, threadID string, limit int, 
 	if err != nil {
 		return protocol.Page[protocol.Message]{}, err
 	}
-	rows, err := ts.tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, threadID, from, limit+1)
-	found, err := collect(rows, err, scanMessage)
-	p := page(found, limit, listing, func(m numbered) string { return number(m.n) })
+	found, err := list[messageRow](ctx, ts.tx, messageTable.from+`WHERE thread_id = ? AND n > ? ORDER BY n LIMIT ?`, threadID, from, limit+1)
+	p := page(found, limit, listing, func(r messageRow) string { return strconv.Itoa(r.N) })
 	out := protocol.Page[protocol.Message]{Items: make([]protocol.Message, len(p.Items)), Next: p.Next}
 	for i := range p.Items {
-		out.Items[i] = p.Items[i].Message
+		out.Items[i] = p.Items[i].message()
 	}
 	return out, err
 }
 
 // MessageByNumber returns one message of a thread; ErrNotFound when there is none.
 func (ts Threads) MessageByNumber(ctx context.Context, threadID string, n int) (*protocol.Message, error) {
-	rows, err := ts.tx.query(ctx, `SELECT `+messageColumns+` FROM thread_message WHERE thread_id = ? AND n = ?`, threadID, n)
-	found, err := collect(rows, err, scanMessage)
+	r, err := find[messageRow](ctx, ts.tx, messageTable.from+`WHERE thread_id = ? AND n = ?`, threadID, n)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
-		return nil, ErrNotFound
-	}
-	return &found[0].Message, nil
+	m := r.message()
+	return &m, nil
 }
 
 // List returns the threads with an agent, newest first; state "" is every state.
 func (ts Threads) List(ctx context.Context, handle string, state protocol.ThreadState, limit int, after string) (protocol.Page[StoredThread], error) {
-	limit = bounded(limit)
-	listing := "threads-" + string(state)
-	before, err := positionID(listing, after)
-	if err != nil {
-		return protocol.Page[StoredThread]{}, err
-	}
-	text, args := threadsQuery(handle, state, before, limit+1)
-	rows, err := ts.tx.query(ctx, text, args...)
-	found, err := collect(rows, err, scanThread)
-	return page(found, limit, listing, func(t StoredThread) string { return t.ID }), err
+	text, args := threadsQuery(handle, state)
+	return newest[StoredThread](ctx, ts.tx, "threads-"+string(state), "id", limit, after, text, args...)
 }
 
 // onesOwn is a page of the rows of one agent, newest first, onesOwnState one of
@@ -259,11 +194,11 @@ const (
 	onesOwnState = `'' || id < ? ORDER BY '' || id DESC LIMIT ?`
 )
 
-func threadsQuery(handle string, state protocol.ThreadState, before string, limit int) (text string, args []any) {
+func threadsQuery(handle string, state protocol.ThreadState) (text string, args []any) {
 	if state == "" {
-		return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND ` + onesOwn, []any{handle, before, limit}
+		return threadTable.from + `WHERE handle = ? AND ` + onesOwn, []any{handle}
 	}
-	return `SELECT ` + threadColumns + ` FROM thread WHERE handle = ? AND state = ? AND ` + onesOwnState, []any{handle, string(state), before, limit}
+	return threadTable.from + `WHERE handle = ? AND state = ? AND ` + onesOwnState, []any{handle, string(state)}
 }
 
 // positionID reads the id in a cursor of a listing that is descending by id;
@@ -281,10 +216,9 @@ const countOpenThreads = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handl
 // CountOpen counts the threads of a writer with an agent that wait for an answer,
 // up to most. A concurrent count of the same waits for this transaction to end, so
 // that a limit is exact over all processes.
-func (ts Threads) CountOpen(ctx context.Context, handle, writer string, most int) (n int, err error) {
+func (ts Threads) CountOpen(ctx context.Context, handle, writer string, most int) (int, error) {
 	if err := ts.tx.lockName(ctx, "thread "+handle+" "+writer); err != nil {
 		return 0, err
 	}
-	err = ts.tx.row(ctx, countOpenThreads, handle, writer, most).Scan(&n)
-	return n, err
+	return find[int](ctx, ts.tx, countOpenThreads, handle, writer, most)
 }

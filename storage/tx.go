@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,16 +11,13 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage/commit"
-
-	"github.com/uptrace/bun"
 )
 
 // Verbs of the subjects. Those that run a statement first write what the batch holds
 // back of the tables that it names (commit.Tx).
 
-func (tx *Tx) writes() bool                           { return tx.sql.Writes() }
-func (tx *Tx) careful() bool                          { return tx.sql.Careful() }
-func (tx *Tx) in(ctx context.Context) context.Context { return tx.sql.In(ctx) }
+func (tx *Tx) writes() bool  { return tx.sql.Writes() }
+func (tx *Tx) careful() bool { return tx.sql.Careful() }
 
 // dirty is called before a write that reads before it writes.
 func (tx *Tx) dirty() error { return tx.sql.Dirty() }
@@ -93,19 +89,6 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 	return items, rows.Err()
 }
 
-// Builders of bun, for statements that are not on the hot path.
-
-func (tx *Tx) selectFrom(model any) *bun.SelectQuery { return tx.sql.Select(model) }
-
-// insert inserts the row; ErrExists when one of its keys is taken.
-func (tx *Tx) insert(ctx context.Context, model any) error { return tx.sql.Insert(ctx, model) }
-
-// put inserts the row, or if the key exists, replaces the named columns of the
-// existing row.
-func (tx *Tx) put(ctx context.Context, model any, key string, columns ...string) error {
-	return tx.sql.Put(ctx, model, key, columns...)
-}
-
 // lockName makes other transactions that lock the same name wait for the end of
 // this one; SQLite has one writer and needs no lock. A batch that fails with a
 // deadlock is run again.
@@ -137,14 +120,6 @@ func toAny(texts []string) []any {
 		all[i] = s
 	}
 	return all
-}
-
-// found converts sql.ErrNoRows to ErrNotFound.
-func found(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
-	}
-	return err
 }
 
 // one returns ErrNotFound if a statement changed nothing.

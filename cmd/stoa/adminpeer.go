@@ -17,7 +17,7 @@ type adminPeerCmd struct {
 	Follow   peerFollowCmd `cmd:"" help:"Follow another node's board."`
 	Unfollow peerURL       `cmd:"" op:"unfollow_peer" help:"Stop following a board."`
 	Retry    peerURL       `cmd:"" op:"retry_peer" help:"Try a followed board, or an inbox, now instead of at the next time."`
-	Reread   peerURL       `cmd:"" op:"reread_peer" help:"Read a followed log from its beginning: this ends a conflict."`
+	Reread   peerReread    `cmd:"" op:"reread_peer" help:"Read a followed log from its beginning: this ends a conflict."`
 	Conflict peerURL       `cmd:"" op:"read_log_conflict" help:"Print both documents that show that a followed log contradicts itself."`
 	List     peerListCmd   `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
 	Policy   peerPolicy    `cmd:"" op:"set_peer_policy" help:"Set how a host is treated: reject, silence, trusted, or none."`
@@ -40,6 +40,11 @@ func (c *peerFollowCmd) Run(w *world, all *adminCmd) error {
 type peerURL struct {
 	act
 	URL string `arg:"" json:"url" help:"The board or inbox, as peer list shows it."`
+}
+
+type peerReread struct {
+	peerURL
+	Forget bool `json:"forget,omitempty" help:"Also delete the posts of that node since the conflict that it does not have any more."`
 }
 
 type peerPolicy struct {

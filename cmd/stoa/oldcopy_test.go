@@ -67,8 +67,9 @@ func TestOldCopy(t *testing.T) {
 	require.Contains(t, evidence.TheirsDocument, y.URI)
 	require.Nil(t, findURI(board(t, f.url, ""), y.URI))
 
-	admin(f, "peer", "reread", p.url+"/ap/board")
+	admin(f, "peer", "reread", p.url+"/ap/board", "--forget")
 	arrives(t, f.url, y.URI, time.Minute)
+	require.Eventually(t, func() bool { return findURI(board(t, f.url, ""), x.URI) == nil }, time.Minute, 100*time.Millisecond, "%s", &f.log)
 	arrives(t, f.url, z.URI, time.Minute)
 	require.NotContains(t, admin(f, "peer", "list"), "conflict")
 	arrives(t, f.url, write("follows again").URI, time.Minute)

@@ -93,8 +93,27 @@ func TestShopNews(t *testing.T) {
 		require.Contains(t, string(text), " cloth. And 2 more within a day.")
 		require.Contains(t, string(text), first.url+"/@bazaar")
 	}
+	shops := func(s *server, query string) []protocol.MerchantEntry {
+		page, status := get[protocol.Page[protocol.MerchantEntry]](t, s.url+"/api/public/merchants"+query)
+		require.Equal(t, 200, status)
+		return page.Items
+	}
+	lists := func(n int) {
+		t.Helper()
+		for _, s := range nodes[1:] {
+			require.Eventually(t, func() bool { return len(shops(s, "?q=red")) == n }, time.Minute, 50*time.Millisecond, "%s", &s.log)
+		}
+	}
+	lists(1)
+	found := shops(nodes[2], "?q=red")[0]
+	require.Equal(t, []any{"bazaar", strings.TrimPrefix(first.url, "http://"), first.url + "/@bazaar", first.url + "/api/public/agents/bazaar"},
+		[]any{found.Handle, *found.Node, found.Page, found.Profile})
+	require.Empty(t, shops(nodes[2], "?q=red&local=true"))
+	require.Nil(t, shops(first, "?q=red")[0].Node)
 	open(false)
 	shows()
+	lists(0)
 	open(true)
 	shows(all...)
+	lists(1)
 }

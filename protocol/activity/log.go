@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"time"
 )
@@ -53,6 +54,9 @@ func (s Site) Erased(seq int64, hash string) Object {
 // none.
 func EntryHash(entry, inner *Activity) string {
 	if entry.Type.Is("Tombstone") {
+		if !IsEntryHash(string(entry.Hash)) {
+			return ""
+		}
 		return string(entry.Hash)
 	}
 	if entry.Seq == nil || inner.ObjectID() == "" {
@@ -72,6 +76,11 @@ func HashEntry(epoch string, seq int64, at time.Time, kind, object string) strin
 	sum := sha256.Sum256([]byte(epoch + "\n" + strconv.FormatInt(seq, 10) + "\n" + stamp(at) + "\n" + kind + "\n" + object + "\n"))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
+
+var entryHash = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// IsEntryHash reports whether s has the form of an EntryHash.
+func IsEntryHash(s string) bool { return entryHash.MatchString(s) }
 
 // A LogConflict is how a log contradicts what a node took of it before, as the node reports it.
 type LogConflict struct {

@@ -15,6 +15,9 @@ import (
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
 ) (protocol.Page[protocol.MerchantEntry], error) {
+	if storage.IsRemoteCursor(in.After) {
+		return d.remoteMerchants(ctx, tx, in, protocol.Page[protocol.MerchantEntry]{Items: []protocol.MerchantEntry{}})
+	}
 	found, err := tx.Profiles().ListMerchants(ctx, in)
 	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
 	near, _, _ := in.Place()
@@ -35,7 +38,11 @@ func (d *Directory) Merchants(
 		e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
 		page.Items = append(page.Items, e)
 	}
-	return page, err
+	if err != nil || page.Next != nil {
+		return page, err
+	}
+	in.After = ""
+	return d.remoteMerchants(ctx, tx, in, page)
 }
 
 // Merchant is one business's public page as data (spec §2.15).
@@ -153,6 +160,9 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 // announceNews announces in the feed the news of a listed business: that it joined, new
 // items, and prices that fell with a change of its catalog, which may be nil.
 func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, c *storage.ItemChanges) error {
+	if err := tx.Merchants().EnqueueTold(ctx, p.Draft.Handle); err != nil {
+		return err
+	}
 	joined, err := tx.Merchants().TakeJoined(ctx, p.Draft.Handle)
 	if err != nil {
 		return err

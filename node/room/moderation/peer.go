@@ -33,6 +33,11 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: host, Policy: policy, Note: in.Note}); err != nil {
 		return protocol.None{}, err
 	}
+	if policy == storage.PolicyReject || policy == storage.PolicySilence {
+		if err := tx.RemoteShops().DropUnder(ctx, host); err != nil {
+			return protocol.None{}, err
+		}
+	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer policy", host, string(policy)+" "+in.Note)
 }
 

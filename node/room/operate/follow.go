@@ -81,8 +81,22 @@ func (p Peers) Retry(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer retry", in.URL, "")
 }
 
+// forgetWithin is how old the posts are at most that a log which fell back may have lost.
+const forgetWithin = 7 * 24 * time.Hour
+
 // Reread has the log of a followed board read from its beginning.
-func (Peers) Reread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerAddress) (protocol.None, error) {
+func (Peers) Reread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PeerReread) (protocol.None, error) {
+	since := tx.Now.Add(-forgetWithin)
+	conflict, err := tx.Subscriptions().Conflict(ctx, in.URL)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return protocol.None{}, err
+	}
+	var entry struct {
+		Published time.Time `json:"published"`
+	}
+	if err == nil && conflict.Kind == storage.ConflictFork && json.Unmarshal(conflict.OursDoc, &entry) == nil && entry.Published.After(since) {
+		since = entry.Published.Add(-time.Minute)
+	}
 	ok, err := tx.Subscriptions().Reread(ctx, in.URL)
 	if err == nil && !ok {
 		err = protocol.Errorf(protocol.NotFound, "this node does not follow %s, or was not accepted; list_peers names the boards", in.URL)
@@ -90,7 +104,14 @@ func (Peers) Reread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 	if err != nil {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer reread", in.URL, "")
+	how := ""
+	if in.Forget {
+		how = "forget since " + since.UTC().Format(time.RFC3339)
+		if err := tx.Subscriptions().EnqueueForget(ctx, storage.ForgetArgs{Board: in.URL, Since: since}); err != nil {
+			return protocol.None{}, err
+		}
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer reread", in.URL, how)
 }
 
 // Conflict reads the evidence that the log of a followed board contradicts itself.

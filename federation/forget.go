@@ -1,0 +1,49 @@
+package federation
+
+import (
+	"context"
+	"errors"
+
+	"stoa/storage"
+)
+
+// forget deletes posts of the node of a followed board that the node does not have any more, since an operator decided
+// so after the log contradicted itself. The node is asked for each; what it hides stays.
+func (f *Federation) forget(ctx context.Context, j storage.Job) (after, error) {
+	var a storage.ForgetArgs
+	if err := j.Decode(&a); err != nil {
+		return nil, err
+	}
+	next := a
+	var uris []string
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		uris, next.After, err = tx.Subscriptions().PostsToForget(ctx, a, hostOf(a.Board))
+		return err
+	})
+	if err != nil || len(uris) == 0 {
+		return nil, err
+	}
+	next.Tries = 0
+	var lost []string
+	for _, uri := range uris {
+		_, _, err := f.fetchNote(ctx, uri)
+		switch {
+		case errors.Is(err, errNotFound), errors.Is(err, errGone):
+			lost = append(lost, uri)
+		case err != nil && unavailable(err):
+			a.Tries++
+			return func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().EnqueueForget(ctx, a) }, nil
+		}
+	}
+	return func(ctx context.Context, tx *storage.Tx) error {
+		for _, uri := range lost {
+			if err := f.c.Receiver.DeletePost(ctx, tx, uri); err != nil {
+				return err
+			}
+		}
+		if len(lost) > 0 {
+			f.log.Info("posts that their node has no longer are deleted", "board", a.Board, "posts", len(lost))
+		}
+		return tx.Subscriptions().EnqueueForget(ctx, next)
+	}, nil
+}
