@@ -55,6 +55,7 @@ var onlyIn = map[string][]string{
 	"stoa/storage/commit":                  {"stoa/storage"},
 	"github.com/maypok86/otter":            {"stoa/identity/cache", "stoa/identity/erc8004"},
 	"filippo.io/age":                       {"stoa/node/room/archive"},
+	"github.com/uptrace/bun":               {"stoa/storage"},
 	"github.com/jackc/pgx":                 {"stoa/storage"},
 	"modernc.org/sqlite":                   {"stoa/storage"},
 	"github.com/pressly/goose":             {"stoa/storage"},

@@ -284,7 +284,7 @@ func (b *batch) aborted() bool {
 		return false
 	}
 	status := byte('E')
-	err := b.conn.sql.Raw(func(c any) error {
+	err := b.conn.bun.Conn.Raw(func(c any) error {
 		status = c.(*stdlib.Conn).Conn().PgConn().TxStatus()
 		return nil
 	})

@@ -18,6 +18,7 @@ import (
 	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
+	"github.com/uptrace/bun"
 )
 
 // The tables of these tests: things, of which rows are held back until a savepoint or
@@ -34,6 +35,13 @@ var tables = []string{
 	`INSERT INTO head (n) VALUES (0)`,
 	`CREATE TABLE other (n BIGINT PRIMARY KEY)`,
 	`CREATE TABLE spent (key BLOB PRIMARY KEY, until BIGINT NOT NULL)`,
+}
+
+// A thing is a row of thing for bun.
+type thing struct {
+	bun.BaseModel `bun:"table:thing"`
+	N             int64 `bun:"n,pk"`
+	Owner         string
 }
 
 // config completes the address of an empty database.

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
 )
 
 // A conn is one connection with its prepared statements. It serves one
 // transaction at a time.
 type conn struct {
-	sql    *sql.Conn
+	bun    bun.Conn
 	engine Engine
 	stmts  map[string]*sql.Stmt // by text; nil on PostgreSQL, where statements stay unnamed
 	named  map[string]named     // by text (held.go)
@@ -26,12 +27,12 @@ type conn struct {
 // constant texts; the limit is for texts that are built.
 const maxStmts = 512
 
-func openConn(ctx context.Context, db *sql.DB, e Engine) (*conn, error) {
+func openConn(ctx context.Context, db *bun.DB, e Engine) (*conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &conn{sql: c, engine: e}
+	out := &conn{bun: c, engine: e}
 	if e == SQLite {
 		out.stmts = map[string]*sql.Stmt{}
 	}
@@ -42,20 +43,20 @@ func (c *conn) close() error {
 	var err error
 	if c.broken {
 		// So that the driver's pool does not reuse it.
-		_ = c.sql.Raw(func(any) error { return driver.ErrBadConn })
+		_ = c.bun.Conn.Raw(func(any) error { return driver.ErrBadConn })
 		return nil
 	}
 	for _, s := range c.stmts {
 		err = errors.Join(err, s.Close())
 	}
-	return errors.Join(err, c.sql.Close())
+	return errors.Join(err, c.bun.Close())
 }
 
 func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	if s, ok := c.stmts[query]; ok {
 		return s, nil
 	}
-	s, err := c.sql.PrepareContext(context.Background(), query)
+	s, err := c.bun.Conn.PrepareContext(context.Background(), query)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (c *conn) keep(ctx context.Context, text string) error {
 	if c.kept[text] {
 		return nil
 	}
-	err := c.sql.Raw(func(raw any) error {
+	err := c.bun.Conn.Raw(func(raw any) error {
 		_, err := raw.(*stdlib.Conn).Conn().Prepare(ctx, text, text)
 		return err
 	})
@@ -94,7 +95,7 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 	var res sql.Result
 	var err error
 	if c.stmts == nil {
-		res, err = c.sql.ExecContext(ctx, c.engine.rebind(query), args...)
+		res, err = c.bun.Conn.ExecContext(ctx, c.engine.rebind(query), args...)
 	} else {
 		var s *sql.Stmt
 		query, args = literalLimits(query, args)
@@ -110,7 +111,7 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 
 func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if c.stmts == nil {
-		return c.sql.QueryContext(ctx, c.engine.rebind(query), args...)
+		return c.bun.Conn.QueryContext(ctx, c.engine.rebind(query), args...)
 	}
 	query, args = literalLimits(query, args)
 	s, err := c.prepare(query)
@@ -153,14 +154,14 @@ func literalLimits(query string, args []any) (string, []any) {
 
 // A pool lends connections to readers.
 type pool struct {
-	db     *sql.DB
+	db     *bun.DB
 	engine Engine
 	own    bool          // close db with the pool
 	slots  chan struct{} // one a connection that is lent
 	idle   chan *conn
 }
 
-func newPool(db *sql.DB, e Engine, n int, own bool) *pool {
+func newPool(db *bun.DB, e Engine, n int, own bool) *pool {
 	return &pool{db: db, engine: e, own: own, slots: make(chan struct{}, n), idle: make(chan *conn, n)}
 }
 

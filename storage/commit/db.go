@@ -18,6 +18,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/uptrace/bun"
 )
 
 // Errors a caller tests for with errors.Is.
@@ -52,7 +54,7 @@ type DB struct {
 	now     func() time.Time
 	config  Config
 	plan    *plan
-	main    *sql.DB // writers; on PostgreSQL readers too
+	main    *bun.DB // writers; on PostgreSQL readers too
 	readers *pool
 	direct  bool    // without a pooler in between; PostgreSQL only
 	serving *sql.DB // holds the lock of the serving process (serve.go); nil where there is none
@@ -101,11 +103,11 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	db.plan = newPlan(db.engine, c.Buffers(db.engine), c.Groups)
-	if err := c.Migrate(ctx, db.engine, db.main); err != nil {
+	if err := c.Migrate(ctx, db.engine, db.main.DB); err != nil {
 		return nil, errors.Join(err, db.closePools())
 	}
 	if db.direct {
-		if err := db.plan.readTypes(ctx, db.main); err != nil {
+		if err := db.plan.readTypes(ctx, db.main.DB); err != nil {
 			return nil, errors.Join(fmt.Errorf("read the types of columns: %w", err), db.closePools())
 		}
 	}
@@ -193,7 +195,7 @@ func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 
 // Lookup is Tx.Lookup outside the transactions of Read and Write.
 func (db *DB) Lookup(ctx context.Context, query string, args ...any) Row {
-	return First(db.main.QueryContext(ctx, db.engine.rebind(query), db.named(args)...))
+	return First(db.main.DB.QueryContext(ctx, db.engine.rebind(query), db.named(args)...))
 }
 
 // Clock is the time in whole milliseconds; it never runs backwards.

@@ -15,6 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -133,7 +136,7 @@ func (db *DB) openSQLite(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("open %s: %w", path, err), db.endServing())
 	}
 	writer.SetMaxOpenConns(1)
-	db.main = writer
+	db.main = bun.NewDB(writer, sqlitedialect.New())
 	reader, err := sql.Open("sqlite", sqliteDSN(path, "&_pragma=query_only(1)"))
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", path, err), writer.Close(), db.endServing())
@@ -141,7 +144,7 @@ func (db *DB) openSQLite(ctx context.Context) error {
 	n := max(4, 2*runtime.GOMAXPROCS(0))
 	reader.SetMaxOpenConns(n)
 	reader.SetMaxIdleConns(n)
-	db.readers = newPool(reader, db.engine, n, true)
+	db.readers = newPool(bun.NewDB(reader, sqlitedialect.New()), db.engine, n, true)
 	return nil
 }
 
@@ -164,15 +167,15 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("database URL: %w", err)
 	}
-	// One round trip and no named statements, except those of Lookup: a text may be new, as
-	// those with a list are, and a transaction pooler does not keep names.
+	// One round trip and no named statements, except those of Lookup: every text is
+	// new under bun, and a transaction pooler does not keep names.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db.engine = Postgres
 	pool := stdlib.OpenDB(*cfg)
 	n := max(8, 4*runtime.GOMAXPROCS(0))
 	pool.SetMaxOpenConns(n + 3) // one writes, two run what is outside of transactions
 	pool.SetMaxIdleConns(n + 3)
-	db.main = pool
+	db.main = bun.NewDB(pool, pgdialect.New())
 	db.readers = newPool(db.main, db.engine, n, false)
 	var encoding string
 	if err := pool.QueryRowContext(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {

@@ -30,7 +30,7 @@ func (p *pipeline) len() int { return p.batch.Len() }
 
 // send runs the statements and returns how many succeeded before the first that did not.
 func (p *pipeline) send(ctx context.Context, c *conn) (done int, err error) {
-	e := c.sql.Raw(func(raw any) error {
+	e := c.bun.Conn.Raw(func(raw any) error {
 		results := raw.(*stdlib.Conn).Conn().SendBatch(ctx, &p.batch)
 		for _, q := range p.batch.QueuedQueries {
 			if q.Fn != nil {

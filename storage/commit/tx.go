@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
 )
 
 // A Tx is a running transaction. It is valid until the function that it was passed
@@ -133,10 +134,58 @@ func (r Row) Read(scan func(*sql.Rows) error) error {
 	return r.rows.Err()
 }
 
+// Select builds a query for a row of bun or a slice of them; its Scan takes the
+// context of In.
+func (tx *Tx) Select(model any) *bun.SelectQuery {
+	q := tx.conn.bun.NewSelect().Model(model)
+	return q.Err(tx.settleFor(q.GetTableName(), nil))
+}
+
+// Insert inserts a row of bun; ErrExists when one of its keys is taken.
+func (tx *Tx) Insert(ctx context.Context, model any) error {
+	q := tx.conn.bun.NewInsert().Model(model).On("CONFLICT DO NOTHING")
+	n, err := tx.insert(ctx, q)
+	if err == nil && n == 0 {
+		return ErrExists
+	}
+	return err
+}
+
+// Put inserts a row of bun, or if the key exists, replaces the named columns of the
+// existing row.
+func (tx *Tx) Put(ctx context.Context, model any, key string, columns ...string) error {
+	q := tx.conn.bun.NewInsert().Model(model)
+	if len(columns) == 0 {
+		q = q.On("CONFLICT (" + key + ") DO NOTHING")
+	} else {
+		q = q.On("CONFLICT (" + key + ") DO UPDATE")
+		for _, c := range columns {
+			q = q.Set(c + " = EXCLUDED." + c)
+		}
+	}
+	_, err := tx.insert(ctx, q)
+	return err
+}
+
+func (tx *Tx) insert(ctx context.Context, q *bun.InsertQuery) (int64, error) {
+	if err := tx.settleFor(q.GetTableName(), nil); err != nil {
+		return 0, err
+	}
+	if err := tx.Dirty(); err != nil {
+		return 0, err
+	}
+	tx.changes("INSERT INTO " + q.GetTableName())
+	res, err := q.Exec(tx.In(ctx))
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
 // Wake wakes the receiver of a topic after the commit, if the write succeeds.
 func (tx *Tx) Wake(topic string) { tx.batch.opTopics[topic] = true }
 
 func (tx *Tx) Engine() Engine { return tx.db.engine }
 
 // Connection is the connection of the transaction, for tests that ask its driver.
-func (tx *Tx) Connection() *sql.Conn { return tx.conn.sql }
+func (tx *Tx) Connection() *sql.Conn { return tx.conn.bun.Conn }

@@ -34,6 +34,16 @@ func TestWrite_Settles(t *testing.T) {
 				require.EqualValues(t, 1, changed)
 				return err
 			},
+			"bun select": func(ctx context.Context, tx *commit.Tx) error {
+				return tx.Select(new(thing)).Where("n = ?", n).Scan(tx.In(ctx))
+			},
+			"bun insert": func(ctx context.Context, tx *commit.Tx) error {
+				require.ErrorIs(t, tx.Insert(ctx, &thing{N: n, Owner: "rao"}), commit.ErrExists)
+				return nil
+			},
+			"bun put": func(ctx context.Context, tx *commit.Tx) error {
+				return tx.Put(ctx, &thing{N: n, Owner: "rao"}, "n", "owner")
+			},
 			"settle": func(ctx context.Context, tx *commit.Tx) error {
 				return tx.Settle(things)
 			},
@@ -150,8 +160,7 @@ func TestWrite_RefusedRow(t *testing.T) {
 		require.NoError(t, db.Write(t.Context(), func(_ context.Context, tx *commit.Tx) error { return hold(tx, 1, "asha") }))
 		double := func(ctx context.Context, tx *commit.Tx) error {
 			if tx.Careful() {
-				_, err := tx.Exec(ctx, `INSERT INTO thing (n, owner) VALUES (1, 'asha')`)
-				return err
+				return tx.Insert(ctx, &thing{N: 1, Owner: "asha"})
 			}
 			return hold(tx, 1, "asha")
 		}
@@ -166,7 +175,7 @@ func TestWrite_RefusedRow(t *testing.T) {
 				func(_ context.Context, tx *commit.Tx) error { return hold(tx, n+1, "rao") })
 			for j, err := range errs {
 				if j == 1 || j == 3 {
-					require.True(t, commit.Conflicts(err), err)
+					require.ErrorIs(t, err, commit.ErrExists)
 				} else {
 					require.NoError(t, err, j)
 				}
