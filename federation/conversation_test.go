@@ -71,7 +71,8 @@ func TestReply_Kept(t *testing.T) {
 	require.True(t, strings.HasPrefix(p.Title, "Re: "), p.Title)
 	require.Equal(t, "hi\n\n[image: A paper kite] https://victim.example/%E0%A4%8F%20b.png\n(Attachments left out: 1)", p.Body)
 
-	poll := strings.Replace(string(w.note(41, `,"oneOf":[{"type":"Note","name":"Tea"},{"type":"Note","name":"Coffee\u202e"}]`)), `"type":"Note"`, `"type":"Question"`, 1)
+	poll := strings.Replace(string(w.note(41, `,"oneOf":[{"type":"Note","name":"Tea"},{"type":"Note","name":"Coffee\u202e"}]`)),
+		`"type":"Note"`, `"type":"Question"`, 1)
 	require.Equal(t, 202, w.deliver(alice, []byte(poll)))
 	many := strings.Repeat(fmt.Sprintf(`{"type":"Image","url":"https://victim.example/a.png","name":%q},`, strings.Repeat("é", 400)), 30)
 	long := strings.Replace(string(w.note(42, `,"attachment":[`+many[:len(many)-1]+`]`)), "<p>hi</p>", "<p>"+strings.Repeat("long ", 1000)+"</p>", 1)
