@@ -76,7 +76,7 @@ func (m *Meter) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		write, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime) // also for the last counts
-		if err := m.Flush(write); err != nil { // a node ends in order without them
+		if err := m.Flush(write); err != nil {                                      // a node ends in order without them
 			m.Log.Warn("counts of traffic were not written", "err", err)
 		}
 		cancel()
