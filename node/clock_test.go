@@ -25,7 +25,6 @@ var wallClock = map[string]string{
 	"federation/deliver.go":               "how long a peer asks to wait",
 	"federation/fanout.go":                "name of this process",
 	"federation/head.go":                  "time of a signed head",
-	"federation/news.go":                  "when a verdict was reached",
 	"federation/inbox.go":                 "age of a measurement, in memory",
 	"federation/key.go":                   "age of a cache",
 	"federation/log.go":                   "age of a cache",
