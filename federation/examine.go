@@ -59,17 +59,22 @@ func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.Raw
 	if err != nil {
 		return nil, fmt.Errorf("author of %s: %w", p.URI, err)
 	}
-	p.Author.Verified, p.Author.Method, p.Author.Proof = v.Verified, v.Method, v.Proof()
-	if v.ERC8004 != "" {
-		p.Author.ERC8004 = &v.ERC8004
-	}
-	if v.KeyID != "" {
-		p.Author.KeyID = &v.KeyID
-	}
+	judged(&p.Author, v)
 	if v.Reason != "" {
 		f.log.Debug("author not verified", "uri", p.URI, "reason", v.Reason)
 	}
 	return p, nil
+}
+
+// judged says in an author of another node what this node found out.
+func judged(a *protocol.Author, v integrity.Verdict) {
+	a.Verified, a.Method, a.Proof = v.Verified, v.Method, v.Proof()
+	if v.ERC8004 != "" {
+		a.ERC8004 = &v.ERC8004
+	}
+	if v.KeyID != "" {
+		a.KeyID = &v.KeyID
+	}
 }
 
 // present returns nil for JSON null.

@@ -127,15 +127,7 @@ func (f *Federation) verifyShop(ctx context.Context, board string, n *activity.N
 	if err != nil {
 		return fmt.Errorf("author of %s: %w", n.ID, err)
 	}
-	a := &item.Actor
-	a.Verified, a.Method, a.Proof = v.Verified, v.Method, v.Proof()
-	if v.ERC8004 != "" {
-		a.ERC8004 = &v.ERC8004
-	}
-	if v.KeyID != "" {
-		a.KeyID = &v.KeyID
-	}
-	a.Complete(f.now())
+	judged(&item.Actor, v)
 	return nil
 }
 
@@ -166,6 +158,7 @@ func (f *Federation) receiveNews(
 	if err != nil || policy == storage.PolicySilence || policy == storage.PolicyReject {
 		return err
 	}
+	item.Actor.Complete(tx.Now)
 	if blocked, err := blockedAuthor(ctx, tx, item.Actor); err != nil || blocked {
 		return err
 	}

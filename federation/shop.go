@@ -70,16 +70,10 @@ func (f *Federation) readShop(ctx context.Context, s *storage.Subscription, act 
 	if err != nil {
 		return nil, fmt.Errorf("shop %s: %w", shop.ID, err)
 	}
-	summary.HasIdentity, author.Verified = v.Verified && v.ERC8004 != "", v.Verified
+	judged(&author, v)
 	agent := ""
-	if v.ERC8004 != "" {
-		author.ERC8004 = &v.ERC8004
-	}
-	if summary.HasIdentity {
+	if summary.HasIdentity = v.Verified && v.ERC8004 != ""; summary.HasIdentity {
 		agent = v.ERC8004
-	}
-	if v.KeyID != "" {
-		author.KeyID = &v.KeyID
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		policy, err := policyOf(ctx, tx, host)

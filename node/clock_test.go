@@ -24,6 +24,7 @@ var wallClock = map[string]string{
 	"node/room/reputation/check.go":       "ages of limits and caches, in memory",
 	"federation/deliver.go":               "how long a peer asks to wait",
 	"federation/fanout.go":                "name of this process",
+	"federation/head.go":                  "time of a signed head",
 	"federation/inbox.go":                 "age of a measurement, in memory",
 	"federation/key.go":                   "age of a cache",
 	"federation/log.go":                   "age of a cache",

@@ -48,7 +48,7 @@ type Subject struct {
 // A FeedQuery selects feed items.
 type FeedQuery struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
-	Local bool   `json:"local,omitempty" doc:"Only what happened on this node."`
+	Local bool   `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
 
@@ -85,7 +85,7 @@ func isFeedType(t FeedType) bool {
 // A FeedStream selects what a stream of the feed contains.
 type FeedStream struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
-	Local bool   `json:"local,omitempty" doc:"Only what happened on this node."`
+	Local bool   `json:"local,omitempty" doc:"Only of this node."`
 	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it. The header Last-Event-ID has the same meaning and takes precedence. Without either it begins with the next item."`
 }
 

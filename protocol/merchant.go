@@ -159,7 +159,7 @@ type MerchantQuery struct {
 	PriceFilter
 	AcceptsReturns bool `json:"acceptsReturns,omitempty" doc:"Only with returns."`
 	OpenNow        bool `json:"openNow,omitempty" doc:"Only those that are open at this moment; none of other nodes, whose hours are known there."`
-	Local          bool `json:"local,omitempty" doc:"Only of this node. Otherwise those of the nodes that it follows come after its own."`
+	Local          bool `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
 
