@@ -160,6 +160,9 @@ func (f *Federation) boardPosts(ctx context.Context, tx *storage.Tx, part, befor
 	items := []any{}
 	for i := range page.Items {
 		p := &page.Items[i]
+		if p.Unlisted {
+			continue
+		}
 		if part == "posts" {
 			items = append(items, p.URI)
 			continue

@@ -99,7 +99,7 @@ func noEffect(context.Context, *storage.Tx) error { return nil }
 // it, if they can be read.
 type announcement struct {
 	act             activity.Activity
-	note            activity.Note // of a Create
+	note            activity.Note // of a Create or Update
 	actErr, noteErr error         // the error of reading act or note
 }
 
@@ -107,20 +107,20 @@ func announcedBy(e *activity.Activity) *announcement {
 	a := &announcement{}
 	if !e.Embedded() {
 		a.actErr = activity.ErrShape
-	} else if a.actErr = fetchLimits.DecodeLoose(e.Object, &a.act); a.actErr == nil && a.act.Type.Is("Create") {
+	} else if a.actErr = fetchLimits.DecodeLoose(e.Object, &a.act); a.actErr == nil && a.act.Type.Is("Create", "Update") {
 		a.noteErr = fetchLimits.DecodeLoose(a.act.Object, &a.note)
 	}
 	return a
 }
 
 // selfContained reports whether the activity can be read without the database: a
-// Delete, a bid, and a Create by a stoa node. A reply of the fediverse needs its parent, a
+// Delete, a bid, and a Create or Update by a stoa node. A reply of the fediverse needs its parent, a
 // Remove or Add its post.
 func (a *announcement) selfContained() bool {
 	if a.actErr != nil || a.act.Type.Is("Delete", "Offer", "Undo") {
 		return true
 	}
-	return a.act.Type.Is("Create") && a.noteErr == nil && a.note.IsStoa(a.act.Context)
+	return a.act.Type.Is("Create", "Update") && a.noteErr == nil && a.note.IsStoa(a.act.Context)
 }
 
 // readEntry reads one entry of a followed board's log, does every lookup that it
@@ -145,8 +145,8 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 	var effect after
 	var err error
 	switch inner := &a.act; {
-	case inner.Type.Is("Create"):
-		effect, err = f.readCreate(ctx, s, a, e.Object)
+	case inner.Type.Is("Create", "Update"):
+		effect, err = f.readPost(ctx, s, a, e.Object)
 	case inner.Type.Is("Delete"):
 		effect, err = f.readDelete(ctx, s, inner, e.Object)
 	case inner.Type.Is("Remove", "Add") && inner.Actor.One() == s.Board:
@@ -182,10 +182,10 @@ func (f *Federation) skipEntry(s *storage.Subscription, err error) (after, error
 	}, nil
 }
 
-// readCreate reads a post of the board. The log is sufficient for a post of the
+// readPost reads a post of the board, new or changed. The log is sufficient for a post of the
 // board's own node; a reply of a third node needs that node's proof or is fetched
 // from there.
-func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a *announcement, raw json.RawMessage) (after, error) {
+func (f *Federation) readPost(ctx context.Context, s *storage.Subscription, a *announcement, raw json.RawMessage) (after, error) {
 	act := &a.act
 	actor := act.Actor.One()
 	if f.isLocal(actor) {
@@ -224,7 +224,10 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 			return nil, err
 		}
 		p.Board = s.Board
-		return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
+		return func(ctx context.Context, tx *storage.Tx) error {
+			_, err := f.take(ctx, tx, p, act.Type.Is("Update"))
+			return err
+		}, nil
 	}
 	p, err := f.examine(ctx, note, object)
 	if err != nil {
@@ -233,7 +236,10 @@ func (f *Federation) readCreate(ctx context.Context, s *storage.Subscription, a 
 	if p.Board != s.Board {
 		return nil, fmt.Errorf("%w: a post of another board", errIdentity)
 	}
-	return func(ctx context.Context, tx *storage.Tx) error { _, err := f.receive(ctx, tx, p); return err }, nil
+	return func(ctx context.Context, tx *storage.Tx) error {
+		_, err := f.take(ctx, tx, p, act.Type.Is("Update"))
+		return err
+	}, nil
 }
 
 // verifyOrigin checks that a third node published what a board announces of it: by the

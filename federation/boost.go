@@ -44,7 +44,7 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 
 // fediverseActivity is the activity of a log entry for followers that do not read the
 // log: a post is boosted by the board, a deletion comes from its author, hiding
-// undoes the boost. Posts of visitors are not sent, but servers that fetched one by
+// undoes the boost. An unlisted post is not boosted. Posts of visitors are not sent, but servers that fetched one by
 // its address are told when it is hidden or deleted.
 func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -60,6 +60,8 @@ func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) 
 		actor = f.site.Board()
 		var o activity.Object
 		switch {
+		case p.Unlisted:
+			return nil // a boost would show it to more people than its author did
 		case (e.Kind == storage.LogCreate || e.Kind == storage.LogRestore) && p.State == protocol.Visible:
 			o = f.site.Boost(p.URI, e.Seq, e.At)
 		case e.Kind == storage.LogDelete && p.Node == nil:

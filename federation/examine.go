@@ -50,7 +50,7 @@ func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.Raw
 	claim := integrity.Claim{
 		ID: p.URI, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, ReplyTo: p.ReplyTo,
 		Name: string(n.Author.Name), ERC8004: strings.ToLower(string(n.Author.ERC8004)), Actor: n.AttributedTo[0], Board: p.Board,
-		Published: p.CreatedAt, Digest: string(n.Digest), Evidence: present(n.Evidence), Statement: present(n.Statement),
+		Published: p.WrittenAt(), Digest: string(n.Digest), Evidence: present(n.Evidence), Statement: present(n.Statement),
 	}
 	if p.Author.Handle != nil {
 		claim.Handle = *p.Author.Handle

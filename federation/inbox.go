@@ -121,11 +121,11 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 // checkSize refuses an activity that would be stored unchanged in our log and is
 // larger than any server needs.
 func (d *delivery) checkSize() error {
-	if !d.proven || !d.act.Type.Is("Create", "Delete") {
+	if !d.proven || !d.act.Type.Is("Create", "Update", "Delete") {
 		return nil
 	}
 	most, n := maxProven, activity.Note{}
-	if d.act.Type.Is("Create") && inboxLimits.DecodeLoose(d.act.Object, &n) == nil && n.IsStoa(d.act.Context) {
+	if d.act.Type.Is("Create", "Update") && inboxLimits.DecodeLoose(d.act.Object, &n) == nil && n.IsStoa(d.act.Context) {
 		most += maxStoaNote
 	}
 	if len(d.body) > most {
@@ -258,7 +258,7 @@ func (f *Federation) acceptGoneActor(r *http.Request, d *delivery, refused error
 // checkOrigins refuses a post that its actor did not write: attributed to another
 // actor, or with the id of another origin (CVE-2024-23832).
 func (f *Federation) checkOrigins(d *delivery) error {
-	if !d.act.Type.Is("Create") || !d.act.Embedded() {
+	if !d.act.Type.Is("Create", "Update") || !d.act.Embedded() {
 		return nil
 	}
 	var n activity.Note

@@ -33,15 +33,19 @@ func (f *Federation) createOf(ctx context.Context, tx *storage.Tx, p *protocol.S
 }
 
 func (f *Federation) newCreate(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (activity.Object, error) {
-	parent, err := f.parentOf(ctx, tx, p)
-	if err != nil {
-		return nil, err
-	}
-	digest, err := digestOf(p)
+	parent, digest, err := f.noteParts(ctx, tx, p)
 	if err != nil {
 		return nil, err
 	}
 	return f.site.Create(p, parent, digest), nil
+}
+
+// noteParts returns what a post's Note has from elsewhere: the parent, and the digest of the author's statement.
+func (f *Federation) noteParts(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (parent *protocol.StoredPost, digest string, err error) {
+	if parent, err = f.parentOf(ctx, tx, p); err == nil {
+		digest, err = digestOf(p)
+	}
+	return parent, digest, err
 }
 
 func digestOf(p *protocol.StoredPost) (string, error) {

@@ -24,11 +24,7 @@ func (f *Federation) servePost(w http.ResponseWriter, r *http.Request) {
 		if p.State != protocol.Visible {
 			return f.tombstone(p), nil
 		}
-		digest, err := digestOf(p)
-		if err != nil {
-			return nil, err
-		}
-		parent, err := f.parentOf(ctx, tx, p)
+		parent, digest, err := f.noteParts(ctx, tx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +156,7 @@ func (f *Federation) serveBoost(w http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		p, err := tx.Posts().ByID(ctx, entries[0].ObjectID)
-		if err != nil || p.State != protocol.Visible {
+		if err != nil || p.State != protocol.Visible || p.Unlisted {
 			return nil, absent(err)
 		}
 		return f.site.Boost(p.URI, seq, entries[0].At), nil

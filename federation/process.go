@@ -19,6 +19,9 @@ import (
 // Create that arrives after its Delete.
 const tombstoneAge = 30 * 24 * time.Hour
 
+// editedAhead is how far another server's clock may be ahead of ours in the time of a change.
+const editedAhead = 10 * time.Minute
+
 // An incoming is one stored activity that is being processed.
 type incoming struct {
 	key    [32]byte
@@ -72,14 +75,16 @@ func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
 		return nil, err
 	}
 	switch {
+	case in.act.Type.Is("Update") && in.act.ObjectID() == in.actor:
+		return f.handleActor(ctx, in)
 	case in.act.Type.Is("Follow"):
 		return f.handleFollow(ctx, in)
 	case in.act.Type.Is("Undo"):
 		return f.handleUndo(in), nil
 	case in.act.Type.Is("Accept", "Reject"):
 		return f.handleAccept(in), nil
-	case in.act.Type.Is("Create"):
-		return f.handleCreate(ctx, in)
+	case in.act.Type.Is("Create", "Update"):
+		return f.handlePost(ctx, in)
 	case in.act.Type.Is("Delete"):
 		return f.handleDelete(in), nil
 	case in.act.Type.Is("Announce"):
@@ -113,9 +118,9 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 	return in, nil
 }
 
-// handleCreate handles a reply to a post of our board, by a stoa node or any server
-// of the fediverse. All other Creates are ignored.
-func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, error) {
+// handlePost handles a reply to a post of our board, new or changed, by a stoa node or any server of the fediverse. All other
+// posts are ignored.
+func (f *Federation) handlePost(ctx context.Context, in *incoming) (after, error) {
 	var n activity.Note
 	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) || !n.IsPublic() {
 		return nil, nil
@@ -137,21 +142,42 @@ func (f *Federation) handleCreate(ctx context.Context, in *incoming) (after, err
 		return nil, f.skipRefused(in.host, err)
 	}
 	p.Board = f.site.Board()
-	create := activity.Relayed(string(in.act.ID), p)
+	relayed := activity.Relayed(in.act.Type.String(), string(in.act.ID), p)
 	if n.IsStoa(in.act.Context) {
-		create = activity.WithContext(create)
+		relayed = activity.WithContext(relayed)
 	}
-	raw, err := in.relayed(create)
+	raw, err := in.relayed(relayed)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		fresh, err := f.receive(ctx, tx, p)
-		if err != nil || !fresh {
+		kind, err := f.take(ctx, tx, p, in.act.Type.Is("Update"))
+		if err != nil || kind == "" {
 			return err
 		}
-		return tx.Logs().Append(ctx, f.site.Board(), storage.LogCreate, p.ID, raw)
+		if kind == storage.LogUpdate {
+			if err := tx.Logs().Redact(ctx, f.site.Board(), p.ID); err != nil {
+				return err
+			}
+		}
+		return tx.Logs().Append(ctx, f.site.Board(), kind, p.ID, raw)
 	}, nil
+}
+
+// handleActor handles the change of an actor by itself, if this node knows it: it is fetched from its server.
+func (f *Federation) handleActor(ctx context.Context, in *incoming) (after, error) {
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Peers().ActorByID(ctx, in.actor)
+		return err
+	})
+	if err != nil {
+		return nil, absent(err)
+	}
+	a, err := f.lookUpActor(ctx, in.actor)
+	if err != nil {
+		return nil, f.skipRefused(in.host, err)
+	}
+	return func(ctx context.Context, tx *storage.Tx) error { return f.keepActor(ctx, tx, a) }, nil
 }
 
 // relayed is the activity that our log announces: as received if it carries the
@@ -187,6 +213,61 @@ func (f *Federation) skipRefused(host string, err error) error {
 	return err
 }
 
+// take receives a checked post, or changes the stored one of the same id if update is true. It returns what has happened to the
+// post, "" for nothing, and sets its id.
+func (f *Federation) take(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, update bool) (kind storage.LogKind, err error) {
+	if update {
+		known, err := tx.Posts().ByURI(ctx, p.URI)
+		if absent(err) != nil {
+			return "", err
+		}
+		if err == nil {
+			return f.revise(ctx, tx, known, p)
+		}
+	}
+	if fresh, err := f.receive(ctx, tx, p); err != nil || !fresh {
+		return "", err
+	}
+	return storage.LogCreate, nil
+}
+
+// revise gives a stored post of another server the text of p, which its author wrote later. A post whose author was verified is
+// changed only by what the same author signed. What says nothing new, or may not change the post, has no effect.
+func (f *Federation) revise(ctx context.Context, tx *storage.Tx, known, p *protocol.StoredPost) (kind storage.LogKind, err error) {
+	late := tx.Now.Add(editedAhead)
+	switch {
+	case known.Node == nil, known.State == protocol.Deleted, known.Board != p.Board, known.ReplyTo != p.ReplyTo,
+		known.Author.Actor == nil, *known.Author.Actor != *p.Author.Actor, p.EditedAt == nil, !p.EditedAt.After(known.WrittenAt()), p.EditedAt.After(late),
+		known.Revisions >= protocol.MaxRevisions:
+		return "", nil
+	case known.Author.Verified && !p.Author.Is(known.Author):
+		f.log.Warn("change of a post kept out", "uri", p.URI, "err", "it is not signed by the author of the post")
+		return "", nil
+	}
+	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {
+		return "", err
+	}
+	if first, err := f.useSignature(ctx, tx, p); err != nil || !first {
+		return "", err
+	}
+	p.ID = known.ID
+	f.log.Info("post changed", "from", *p.Node, "verified", p.Author.Verified, "id", p.ID)
+	return storage.LogUpdate, tx.Posts().Revise(ctx, known.ID, p)
+}
+
+// useSignature reports whether the author's signature of p is of no other post.
+func (f *Federation) useSignature(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (first bool, err error) {
+	key, signed := usedSignature(p)
+	if !signed {
+		return true, nil
+	}
+	first, err = tx.Requests().UseSignature(ctx, key, tx.Now.Add(usedSignatureAge))
+	if err == nil && !first {
+		f.log.Warn("post kept out", "uri", p.URI, "err", "its author's signature is that of another post already")
+	}
+	return first, err
+}
+
 // receive passes a checked post to the board unless it is known or was deleted
 // before it arrived. It reports whether the post is new, and sets its id.
 func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (fresh bool, err error) {
@@ -204,15 +285,8 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	if blocked, err := blockedAuthor(ctx, tx, p.Author); err != nil || blocked {
 		return false, err
 	}
-	if key, signed := usedSignature(p); signed {
-		first, err := tx.Requests().UseSignature(ctx, key, tx.Now.Add(usedSignatureAge))
-		if err != nil {
-			return false, err
-		}
-		if !first {
-			f.log.Warn("post kept out", "uri", p.URI, "err", "its author's signature is that of another post already")
-			return false, nil
-		}
+	if first, err := f.useSignature(ctx, tx, p); err != nil || !first {
+		return false, err
 	}
 	copied := *p // a transaction may run twice
 	copied.CreatedAt = protocol.ShownAt(p.CreatedAt, tx.Now)

@@ -13,10 +13,11 @@ import (
 // postColumns are the columns of a protocol.Post, in the order of scanPost.
 const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
 	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by,
-	proof_level, proof_subject, proof_block, proof_at, proof_owner, proof_hash, author_claimed`
+	proof_level, proof_subject, proof_block, proof_at, proof_owner, proof_hash, author_claimed,
+	language, warning, sensitive, edited_at, revisions`
 
 // storedColumns are those of a protocol.StoredPost.
-const storedColumns = postColumns + `, state, reports, reply_to, board, language, mentions, evidence, statement, object`
+const storedColumns = postColumns + `, state, reports, reply_to, board, unlisted, mentions, evidence, statement, object`
 
 var postInsert = insert{
 	Into: `INSERT INTO post (seq, id, uri, foreign_uri, url, kind, state, title, tags, in_reply_to, reply_to, board,
@@ -190,6 +191,12 @@ func (ps Posts) insertNow(ctx context.Context, p *protocol.StoredPost, seq int64
 	if err != nil {
 		return err
 	}
+	if p.Unlisted || p.Sensitive || p.Warning != "" || p.EditedAt != nil { // few are: no other insert carries these columns
+		if _, err := ps.tx.write(ctx, `UPDATE post SET unlisted = ?, sensitive = ?, warning = ?, edited_at = ? WHERE seq = ?`,
+			p.Unlisted, p.Sensitive, p.Warning, millisPtr(p.EditedAt), seq); err != nil {
+			return err
+		}
+	}
 	replies, err := ps.adoptReplies(ctx, p, seq)
 	if err != nil {
 		return err
@@ -334,18 +341,19 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	var tags string
 	var created int64
 	var level *string
-	var checked *int64
+	var checked, edited *int64
 	a := &p.Author
 	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
 		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy,
-		&level, &a.Proof.Subject, &a.Proof.Block, &checked, &a.Proof.Owner, &a.Proof.BlockHash, &a.ClaimedName}, more...)
+		&level, &a.Proof.Subject, &a.Proof.Block, &checked, &a.Proof.Owner, &a.Proof.BlockHash, &a.ClaimedName,
+		&p.Language, &p.Warning, &p.Sensitive, &edited, &p.Revisions}, more...)
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
 	}
 	if level != nil { // otherwise it was stored before levels existed
 		a.Proof.Level = protocol.ProofLevel(*level)
 	}
-	a.Proof.CheckedAt = momentPtr(checked)
+	a.Proof.CheckedAt, p.EditedAt = momentPtr(checked), momentPtr(edited)
 	if p.Node == nil { // checked when it was written
 		a.Complete(moment(created))
 	} else {
@@ -366,7 +374,7 @@ func scanStored(s scanner, p *protocol.StoredPost, more ...any) (int64, error) {
 	var evidence, statement, object []byte
 	var mentions string
 	seq, err := scanPost(s, &p.Post, append([]any{
-		&p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Language, &mentions, &evidence, &statement, &object,
+		&p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Unlisted, &mentions, &evidence, &statement, &object,
 	}, more...)...)
 	p.Evidence, p.Statement, p.Object = evidence, statement, object
 	if err == nil && mentions != "" {

@@ -2,9 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 
 	"stoa/protocol"
 )
@@ -113,7 +110,7 @@ func (ps Posts) countReply(ctx context.Context, p *protocol.StoredPost, by int) 
 // wipe leaves a tombstone: kind, time and parent of the post.
 func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
 	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', author_claimed = '', resolved_by = NULL, mentions = '',
-		evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
+		warning = '', evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
 		return err
 	}
 	if err := ps.tx.Feed().wipe(ctx, id); err != nil {
@@ -181,27 +178,10 @@ func (ps Posts) SetVerdict(ctx context.Context, id string, proof protocol.Author
 
 // setVerdict updates the author of the feed item of a post.
 func (fd Feed) setVerdict(ctx context.Context, postID string, a protocol.Author) error {
-	var seq int64
-	var doc string
-	err := fd.tx.row(ctx, `SELECT seq, doc FROM feed WHERE subject_id = ? AND doc <> ''`, postID).Scan(&seq, &doc)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var item protocol.FeedItem
-	if err := json.Unmarshal([]byte(doc), &item); err != nil {
-		return fmt.Errorf("decode feed item: %w", err)
-	}
-	act := &item.Actor
-	act.Name, act.ClaimedName, act.Verified, act.Method, act.KeyID, act.Proof = a.Name, a.ClaimedName, a.Verified, a.Method, a.KeyID, a.Proof
-	raw, err := json.Marshal(item)
-	if err != nil {
-		return fmt.Errorf("encode feed item: %w", err)
-	}
-	_, err = fd.tx.write(ctx, `UPDATE feed SET doc = ? WHERE subject_id = ? AND seq = ?`, string(raw), postID, seq)
-	return err
+	return fd.change(ctx, postID, func(item *protocol.FeedItem) {
+		act := &item.Actor
+		act.Name, act.ClaimedName, act.Verified, act.Method, act.KeyID, act.Proof = a.Name, a.ClaimedName, a.Verified, a.Method, a.KeyID, a.Proof
+	})
 }
 
 // Standing is what the operator and the author see with a post: the reason of its

@@ -170,6 +170,14 @@ func text(b []byte) (string, error) {
 	return s, nil
 }
 
+// Flag is a boolean; values of another type are false.
+type Flag bool
+
+func (f *Flag) UnmarshalJSON(b []byte) error {
+	*f = string(b) == "true"
+	return nil
+}
+
 // Time is a point in time with a zone; null and "" give the zero time. A time without a zone is
 // refused: it would be a different time on every node.
 type Time struct{ time.Time }

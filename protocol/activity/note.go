@@ -28,6 +28,9 @@ type Note struct {
 	Audience     Refs            `json:"audience"`
 	Tag          Tags            `json:"tag"`
 	Attachment   json.RawMessage `json:"attachment"`
+	OneOf        json.RawMessage `json:"oneOf"` // choices of a Question
+	AnyOf        json.RawMessage `json:"anyOf"`
+	Sensitive    Flag            `json:"sensitive"`
 	URL          URLs            `json:"url"`
 
 	Kind      Text            `json:"stoa:kind"`
@@ -82,6 +85,9 @@ func (n *Note) IsStoa(context json.RawMessage) bool {
 // IsPublic reports whether everyone may read the Note.
 func (n *Note) IsPublic() bool { return IsPublic(n.To) || IsPublic(n.CC) }
 
+// IsUnlisted reports whether everyone may read the Note, and its author wants it in no public list: Public is only in cc.
+func (n *Note) IsUnlisted() bool { return !IsPublic(n.To) && IsPublic(n.CC) }
+
 // Text returns the content as HTML: content, otherwise the first of contentMap.
 func (n *Note) Text() string {
 	if n.Content == "" && len(n.ContentMap) > 0 {
@@ -96,6 +102,14 @@ func (n *Note) Language() string {
 		if n.Content == "" || l.Text == string(n.Content) {
 			return l.Tag
 		}
+	}
+	return ""
+}
+
+// language is Language as far as it is a tag of BCP 47, otherwise "".
+func (n *Note) language() string {
+	if tag := n.Language(); protocol.IsLanguage(tag) {
+		return tag
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"stoa/protocol"
@@ -122,7 +123,7 @@ func (n *Note) Post(raw json.RawMessage) (*protocol.StoredPost, error) {
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
 			URI: string(n.ID), Kind: protocol.PostKind(n.Kind), Title: string(n.Title), Body: n.Source.Content,
-			Tags: nonNil(n.Labels), Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
+			Tags: nonNil(n.Labels), Author: author, Node: author.Node, CreatedAt: n.Published.Time, EditedAt: n.edited(), Untrusted: true,
 		},
 		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Board: n.Audience.One(),
 		Evidence: n.Evidence, Statement: n.Statement, Object: raw,
@@ -159,6 +160,14 @@ func checkPost(p *protocol.StoredPost, n *Note) error {
 	return nil
 }
 
+// edited returns when the Note was last changed, nil for never.
+func (n *Note) edited() *time.Time {
+	if !n.Updated.After(n.Published.Time) {
+		return nil
+	}
+	return &n.Updated.Time
+}
+
 // author returns what the Note says about its author, as far as its node may claim it.
 func (n *Note) author() (protocol.Author, error) {
 	id, err := url.Parse(string(n.ID))
@@ -191,18 +200,19 @@ func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPo
 	}
 	title := clean(string(n.Name))
 	if title == "" {
-		title = clean(string(n.Summary))
-	}
-	if title == "" {
 		title = "Re: " + parentTitle
 	}
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
 			URI: string(n.ID), Kind: protocol.Announcement, Title: protocol.Shorten(title, MaxTitle),
-			Body: protocol.Shorten(protocol.CleanText(protocol.Shorten(text, 2*MaxText)), MaxText),
-			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, Untrusted: true,
+			Body: withExtras(protocol.CleanText(protocol.Shorten(text, 2*MaxText)), n.extras()), Language: n.language(),
+			Warning: protocol.Shorten(clean(string(n.Summary)), MaxTitle), Sensitive: bool(n.Sensitive),
+			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, EditedAt: n.edited(), Untrusted: true,
 		},
-		State: protocol.Visible, ReplyTo: n.InReplyTo.One(),
+		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Unlisted: n.IsUnlisted(),
+	}
+	if !n.Type.Is("Note", "Question") { // the summary of an Article is no warning
+		p.Warning = ""
 	}
 	for _, tag := range n.Hashtags() {
 		switch {
@@ -234,22 +244,44 @@ func (n *Note) relayed(p *protocol.StoredPost) Object {
 		}
 	}
 	o := Object{
-		"id": p.URI, "type": "Note", "attributedTo": *p.Author.Actor, "inReplyTo": p.ReplyTo, "to": []string{Public},
+		"id": p.URI, "type": "Note", "attributedTo": *p.Author.Actor, "inReplyTo": p.ReplyTo,
 		"published": stamp(p.CreatedAt), "content": paragraph(p.Body), "tag": tags,
 	}
-	if n.Name != "" || n.Summary != "" {
-		o["summary"] = p.Title
+	o.address(p)
+	if n.Name != "" {
+		o["name"] = p.Title
+	}
+	if p.Warning != "" {
+		o["summary"] = p.Warning
+	}
+	if p.Sensitive {
+		o["sensitive"] = true
+	}
+	if p.Language != "" {
+		o["contentMap"] = Object{p.Language: o["content"]}
+	}
+	if p.EditedAt != nil {
+		o["updated"] = stamp(*p.EditedAt)
 	}
 	return o
 }
 
-// Relayed returns the Create of a reply from another server without a proof of its author: id is
-// that of the author's own Create. Its note is p.Object.
-func Relayed(id string, p *protocol.StoredPost) Object {
-	return Object{
-		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": "Create", "actor": *p.Author.Actor,
-		"to": []string{Public}, "object": p.Object,
+// address sets the addressees of a public post, as its author chose them.
+func (o Object) address(p *protocol.StoredPost) {
+	o["to"] = []string{Public}
+	if p.Unlisted {
+		o["to"], o["cc"] = []string{*p.Author.Actor + "/followers"}, []string{Public}
 	}
+}
+
+// Relayed returns the Create or Update of a reply from another server without a proof of its author: id is
+// that of the author's own activity. Its note is p.Object.
+func Relayed(kind, id string, p *protocol.StoredPost) Object {
+	o := Object{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": id, "type": kind, "actor": *p.Author.Actor, "object": p.Object,
+	}
+	o.address(p)
+	return o
 }
 
 // clean returns a text as one line without unfit characters.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -35,9 +34,9 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		Post: protocol.Post{
 			ID: id, URI: protocol.PostURI(b.Base, id), URL: b.page(id),
 			Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags,
-			Author: c.Author(b.Base, in.Name, tx.Now), CreatedAt: tx.Now, Untrusted: true,
+			Author: c.Author(b.Base, in.Name, tx.Now), Language: c.Language, CreatedAt: tx.Now, Untrusted: true,
 		},
-		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence, Language: c.Language,
+		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
 	}
 	if c.Standing == protocol.Proof {
 		p.Network = c.Network
@@ -322,7 +321,7 @@ func feedItem(p *protocol.StoredPost, at time.Time) protocol.FeedItem {
 	return protocol.FeedItem{
 		ID: protocol.NewID(protocol.FeedID, at), Type: protocol.FeedBoardPost, At: at, Actor: p.Author,
 		Subject: protocol.Subject{Kind: "post", ID: p.ID, Title: p.Title},
-		Summary: strings.ToUpper(string(p.Kind[:1])) + string(p.Kind[1:]) + ": " + p.Title,
+		Summary: protocol.PostSummary(p.Kind, p.Title),
 		Node:    p.Node, Untrusted: true,
 	}
 }

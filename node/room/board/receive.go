@@ -10,7 +10,7 @@ import (
 
 // ReceivePost stores a post that another node sent and package federation has checked. The URI
 // identifies it: a second call returns the same id and changes nothing. The id and the time are
-// those by which it is listed (protocol.ShownAt).
+// those by which it is listed (protocol.ShownAt). An unlisted post is not in the feed.
 func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (string, error) {
 	if known, err := tx.Posts().ByURI(ctx, p.URI); err == nil {
 		return known.ID, nil
@@ -33,8 +33,8 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 			return "", err
 		}
 	}
-	if err := tx.Posts().Insert(ctx, p); err != nil {
-		return "", err
+	if err := tx.Posts().Insert(ctx, p); err != nil || p.Unlisted {
+		return p.ID, err
 	}
 	return p.ID, tx.Feed().Append(ctx, feedItem(p, p.CreatedAt))
 }
