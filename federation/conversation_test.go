@@ -158,4 +158,7 @@ func TestUpdate(t *testing.T) {
 		require.Empty(t, all)
 		return err
 	})
+	for _, n := range []*node{w.node, a} {
+		require.Equal(t, []any{protocol.Deleted, ""}, []any{n.held(uri).State, n.held(uri).Body})
+	}
 }

@@ -38,6 +38,7 @@ func (ps Posts) Revise(ctx context.Context, id string, p *protocol.StoredPost) e
 		}
 	}
 	a := &p.Author
+	a.Complete(ps.tx.Now)
 	if _, err := ps.tx.write(ctx, `UPDATE post SET title = ?, body = ?, tags = ?, warning = ?, sensitive = ?, language = ?, mentions = ?,
 		evidence = ?, statement = ?, object = ?, edited_at = ?, revisions = revisions + 1, author_method = ?, author_keyid = ?,
 		proof_level = ?, proof_subject = ?, proof_block = ?, proof_at = ?, proof_owner = ?, proof_hash = ? WHERE seq = ?`,

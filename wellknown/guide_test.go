@@ -73,7 +73,7 @@ func TestGuide_Parameters(t *testing.T) {
 		"read_board": "`kind` (requirement, ability, challenge, resolution, offer, question, announcement), `tag`, `q`, `author`, `verifiedOnly`, " +
 			"`resolved`, `root`, `limit`, `after`",
 		"get_challenge":     "`purpose`* (contact, board, bid, meeting, report)",
-		"list_merchants":    "`q`, `category`, `city`, `near`, `radius`, `minPrice`, `maxPrice`, `currency`, `acceptsReturns`, `openNow`, `limit`, `after`",
+		"list_merchants":    "`q`, `category`, `city`, `near`, `radius`, `minPrice`, `maxPrice`, `currency`, `acceptsReturns`, `openNow`, `local`, `limit`, `after`",
 		"get_agent_profile": "", "get_current_page": "`path`, `format` (data, markdown)", "check_conversation": "`limit`, `after`",
 	} {
 		require.Contains(t, rows, name)

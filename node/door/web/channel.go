@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -162,7 +163,7 @@ func (s *Web) posts(r *http.Request, f *form, c channel) (channel, error) {
 	}
 	c.Selection, c.Next = f.selection(), f.next("", found.Next)
 	for _, p := range found.Items {
-		e := entryOf{ID: p.URI, URL: p.URL, Title: p.Title, Text: p.Body, At: p.CreatedAt, Author: p.Author,
+		e := entryOf{ID: p.URI, URL: p.URL, Title: p.Title, Text: cmp.Or(p.Warning, p.Body), At: p.CreatedAt, Author: p.Author,
 			Categories: []category{{string(p.Kind), s.Base + "/board?kind="}}}
 		for _, t := range p.Tags {
 			e.Categories = append(e.Categories, category{t, s.Base + "/board?tag="})

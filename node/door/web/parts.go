@@ -12,6 +12,18 @@ import (
 	"stoa/protocol"
 )
 
+// postText shows the text of a post; one with a content warning, only when the reader opens it.
+func postText(p protocol.Post) templ.Component {
+	if p.Warning == "" {
+		return userText(p.Body)
+	}
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return renderAll(ctx, w, []templ.Component{
+			templ.Raw(`<details><summary lang="" dir="auto">` + templ.EscapeString(p.Warning) + "</summary>"), userText(p.Body), templ.Raw("</details>"),
+		})
+	})
+}
+
 // userText shows a text of a user: escaped, with its line breaks, in a language that the
 // page does not know.
 func userText(text string) templ.Component {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -30,7 +31,7 @@ func (s *Web) postWith(r *http.Request, sent *sent) (view, error) {
 	}
 	next := f.next("/board/"+id, found.Replies.Next)
 	v := view{
-		Title: found.Post.Title, Description: excerpt(protocol.OneLine(found.Post.Body), 150), Next: next,
+		Title: found.Post.Title, Description: excerpt(protocol.OneLine(cmp.Or(found.Post.Warning, found.Post.Body)), 150), Next: next,
 		Data: found, Body: postPage(s, f, found, next, sent),
 	}
 	if found.State != protocol.Hidden {

@@ -196,3 +196,16 @@ func TestSegments_HostileText(t *testing.T) {
 		}
 	}
 }
+
+// TestPostText: the text of a post with a content warning is closed, and the warning is text.
+func TestPostText(t *testing.T) {
+	t.Parallel()
+	shown := func(p protocol.Post) string {
+		var b strings.Builder
+		require.NoError(t, postText(p).Render(t.Context(), &b))
+		return b.String()
+	}
+	require.NotContains(t, shown(protocol.Post{Body: "Soup."}), "<details")
+	require.Equal(t, `<details><summary lang="" dir="auto">food &lt;b&gt;</summary><div class="text" lang="" dir="auto">Soup.</div></details>`,
+		shown(protocol.Post{Body: "Soup.", Warning: "food <b>"}))
+}

@@ -128,7 +128,7 @@ var leftOut = map[string]map[string]string{
 	"post": {"seq": ofNode, "foreign_uri": derived, "url": derived, "author_local": ofKey, "verdict_note": derived, "node": derived, "reply_count": derived,
 		"reports": ofOthers, "stored_at": ofNode, "object": ofOthers, "root": derived, "resolved_by": derived, "language": derived, "mentions": derived,
 		"proof_level": derived, "proof_subject": derived, "proof_block": derived, "proof_at": derived, "proof_owner": derived, "proof_hash": derived,
-		"thread_count": derived, "unlisted": ofOthers, "sensitive": ofOthers, "warning": ofOthers, "likes": ofOthers, "shares": ofOthers,
+		"thread_count": derived, "unlisted": ofOthers, "sensitive": ofOthers, "warning": ofOthers,
 		"revisions": "earlier texts stay on the node that has them"},
 	"thread":         {"handle": ofKey, "visitor": secret, "seen": derived, "agent": derived},
 	"thread_message": {"thread_id": ofKey}, "client_message": {"thread_id": ofKey},
@@ -159,7 +159,7 @@ var leftOut = map[string]map[string]string{
 	"order_receipt": {"handle": ofKey, "n": ofNode},
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
-	"post_revision": {"": "earlier texts stay on the node that has them"}, "reaction": {"": ofOthers}, "recovery_code": {"": ofAccount},
+	"post_revision": {"": "earlier texts stay on the node that has them"}, "recovery_code": {"": ofAccount},
 	"session": {"": ofAccount}, "ticket": {"": ofAccount},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
