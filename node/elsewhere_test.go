@@ -17,8 +17,9 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 	h := newHouse(t)
 	h.business("rao", "")
 	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.RemoteShops().Put(ctx, storage.RemoteShop{Actor: "https://n2.example/ap/agents/mehta", Host: "n2.example", Page: "https://n2.example/@mehta",
-			Summary: protocol.ShopSummary{Name: "Mehta & Sons", Headline: "Spices.", City: "Pune"}})
+		_, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: "https://n2.example/ap/agents/mehta", Host: "n2.example",
+			Summary: protocol.AgentSummary{Profile: protocol.ProfileDraft{Handle: "mehta", Name: "Mehta & Sons", Kind: protocol.Business, Headline: "Spices."},
+				Shop: &protocol.ShopSummary{Record: protocol.MerchantDraft{City: "Pune"}}}})
 		return err
 	}))
 	page := h.ask("GET", "/merchants", "", "Accept", "text/html").Body.String()

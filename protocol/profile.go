@@ -49,6 +49,7 @@ type Profile struct {
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
 	Alive         *bool           `json:"alive,omitempty" doc:"Whether what the profile lists answered when this node last asked; absent when it never asked."`
 	LastSeenAt    *time.Time      `json:"lastSeenAt,omitempty" doc:"When something the profile lists last answered this node."`
+	Elsewhere
 }
 
 // A Liveness says whether what a profile lists answers.
@@ -326,6 +327,7 @@ type AgentQuery struct {
 	Tag         string      `json:"tag,omitempty" maxLength:"32" doc:"Only agents with this tag."`
 	Region      string      `json:"region,omitempty" shape:"region" doc:"ISO 3166 code; a country finds its subdivisions too."`
 	HasIdentity *bool       `json:"hasIdentity,omitempty" doc:"Only agents with (true) or without (false) an on-chain identity."`
+	Local       bool        `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
 
