@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,4 +33,58 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 	text := h.ask("GET", "/merchants", "", "Accept", "text/markdown")
 	require.Equal(t, 200, text.Code)
 	require.Contains(t, text.Body.String(), "https://n2.example/@mehta")
+}
+
+// TestDirectory_Elsewhere: a person of a followed node is found by search, in the lists of people and of attention boards, and on
+// the pages, with the node where every action is, and no longer when the profile is not listed.
+func TestDirectory_Elsewhere(t *testing.T) {
+	t.Parallel()
+	home, away := &house{startNode(t), t}, &house{startNode(t), t}
+	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
+	_, _, err := home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","headline":"Weaver of zinnia cloth",
+		"regions":["IN-KA"],"tags":["cloth"],"capabilities":[{"id":"weaving","name":"Weaving","description":"Cloth to order."}]}`))
+	require.NoError(t, err)
+	token := []string{"Authorization", "Bearer " + ownerToken(t, home.Node, "ada")}
+	board := home.ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...)
+	require.Equal(t, 200, board.Code, "%s", board.Body)
+
+	find := func(path string, into any) { away.ask("GET", path, "").into(into) }
+	var agents protocol.Page[protocol.Profile]
+	require.Eventually(t, func() bool {
+		find("/api/public/agents?q=zinnia&region=IN&capability=weaving&tag=cloth", &agents)
+		return len(agents.Items) == 1 && **agents.Items[0].Interfaces.AttentionBoard != ""
+	}, 20*time.Second, 50*time.Millisecond)
+	ada, host := agents.Items[0], strings.TrimPrefix(home.Base, "http://")
+	require.Equal(t, host, *ada.Node)
+	require.Equal(t, []string{home.Base + "/@ada", home.Base + "/@ada/board"}, []string{ada.Interfaces.Page, **ada.Interfaces.AttentionBoard})
+	for path, want := range map[string]int{"?kind=business": 0, "?hasIdentity=true": 0, "?hasIdentity=false": 1, "?local=true": 0, "?q=quartz": 0, "?q=-cloth": 0, "": 1} {
+		find("/api/public/agents"+path, &agents)
+		require.Len(t, agents.Items, want, path)
+	}
+	var people protocol.Page[protocol.PersonEntry]
+	find("/api/public/people?q=ada", &people)
+	require.Len(t, people.Items, 1)
+	require.True(t, people.Items[0].HasAttentionBoard)
+	var boards protocol.Page[protocol.BoardEntry]
+	find("/api/public/attention?category=yarn", &boards)
+	require.Len(t, boards.Items, 1)
+	require.Equal(t, []any{"200.00", 3, (*int)(nil), host}, []any{boards.Items[0].Floor.Amount, boards.Items[0].Slots, boards.Items[0].FreeSlots, *boards.Items[0].Node})
+	find("/api/public/attention?category=silk", &boards)
+	require.Empty(t, boards.Items)
+	for _, page := range []string{"/agents", "/people", "/attention"} {
+		text := away.ask("GET", page, "", "Accept", "text/html").Body.String()
+		require.Contains(t, text, "Ada Rao", page)
+		require.Contains(t, text, home.Base+"/@ada", page)
+		require.NotContains(t, text, `href="/@ada`, page)
+		require.NotContains(t, away.ask("GET", page+"?local=true", "", "Accept", "text/html").Body.String(), "Ada Rao", page)
+	}
+	require.Equal(t, 404, away.ask("GET", "/api/public/agents/ada", "").Code, "it is not of this node")
+
+	_, _, err = home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","listed":false}`))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		find("/api/public/agents", &agents)
+		find("/api/public/attention", &boards)
+		return len(agents.Items)+len(boards.Items) == 0
+	}, 20*time.Second, 50*time.Millisecond)
 }
