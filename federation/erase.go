@@ -72,8 +72,9 @@ func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 				return err
 			}
 		}
-		if len(posts) < erasedAtOnce {
-			return nil
+		more, err := f.withdrawOf(ctx, tx, d.Actor)
+		if err != nil || len(posts) < erasedAtOnce && !more {
+			return err
 		}
 		return enqueueErase(ctx, tx, d)
 	}, nil

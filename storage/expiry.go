@@ -21,6 +21,7 @@ var expiring = []expiry{
 	{"meeting_event", "meeting", "until"},
 	{"meeting_letter", "id", "ends_at"},
 	{"receipt", "rowid", "expires"},
+	{"remote_refusal", "actor", "until"},
 	{"session", "id", "expires_at"},
 	{"ticket", "hash", "expires_at"},
 	{"tombstone", "uri", "until"},
