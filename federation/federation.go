@@ -72,8 +72,8 @@ type Config struct {
 	Keys      Keys
 	Receiver  Receiver
 	Threads   Correspondent // nil: messages to agents are ignored
-	Authority Authority    // nil: no chain is configured, no author of another node is verified
-	Reviews   ReviewReader // nil: no chain is configured, reviews are the word of their node
+	Authority Authority     // nil: no chain is configured, no author of another node is verified
+	Reviews   ReviewReader  // nil: no chain is configured, reviews are the word of their node
 
 	Software, Version string
 	AllowPrivate      bool                       // allow plain http, for development

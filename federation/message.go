@@ -164,10 +164,15 @@ func (f *Federation) withdrawMessage(ctx context.Context, tx *storage.Tx, uri, a
 	return f.c.Threads.WithdrawMessage(ctx, tx, actor, uri)
 }
 
+// wroteMessages returns the Notes of messages of an actor that are not withdrawn, at most so many.
+func wroteMessages(ctx context.Context, tx *storage.Tx, actor string, most int) ([]string, error) {
+	c := protocol.Caller{Standing: protocol.Federated, Remote: &protocol.Author{Actor: &actor}}
+	return tx.RemoteThreads().Written(ctx, c.ID(), most)
+}
+
 // withdrawOf removes the text of messages of a deleted account, and reports whether there may be more.
 func (f *Federation) withdrawOf(ctx context.Context, tx *storage.Tx, actor string) (more bool, err error) {
-	c := protocol.Caller{Standing: protocol.Federated, Remote: &protocol.Author{Actor: &actor}}
-	notes, err := tx.RemoteThreads().Written(ctx, c.ID(), erasedAtOnce)
+	notes, err := wroteMessages(ctx, tx, actor, erasedAtOnce)
 	for _, uri := range notes {
 		if err == nil {
 			_, err = f.withdrawMessage(ctx, tx, uri, actor)
