@@ -76,11 +76,11 @@ const remoteKnown = 50
 const (
 	remoteThreadsOf = `WHERE handle = ? AND writer = ? AND origin IS NOT NULL ORDER BY created_at DESC LIMIT ?`
 	remoteOfNote    = `WHERE uri = ? LIMIT ?`
-	remoteOpenOf    = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND origin = ? AND state = 'open' LIMIT ?) AS waiting`
-	remoteOpen      = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND origin IS NOT NULL AND state = 'open' LIMIT ?) AS waiting`
-	remoteBegunBy   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE writer = ? AND origin IS NOT NULL AND created_at > ? LIMIT ?) AS begun`
-	remoteBegunOf   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE origin = ? AND created_at > ? LIMIT ?) AS begun`
-	remoteRefusedOf = `SELECT count(*) FROM (SELECT 1 FROM remote_refusal WHERE origin = ? AND until > ? LIMIT ?) AS refused`
+	remoteOpenOf    = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND origin = ? AND state = 'open' LIMIT ?) AS s`
+	remoteOpen      = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND origin IS NOT NULL AND state = 'open' LIMIT ?) AS s`
+	remoteBegunBy   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE writer = ? AND origin IS NOT NULL AND created_at > ? LIMIT ?) AS s`
+	remoteBegunOf   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE origin = ? AND created_at > ? LIMIT ?) AS s`
+	remoteRefusedOf = `SELECT count(*) FROM (SELECT 1 FROM remote_refusal WHERE origin = ? AND until > ? LIMIT ?) AS s`
 	remoteAnswered  = `SELECT m.uri FROM remote_message AS m JOIN thread_message AS s ON s.thread_id = m.thread_id AND s.n = m.n
 		WHERE m.thread_id = ? AND m.n < ? AND s.side = 'writer' ORDER BY m.n DESC LIMIT 1`
 	remoteWritten = `SELECT m.uri FROM thread AS t JOIN remote_message AS m ON m.thread_id = t.id JOIN thread_message AS s ON s.thread_id = m.thread_id AND s.n = m.n

@@ -47,3 +47,4 @@ CREATE TABLE remote_refusal (
 CREATE UNIQUE INDEX remote_refusal_id ON remote_refusal (id);
 CREATE INDEX remote_refusal_origin ON remote_refusal (origin, until);
 CREATE INDEX remote_refusal_until ON remote_refusal (until);
+CREATE INDEX remote_refusal_handle ON remote_refusal (handle);
