@@ -22,6 +22,9 @@ func (r *Contact) ReceiveMessage(ctx context.Context, tx *storage.Tx, c protocol
 	if err != nil {
 		return nil, err
 	}
+	if blocked, err := tx.Blocks().Match(ctx, protocol.BlockHandle, handle); err != nil || blocked {
+		return protocol.Errorf(protocol.ContactRefused, "the operator of this node has blocked @%s", handle), err
+	}
 	threads, err := tx.RemoteThreads().ListOf(ctx, handle, writer(c, handle))
 	if err != nil {
 		return nil, err
