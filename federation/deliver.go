@@ -164,7 +164,7 @@ func (f *Federation) jobResult(o outcome) error {
 }
 
 // submitArgs are the arguments of a submit job: what happened to a post of this
-// node (create, delete, hide, restore), and the actor that is told.
+// node (create, update, delete, hide, restore), and the actor that is told.
 type submitArgs struct {
 	Post   string          `json:"post"`
 	Kind   storage.LogKind `json:"kind"`
@@ -237,6 +237,8 @@ func (f *Federation) submissionActivity(ctx context.Context, tx *storage.Tx, p *
 		return f.site.Revoke(p, s.Stamp, s.To, tx.Now).Bytes()
 	case s.Kind == storage.LogCreate && p.State == protocol.Visible:
 		return f.createOf(ctx, tx, p)
+	case s.Kind == storage.LogUpdate && p.State == protocol.Visible:
+		return f.updateOf(ctx, tx, p)
 	case s.Kind == storage.LogRestore && p.State == protocol.Visible:
 		o, err := f.newCreate(ctx, tx, p)
 		if err != nil {

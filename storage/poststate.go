@@ -121,6 +121,9 @@ func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
 	if err := ps.tx.Feed().wipe(ctx, id); err != nil {
 		return err
 	}
+	if _, err := ps.tx.write(ctx, `DELETE FROM post_revision WHERE post = ?`, id); err != nil {
+		return err
+	}
 	_, err := ps.tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ? AND reason <> ''`, id)
 	return err
 }

@@ -31,6 +31,13 @@ func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
 	}
 }
 
+// Update returns the Update of a post of this node that its author changed, without proof.
+func (s Site) Update(p, parent *protocol.StoredPost, digest string) Object {
+	o := s.Create(p, parent, digest)
+	o["id"], o["type"], o["published"] = p.URI+"#updates/"+strconv.FormatInt(p.WrittenAt().UnixMilli(), 10), "Update", stamp(p.WrittenAt())
+	return o
+}
+
 // CreateOf returns a Create as an outbox lists it, with only the id of the post.
 func (s Site) CreateOf(p *protocol.Post, actor string) Object {
 	return Object{

@@ -44,6 +44,9 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 	if p.Language != "" {
 		o["contentMap"] = Object{p.Language: o["content"]}
 	}
+	if p.EditedAt != nil {
+		o["updated"] = stamp(*p.EditedAt)
+	}
 	if p.ReplyTo == "" {
 		o["context"] = p.URI + "/context"
 	} else {
