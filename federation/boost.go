@@ -43,8 +43,8 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 }
 
 // fediverseActivity is the activity of a log entry for followers that do not read the
-// log: a post is boosted by the board, a deletion comes from its author, hiding
-// undoes the boost. An unlisted post is not boosted. Posts of visitors are not sent, but servers that fetched one by
+// log: a post is boosted by the board, its change and its deletion come from its
+// author, hiding undoes the boost. An unlisted post is not boosted. Posts of visitors are not sent, but servers that fetched one by
 // its address are told when it is hidden or deleted.
 func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -64,6 +64,10 @@ func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) 
 			return nil // a boost would show it to more people than its author did
 		case (e.Kind == storage.LogCreate || e.Kind == storage.LogRestore) && p.State == protocol.Visible:
 			o = f.site.Boost(p.URI, e.Seq, e.At)
+		case e.Kind == storage.LogUpdate && p.Node == nil && p.State == protocol.Visible && !e.Redacted:
+			actor = f.site.Author(p)
+			body, err = f.updateOf(ctx, tx, p)
+			return err
 		case e.Kind == storage.LogDelete && p.Node == nil:
 			actor = f.site.Author(p)
 			body, err = f.prove(f.site.Delete(p, e.At), actor, e.At)

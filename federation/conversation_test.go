@@ -116,8 +116,13 @@ func TestUpdate(t *testing.T) {
 		require.Equal(t, []any{"changed", []string{"tea"}, 1, protocol.Announcement}, []any{p.Body, p.Tags, p.Revisions, p.Kind})
 		require.NotNil(t, p.EditedAt)
 		n.read(func(ctx context.Context, tx *storage.Tx) error {
-			found, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "changed"})
+			all, err := tx.Posts().Revisions(ctx, p.ID)
+			require.Len(t, all, 1)
+			require.Equal(t, "hi", all[0].Body)
+			require.Equal(t, p.CreatedAt, all[0].WrittenAt)
+			found, err2 := tx.Posts().List(ctx, protocol.BoardQuery{Q: "changed"})
 			require.Len(t, found.Items, 1)
+			require.NoError(t, err2)
 			return err
 		})
 	}
@@ -148,6 +153,11 @@ func TestUpdate(t *testing.T) {
 	// Deleted, nothing of any text is left.
 	require.Equal(t, 202, w.deliver(alice, fmt.Appendf(nil, `{"id":"%s#d","type":"Delete","actor":%q,"object":%q}`, uri, alice, uri)))
 	settle(t, w.node, a)
+	w.read(func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.Posts().Revisions(ctx, w.held(uri).ID)
+		require.Empty(t, all)
+		return err
+	})
 	for _, n := range []*node{w.node, a} {
 		require.Equal(t, []any{protocol.Deleted, ""}, []any{n.held(uri).State, n.held(uri).Body})
 	}

@@ -186,6 +186,7 @@ func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit, storage.MessageJob: f.sendMessage,
 		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
+		storage.ReactionsJob: f.dropReactions,
 	}
 }
 
@@ -202,6 +203,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/posts/{id}", f.servePost)
 	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)
 	mux.HandleFunc("GET /ap/messages/{id}", f.serveMessage)
+	mux.HandleFunc("GET /ap/posts/{id}/quotes/{key}", f.serveStamp)
 	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
 	mux.HandleFunc("GET /ap/news/{id}", f.serveNews)
 	mux.HandleFunc("GET /ap/shops/{handle}", f.serveShop)

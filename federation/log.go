@@ -23,7 +23,8 @@ const (
 )
 
 // createOf is the Create of a post of this node, with the node's proof in the name
-// of its author. It depends only on the row, so its bytes never change.
+// of its author. It depends only on the row, so its bytes change only when the post
+// is changed; then the log has an Update instead.
 func (f *Federation) createOf(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) ([]byte, error) {
 	o, err := f.newCreate(ctx, tx, p)
 	if err != nil {
@@ -38,6 +39,15 @@ func (f *Federation) newCreate(ctx context.Context, tx *storage.Tx, p *protocol.
 		return nil, err
 	}
 	return f.site.Create(p, parent, digest), nil
+}
+
+// updateOf is the Update of a post of this node that its author changed, with the node's proof in the name of its author.
+func (f *Federation) updateOf(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) ([]byte, error) {
+	parent, digest, err := f.noteParts(ctx, tx, p)
+	if err != nil {
+		return nil, err
+	}
+	return f.prove(f.site.Update(p, parent, digest), f.site.Author(p), p.WrittenAt())
 }
 
 // noteParts returns what a post's Note has from elsewhere: the parent, and the digest of the author's statement.
@@ -81,6 +91,8 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 			return nil, nil
 		case e.Activity != nil:
 			return e.Activity, nil // as received: its proof holds
+		case e.Kind == storage.LogUpdate:
+			return f.updateOf(ctx, tx, p)
 		}
 		return f.createOf(ctx, tx, p)
 	case storage.LogDelete:

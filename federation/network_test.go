@@ -260,6 +260,7 @@ func (n *node) work() bool {
 	n.t.Helper()
 	ctx := n.t.Context()
 	busy := false
+	require.NoError(n.t, n.db.Numbered(ctx))
 	require.NoError(n.t, n.f.pullDue(ctx))
 	jobs, _, err := n.db.ClaimJobs(ctx, "test", 16, time.Minute)
 	require.NoError(n.t, err)

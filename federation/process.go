@@ -87,8 +87,12 @@ func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
 		return f.handlePost(ctx, in)
 	case in.act.Type.Is("Delete"):
 		return f.handleDelete(in), nil
-	case in.act.Type.Is("Announce"):
+	case in.act.Type.Is("Announce") && in.act.Seq != nil && activity.HasStoa(in.act.Context):
 		return f.handleAnnounce(ctx, in)
+	case in.act.Type.Is("Like", "EmojiReact", "Announce"):
+		return f.handleReaction(ctx, in)
+	case in.act.Type.Is("QuoteRequest"):
+		return f.handleQuoteRequest(ctx, in)
 	case in.act.Type.Is("Flag") && in.act.ObjectID() == f.site.Log():
 		return f.handleLogReport(in), nil
 	case in.act.Type.Is("Flag"):
@@ -332,6 +336,9 @@ func (f *Federation) handleDelete(in *incoming) after {
 		return nil
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
+		if _, err := tx.Reactions().Withdraw(ctx, in.actor, uri); err != nil { // it may be a post that quotes
+			return err
+		}
 		if known, err := f.withdrawMessage(ctx, tx, uri, in.actor); err != nil || known {
 			return err
 		}

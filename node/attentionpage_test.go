@@ -254,7 +254,7 @@ func TestBrowser_Attention(t *testing.T) {
 	require.NotContains(t, other.text("main"), "Panipat")
 	require.NoError(t, chromedp.Do(other.ctx, chromedp.Navigate("about:blank")))
 	require.NoError(t, chromedp.Do(other.ctx, chromedp.Navigate(address)))
-	require.Eventually(t, func() bool { return strings.Contains(other.text("h1"), "Your bid") }, time.Minute, 100*time.Millisecond)
+	other.shows(`document.querySelector("h1")?.innerText.includes("Your bid")`)
 	require.Empty(t, look[string](other, "location.hash"))
 	for _, path := range []string{payAt, bid, payAt + "/qr.svg"} {
 		a := h.ask("GET", path, "", "Accept", browser)

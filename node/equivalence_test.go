@@ -83,6 +83,8 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 			switch {
 			case strings.HasPrefix(s, "post_"):
 				return post.ID
+			case name == "kind" && op == protocol.EditPost.Operation:
+				return string(post.Kind)
 			case strings.HasPrefix(s, "rcpt_"):
 				return d.receipt
 			case name == "paidAt":

@@ -59,6 +59,8 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		args["account"] = acc.ID
 	}
 	switch op {
+	case protocol.EditPost.Operation:
+		args["kind"] = "offer" // that of goodPost
 	case protocol.IssueOrderReceipt.Operation:
 		args["paidAt"] = time.Now().UTC().Format(time.RFC3339)
 		args["order"] = protocol.NewID("order_", time.Now()) // an order that has a receipt gets no other
@@ -126,7 +128,7 @@ func (p *prober) names(args map[string]any, op *protocol.Operation) {
 			p.names(v, op)
 		case string:
 			if m := typeID.FindStringSubmatch(v); m != nil && m[0] == v {
-				if m[1] == protocol.PostID && !op.ReadOnly { // what is there is taken back, hidden and removed
+				if m[1] == protocol.PostID && (!op.ReadOnly || op == protocol.ListRevisions.Operation) { // what is there is taken back, hidden and removed
 					args[name] = p.fresh(op)
 				} else if pool := p.pool[poolOf(op, m[1])]; len(pool) > 0 {
 					args[name] = pool[p.r.IntN(len(pool))]

@@ -32,8 +32,8 @@ const (
 
 // walls has every operation, other than the operators', that names a thing by an id, or takes a secret that opens one.
 var walls = map[string]wall{
-	"get_board_post": public, "report_post": public, "get_receipt_status": public,
-	"delete_post": ofAuthor, "delete_own_post": ofAuthor,
+	"get_board_post": public, "list_post_revisions": public, "report_post": public, "get_receipt_status": public,
+	"delete_post": ofAuthor, "edit_post": ofAuthor, "delete_own_post": ofAuthor,
 
 	"put_need": ofProfile, "delete_need": ofProfile, "put_capability": ofProfile, "delete_capability": ofProfile,
 	"get_own_item": ofProfile, "put_item": ofProfile, "remove_item": ofProfile, "retire_key": ofProfile,

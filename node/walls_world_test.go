@@ -251,6 +251,9 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 		})
 		args = d.own(op, args)
 	}
+	if op == protocol.EditPost.Operation {
+		args["kind"] = "offer" // that of goodPost
+	}
 	if walls[op.Name] == ofMaker {
 		mine = from{}
 	}

@@ -47,8 +47,8 @@ type Page[T any] struct {
 
 // Paging is embedded in the input of every listing.
 type Paging struct {
-	Limit int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" doc:"How many items a page holds."`
-	After string `json:"after,omitempty" doc:"The next value of the page before this one."`
+	Limit int    `json:"limit,omitempty" minimum:"1" maximum:"100" default:"20" doc:"Items a page holds."`
+	After string `json:"after,omitempty" doc:"The next of the page before."`
 }
 
 // Size returns the wanted page size, [DefaultLimit] when none was given.

@@ -32,6 +32,11 @@ func (ps Posts) SetState(ctx context.Context, id string, state protocol.PostStat
 	if err := ps.tx.Moderation().reviewed(ctx, seq); err != nil {
 		return err
 	}
+	if p.State != state {
+		if err := ps.tx.Reactions().revokeQuotes(ctx, p, state); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.State == state:
 		return nil
@@ -114,6 +119,9 @@ func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
 		return err
 	}
 	if err := ps.tx.Feed().wipe(ctx, id); err != nil {
+		return err
+	}
+	if _, err := ps.tx.write(ctx, `DELETE FROM post_revision WHERE post = ?`, id); err != nil {
 		return err
 	}
 	_, err := ps.tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ? AND reason <> ''`, id)

@@ -10,8 +10,8 @@ import (
 )
 
 // Revise gives a post the text of p: title, body, tags, warning, language and mentions, with what its author signed for them and
-// how the author was verified. p.EditedAt is the time of the change. Kind, parent, author and time of the post stay. A post that was
-// changed MaxRevisions times is a conflict, a deleted one is gone.
+// how the author was verified. p.EditedAt is the time of the change. Kind, parent, author and time of the post stay. The
+// earlier text is kept as a revision. A post that has MaxRevisions is not changed: conflict; a deleted one is gone.
 func (ps Posts) Revise(ctx context.Context, id string, p *protocol.StoredPost) error {
 	if err := ps.tx.settleWords(); err != nil {
 		return err
@@ -27,6 +27,10 @@ func (ps Posts) Revise(ctx context.Context, id string, p *protocol.StoredPost) e
 		return protocol.Errorf(protocol.Gone, "the post was deleted")
 	case old.Revisions >= protocol.MaxRevisions:
 		return protocol.Errorf(protocol.Conflict, "the post was changed %d times, and cannot be changed again; delete it and write a new one", old.Revisions)
+	}
+	if _, err := ps.tx.write(ctx, `INSERT INTO post_revision (post, n, title, body, warning, written_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		id, old.Revisions+1, old.Title, old.Body, old.Warning, millis(old.WrittenAt())); err != nil {
+		return err
 	}
 	if old.State == protocol.Visible {
 		if err := ps.unindex(ctx, old, seq); err != nil {
@@ -51,6 +55,17 @@ func (ps Posts) Revise(ctx context.Context, id string, p *protocol.StoredPost) e
 	now := *old
 	now.Title, now.Body, now.Tags = p.Title, p.Body, p.Tags
 	return ps.index(ctx, &now, seq)
+}
+
+// Revisions returns the earlier texts of a post, the oldest first.
+func (ps Posts) Revisions(ctx context.Context, id string) ([]protocol.Revision, error) {
+	rows, err := ps.tx.query(ctx, `SELECT title, body, warning, written_at FROM post_revision WHERE post = ? ORDER BY n`, id)
+	return collect(rows, err, func(s scanner) (r protocol.Revision, err error) {
+		var at int64
+		err = s.Scan(&r.Title, &r.Body, &r.Warning, &at)
+		r.WrittenAt = moment(at)
+		return r, err
+	})
 }
 
 // change changes the feed item of a subject, if there is one.

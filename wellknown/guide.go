@@ -1,7 +1,7 @@
 package wellknown
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,23 +14,18 @@ import (
 	"stoa/protocol"
 )
 
-//go:embed llms.txt.tmpl
-var llmsTemplate string
+//go:embed *.tmpl
+var templates embed.FS
 
-//go:embed SKILL.md.tmpl
-var skillTemplate string
+// A guide contains the texts that are made from the declared operations, by path. They contain no text of an agent's owner.
+type guide map[string][]byte
 
-// The parts of the skill that only some need: who signs, and who receives callbacks.
-//
-//go:embed signing.md.tmpl
-var signingTemplate string
-
-//go:embed callbacks.md.tmpl
-var callbacksTemplate string
-
-// A guide contains the texts that are made from the declared operations. They contain no text of
-// an agent's owner.
-type guide struct{ llms, skill, signing, callbacks []byte }
+// guides are the parts of a guide by path, with the name of the template. What only some need, such as who signs, bids or
+// receives callbacks, is a part of its own, so that SKILL.md stays short.
+var guides = map[string]string{
+	"/llms.txt": "llms.txt", "/SKILL.md": "SKILL.md", "/skill/bids.md": "bids.md", "/skill/meetings.md": "meetings.md",
+	"/skill/signing.md": "signing.md", "/skill/callbacks.md": "callbacks.md",
+}
 
 // guideView is the data of the templates.
 type guideView struct {
@@ -52,27 +47,21 @@ func writeGuide(w *WellKnown) (guide, error) {
 			v.Writes = append(v.Writes, *op)
 		}
 	}
-	var g guide
-	for _, d := range []struct {
-		name, text string
-		to         *[]byte
-	}{
-		{"llms.txt", llmsTemplate, &g.llms}, {"SKILL.md", skillTemplate, &g.skill},
-		{"signing.md", signingTemplate, &g.signing}, {"callbacks.md", callbacksTemplate, &g.callbacks},
-	} {
+	g := guide{}
+	for path, name := range guides {
 		var err error
-		if *d.to, err = render(d.name, d.text, v); err != nil {
-			return guide{}, err
+		if g[path], err = render(name, v); err != nil {
+			return nil, err
 		}
 	}
 	return g, nil
 }
 
-func render(name, text string, v guideView) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{
+func render(name string, v guideView) ([]byte, error) {
+	t, err := template.New(name+".tmpl").Funcs(template.FuncMap{
 		"example": example, "telling": telling, "needs": needs, "parameters": parameters, "httpOnly": httpOnly,
 		"private": func(op protocol.Operation) bool { return op.Private() },
-	}).Parse(text)
+	}).ParseFS(templates, name+".tmpl")
 	if err != nil {
 		return nil, err
 	}
@@ -152,14 +141,14 @@ func needs(op protocol.Operation) string {
 	return "signature or token"
 }
 
-func (w *WellKnown) llms(*http.Request) (document, error) {
-	return document{media: "text/plain; charset=utf-8", body: w.guide.llms, maxAge: time.Hour}, nil
-}
-
-// markdown serves a text of the guide.
-func markdown(body []byte) func(*http.Request) (document, error) {
+// part serves a text of the guide.
+func part(path string, body []byte) func(*http.Request) (document, error) {
+	media := "text/plain; charset=utf-8"
+	if strings.HasSuffix(path, ".md") {
+		media = "text/markdown; charset=utf-8"
+	}
 	return func(*http.Request) (document, error) {
-		return document{media: "text/markdown; charset=utf-8", body: body, maxAge: time.Hour}, nil
+		return document{media: media, body: body, maxAge: time.Hour}, nil
 	}
 }
 

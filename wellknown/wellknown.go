@@ -173,12 +173,11 @@ func (w *WellKnown) Routes() []Route {
 		{"/.well-known/service-agents/:hash/registration.json", w.registration},
 		{"/.well-known/agent-registration.json", w.domainRegistrations},
 		{"/.well-known/api-catalog", w.apiCatalog},
-		{"/llms.txt", w.llms},
-		{"/SKILL.md", markdown(w.guide.skill)},
-		{"/skill/signing.md", markdown(w.guide.signing)},
-		{"/skill/callbacks.md", markdown(w.guide.callbacks)},
 		{"/robots.txt", w.robots},
 		{protocol.ARDCatalogPath, w.catalog},
+	}
+	for path, text := range w.guide {
+		documents = append(documents, file{path, part(path, text)})
 	}
 	for i, version := range protocol.UCPVersions {
 		pattern := protocol.UCPProfilePath

@@ -50,14 +50,14 @@ type Claim struct {
 	Title     string
 	Body      string
 	Tags      []string
-	ReplyTo   string // ActivityPub id of the parent, "" for a top-level post
-	Name      string // display name of the author
-	Handle    string // handle on its node, "" when it has no profile there
-	ERC8004   string // claimed chain identity, lower case; "" none
-	Actor     string // attributedTo
-	Board     string // audience
-	Published time.Time
-	Digest    string // stoa:digest, "" when absent
+	ReplyTo   string    // ActivityPub id of the parent, "" for a top-level post
+	Name      string    // display name of the author
+	Handle    string    // handle on its node, "" when it has no profile there
+	ERC8004   string    // claimed chain identity, lower case; "" none
+	Actor     string    // attributedTo
+	Board     string    // audience
+	Published time.Time // when the text was published: of a changed post, the time of the change
+	Digest    string    // stoa:digest, "" when absent
 
 	Evidence  json.RawMessage // stoa:evidence, nil when absent
 	Statement json.RawMessage // stoa:statement, nil when absent
@@ -197,17 +197,17 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 		return tampered("%w", err)
 	}
 	v := Verdict{Method: protocol.ByFederation, ERC8004: strings.ToLower(strings.Join(msg.Header["Agent-Identity"], ","))}
-	input, ours := c.posted(&msg, e.TargetURI, body)
+	input, edit, ours := c.posted(&msg, e.TargetURI, body)
 	if !ours {
 		// Signed for a door that this version does not know, or for another node.
 		v.ERC8004, v.Reason = "", "the signed request is not a post to this board"
 		return v, nil
 	}
-	parent, err := c.matchBody(input)
+	named, err := c.matchBody(input, edit)
 	if err != nil {
 		return Verdict{}, err
 	}
-	if !c.parentIs(parent) {
+	if !named {
 		// The author saw another node's post under an id of its own node: it can only be
 		// recognised if the id was derived from the post's ActivityPub id.
 		v.Reason = "the signed request does not say which post of another node it replies to"
@@ -297,24 +297,26 @@ func (k ownKeys) Authority(_ context.Context, _, keyid string) (Grant, error) {
 	return Grant{Key: k.c.own(keyid)}, nil
 }
 
-// matchBody compares the signed request with the post, and returns the parent that it names.
-func (c Claim) matchBody(input []byte) (parent string, err error) {
+// matchBody compares the signed request with the post, and reports whether it names the post's parent. A change names the post,
+// and may leave out the parent.
+func (c Claim) matchBody(input []byte, edit bool) (named bool, err error) {
 	var in protocol.NewPost
 	if err := strictjson.DecodeLoose(input, &in); err != nil {
-		return "", fmt.Errorf("%w: signed body: %w", ErrTampered, err)
+		return false, fmt.Errorf("%w: signed body: %w", ErrTampered, err)
 	}
+	named = c.parentIs(in.InReplyTo) || edit && in.InReplyTo == ""
 	field := c.differs(string(in.Kind), in.Title, in.Body, protocol.FoldTags(in.Tags))
 	local := in.InReplyTo == "" || c.ReplyTo == "" || strings.HasPrefix(c.ReplyTo, c.base()+"/")
-	if field == "" && local && !c.parentIs(in.InReplyTo) {
+	if field == "" && local && !named {
 		field = "inReplyTo"
 	}
 	if field == "" && c.Handle == "" && in.Name != "" && in.Name != c.Name {
 		field = "name"
 	}
 	if field != "" {
-		return "", fmt.Errorf("%w: %s is not what was signed", ErrTampered, field)
+		return false, fmt.Errorf("%w: %s is not what was signed", ErrTampered, field)
 	}
-	return in.InReplyTo, nil
+	return named, nil
 }
 
 func (c Claim) differs(kind, title, body string, tags []string) string {

@@ -26,9 +26,16 @@ func (s Site) EntryID(seq int64) string { return s.Log() + "/" + strconv.FormatI
 func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
 	note := s.Note(p, parent, digest)
 	return Object{
-		"@context": postContext, "id": CreateID(p.URI), "type": "Create", "actor": note["attributedTo"],
+		"@context": noteContext, "id": CreateID(p.URI), "type": "Create", "actor": note["attributedTo"],
 		"to": note["to"], "cc": note["cc"], "published": note["published"], "object": note,
 	}
+}
+
+// Update returns the Update of a post of this node that its author changed, without proof.
+func (s Site) Update(p, parent *protocol.StoredPost, digest string) Object {
+	o := s.Create(p, parent, digest)
+	o["id"], o["type"], o["published"] = p.URI+"#updates/"+strconv.FormatInt(p.WrittenAt().UnixMilli(), 10), "Update", stamp(p.WrittenAt())
+	return o
 }
 
 // CreateOf returns a Create as an outbox lists it, with only the id of the post.

@@ -37,12 +37,16 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 		"to": []string{Public}, "cc": cc, "tag": tags,
 		"content": s.content(p), "source": Object{"content": p.Body, "mediaType": "text/plain"},
 		"published": stamp(p.CreatedAt), "sensitive": false,
-		"url": s.Base + "/board/" + p.ID, "replies": p.URI + "/replies",
-		"stoa:kind": p.Kind, "stoa:title": p.Title, "stoa:tags": nonNil(p.Tags),
+		"url": s.Base + "/board/" + p.ID, "replies": p.URI + "/replies", "likes": p.URI + "/likes", "shares": p.URI + "/shares",
+		"interactionPolicy": s.quotePolicy(p),
+		"stoa:kind":         p.Kind, "stoa:title": p.Title, "stoa:tags": nonNil(p.Tags),
 		"stoa:author": authorClaim(p.Author), "stoa:verified": p.Author.Verified,
 	}
 	if p.Language != "" {
 		o["contentMap"] = Object{p.Language: o["content"]}
+	}
+	if p.EditedAt != nil {
+		o["updated"] = stamp(*p.EditedAt)
 	}
 	if p.ReplyTo == "" {
 		o["context"] = p.URI + "/context"
@@ -62,6 +66,9 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 // WithContext adds the @context that a Note needs as a separate document.
 func WithContext(o Object) Object {
 	o["@context"] = postContext
+	if o["interactionPolicy"] != nil {
+		o["@context"] = noteContext
+	}
 	return o
 }
 

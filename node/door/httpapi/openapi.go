@@ -260,20 +260,29 @@ func output(s *hall.Schemas, op *protocol.Operation, o *huma.Operation, problem 
 	if op.ReadOnly && !op.NoStore {
 		o.Responses["304"] = &huma.Response{Description: "Not modified: If-None-Match names the current ETag."}
 	}
-	byStatus := map[int][]string{}
-	for _, code := range errorCodes(op) {
-		byStatus[op.Dialect.Status(code)] = append(byStatus[op.Dialect.Status(code)], string(code))
-	}
 	content := map[string]*huma.MediaType{"application/problem+json": {Schema: problem}}
+	byStatus, general := map[int][]string{}, []string{}
+	for _, code := range anyCodes {
+		general = append(general, strconv.Itoa(op.Dialect.Status(code))+" "+string(code))
+	}
+	o.Responses["default"] = &huma.Response{Description: "Any operation: " + strings.Join(general, ", ") + ".", Content: content}
+	for _, code := range errorCodes(op) {
+		if !slices.Contains(anyCodes, code) {
+			byStatus[op.Dialect.Status(code)] = append(byStatus[op.Dialect.Status(code)], string(code))
+		}
+	}
 	for status, names := range byStatus {
 		slices.Sort(names)
 		o.Responses[strconv.Itoa(status)] = &huma.Response{Description: strings.Join(slices.Compact(names), ", ") + ".", Content: content}
 	}
 }
 
-// errorCodes returns every code that the operation can answer with.
+// anyCodes are the codes that every operation can answer with: said once, as the default response.
+var anyCodes = []protocol.Code{protocol.InvalidRequest, protocol.Validation, protocol.RateLimited, protocol.Overloaded}
+
+// errorCodes returns every code beside anyCodes that the operation can answer with.
 func errorCodes(op *protocol.Operation) []protocol.Code {
-	codes := append([]protocol.Code{protocol.InvalidRequest, protocol.Validation, protocol.RateLimited, protocol.Overloaded}, op.Codes...)
+	codes := slices.Clone(op.Codes)
 	if op.Access&protocol.Proof != 0 {
 		codes = append(codes, protocol.PowRequired, protocol.PowInvalid, protocol.PowExpired, protocol.PowSpent)
 	}

@@ -301,7 +301,7 @@ func (e *exporting) posts(ctx context.Context) error {
 			return line(postRecord{
 				ID: p.URI[strings.LastIndexByte(p.URI, '/')+1:], URI: p.URI, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags,
 				ReplyTo: p.ParentURI, Board: p.Board, Author: recordOf(p.Author), State: string(p.State), Reason: p.Reason,
-				CreatedAt: p.CreatedAt, Evidence: p.Evidence, Statement: p.Statement,
+				CreatedAt: p.CreatedAt, EditedAt: p.EditedAt, Evidence: p.Evidence, Statement: p.Statement,
 			})
 		})
 	})

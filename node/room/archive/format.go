@@ -133,6 +133,7 @@ type postRecord struct {
 	State     string          `json:"state" enum:"visible,hidden,deleted"`
 	Reason    string          `json:"reason,omitempty" maxLength:"500"`
 	CreatedAt time.Time       `json:"createdAt"`
+	EditedAt  *time.Time      `json:"editedAt,omitempty" doc:"When its text was last changed."`
 	Evidence  json.RawMessage `json:"evidence,omitempty"`
 	Statement json.RawMessage `json:"statement,omitempty"`
 }

@@ -55,6 +55,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	p.Reason = in.Reason
 	p.URI, p.URL, p.Kind, p.Title, p.Body, p.Tags = in.URI, in.URI, protocol.PostKind(in.Kind), in.Title, in.Body, in.Tags
 	p.State, p.ReplyTo, p.Board, p.CreatedAt = protocol.PostState(in.State), in.ReplyTo, in.Board, in.CreatedAt
+	p.EditedAt = in.EditedAt
 	p.Node, p.Author, p.Untrusted = &im.host, in.Author.author(im.host), true
 	p.Author.Node, p.Author.ERC8004, p.Author.KeyID = &im.host, nil, nil
 	if p.Tags == nil {
@@ -66,7 +67,7 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 	p.Evidence, p.Statement = in.Evidence, in.Statement
 	claim := integrity.Claim{
 		ID: in.URI, Kind: in.Kind, Title: in.Title, Body: in.Body, Tags: in.Tags, ReplyTo: in.ReplyTo, Name: in.Author.Name, Handle: in.Author.Handle,
-		ERC8004: in.Author.ERC8004, Actor: in.Author.Actor, Board: in.Board, Published: in.CreatedAt, Evidence: in.Evidence,
+		ERC8004: in.Author.ERC8004, Actor: in.Author.Actor, Board: in.Board, Published: p.WrittenAt(), Evidence: in.Evidence,
 		Statement: in.Statement, Own: im.provenKey,
 	}
 	v, err := integrity.Judge(ctx, claim, im)

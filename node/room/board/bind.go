@@ -18,6 +18,8 @@ func (b *Board) Bind(t *hall.Table) {
 	hall.Ahead(t, protocol.PostToBoard, b.Ahead)
 	hall.Bind(t, protocol.ReadBoard, b.Read)
 	hall.Bind(t, protocol.GetBoardPost, b.Get)
+	hall.Bind(t, protocol.EditPost, b.Edit)
+	hall.Bind(t, protocol.ListRevisions, b.Revisions)
 	hall.Bind(t, protocol.DeletePost, b.Delete)
 	hall.Bind(t, protocol.ListOwnPosts, b.ListOwn)
 	hall.Bind(t, protocol.DeleteOwnPost, b.DeleteOwn)

@@ -49,10 +49,8 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 			return protocol.Post{}, err
 		}
 	}
-	if c.Standing == protocol.Session && c.Handle != "" && b.Sign != nil {
-		if err := b.Sign(ctx, tx, p); err != nil {
-			return protocol.Post{}, fmt.Errorf("sign statement of %s: %w", c.Handle, err)
-		}
+	if err := b.sign(ctx, tx, c, p); err != nil {
+		return protocol.Post{}, err
 	}
 	if err := tx.Posts().Insert(ctx, p); err != nil {
 		return protocol.Post{}, err
@@ -61,6 +59,17 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		return protocol.Post{}, err
 	}
 	return p.Post, b.Distribute(ctx, tx, p, storage.LogCreate)
+}
+
+// sign adds the statement of a hosted agent to what it writes by a session or token.
+func (b *Board) sign(ctx context.Context, tx *storage.Tx, c protocol.Caller, p *protocol.StoredPost) error {
+	if c.Standing != protocol.Session || c.Handle == "" || b.Sign == nil {
+		return nil
+	}
+	if err := b.Sign(ctx, tx, p); err != nil {
+		return fmt.Errorf("sign statement of %s: %w", c.Handle, err)
+	}
+	return nil
 }
 
 // Ahead returns the public reason why nobody may write the post, nil otherwise.
@@ -122,14 +131,14 @@ func addAuthorNews(ctx context.Context, tx *storage.Tx, parent, reply *protocol.
 	return tx.News().Append(ctx, storage.NewsReply, reply.ID, parent.Author.Names()...)
 }
 
-// Distribute announces to other servers that a post was created, deleted, hidden or restored. A post on
+// Distribute announces to other servers that a post was created, changed, deleted, hidden or restored. A post on
 // this board is appended to the board's log. A reply on the board of another node is submitted
 // there. The readers of a post of this node are also sent it directly, whether they follow the
 // board or not.
 func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) error {
 	switch {
 	case p.Board == b.ID():
-		if kind == storage.LogDelete { // earlier entries must no longer contain the text
+		if kind == storage.LogDelete || kind == storage.LogUpdate { // earlier entries must no longer contain the text
 			if err := tx.Logs().Redact(ctx, b.ID(), p.ID); err != nil {
 				return err
 			}
@@ -137,7 +146,7 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 		if err := tx.Logs().Append(ctx, b.ID(), kind, p.ID, nil); err != nil {
 			return err
 		}
-	case kind == storage.LogCreate || kind == storage.LogDelete: // other changes of the board's posts are announced by that board
+	case kind == storage.LogCreate || kind == storage.LogUpdate || kind == storage.LogDelete: // other changes of the board's posts are announced by that board
 		if err := submit(ctx, tx, submission{Post: p.ID, Kind: kind, To: p.Board}); err != nil {
 			return err
 		}
@@ -156,7 +165,7 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 
 // readers returns the actors to send to directly, one per server. These are the author of the post
 // that p replies to and those whom p mentions, if they are on a third server, because the parent's
-// own server reads the board anyway. When p is hidden or deleted, they are those who fetched it by
+// own server reads the board anyway. When p is changed, hidden or deleted, they are also those who fetched it by
 // its address. A visitor's post is sent only to those who asked for it.
 func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) (to []string, err error) {
 	add := func(actor string) {
@@ -178,7 +187,7 @@ func (b *Board) readers(ctx context.Context, tx *storage.Tx, p *protocol.StoredP
 			}
 		}
 	}
-	if kind != storage.LogHide && kind != storage.LogDelete {
+	if kind != storage.LogUpdate && kind != storage.LogHide && kind != storage.LogDelete {
 		return to, nil
 	}
 	fetched, err := tx.Posts().Readers(ctx, p.ID)

@@ -24,7 +24,7 @@ type Signer struct {
 // Sign adds the statement to a post of a hosted agent; if the node keeps no key of
 // the agent, the post is unchanged.
 func (s *Signer) Sign(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
-	signed, thumbprint, err := s.sign(ctx, tx, p.Author, p.CreatedAt, integrity.Statement{
+	signed, thumbprint, err := s.sign(ctx, tx, p.Author, p.WrittenAt(), integrity.Statement{
 		Board: p.Board, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags, InReplyTo: p.ReplyTo,
 	})
 	if err != nil || signed == nil {
