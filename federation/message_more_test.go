@@ -171,7 +171,8 @@ func TestMessage_Blocked(t *testing.T) {
 		require.Len(t, s.threads("asha"), 2)
 		require.NoError(t, s.write(undo))
 	}
-	for _, b := range []protocol.Block{nodeBlock(protocol.BlockActor, carol), nodeBlock(protocol.BlockHost, "peer.example"), nodeBlock(protocol.BlockHandle, "asha")} {
+	for kind, value := range map[protocol.BlockKind]string{protocol.BlockActor: carol, protocol.BlockHost: "peer.example", protocol.BlockHandle: "asha"} {
+		b := nodeBlock(kind, value)
 		deliveries(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, b) },
 			func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Blocks().Delete(ctx, b.ID); return err })
 	}

@@ -163,8 +163,8 @@ func TestMessage_Conversation(t *testing.T) {
 			[]any{note["attributedTo"], note["inReplyTo"], note["context"], note["conversation"]})
 		require.Equal(s.t, []any{[]any{carol}, []any{}}, []any{note["to"], note["cc"]})
 		require.Equal(s.t, []any{map[string]any{"type": "Mention", "href": carol, "name": "@carol@peer.example"}}, note["tag"])
-		require.Equal(s.t, `<p><span class="h-card"><a href="`+carol+`" class="u-url mention">@<span>carol</span></a></span> Yes, within &lt;a week&gt;.</p><p>Asha</p>`,
-			note["content"])
+		require.Equal(s.t, `<p><span class="h-card"><a href="`+carol+`" class="u-url mention">@<span>carol</span></a></span>`+
+			` Yes, within &lt;a week&gt;.</p><p>Asha</p>`, note["content"])
 		require.Equal(s.t, []string{carol}, []string(s.got[0].To))
 		require.Empty(s.t, s.got[0].CC)
 
@@ -242,7 +242,7 @@ func TestMessage_PublicMention(t *testing.T) {
 			require.NotContains(s.t, string(e.Activity), "is she open", "it is in no log")
 		}
 
-		s.create(carol, "unlisted", map[string]any{"to": []string{carol + "/followers"}, "cc": []string{activity.Public, asha}, "context": "https://peer.example/c/1"})
+		s.create(carol, "unlisted", map[string]any{"to": []string{carol + "/followers"}, "cc": []string{activity.Public, asha}, "context": public["context"]})
 		s.reply(c.ThreadID, "Quietly.")
 		require.Equal(s.t, []any{activity.Public}, s.sent(2)["cc"])
 

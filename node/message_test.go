@@ -111,7 +111,8 @@ func TestMessage_Private(t *testing.T) {
 	var c protocol.Conversation
 	h.ask("GET", "/api/owner/threads/"+id, "", "Authorization", asha).into(&c)
 	require.Equal(t, []any{question, carol.actor, "carol", false}, []any{c.Messages.Items[0].Text, *c.Writer.Actor, *c.Writer.Handle, c.Writer.Verified})
-	tool := h.readTool(h.modernAt("/mcp/owner", "tools/call", `"name":"get_thread","arguments":{"threadId":"`+id+`"}`, "Authorization", asha, "Mcp-Name", "get_thread"))
+	tool := h.readTool(h.modernAt("/mcp/owner", "tools/call", `"name":"get_thread","arguments":{"threadId":"`+id+`"}`,
+		"Authorization", asha, "Mcp-Name", "get_thread"))
 	var same protocol.Conversation
 	require.NoError(t, json.Unmarshal(tool.Structured, &same))
 	require.Equal(t, c, same)

@@ -41,7 +41,8 @@ func (n *Note) Message(text, handle, name string) (*protocol.RemoteMessage, erro
 	text = withExtras(protocol.CleanText(protocol.Shorten(text, 2*MaxText)), n.extras())
 	m := &protocol.RemoteMessage{
 		URI: string(n.ID), Author: author, Text: protocol.Shorten(text, protocol.MaxRemoteMessage), Kind: protocol.Question,
-		InReplyTo: n.InReplyTo.One(), Context: conversationName(n.Thread), Conversation: conversationName(n.Conversation), Visibility: protocol.Direct, EditedAt: n.edited(),
+		InReplyTo: n.InReplyTo.One(), Context: conversationName(n.Thread), Conversation: conversationName(n.Conversation),
+		Visibility: protocol.Direct, EditedAt: n.edited(),
 	}
 	switch {
 	case IsPublic(n.To):
