@@ -84,7 +84,8 @@ const (
 	remoteAnswered  = `SELECT m.uri FROM remote_message AS m JOIN thread_message AS s ON s.thread_id = m.thread_id AND s.n = m.n
 		WHERE m.thread_id = ? AND m.n < ? AND s.side = 'writer' ORDER BY m.n DESC LIMIT 1`
 	remoteWritten = `SELECT m.uri FROM thread AS t JOIN remote_message AS m ON m.thread_id = t.id
-		JOIN thread_message AS s ON s.thread_id = m.thread_id AND s.n = m.n WHERE t.writer = ? AND t.origin IS NOT NULL AND s.side = 'writer' AND NOT s.withdrawn LIMIT ?`
+		JOIN thread_message AS s ON s.thread_id = m.thread_id AND s.n = m.n
+		WHERE t.writer = ? AND t.origin IS NOT NULL AND s.side = 'writer' AND NOT s.withdrawn LIMIT ?`
 )
 
 // ListOf returns the threads of a person with an agent, the newest first, at most 50.
