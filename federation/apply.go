@@ -25,12 +25,8 @@ var errMoved = errors.New("the cursor has moved")
 
 // handleAnnounce handles a pushed entry of the log of a board that this node
 // follows. The next entry is applied at once; a gap, another epoch, or an entry
-// that cannot be decided now queues a walk of the log. Other announcements are
-// ignored.
+// that cannot be decided now queues a walk of the log.
 func (f *Federation) handleAnnounce(ctx context.Context, in *incoming) (after, error) {
-	if in.act.Seq == nil || !activity.HasStoa(in.act.Context) {
-		return nil, nil
-	}
 	s, err := f.following(ctx, in.actor)
 	if err != nil || s == nil {
 		return nil, err
@@ -216,7 +212,7 @@ func (f *Federation) readPost(ctx context.Context, s *storage.Subscription, a *a
 	}
 	if !note.IsStoa(act.Context) {
 		parent, err := f.storedPost(ctx, note.InReplyTo.One())
-		if err != nil || parent == nil || parent.Board != s.Board {
+		if err != nil || len(note.InReplyTo) > 0 && (parent == nil || parent.Board != s.Board) {
 			return noEffect, err
 		}
 		p, err := f.readReply(ctx, note, parent)

@@ -94,9 +94,15 @@ const (
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOn(t, storage.Config{})
+}
+
+// newWorldOn is newWorld with a database of its own.
+func newWorldOn(t *testing.T, c storage.Config) *world {
+	t.Helper()
 	net, tick := newNetwork(), newClock()
 	w := &world{t: t, actors: map[string]*actorKeys{}, served: map[string]http.HandlerFunc{}}
-	w.node = newNode(t, net, tick, 'u'-'a', nil)
+	w.node = newNodeOn(t, net, tick, 'u'-'a', nil, c)
 	for i, id := range []string{mallory, alice, bob} {
 		w.actors[id] = &actorKeys{id, nodeKeys(100 + i)}
 	}

@@ -168,9 +168,10 @@ func (f *Federation) jobResult(o outcome) error {
 type submitArgs struct {
 	Post   string          `json:"post"`
 	Kind   storage.LogKind `json:"kind"`
-	To     string          `json:"to"`     // "" is the post's board
-	At     int64           `json:"at"`     // Unix milliseconds; part of the ids of what can happen more than once
-	Direct bool            `json:"direct"` // To is a reader, and may follow our board
+	To     string          `json:"to"`              // "" is the post's board
+	At     int64           `json:"at"`              // Unix milliseconds; part of the ids of what can happen more than once
+	Direct bool            `json:"direct"`          // To is a reader, and may follow our board
+	Stamp  string          `json:"stamp,omitempty"` // key of To's permission to quote the post, which is revoked
 	retryState
 }
 
@@ -232,6 +233,8 @@ func (f *Federation) reachedByLog(ctx context.Context, tx *storage.Tx, s *submit
 func (f *Federation) submissionActivity(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, s *submitArgs) ([]byte, error) {
 	author := f.site.Author(p)
 	switch {
+	case s.Stamp != "":
+		return f.site.Revoke(p, s.Stamp, s.To, tx.Now).Bytes()
 	case s.Kind == storage.LogCreate && p.State == protocol.Visible:
 		return f.createOf(ctx, tx, p)
 	case s.Kind == storage.LogUpdate && p.State == protocol.Visible:

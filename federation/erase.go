@@ -31,6 +31,9 @@ func (f *Federation) handleActorDelete(in *incoming) after {
 		if err := f.unfollow(ctx, tx, f.site.Board(), in.actor); err != nil {
 			return err
 		}
+		if err := tx.Reactions().EnqueueDrop(ctx, storage.DropReactions{Actor: in.actor}); err != nil {
+			return err
+		}
 		return enqueueErase(ctx, tx, eraseArgs{in.actor, string(in.act.ID)})
 	}
 }
@@ -72,8 +75,9 @@ func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 				return err
 			}
 		}
-		if len(posts) < erasedAtOnce {
-			return nil
+		more, err := f.withdrawOf(ctx, tx, d.Actor)
+		if err != nil || len(posts) < erasedAtOnce && !more {
+			return err
 		}
 		return enqueueErase(ctx, tx, d)
 	}, nil

@@ -15,13 +15,15 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
+	"stoa/storage/storagetest"
 )
 
 // follower is a server of the fediverse that keeps what it is sent.
 type follower struct {
 	w       *world
 	got     []activity.Activity
-	status  []int // answers to come; then 202
+	result  string // of the last Accept of a QuoteRequest
+	status  []int  // answers to come; then 202
 	refuse  string
 	headers http.Header // of the last delivery
 	reply   http.Header
@@ -29,7 +31,17 @@ type follower struct {
 
 func newFollower(t *testing.T) *follower {
 	t.Helper()
-	w := newWorld(t)
+	return followerOf(newWorld(t))
+}
+
+// onEachFollower runs a test with a follower of a node on each engine.
+func onEachFollower(t *testing.T, fn func(t *testing.T, f *follower)) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(t, followerOf(newWorldOn(t, c))) })
+}
+
+func followerOf(w *world) *follower {
+	t := w.t
 	f := &follower{w: w}
 	w.served[alice+"/inbox"] = func(rw http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -53,6 +65,11 @@ func newFollower(t *testing.T) *follower {
 		var a activity.Activity
 		require.NoError(t, json.Unmarshal(body, &a))
 		f.got = append(f.got, a)
+		var answer struct {
+			Result string `json:"result"`
+		}
+		require.NoError(t, json.Unmarshal(body, &answer))
+		f.result = answer.Result
 		rw.WriteHeader(202)
 	}
 	return f

@@ -102,14 +102,15 @@ func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor str
 	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
 }
 
-// handleUndo undoes a Follow for the follower that sent it.
+// handleUndo undoes a Follow, Like or Announce for the actor that sent it. The undone activity is embedded; one of the latter may be
+// named by its id.
 func (f *Federation) handleUndo(in *incoming) after {
 	var inner activity.Activity
-	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &inner) != nil {
+	if in.act.Embedded() && (inboxLimits.DecodeLoose(in.act.Object, &inner) != nil || inner.Actor.One() != in.actor) {
 		return nil
 	}
-	if !inner.Type.Is("Follow") || inner.Actor.One() != in.actor {
-		return nil
+	if !inner.Type.Is("Follow") {
+		return f.undoReaction(in, &inner)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		return f.unfollow(ctx, tx, inner.ObjectID(), in.actor)

@@ -29,7 +29,7 @@ func (f *Federation) servePost(w http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		shown = p.ID
-		return activity.WithContext(f.site.Note(p, parent, digest)), nil
+		return activity.WithContext(activity.WithCounts(f.site.Note(p, parent, digest), p)), nil
 	})
 	if shown != "" {
 		f.noteReader(r, shown)
@@ -69,7 +69,7 @@ func (f *Federation) parentOf(ctx context.Context, tx *storage.Tx, p *protocol.S
 }
 
 // servePostPart serves a post's Create with its proof, its replies or its thread,
-// oldest first.
+// oldest first, or how many like or boosted it.
 func (f *Federation) servePostPart(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
 		p, err := f.localPost(ctx, tx, r.PathValue("id"))
@@ -88,6 +88,8 @@ func (f *Federation) servePostPart(w http.ResponseWriter, r *http.Request) {
 			return unpack(raw)
 		case "replies", "context":
 			return f.thread(ctx, tx, p, part, r.URL.Query().Get("after"))
+		case "likes", "shares":
+			return activity.WithContext(activity.Counted(p, part)), nil
 		}
 		return nil, nil
 	})

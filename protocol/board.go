@@ -80,6 +80,9 @@ type Post struct {
 	Author     Author     `json:"author"`
 	Node       *string    `json:"node" doc:"Host of the node the post was made on; null for this one."`
 	ReplyCount int        `json:"replyCount" doc:"Visible replies this node holds."`
+	Likes      int        `json:"likes,omitempty" doc:"Actors of the fediverse that like it."`
+	Shares     int        `json:"shares,omitempty" doc:"Those that boosted it."`
+	Quotes     int        `json:"quotes,omitempty" doc:"Public posts there that quote it."`
 	Language   string     `json:"language,omitempty" doc:"Language of title and body as far as known, a tag of BCP 47."`
 	Warning    string     `json:"contentWarning,omitempty" doc:"What the author says before the text; a reader shows the text when asked to."`
 	Sensitive  bool       `json:"sensitive,omitempty" doc:"The author marked the post as sensitive."`

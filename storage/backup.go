@@ -37,6 +37,10 @@ var invariants = []invariant{
 		OR s.head <> (SELECT COALESCE(max(l.seq), 0) FROM log l WHERE l.stream = s.id) LIMIT 1`},
 	{"a reply count that is wrong", `SELECT p.id FROM post p WHERE p.reply_count <>
 		(SELECT count(*) FROM post r WHERE r.in_reply_to = p.id AND r.state = 'visible') LIMIT 1`},
+	{"a count of reactions that is wrong", `SELECT p.id FROM post p WHERE p.likes <>
+		(SELECT count(*) FROM reaction r WHERE r.post_id = p.id AND r.kind = 'like') OR p.shares <>
+		(SELECT count(*) FROM reaction r WHERE r.post_id = p.id AND r.kind = 'share') OR p.quotes <>
+		(SELECT count(*) FROM reaction r WHERE r.post_id = p.id AND r.kind = 'quote') LIMIT 1`},
 	{"a thread count that is wrong", `SELECT p.id FROM post p WHERE p.thread_count <>
 		(SELECT count(*) FROM post r WHERE r.root = p.id AND r.state = 'visible') LIMIT 1`},
 	{"a count of followers that is wrong", `SELECT c.local_actor FROM follower_count c WHERE c.n <>

@@ -19,12 +19,14 @@ const (
 	StockTold       Stock = "told"       // audit, of what other nodes caused
 	StockJobs       Stock = "jobs"       // job, of those that ended
 	StockReaders    Stock = "readers"    // reader
+	StockReactions  Stock = "reactions"  // reaction
 	StockIssued     Stock = "issued"     // issued, of identities that no profile has last
 	StockBids       Stock = "bids"       // bid, of those that were never paid and are over
 	StockPayEvents  Stock = "pay events" // pay_event, of those that were applied
 	StockMeetings   Stock = "meetings"   // meeting, of those that are over
 	StockMailboxes  Stock = "mailboxes"  // meeting_mailbox, of those that want mail
 	StockStopped    Stock = "stopped"    // meeting_mailbox, of those that want none
+	StockRefusals   Stock = "refusals"   // remote_refusal
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -43,12 +45,14 @@ var Caps = map[Stock]Cap{
 	StockTold:       {Rows: 100_000, Bytes: 64 << 20},
 	StockJobs:       {Rows: 200_000, Bytes: 256 << 20},
 	StockReaders:    {Rows: 50_000, Bytes: 16 << 20},
+	StockReactions:  {Rows: 500_000, Bytes: 256 << 20},
 	StockIssued:     {Rows: 200_000, Bytes: 64 << 20},
 	StockBids:       {Rows: 200_000, Bytes: 256 << 20},
 	StockPayEvents:  {Rows: 50_000, Bytes: 256 << 20},
 	StockMeetings:   {Rows: 200_000, Bytes: 256 << 20},
 	StockMailboxes:  {Rows: 200_000, Bytes: 16 << 20},
 	StockStopped:    {Rows: 1_000_000, Bytes: 64 << 20},
+	StockRefusals:   {Rows: 20_000, Bytes: 64 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -81,11 +85,14 @@ var stocks = map[Stock]stock{
 	StockIssued: {table: "issued", key: "identity", age: "issued_at", size: "length(identity) + length(signer)",
 		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.identity)"},
 	StockReaders:   {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
+	StockReactions: {table: "reaction", key: "key", age: "at", size: "length(actor) + length(uri)"},
 	StockBids:      {table: "bid", key: "id", age: "moved_at", size: "length(doc)", of: abandoned, last: latePaid, parts: "bid_move"},
 	StockPayEvents: {table: "pay_event", key: "id", age: "done_at", size: "length(raw) + length(head)", of: "s.done_at IS NOT NULL"},
 	StockMeetings:  {table: "meeting", key: "id", age: "moved_at", size: "length(doc)", of: "s." + meetingIsOver},
 	StockMailboxes: {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "NOT s.stopped"},
 	StockStopped:   {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "s.stopped"},
+	StockRefusals: {table: "remote_refusal", key: "actor", age: "until",
+		size: "length(actor) + length(text) + length(in_reply_to) + length(context) + length(conversation)"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }
@@ -159,6 +166,10 @@ func (s stock) surplus(ctx context.Context, tx *Tx, most Cap) (keys []any, err e
 // drop deletes rows by their keys, except those that have left the stock since they
 // were selected.
 func (s stock) drop(ctx context.Context, tx *Tx, keys []any) (int, error) {
+	if s.table == "reaction" { // their posts count them
+		gone, err := tx.Reactions().dropKeys(ctx, keys)
+		return len(gone), err
+	}
 	query := `DELETE FROM ` + s.table + ` AS s WHERE ` + s.key + ` IN (` + marks(len(keys)) + `)`
 	if s.of != "" {
 		query += ` AND ` + s.of

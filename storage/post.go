@@ -14,7 +14,7 @@ import (
 const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
 	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by,
 	proof_level, proof_subject, proof_block, proof_at, proof_owner, proof_hash, author_claimed,
-	language, warning, sensitive, edited_at, revisions`
+	language, warning, sensitive, edited_at, revisions, likes, shares, quotes`
 
 // storedColumns are those of a protocol.StoredPost.
 const storedColumns = postColumns + `, state, reports, reply_to, board, unlisted, mentions, evidence, statement, object`
@@ -346,7 +346,7 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
 		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy,
 		&level, &a.Proof.Subject, &a.Proof.Block, &checked, &a.Proof.Owner, &a.Proof.BlockHash, &a.ClaimedName,
-		&p.Language, &p.Warning, &p.Sensitive, &edited, &p.Revisions}, more...)
+		&p.Language, &p.Warning, &p.Sensitive, &edited, &p.Revisions, &p.Likes, &p.Shares, &p.Quotes}, more...)
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
 	}

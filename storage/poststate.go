@@ -32,6 +32,11 @@ func (ps Posts) SetState(ctx context.Context, id string, state protocol.PostStat
 	if err := ps.tx.Moderation().reviewed(ctx, seq); err != nil {
 		return err
 	}
+	if p.State != state {
+		if err := ps.tx.Reactions().revokeQuotes(ctx, p, state); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.State == state:
 		return nil

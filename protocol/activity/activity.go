@@ -199,19 +199,20 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 // An Activity is the envelope of what arrives in an inbox or is in a log. Object is kept as
 // received, because proofs are verified over it.
 type Activity struct {
-	Context   json.RawMessage `json:"@context"`
-	ID        Text            `json:"id"`
-	Type      Types           `json:"type"`
-	Actor     Refs            `json:"actor"`
-	Object    json.RawMessage `json:"object"`
-	Target    Refs            `json:"target"`
-	To        Refs            `json:"to"`
-	CC        Refs            `json:"cc"`
-	Audience  Refs            `json:"audience"`
-	Published Time            `json:"published"`
-	Summary   Text            `json:"summary"`
-	Content   Text            `json:"content"`
-	Proof     json.RawMessage `json:"proof"`
+	Context    json.RawMessage `json:"@context"`
+	ID         Text            `json:"id"`
+	Type       Types           `json:"type"`
+	Actor      Refs            `json:"actor"`
+	Object     json.RawMessage `json:"object"`
+	Target     Refs            `json:"target"`
+	Instrument json.RawMessage `json:"instrument"` // of a QuoteRequest
+	To         Refs            `json:"to"`
+	CC         Refs            `json:"cc"`
+	Audience   Refs            `json:"audience"`
+	Published  Time            `json:"published"`
+	Summary    Text            `json:"summary"`
+	Content    Text            `json:"content"`
+	Proof      json.RawMessage `json:"proof"`
 
 	Seq   *int64 `json:"stoa:seq"`
 	Epoch Text   `json:"stoa:epoch"`

@@ -208,6 +208,14 @@ func TestCreate_IsTheProposedShape(t *testing.T) {
 	for _, name := range []string{"contentMap", "stoa:statement", "stoa:digest"} {
 		delete(note, name)
 	}
+	// What posts have had since: likes and boosts, and who may quote them.
+	note["likes"], note["shares"] = note["id"].(string)+"/likes", note["id"].(string)+"/shares"
+	note["interactionPolicy"] = map[string]any{"canQuote": map[string]any{"automaticApproval": []string{activity.Public}}}
+	term := func(name string) any { return map[string]string{"@id": "gts:" + name, "@type": "@id"} }
+	want["@context"] = append(want["@context"].([]any), map[string]any{
+		"gts": "https://gotosocial.org/ns#",
+		"interactionPolicy": term("interactionPolicy"), "canQuote": term("canQuote"), "automaticApproval": term("automaticApproval"),
+	})
 	got, err := site.Create(ada(), nil, "").Bytes()
 	require.NoError(t, err)
 	wanted, err := json.Marshal(want)

@@ -26,7 +26,7 @@ func (s Site) EntryID(seq int64) string { return s.Log() + "/" + strconv.FormatI
 func (s Site) Create(p, parent *protocol.StoredPost, digest string) Object {
 	note := s.Note(p, parent, digest)
 	return Object{
-		"@context": postContext, "id": CreateID(p.URI), "type": "Create", "actor": note["attributedTo"],
+		"@context": noteContext, "id": CreateID(p.URI), "type": "Create", "actor": note["attributedTo"],
 		"to": note["to"], "cc": note["cc"], "published": note["published"], "object": note,
 	}
 }

@@ -2,6 +2,7 @@ package activity
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"stoa/protocol"
@@ -63,6 +64,7 @@ var (
 		"https://www.w3.org/ns/activitystreams", "https://w3id.org/security/data-integrity/v2",
 		Object{"Hashtag": "as:Hashtag", "sensitive": "as:sensitive", "stoa": Namespace},
 	}
+	noteContext  = append(slices.Clip(postContext), quotePolicyTerms)
 	actorContext = []any{
 		"https://www.w3.org/ns/activitystreams", "https://w3id.org/security/v1",
 		"https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1",

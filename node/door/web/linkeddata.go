@@ -111,9 +111,26 @@ func (s *Web) postData(p protocol.Post, replies []branch) thing {
 	if p.Node != nil && isWeb(p.URI) {
 		t["sameAs"] = p.URI
 	}
-	t["interactionStatistic"] = thing{"@type": "InteractionCounter", "interactionType": thing{"@type": "CommentAction"}, "userInteractionCount": p.ReplyCount}
+	t["interactionStatistic"] = interactions(p)
 	s.addComments(t, replies)
 	return t.document()
+}
+
+// interactions are the replies of a post, in a list with its likes and boosts if it has some.
+func interactions(p protocol.Post) any {
+	var list []thing
+	for _, c := range []struct {
+		action string
+		n      int
+	}{{"CommentAction", p.ReplyCount}, {"LikeAction", p.Likes}, {"ShareAction", p.Shares}} {
+		if c.n > 0 || list == nil {
+			list = append(list, thing{"@type": "InteractionCounter", "interactionType": thing{"@type": c.action}, "userInteractionCount": c.n})
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
 }
 
 func (s *Web) addComments(t thing, replies []branch) {
