@@ -71,6 +71,14 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	require.Equal(t, []any{"200.00", 3, (*int)(nil), host}, []any{boards.Items[0].Floor.Amount, boards.Items[0].Slots, boards.Items[0].FreeSlots, *boards.Items[0].Node})
 	find("/api/public/attention?category=silk", &boards)
 	require.Empty(t, boards.Items)
+	for federation, want := range map[string]int{"auto": 1, "referrals": 0, "none": 0} {
+		var found protocol.ARDFound
+		away.ask("POST", "/ard/search", `{"query":{"text":"zinnia cloth","filter":{"metadata.kind":"person"}},"federation":"`+federation+`"}`).into(&found)
+		require.Len(t, found.Results, want, federation)
+		if want > 0 {
+			require.Equal(t, home.Base+"/ard", found.Results[0].Source)
+		}
+	}
 	for _, page := range []string{"/agents", "/people", "/attention"} {
 		text := away.ask("GET", page, "", "Accept", "text/html").Body.String()
 		require.Contains(t, text, "Ada Rao", page)

@@ -191,7 +191,7 @@ type ProfileDraft struct {
 	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
-	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
+	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile, here and at nodes that follow; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
 }
 
 // A PolicyDraft is the part of a contact policy that the owner decides.

@@ -197,6 +197,18 @@ func RemoteProfiles(q protocol.AgentQuery) (RemoteQuery, error) {
 	return RemoteQuery{list: listProfiles, search: s}, err
 }
 
+// RemoteARD are the agents of other nodes that have all words of a text, and meet the terms as far as the index can decide.
+func RemoteARD(text string, terms []protocol.ARDTerm) RemoteQuery {
+	s := newPlainSearch(text, terms)
+	s.facets = append(s.facets, facet(facetListed, ""))
+	return RemoteQuery{list: listARD, search: s}
+}
+
+// Score is that of [Profiles.Search].
+func (q *RemoteQuery) Score(a *RemoteAgent) int {
+	return max(q.search.score(&ListedProfile{StoredProfile: *a.Profile(), Merchant: a.Merchant()}), 50)
+}
+
 // RemotePeople are the persons of other nodes that [Profiles.ListPeople] would find here.
 func RemotePeople(q protocol.PeopleQuery) (RemoteQuery, error) {
 	s, err := newSearch(q.Q, facet(facetKind, string(protocol.Person)))
