@@ -204,6 +204,11 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 		return nil, err
 	}
 	a, err := f.actorOf(ctx, s.To, actorAge)
+	if err == nil && s.Direct {
+		if told, err := f.readsAgent(ctx, author, inboxOf(a)); err != nil || told {
+			return nil, err
+		}
+	}
 	if err == nil {
 		err = f.jobResult(f.send(ctx, author, a.Inbox.One(), body))
 	}
