@@ -197,6 +197,9 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 			return err
 		}
 		author = f.site.Author(p)
+		if blocked, err := tx.Peers().Blocks(ctx, s.To, author); err != nil || blocked {
+			return err
+		}
 		body, err = f.submissionActivity(ctx, tx, p, &s)
 		return err
 	})

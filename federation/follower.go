@@ -117,8 +117,8 @@ func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor str
 	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
 }
 
-// handleUndo undoes a Follow, Like or Announce for the actor that sent it. The undone activity is embedded; one of the latter may be
-// named by its id.
+// handleUndo undoes a Follow, Like, Announce or Block for the actor that sent it. The undone activity is embedded; one that is no Follow may
+// be named by its id.
 func (f *Federation) handleUndo(in *incoming) after {
 	var inner activity.Activity
 	if in.act.Embedded() && (inboxLimits.DecodeLoose(in.act.Object, &inner) != nil || inner.Actor.One() != in.actor) {

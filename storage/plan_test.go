@@ -135,6 +135,8 @@ func TestPlans(t *testing.T) {
 	add("count of boosted posts", `SELECT count(*) FROM post WHERE `+boosted, "x")
 	add("readers of a post", readersOfPost, "x")
 	add("logs that are due", dueLogs)
+	add("reactions of an actor in order", reactionsFrom, "x", "y", 1)
+	add("blocks by a domain", blockedByOfDomain, "x", 1)
 	add("outlets behind a log", someBehind, "x", 1)
 	add("logs of boards", `SELECT board FROM stream WHERE NOT of_agent AND id > 0 ORDER BY id`)
 	add("whom an actor follows", followedBy, "x", 1)
