@@ -212,7 +212,7 @@ func (f *Federation) readPost(ctx context.Context, s *storage.Subscription, a *a
 	}
 	if !note.IsStoa(act.Context) {
 		parent, err := f.storedPost(ctx, note.InReplyTo.One())
-		if err != nil || parent == nil || parent.Board != s.Board {
+		if err != nil || len(note.InReplyTo) > 0 && (parent == nil || parent.Board != s.Board) {
 			return noEffect, err
 		}
 		p, err := f.readReply(ctx, note, parent)

@@ -21,7 +21,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // attack is one case of attacks.json.
@@ -98,15 +97,12 @@ func newWorld(t *testing.T) *world {
 	return newWorldOn(t, storage.Config{})
 }
 
+// newWorldOn is newWorld with a database of its own.
 func newWorldOn(t *testing.T, c storage.Config) *world {
 	t.Helper()
 	net, tick := newNetwork(), newClock()
 	w := &world{t: t, actors: map[string]*actorKeys{}, served: map[string]http.HandlerFunc{}}
-	w.node = newNode(t, net, tick, 'u'-'a', nil)
-	if c.Now = tick.now; c.URL != "" {
-		w.node.db = storagetest.OpenConfig(t, c)
-		w.node.f = w.node.start(nodeKeys('u'-'a'), nil)
-	}
+	w.node = newNodeOn(t, net, tick, 'u'-'a', nil, c)
 	for i, id := range []string{mallory, alice, bob} {
 		w.actors[id] = &actorKeys{id, nodeKeys(100 + i)}
 	}

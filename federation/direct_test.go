@@ -30,7 +30,15 @@ type stranger struct {
 // newStranger has carol answer the post of the world.
 func newStranger(t *testing.T) *stranger {
 	t.Helper()
-	s := &stranger{world: newWorld(t), note: "https://peer.example/n/1"}
+	s := strangerIn(newWorld(t))
+	s.reply(s.note)
+	return s
+}
+
+// strangerIn is a stranger who has written nothing.
+func strangerIn(w *world) *stranger {
+	s := &stranger{world: w, note: "https://peer.example/n/1"}
+	t := s.t
 	s.actors[carol] = &actorKeys{carol, nodeKeys(103)}
 	s.net.hosts["peer.example"] = http.HandlerFunc(s.remote)
 	s.served[carol+"/inbox"] = func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +53,6 @@ func newStranger(t *testing.T) *stranger {
 		s.got = append(s.got, a)
 		w.WriteHeader(202)
 	}
-	s.reply(s.note)
 	return s
 }
 

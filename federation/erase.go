@@ -84,8 +84,9 @@ func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 				return err
 			}
 		}
-		if len(posts) < erasedAtOnce && len(followed) < erasedAtOnce {
-			return nil
+		more, err := f.withdrawOf(ctx, tx, d.Actor)
+		if err != nil || len(posts) < erasedAtOnce && len(followed) < erasedAtOnce && !more {
+			return err
 		}
 		return enqueueErase(ctx, tx, d)
 	}, nil

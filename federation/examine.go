@@ -85,7 +85,7 @@ func present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// readReply reads a Note of the fediverse as a reply to a post stored here.
+// readReply reads a Note of the fediverse as a reply to a post stored here, or with parent nil as the first post of a thread.
 func (f *Federation) readReply(ctx context.Context, n *activity.Note, parent *protocol.StoredPost) (*protocol.StoredPost, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
@@ -97,8 +97,11 @@ func (f *Federation) readReply(ctx context.Context, n *activity.Note, parent *pr
 	if err != nil {
 		return nil, err
 	}
-	text := plainText(n.Text())
-	return n.Reply(text, parent.Title, string(a.Username), string(a.Name))
+	title := ""
+	if parent != nil {
+		title = parent.Title
+	}
+	return n.Reply(plainText(n.Text()), title, string(a.Username), string(a.Name))
 }
 
 // fetchNote fetches a post from its own origin, where its bytes need no proof.

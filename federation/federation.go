@@ -71,8 +71,9 @@ type Config struct {
 	Client    *http.Client // guarded against private addresses
 	Keys      Keys
 	Receiver  Receiver
-	Authority Authority    // nil: no chain is configured, no author of another node is verified
-	Reviews   ReviewReader // nil: no chain is configured, reviews are the word of their node
+	Threads   Correspondent // nil: messages to agents are ignored
+	Authority Authority     // nil: no chain is configured, no author of another node is verified
+	Reviews   ReviewReader  // nil: no chain is configured, reviews are the word of their node
 
 	Software, Version string
 	AllowPrivate      bool                       // allow plain http, for development
@@ -104,6 +105,7 @@ type Federation struct {
 	lookUps   *buckets                 // rate of fetches caused by unverified requests
 	limits    *buckets                 // rate of verified deliveries of hosts that are not peers
 	peers     *buckets                 // the same for peers
+	mentions  *buckets                 // rate of posts that mention our board
 	hosts     *slots                   // running fetches and deliveries, by host
 	strangers places                   // running fetches caused by unverified requests
 	fetchFor  time.Duration            // how long a fetch may take; fetchTimeout but in tests
@@ -150,7 +152,7 @@ func New(c Config) (*Federation, error) {
 			PublicKeyPEM: pem, Multikey: multikey,
 		},
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
-		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate),
+		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
 		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
 		entries: cache.OfBytes[[]byte](16 << 20), blocks: newBlocks(), maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
 	}
@@ -183,7 +185,7 @@ func multikeyOf(pair key.Pair) (string, error) {
 // Jobs are the handlers of the federation's durable jobs.
 func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
-		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit,
+		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit, storage.MessageJob: f.sendMessage,
 		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 		storage.ReactionsJob: f.dropReactions, storage.DropFollowersJob: f.dropFollowers,
 	}
@@ -201,6 +203,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/board/announces/{seq}", f.serveBoost)
 	mux.HandleFunc("GET /ap/posts/{id}", f.servePost)
 	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)
+	mux.HandleFunc("GET /ap/messages/{id}", f.serveMessage)
 	mux.HandleFunc("GET /ap/posts/{id}/quotes/{key}", f.serveStamp)
 	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
 	mux.HandleFunc("GET /ap/news/{id}", f.serveNews)

@@ -220,6 +220,9 @@ func (f *Federation) precheck(ctx context.Context, d *delivery) error {
 			if err != nil || len(held) > 0 {
 				return err
 			}
+			if wrote, err := wroteMessages(ctx, tx, d.actor, 1); err != nil || len(wrote) > 0 {
+				return err
+			}
 			_, err = tx.Peers().ActorByID(ctx, d.actor)
 			quiet = errors.Is(err, storage.ErrNotFound)
 			return absent(err)

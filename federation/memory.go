@@ -17,6 +17,8 @@ var (
 	peerRate = rate.PerSecond(200, 2000)
 	// lookUpRate is for keys and actors that are fetched to check a signature.
 	lookUpRate = rate.PerSecond(10, 100)
+	// mentionRate is for posts that mention our board.
+	mentionRate = rate.Limit{Every: 10 * time.Minute, Burst: 20}
 )
 
 const (

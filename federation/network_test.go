@@ -20,6 +20,7 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
+	"stoa/node/room/contact"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -222,8 +223,15 @@ func (r *room) move(ctx context.Context, tx *storage.Tx, uri string, to protocol
 
 func newNode(t *testing.T, net *network, tick *clock, i int, authority Authority) *node {
 	t.Helper()
+	return newNodeOn(t, net, tick, i, authority, storage.Config{})
+}
+
+// newNodeOn is newNode with a database of its own.
+func newNodeOn(t *testing.T, net *network, tick *clock, i int, authority Authority, c storage.Config) *node {
+	t.Helper()
 	host := string(rune('a'+i)) + ".example"
-	db := storagetest.OpenConfig(t, storage.Config{Now: tick.now})
+	c.Now = tick.now
+	db := storagetest.OpenConfig(t, c)
 	base := "https://" + host
 	n := &node{t: t, name: host, base: base, db: db, net: net, tick: tick, room: &room{base: base}}
 	n.f = n.start(nodeKeys(i), authority)
@@ -240,7 +248,7 @@ func (n *node) start(keys Keys, authority Authority) *Federation {
 	require.NoError(n.t, err)
 	f, err := New(Config{
 		Base: u, DB: n.db, Client: &http.Client{Transport: n.net}, Keys: keys, Receiver: n.room, Authority: authority,
-		Software: "stoa", Version: "0", Now: n.tick.now, Log: slog.New(slog.DiscardHandler),
+		Threads: &contact.Contact{Base: n.base, DB: n.db}, Software: "stoa", Version: "0", Now: n.tick.now, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(n.t, err)
 	return f

@@ -126,16 +126,28 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 	return in, nil
 }
 
-// handlePost handles a reply to a post of our board, new or changed, by a stoa node or any server of the fediverse. All other
-// posts are ignored.
+// handlePost handles a reply to a post of our board, new or changed, by a stoa node or any server of the fediverse, and a post
+// that mentions the board. All other posts are messages, or ignored.
 func (f *Federation) handlePost(ctx context.Context, in *incoming) (after, error) {
 	var n activity.Note
-	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) || !n.IsPublic() {
+	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) {
 		return nil, nil
 	}
 	parent, err := f.storedPost(ctx, n.InReplyTo.One())
-	if err != nil || parent == nil || parent.Board != f.site.Board() || parent.State != protocol.Visible {
+	if err != nil {
 		return nil, err
+	}
+	begins, err := f.beginsOnBoard(ctx, in, &n)
+	if err != nil {
+		return nil, err
+	}
+	if !n.IsPublic() || !begins && (parent == nil || parent.Board != f.site.Board() || parent.State != protocol.Visible) {
+		return f.handleMessage(ctx, in, &n)
+	}
+	if begins {
+		if may, err := f.mayBegin(ctx, in); err != nil || !may {
+			return nil, err
+		}
 	}
 	var p *protocol.StoredPost
 	if n.IsStoa(in.act.Context) {
@@ -329,6 +341,9 @@ func (f *Federation) handleDelete(in *incoming) after {
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		if _, err := tx.Reactions().Withdraw(ctx, in.actor, uri); err != nil { // it may be a post that quotes
+			return err
+		}
+		if known, err := f.withdrawMessage(ctx, tx, uri, in.actor); err != nil || known {
 			return err
 		}
 		p, err := f.erase(ctx, tx, uri, in.actor)

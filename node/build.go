@@ -280,7 +280,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 	c := federation.Config{
 		Base: base, DB: n.db, Client: client,
 		Keys:     federation.Keys{RSA: n.keys.RSA, Ed25519: n.keys.Ed},
-		Receiver: receiver{n.board, n.moderation}, Software: "stoa", Version: n.config.Version,
+		Receiver: receiver{n.board, n.moderation}, Threads: n.contact, Software: "stoa", Version: n.config.Version,
 		AllowPrivate: n.config.private(), Log: n.log, Observe: n.federated,
 		Network: n.front.network, Return: n.front.handBack,
 	}

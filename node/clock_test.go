@@ -22,6 +22,7 @@ var wallClock = map[string]string{
 	"storage/commit/generation.go":        "age of what was read, in memory",
 	"node/room/operate/health.go":         "when this process began",
 	"node/room/reputation/check.go":       "ages of limits and caches, in memory",
+	"federation/message.go":               "the rate of a domain's mentions of the board",
 	"federation/deliver.go":               "how long a peer asks to wait",
 	"federation/fanout.go":                "name of this process",
 	"federation/head.go":                  "time of a signed head",

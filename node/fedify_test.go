@@ -33,7 +33,7 @@ type fedify struct {
 // told is what one of them was sent.
 type told struct {
 	Type, ID, Actor, Object, To, InReplyTo, Content string
-	Languages, Mentions                             []string
+	Languages, Mentions, Addressed                  []string
 }
 
 func startFedify(t *testing.T) *fedify {
@@ -224,6 +224,36 @@ func TestFedify(t *testing.T) {
 	operator.do(200, "POST", "/api/operator/posts/"+anonymous.ID+"/delete", map[string]string{}, nil)
 	require.Equal(t, h.Base+"/ap/anon", f.sent("carol", "Delete", anonymous.URI).Actor)
 
+	// Carol writes to asha alone: it is a thread. The answer is hers alone too, mentions her, and she can fetch it; her answer continues the thread.
+	var letter struct{ Note string }
+	f.do("write", map[string]any{"by": "carol", "id": "private", "agent": h.Base + "/ap/agents/asha"}, &letter)
+	thread := func() (all []string) {
+		var threads protocol.Page[protocol.Thread]
+		h.ask("GET", "/api/owner/threads", "", "Authorization", bearer).into(&threads)
+		for _, t := range threads.Items {
+			var c protocol.Conversation
+			h.ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer).into(&c)
+			for _, m := range c.Messages.Items {
+				all = append(all, t.ThreadID, m.Text)
+			}
+		}
+		return all
+	}
+	f.wait(func() bool { return len(thread()) == 2 }, "the message is in no thread")
+	id := thread()[0]
+	require.Equal(t, []string{id, "private by carol"}, thread())
+	said := h.answer(bearer, id, "In private too.")
+	private := f.sent("carol", "Create", h.Base+"/ap/messages/"+said.Message.ID)
+	require.Equal(t, [][]string{{f.user("carol")}, {f.user("carol")}}, [][]string{private.Mentions, private.Addressed})
+	require.Equal(t, letter.Note, private.InReplyTo)
+	require.Contains(t, private.Content, `class="u-url mention"`)
+	f.do("read", map[string]any{"by": "carol", "address": private.Object}, &read)
+	require.Equal(t, "Note "+private.Object, read.Type+" "+read.ID)
+	require.Equal(t, 401, h.ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
+	f.do("write", map[string]any{"by": "carol", "id": "thanks", "agent": h.Base + "/ap/agents/asha", "answers": private.Object}, nil)
+	f.wait(func() bool { return len(thread()) == 6 }, "the answer is in no thread")
+	require.Equal(t, []string{id, "private by carol", id, "In private too.", id, "thanks by carol"}, thread())
+
 	// The page of the board leads to its actor, whose outbox can be read to the end.
 	f.do("read", map[string]any{"by": "carol", "address": h.Base + "/board"}, &read)
 	require.Equal(t, "Group "+h.Base+"/ap/board", read.Type+" "+read.ID)
@@ -246,5 +276,5 @@ func TestFedify(t *testing.T) {
 
 	var all struct{ Received []told }
 	f.do("received", nil, &all)
-	require.Len(t, all.Received, 7, "nothing else, and nothing twice: %v", all.Received)
+	require.Len(t, all.Received, 8, "nothing else, and nothing twice: %v", all.Received)
 }

@@ -11,6 +11,9 @@ import (
 // node; given is the name that the writer gave itself, "" for none; at is when the node verified
 // the caller.
 func (c Caller) Author(base, given string, at time.Time) Author {
+	if c.Remote != nil {
+		return *c.Remote
+	}
 	a := Author{Name: c.Name, Verified: true, Method: BySignature, Proof: c.Proof}
 	if c.Handle != "" {
 		handle, actor := c.Handle, ActorID(base, c.Handle)

@@ -71,6 +71,8 @@ type Caller struct {
 
 	ClaimedName string // with Signed: what the key directory of the signer calls itself
 
+	Remote *Author // with Federated: the actor whose key signed the activity, as its server describes it
+
 	ReadToken string // as sent, for an operation with a Secret; it does not identify the caller
 	Visitor   string // hash of the browser's visitor cookie, "" for none
 
@@ -152,6 +154,8 @@ func (c Caller) ID() string {
 		return "operator:" + c.Account
 	case c.Standing == Operator:
 		return "operator"
+	case c.Remote != nil && c.Remote.Actor != nil:
+		return "actor:" + *c.Remote.Actor
 	case c.Agent != "" && c.Owner != "":
 		return AgentName(c.Agent, c.Owner)
 	case c.Account != "":

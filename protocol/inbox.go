@@ -45,6 +45,7 @@ const (
 	ByProfile  KnownBy = "profile"  // a profile of this node
 	ByKey      KnownBy = "key"      // the key that signed
 	ByAccount  KnownBy = "account"  // an owner's account
+	ByActor    KnownBy = "actor"    // the actor on another server
 	ByMailbox  KnownBy = "mailbox"  // the mailbox of a meeting request
 	ByDomain   KnownBy = "domain"   // the domain of that mailbox
 	ByNetwork  KnownBy = "network"  // the network of an anonymous writer, as a hash that is not shown
@@ -55,7 +56,7 @@ type BlockedWriter struct {
 	ID        string    `json:"id" pattern:"^blk_"`
 	Handle    string    `json:"handle" doc:"The agent that it may not write to."`
 	Writer    Author    `json:"writer" doc:"The writer as of when it was blocked."`
-	KnownBy   KnownBy   `json:"knownBy" enum:"identity,profile,key,account,mailbox,domain,network" doc:"What the writer is mainly recognised by. mailbox, domain: only meeting requests are refused. An anonymous writer is recognised by its network, which others may share."`
+	KnownBy   KnownBy   `json:"knownBy" enum:"identity,profile,key,account,actor,mailbox,domain,network" doc:"What the writer is mainly recognised by. mailbox, domain: only meeting requests are refused. An anonymous writer is recognised by its network, which others may share."`
 	ThreadID  string    `json:"threadId" doc:"The thread, or the meeting request, that it was blocked for."`
 	Note      string    `json:"note"`
 	CreatedAt time.Time `json:"createdAt"`

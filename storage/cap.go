@@ -27,6 +27,7 @@ const (
 	StockMeetings   Stock = "meetings"   // meeting, of those that are over
 	StockMailboxes  Stock = "mailboxes"  // meeting_mailbox, of those that want mail
 	StockStopped    Stock = "stopped"    // meeting_mailbox, of those that want none
+	StockRefusals   Stock = "refusals"   // remote_refusal
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -53,6 +54,7 @@ var Caps = map[Stock]Cap{
 	StockMeetings:   {Rows: 200_000, Bytes: 256 << 20},
 	StockMailboxes:  {Rows: 200_000, Bytes: 16 << 20},
 	StockStopped:    {Rows: 1_000_000, Bytes: 64 << 20},
+	StockRefusals:   {Rows: 20_000, Bytes: 64 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -92,6 +94,8 @@ var stocks = map[Stock]stock{
 	StockMeetings:  {table: "meeting", key: "id", age: "moved_at", size: "length(doc)", of: "s." + meetingIsOver},
 	StockMailboxes: {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "NOT s.stopped"},
 	StockStopped:   {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "s.stopped"},
+	StockRefusals: {table: "remote_refusal", key: "actor", age: "until",
+		size: "length(actor) + length(text) + length(in_reply_to) + length(context) + length(conversation)"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }

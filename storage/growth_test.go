@@ -97,6 +97,12 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		return errors.Join(begins(ctx, tx, "thr_sold", soldAgent, "0xa", 5), begins(ctx, tx, "thr_began", soldAgent+"7", "0xa", 5))
 	})
 	copies(100_000, "thread", `id = 'thr_began'`, map[string]string{"id": "id || CAST(s AS TEXT)", "agent": "agent || CAST(s AS TEXT)"})
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Threads().Insert(ctx, &storage.StoredThread{ID: "thr_far", Handle: "asha", Kind: protocol.Question, State: protocol.ThreadClosed,
+			Writer: "actor:https://far.example/u/a", Origin: "far.example"})
+	})
+	exec(`UPDATE thread SET created_at = 1 WHERE id = 'thr_far'`)
+	copies(100_000, "thread", `id = 'thr_far'`, map[string]string{"id": "id || CAST(s AS TEXT)", "created_at": "created_at + s"})
 	copies(100_000, "callback", `id = 'msg_0'`, map[string]string{"id": "'msg_9' || CAST(s AS TEXT)", "thread_id": "CAST(s AS TEXT)"})
 
 	// What is kept for some time: the first rows are of long ago, as many at each
@@ -274,6 +280,14 @@ var grown = []struct {
 	{"count open threads", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.Threads().CountOpen(ctx, "asha", "w", 5)
 		return found(n, err)
+	})},
+	{"count threads of other servers", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
+		n, err := tx.RemoteThreads().Count(ctx, "asha", "actor:https://far.example/u/a", "far.example")
+		return errors.Join(err, found(1-n.Open, nil))
+	})},
+	{"threads of a person elsewhere", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.RemoteThreads().ListOf(ctx, "asha", "actor:https://far.example/u/a")
+		return found(len(all), err)
 	})},
 	{"callbacks", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Callbacks().List(ctx, "asha", "", "", 20, "")

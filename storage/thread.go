@@ -20,6 +20,7 @@ type StoredThread struct {
 	TokenHash            [32]byte
 	Visitor              string `db:",null,blob"` // hash of the cookie of the browser that began it, "" for none
 	Callback             string // where replies are sent, "" for nowhere
+	Origin               string `db:",null"` // registrable domain of the server whose person began it, "" for everyone else
 	Messages             int    // the number of the last one
 	Unread, Unseen       int    // messages of the writer, of the agent, since the other side last wrote
 	Seen                 int    // how many messages the owner has read
@@ -124,6 +125,9 @@ type messageRow struct {
 	Author       protocol.Author
 	Text         string
 	At           time.Time
+	Public       bool
+	EditedAt     *time.Time
+	Withdrawn    bool
 	ClientID     string `db:",null,read"` // of client_message
 }
 
@@ -145,11 +149,13 @@ func (r *messageRow) loaded() {
 }
 
 func (r *messageRow) message() protocol.Message {
-	return protocol.Message{ID: r.ID, From: r.Side, Author: r.Author, Text: r.Text, CreatedAt: r.At, Untrusted: true}
+	return protocol.Message{ID: r.ID, From: r.Side, Author: r.Author, Text: r.Text, CreatedAt: r.At,
+		Public: r.Public, EditedAt: r.EditedAt, Withdrawn: r.Withdrawn, Untrusted: true}
 }
 
 func (ts Threads) insertMessage(ctx context.Context, threadID string, n int, m protocol.Message) error {
-	return messageTable.insert(ctx, ts.tx, &messageRow{ThreadID: threadID, ID: m.ID, N: n, Side: m.From, Author: m.Author, Text: m.Text, At: m.CreatedAt})
+	return messageTable.insert(ctx, ts.tx, &messageRow{ThreadID: threadID, ID: m.ID, N: n, Side: m.From, Author: m.Author, Text: m.Text, At: m.CreatedAt,
+		Public: m.Public, EditedAt: m.EditedAt, Withdrawn: m.Withdrawn})
 }
 
 // ListMessages returns the messages of a thread, oldest first.

@@ -33,6 +33,9 @@ type Note struct {
 	Sensitive    Flag            `json:"sensitive"`
 	URL          URLs            `json:"url"`
 
+	Thread       Text `json:"context"` // names of the conversation; another one than @context
+	Conversation Text `json:"conversation"`
+
 	Kind      Text            `json:"stoa:kind"`
 	Title     Text            `json:"stoa:title"`
 	Labels    Strings         `json:"stoa:tags"`

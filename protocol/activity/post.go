@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -192,22 +193,22 @@ func (n *Note) author() (protocol.Author, error) {
 	return a, nil
 }
 
-// Reply reads a Note of the fediverse as a reply. text is its content as plain text; parentTitle
-// is used when the Note has no title; handle is the author's name on its server.
+// Reply reads a Note of the fediverse as a reply, or as a post that begins a thread. text is its content as plain text;
+// parentTitle is used when a reply has no title, and the first line of the text when another one has none; handle is the author's
+// name on its server.
 func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPost, error) {
-	author, err := n.author()
+	author, err := n.person(handle, name)
 	if err != nil {
 		return nil, err
 	}
-	if handle != "" {
-		author.Handle = &handle
-	}
-	if author.Name = protocol.Shorten(clean(name), MaxName); author.Name == "" {
-		author.Name = handle
-	}
 	title := clean(string(n.Name))
-	if title == "" {
+	switch {
+	case title != "":
+	case len(n.InReplyTo) > 0:
 		title = "Re: " + parentTitle
+	default:
+		first, _, _ := strings.Cut(protocol.CleanText(text), "\n")
+		title = clean(first)
 	}
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
@@ -234,11 +235,28 @@ func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPo
 		return nil, refused("no text")
 	case p.CreatedAt.IsZero():
 		return nil, refused("published is missing")
-	case p.ReplyTo == "":
-		return nil, refused("not a reply")
+	case p.ReplyTo == "" && len(n.InReplyTo) > 0:
+		return nil, refused("a reply to several posts")
+	case p.Title == "":
+		return nil, refused("no title")
 	}
 	p.Object, err = n.relayed(p).Bytes()
 	return p, err
+}
+
+// person returns the author of a Note of the fediverse; handle and name are those of its actor.
+func (n *Note) person(handle, name string) (protocol.Author, error) {
+	a, err := n.author()
+	if err != nil {
+		return a, err
+	}
+	if handle != "" {
+		a.Handle = &handle
+	}
+	if a.Name = protocol.Shorten(clean(name), MaxName); a.Name == "" {
+		a.Name = cmp.Or(handle, protocol.Nameless)
+	}
+	return a, nil
 }
 
 // relayed returns what is stored of a reply from another server: the bounded part that is shown,
@@ -251,10 +269,13 @@ func (n *Note) relayed(p *protocol.StoredPost) Object {
 		}
 	}
 	o := Object{
-		"id": p.URI, "type": "Note", "attributedTo": *p.Author.Actor, "inReplyTo": p.ReplyTo,
+		"id": p.URI, "type": "Note", "attributedTo": *p.Author.Actor,
 		"published": stamp(p.CreatedAt), "content": paragraph(p.Body), "tag": tags,
 	}
 	o.address(p)
+	if p.ReplyTo != "" {
+		o["inReplyTo"] = p.ReplyTo
+	}
 	if n.Name != "" {
 		o["name"] = p.Title
 	}

@@ -69,6 +69,7 @@ federation.setInboxListeners("/users/{identifier}/inbox", "/inbox")
       told.inReplyTo = object.replyTargetId?.href;
       told.content = String(object.content);
       told.languages = object.contents.filter((c) => c instanceof LanguageString).map((c) => c.locale.toString());
+      told.addressed = object.toIds.concat(object.ccIds).map((id) => id.href);
       told.mentions = [];
       for await (const tag of object.getTags(ctx)) if (tag instanceof Mention) told.mentions.push(tag.href?.href);
     }
@@ -88,6 +89,22 @@ const deeds = {
     });
     notes.set(id, note);
     await send(ctx, by, inbox, new Create({ id: new URL(`#create`, note.id), actor: ctx.getActorUri(by), to: PUBLIC_COLLECTION, object: note }));
+    return { note: note.id.href };
+  },
+  // write sends a note to an agent alone, as an answer or not.
+  async write(ctx, { by, id, agent, answers }) {
+    const to = new URL(agent);
+    const note = new Note({
+      id: new URL(`/notes/${id}`, ctx.origin),
+      attribution: ctx.getActorUri(by),
+      to,
+      content: `<p>${id} by ${by}</p>`,
+      tags: [new Mention({ href: to, name: "@agent" })],
+      replyTarget: answers ? new URL(answers) : undefined,
+      published: Temporal.Now.instant(),
+    });
+    notes.set(id, note);
+    await send(ctx, by, `${agent}/inbox`, new Create({ id: new URL(`#create`, note.id), actor: ctx.getActorUri(by), to, object: note }));
     return { note: note.id.href };
   },
   // leave deletes an account: its document is gone before anybody is told.

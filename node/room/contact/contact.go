@@ -29,29 +29,42 @@ func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if err != nil {
 		return protocol.ContactReceipt{}, err
 	}
-	kind := kindOf(in)
-	if err := r.admit(ctx, tx, c, p, kind); err != nil {
+	if err := r.admit(ctx, tx, c, p, kindOf(in)); err != nil {
 		return protocol.ContactReceipt{}, err
 	}
-	token := protocol.NewReadToken()
-	t := &storage.StoredThread{
-		ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: in.Handle, Kind: kind, State: protocol.ThreadOpen,
+	t, token := r.thread(tx, c, in)
+	if err := r.open(ctx, tx, t, protocol.Message{From: protocol.WriterSide, Author: t.Author, Text: in.Message}); err != nil {
+		return protocol.ContactReceipt{}, err
+	}
+	return protocol.ContactReceipt{ThreadID: t.ID, ReadToken: token, State: t.State, URL: r.url(t.ID)}, nil
+}
+
+// thread returns a new thread of an admitted caller, and its read token.
+func (r *Contact) thread(tx *storage.Tx, c protocol.Caller, in protocol.NewContact) (t *storage.StoredThread, token string) {
+	token = protocol.NewReadToken()
+	t = &storage.StoredThread{
+		ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: in.Handle, Kind: kindOf(in), State: protocol.ThreadOpen,
 		Writer: writer(c, in.Handle), Author: c.Author(r.Base, in.Name, tx.Now), TokenHash: protocol.SecretHash(token),
 		Visitor: c.Visitor, Callback: in.CallbackURL,
 	}
 	if t.Author.Verified {
 		t.WriterHandle = c.Handle
 	}
+	return t, token
+}
+
+// open stores a new thread with its first message and tells the owner.
+func (r *Contact) open(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, first protocol.Message) error {
 	if err := tx.Threads().Insert(ctx, t); err != nil {
-		return protocol.ContactReceipt{}, err
+		return err
 	}
-	if _, err := r.appendMessage(ctx, tx, t, protocol.WriterSide, t.Author, in.Message); err != nil {
-		return protocol.ContactReceipt{}, err
+	if _, err := r.appendMessage(ctx, tx, t, first); err != nil {
+		return err
 	}
 	if err := enqueueSilence(ctx, tx, t); err != nil {
-		return protocol.ContactReceipt{}, err
+		return err
 	}
-	return protocol.ContactReceipt{ThreadID: t.ID, ReadToken: token, State: t.State, URL: r.url(t.ID)}, notify(ctx, tx, t, protocol.ThreadBegun)
+	return notify(ctx, tx, t, protocol.ThreadBegun)
 }
 
 func kindOf(in protocol.NewContact) protocol.ContactKind { return cmp.Or(in.Kind, protocol.Question) }
@@ -116,30 +129,25 @@ func unblocked(ctx context.Context, tx *storage.Tx, handle string, names []strin
 // is hashed together with the handle, so that the anonymous threads of one network cannot be
 // linked from agent to agent.
 func writer(c protocol.Caller, handle string) string {
-	if c.Standing&(protocol.Session|protocol.Signed|protocol.Operator) != 0 {
+	if c.Standing&(protocol.Session|protocol.Signed|protocol.Operator|protocol.Federated) != 0 {
 		return c.ID()
 	}
 	sum := sha256.Sum256([]byte("contact\x00" + handle + "\x00" + c.Network))
 	return "net:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// appendMessage stores the next message of a thread and updates the thread's state.
-func (r *Contact) appendMessage(
-	ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, by protocol.Author, text string,
-) (protocol.Message, error) {
-	m := protocol.Message{
-		ID: protocol.NewID(protocol.MessageID, tx.Now), From: side, Author: by, Text: text,
-		CreatedAt: tx.Now, Untrusted: true,
-	}
+// appendMessage stores the next message of a thread and updates the thread's state. The side, author and text of m are given.
+func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, m protocol.Message) (protocol.Message, error) {
+	m.ID, m.CreatedAt, m.Untrusted = protocol.NewID(protocol.MessageID, tx.Now), tx.Now, true
 	var err error
-	if t.State, err = t.State.Speak(side); err != nil {
+	if t.State, err = t.State.Speak(m.From); err != nil {
 		return m, err
 	}
 	if t.Messages >= protocol.MaxThreadMessages {
 		return m, reached(protocol.LimitReached{Reason: protocol.ThreadFull, Of: "threadMessages", Most: protocol.MaxThreadMessages},
 			"the thread has %d messages, which is the most it can have; begin another", t.Messages)
 	}
-	if side == protocol.WriterSide {
+	if m.From == protocol.WriterSide {
 		if t.Unread >= protocol.MaxUnanswered {
 			return m, reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "unansweredMessages", Most: protocol.MaxUnanswered},
 				"%d of your messages are waiting for an answer; wait for it", t.Unread)
@@ -151,7 +159,7 @@ func (r *Contact) appendMessage(
 	if err := tx.Threads().AppendMessage(ctx, t, m); err != nil {
 		return m, err
 	}
-	if err := appendNews(ctx, tx, t, side); err != nil {
+	if err := appendNews(ctx, tx, t, m.From); err != nil {
 		return m, err
 	}
 	return m, tx.Threads().Save(ctx, t)

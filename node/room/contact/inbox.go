@@ -123,9 +123,18 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return protocol.Said{}, err
 	}
-	m, err := r.appendMessage(ctx, tx, t, protocol.AgentSide, by, in.Message)
+	remote, err := remoteOf(ctx, tx, t)
 	if err != nil {
 		return protocol.Said{}, err
+	}
+	m, err := r.appendMessage(ctx, tx, t, protocol.Message{From: protocol.AgentSide, Author: by, Text: in.Message, Public: remote.Visibility.Everyone()})
+	if err != nil {
+		return protocol.Said{}, err
+	}
+	if t.Origin != "" {
+		if err := r.send(ctx, tx, t, m, remote); err != nil {
+			return protocol.Said{}, err
+		}
 	}
 	if t.Callback != "" {
 		if err := enqueueCallback(ctx, tx, t, m); err != nil {
@@ -180,7 +189,7 @@ func (r *Contact) Block(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 
 var knownBy = map[string]protocol.KnownBy{
 	"agent": protocol.ByIdentity, "handle": protocol.ByProfile, "key": protocol.ByKey, "account": protocol.ByAccount, "net": protocol.ByNetwork,
-	"mailbox": protocol.ByMailbox, "domain": protocol.ByDomain,
+	"actor": protocol.ByActor, "mailbox": protocol.ByMailbox, "domain": protocol.ByDomain,
 }
 
 func blocked(b *storage.ContactBlock) protocol.BlockedWriter {

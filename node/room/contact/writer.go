@@ -70,7 +70,7 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if c.Standing == protocol.Proof || isWriter(t, c) {
 		name = cmp.Or(t.Author.ClaimedName, t.Author.Name)
 	}
-	m, err := r.appendMessage(ctx, tx, t, protocol.WriterSide, c.Author(r.Base, name, tx.Now), in.Message)
+	m, err := r.appendMessage(ctx, tx, t, protocol.Message{From: protocol.WriterSide, Author: c.Author(r.Base, name, tx.Now), Text: in.Message})
 	if err != nil {
 		return protocol.Said{}, err
 	}

@@ -1,0 +1,188 @@
+package node
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig/cavage"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/protocol/activity"
+)
+
+// A sender is a person of another server of the fediverse.
+type sender struct {
+	*house
+	actor string
+	pair  key.Pair
+	got   chan string // bodies that the person was sent
+}
+
+func (h *house) sender() *sender {
+	h.t.Helper()
+	pair, err := key.GenerateRSA(2048)
+	require.NoError(h.t, err)
+	s := &sender{house: h, pair: pair, got: make(chan string, 10)}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	h.t.Cleanup(server.Close)
+	s.actor = server.URL + "/u/carol"
+	return s
+}
+
+func (s *sender) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method == "POST" {
+		var body bytes.Buffer
+		_, _ = body.ReadFrom(r.Body)
+		s.got <- body.String()
+		w.WriteHeader(202)
+		return
+	}
+	pem, _ := key.PublicPEM(s.pair.Public())
+	w.Header().Set("Content-Type", activity.MediaType)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": s.actor, "type": "Person", "preferredUsername": "carol", "name": "Carol",
+		"inbox": s.actor + "/inbox", "publicKey": map[string]any{"id": s.actor + "#main-key", "owner": s.actor, "publicKeyPem": pem},
+	})
+}
+
+// write sends a direct Note to an agent.
+func (s *sender) write(handle, text string) {
+	s.t.Helper()
+	agent := s.Base + "/ap/agents/" + handle
+	id := fmt.Sprintf("%s/notes/%d", strings.TrimSuffix(s.actor, "/u/carol"), time.Now().UnixNano())
+	body := encoded(map[string]any{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": id + "#create", "type": "Create", "actor": s.actor, "to": agent,
+		"object": map[string]any{"id": id, "type": "Note", "attributedTo": s.actor, "to": agent, "content": "<p>" + text + "</p>", "published": time.Now().UTC()},
+	})
+	r, err := http.NewRequest("POST", agent+"/inbox", bytes.NewReader(body))
+	require.NoError(s.t, err)
+	r.Header.Set("Content-Type", activity.MediaType)
+	require.NoError(s.t, cavage.Sign(r, body, s.actor+"#main-key", s.pair.Signer().(*rsa.PrivateKey)))
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(s.t, err)
+	_ = res.Body.Close()
+	require.Equal(s.t, 202, res.StatusCode)
+}
+
+// served starts the node on an address of its own.
+func served(t *testing.T) *house {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	server.Config.Handler = h.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	h.run()
+	return h
+}
+
+// TestMessage_Private: what a person of the fediverse writes to an agent in private, and the answer, are in no table but that of messages, and
+// at no door but those of the agent's owner, where it is a message like others.
+func TestMessage_Private(t *testing.T) {
+	t.Parallel()
+	h := served(t)
+	asha, ravi := h.agent("asha", openPolicy), h.agent("ravi", openPolicy)
+	h.post("Looms")
+	carol := h.sender()
+	const question, answered = "zzqquestion", "zzqanswer"
+	carol.write("asha", question)
+	var threads protocol.Page[protocol.Thread]
+	require.Eventually(t, func() bool {
+		h.ask("GET", "/api/owner/threads", "", "Authorization", asha).into(&threads)
+		return len(threads.Items) == 1
+	}, time.Minute, 10*time.Millisecond)
+	id := threads.Items[0].ThreadID
+	said := h.answer(asha, id, answered)
+	sent := <-carol.got
+	require.Contains(t, sent, answered)
+
+	marked := func(text string) bool { return strings.Contains(text, question) || strings.Contains(text, answered) }
+	var c protocol.Conversation
+	h.ask("GET", "/api/owner/threads/"+id, "", "Authorization", asha).into(&c)
+	require.Equal(t, []any{question, carol.actor, "carol", false}, []any{c.Messages.Items[0].Text, *c.Writer.Actor, *c.Writer.Handle, c.Writer.Verified})
+	tool := h.readTool(h.modernAt("/mcp/owner", "tools/call", `"name":"get_thread","arguments":{"threadId":"`+id+`"}`,
+		"Authorization", asha, "Mcp-Name", "get_thread"))
+	var same protocol.Conversation
+	require.NoError(t, json.Unmarshal(tool.Structured, &same))
+	require.Equal(t, c, same)
+
+	doors := []string{
+		"/", "/board", "/agents", "/agents/asha", "/feed", "/threads/" + id, "/openapi.json", "/llms.txt", "/sitemap.xml", "/nodeinfo/2.1",
+		"/api/public/threads/" + id, "/api/public/board?q=zzq", "/api/public/agents?q=zzq",
+		"/ap/board/outbox?before=first", "/ap/board/log?after=0", "/ap/agents/asha", "/ap/agents/asha/outbox?before=first", "/ap/agents/asha/followers",
+		"/ap/agents/asha/following", "/ap/feed/outbox", "/ap/messages/" + said.Message.ID, "/ap/messages/" + c.Messages.Items[0].ID,
+	}
+	for _, op := range protocol.Operations() {
+		if op.ReadOnly && op.HTTP.Method == "GET" && strings.HasPrefix(op.HTTP.Path, "/api/public/") {
+			doors = append(doors, strings.NewReplacer("{handle}", "asha", "{threadId}", id).Replace(op.HTTP.Path))
+		}
+	}
+	for _, feed := range feedDocuments() {
+		doors = append(doors, feed.Path)
+	}
+	require.Greater(t, len(doors), 40)
+	for _, door := range doors {
+		if strings.Contains(door, "stream") { // does not end; the feed has what it tells
+			continue
+		}
+		for _, as := range [][]string{nil, {"Authorization", ravi}} {
+			if a := h.ask("GET", door, "", as...); marked(a.Body.String()) {
+				t.Errorf("GET %s tells the message", door)
+			}
+		}
+	}
+	require.Equal(t, 404, h.ask("GET", "/api/owner/threads/"+id, "", "Authorization", ravi).Code)
+	require.Equal(t, 401, h.ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
+
+	db, err := sql.Open("sqlite", filepath.Join(h.config.Data, "stoa.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	tables := map[string]bool{}
+	for _, table := range column(t, db, `SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'`) {
+		for _, row := range column(t, db, `SELECT * FROM "`+table+`"`) {
+			if marked(row) {
+				tables[table] = true
+			}
+		}
+	}
+	require.Equal(t, map[string]bool{"thread_message": true}, tables)
+}
+
+// column reads the rows of a query, each as text.
+func column(t *testing.T, db *sql.DB, query string) (all []string) {
+	t.Helper()
+	rows, err := db.Query(query)
+	require.NoError(t, err)
+	defer rows.Close()
+	names, err := rows.Columns()
+	require.NoError(t, err)
+	for rows.Next() {
+		values := make([]any, len(names))
+		into := make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		require.NoError(t, rows.Scan(into...))
+		text := make([]string, len(values))
+		for i, v := range values {
+			if raw, ok := v.([]byte); ok {
+				v = string(raw)
+			}
+			text[i] = fmt.Sprint(v)
+		}
+		all = append(all, strings.Join(text, " "))
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
