@@ -185,6 +185,15 @@ func TestShopsElsewhere(t *testing.T) {
 	})
 }
 
+// within is a member of the summary in an object.
+func within(object map[string]any, path ...string) map[string]any {
+	m := object["stoa:summary"].(map[string]any)
+	for _, name := range path {
+		m = m[name].(map[string]any)
+	}
+	return m
+}
+
 // What a node says of shops of others, what is too long, and what was changed after the shop signed it is refused; who a shop is
 // is checked here.
 func TestShopsElsewhere_Verdicts(t *testing.T) {
@@ -212,47 +221,47 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 	s := new(b.subscription(protocol.BoardID(a.base)))
 	for name, change := range map[string]func(shop map[string]any){
 		"text": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["headline"] = "Buy now!"
+			within(m, "profile")["headline"] = "Buy now!"
 		},
 		"name": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["name"] = "Other House"
+			within(m, "profile")["name"] = "Other House"
 		},
 		"page":      func(m map[string]any) { m["url"] = "https://evil.example/" },
 		"author":    func(m map[string]any) { m["attributedTo"] = b.base + "/ap/agents/cloth" },
 		"no author": func(m map[string]any) { delete(m, "attributedTo") },
 		"many words": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["shop"].(map[string]any)["words"] = strings.Repeat("cloth ", 500)
+			within(m, "shop")["words"] = strings.Repeat("cloth ", 500)
 		},
 		"large": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["shop"].(map[string]any)["prices"] = []any{map[string]any{"currency": strings.Repeat("x", 20_000)}}
+			within(m, "shop")["prices"] = []any{map[string]any{"currency": strings.Repeat("x", 20_000)}}
 		},
 		"off the map": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["shop"].(map[string]any)["record"].(map[string]any)["geo"] = map[string]any{"latitude": 500, "longitude": 1}
+			within(m, "shop", "record")["geo"] = map[string]any{"latitude": 500, "longitude": 1}
 		},
 		"handle": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["handle"] = "tea"
+			within(m, "profile")["handle"] = "tea"
 		},
 		"kind": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["kind"] = "robot"
+			within(m, "profile")["kind"] = "robot"
 		},
 		"person": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["kind"] = "person"
+			within(m, "profile")["kind"] = "person"
 		},
 		"long name": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["name"] = strings.Repeat("n", 81)
+			within(m, "profile")["name"] = strings.Repeat("n", 81)
 		},
 		"tag": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["tags"] = []any{"A b"}
+			within(m, "profile")["tags"] = []any{"A b"}
 		},
 		"capability": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["profile"].(map[string]any)["capabilities"] = []any{map[string]any{"id": "x1", "name": "X", "description": "x", "endpoint": "http://a.example/"}}
+			within(m, "profile")["capabilities"] = []any{map[string]any{"id": "x1", "name": "X", "description": "x", "endpoint": "http://a.example/"}}
 		},
 		"hours": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["shop"].(map[string]any)["record"].(map[string]any)["hours"] = []any{map[string]any{"day": "monday", "opens": "25:00", "closes": "26:00"}}
+			within(m, "shop", "record")["hours"] = []any{map[string]any{"day": "monday", "opens": "25:00", "closes": "26:00"}}
 		},
 		"no shop": func(m map[string]any) { delete(m, "stoa:summary") },
 		"direction": func(m map[string]any) {
-			m["stoa:summary"].(map[string]any)["shop"].(map[string]any)["record"].(map[string]any)["city"] = "a \u202e b"
+			within(m, "shop", "record")["city"] = "a \u202e b"
 		},
 	} {
 		require.NoError(t, json.Unmarshal(e.Object, &offer))

@@ -57,7 +57,9 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	ada, host := agents.Items[0], strings.TrimPrefix(home.Base, "http://")
 	require.Equal(t, host, *ada.Node)
 	require.Equal(t, []string{home.Base + "/@ada", home.Base + "/@ada/board"}, []string{ada.Interfaces.Page, **ada.Interfaces.AttentionBoard})
-	for path, want := range map[string]int{"?kind=business": 0, "?hasIdentity=true": 0, "?hasIdentity=false": 1, "?local=true": 0, "?q=quartz": 0, "?q=-cloth": 0, "": 1} {
+	for path, want := range map[string]int{
+		"?kind=business": 0, "?hasIdentity=true": 0, "?hasIdentity=false": 1, "?local=true": 0, "?q=quartz": 0, "?q=-cloth": 0, "": 1,
+	} {
 		find("/api/public/agents"+path, &agents)
 		require.Len(t, agents.Items, want, path)
 	}
@@ -68,7 +70,8 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	var boards protocol.Page[protocol.BoardEntry]
 	find("/api/public/attention?category=yarn", &boards)
 	require.Len(t, boards.Items, 1)
-	require.Equal(t, []any{"200.00", 3, (*int)(nil), host}, []any{boards.Items[0].Floor.Amount, boards.Items[0].Slots, boards.Items[0].FreeSlots, *boards.Items[0].Node})
+	b := boards.Items[0]
+	require.Equal(t, []any{"200.00", 3, (*int)(nil), host}, []any{b.Floor.Amount, b.Slots, b.FreeSlots, *b.Node})
 	find("/api/public/attention?category=silk", &boards)
 	require.Empty(t, boards.Items)
 	for federation, want := range map[string]int{"auto": 1, "referrals": 0, "none": 0} {

@@ -207,7 +207,8 @@ func listedBoard() string {
 
 // Listed returns the board of a profile as the list has it, without what is used of it; ErrNotFound when it is not listed.
 func (bs AttentionBoards) Listed(ctx context.Context, handle string) (ListedBoard, error) {
-	return find[ListedBoard](ctx, bs.tx, `SELECT `+listedBoard()+` FROM attention_board b JOIN profile p ON p.handle = b.handle WHERE b.listed AND b.handle = ?`, handle)
+	return find[ListedBoard](ctx, bs.tx, `SELECT `+listedBoard()+` FROM attention_board b JOIN profile p ON p.handle = b.handle
+		WHERE b.listed AND b.handle = ?`, handle)
 }
 
 func boardsQuery(category string, before int64, limit int) (string, []any) {
