@@ -21,7 +21,7 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 	}
 	cursor := o.Cursor
 	for _, e := range entries {
-		actor, body, err := f.fediverseActivity(ctx, e)
+		actor, body, err := f.fediverseActivity(ctx, o.Inbox, e)
 		if err != nil {
 			return err
 		}
@@ -46,11 +46,19 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 // log: a post is boosted by the board, its change and its deletion come from its
 // author, hiding undoes the boost. An unlisted post is not boosted. Posts of visitors are not sent, but servers that fetched one by
 // its address are told when it is hidden or deleted.
-func (f *Federation) fediverseActivity(ctx context.Context, e storage.LogEntry) (actor string, body []byte, err error) {
+func (f *Federation) fediverseActivity(ctx context.Context, inbox string, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.Posts().ByID(ctx, e.ObjectID)
 		if err != nil {
 			return absent(err)
+		}
+		if e.Board != f.site.Board() {
+			actor = f.site.Author(p)
+			body, err = f.submissionActivity(ctx, tx, p, &submitArgs{Kind: e.Kind, At: e.At.UnixMilli()})
+			return err
+		}
+		if told, err := f.toldByAuthor(ctx, tx, inbox, p); err != nil || told {
+			return err
 		}
 		if p.Author.Method == protocol.ByProof {
 			actor = f.site.Author(p)

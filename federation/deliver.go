@@ -197,6 +197,9 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 			return err
 		}
 		author = f.site.Author(p)
+		if blocked, err := tx.Peers().Blocks(ctx, s.To, author); err != nil || blocked {
+			return err
+		}
 		body, err = f.submissionActivity(ctx, tx, p, &s)
 		return err
 	})
@@ -204,6 +207,11 @@ func (f *Federation) submit(ctx context.Context, j storage.Job) (after, error) {
 		return nil, err
 	}
 	a, err := f.actorOf(ctx, s.To, actorAge)
+	if err == nil && s.Direct {
+		if told, err := f.readsAgent(ctx, author, inboxOf(a)); err != nil || told {
+			return nil, err
+		}
+	}
 	if err == nil {
 		err = f.jobResult(f.send(ctx, author, a.Inbox.One(), body))
 	}

@@ -28,7 +28,7 @@ func (f *Federation) handleActorDelete(in *incoming) after {
 		if err := tx.Inbox().PutTombstone(ctx, in.actor, in.host, tx.Now.Add(tombstoneAge)); err != nil {
 			return err
 		}
-		if err := f.unfollow(ctx, tx, f.site.Board(), in.actor); err != nil {
+		if err := tx.Followers().Remove(ctx, f.site.Board(), in.actor); err != nil {
 			return err
 		}
 		if err := tx.Reactions().EnqueueDrop(ctx, storage.DropReactions{Actor: in.actor}); err != nil {
@@ -46,7 +46,7 @@ func enqueueErase(ctx context.Context, tx *storage.Tx, d eraseArgs) error {
 	return tx.Enqueue(ctx, storage.Job{Kind: storage.EraseJob, Lane: "erase " + d.Actor, Args: args})
 }
 
-// eraseJob deletes posts of a deleted actor. Each post on our board becomes an
+// eraseJob deletes posts of a deleted actor, and ends its follows of agents. Each post on our board becomes an
 // entry of the board's log: our followers ask the author's server whether the post
 // is gone, since the actor's Delete does not name it.
 func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
@@ -75,8 +75,17 @@ func (f *Federation) eraseJob(_ context.Context, j storage.Job) (after, error) {
 				return err
 			}
 		}
+		followed, err := tx.Followers().FollowedBy(ctx, d.Actor, erasedAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, local := range followed {
+			if err := tx.Followers().Remove(ctx, local, d.Actor); err != nil {
+				return err
+			}
+		}
 		more, err := f.withdrawOf(ctx, tx, d.Actor)
-		if err != nil || len(posts) < erasedAtOnce && !more {
+		if err != nil || len(posts) < erasedAtOnce && len(followed) < erasedAtOnce && !more {
 			return err
 		}
 		return enqueueErase(ctx, tx, d)

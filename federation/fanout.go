@@ -195,7 +195,9 @@ func (f *Federation) advance(ctx context.Context, o storage.Outlet, cursor int64
 // is gone.
 func (f *Federation) deliveryFailed(ctx context.Context, o storage.Outlet, res outcome) error {
 	if res.gone() {
-		return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return f.removeInbox(ctx, tx, o) })
+		return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Followers().RemoveInbox(ctx, o.Board, o.Inbox)
+		})
 	}
 	pause := netx.Jitter(pauseAfter(o))
 	if res.retryAfter > pause {
@@ -206,25 +208,6 @@ func (f *Federation) deliveryFailed(ctx context.Context, o storage.Outlet, res o
 		state = storage.OutletDead
 	}
 	return f.c.DB.FailOutlet(ctx, o.Board, o.Inbox, pause, clipError(res.err), state)
-}
-
-// removeInbox deletes an inbox that is gone and all its followers.
-func (f *Federation) removeInbox(ctx context.Context, tx *storage.Tx, o storage.Outlet) error {
-	var actors []string
-	err := eachFollower(ctx, tx, o.Board, func(w storage.Follower) {
-		if w.SharedInbox == o.Inbox || w.SharedInbox == "" && w.Inbox == o.Inbox {
-			actors = append(actors, w.Actor)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for _, actor := range actors {
-		if err := tx.Followers().Delete(ctx, o.Board, actor); err != nil {
-			return err
-		}
-	}
-	return tx.Outlets().Delete(ctx, o.Board, o.Inbox)
 }
 
 // fediversePauses are the pauses between the attempts at a failing inbox: short at

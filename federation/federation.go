@@ -112,14 +112,15 @@ type Federation struct {
 	growth    growth
 	backlog   backlog
 
-	maxFollowers int
-	entries      *cache.Cache[[]byte]   // serialized entries of our log
-	blocks       *blocks                // blocks of our log, from which pages are built
-	readers      *cache.Cache[struct{}] // stored pairs of post and reader
-	reads        chan struct{}          // signed reads that are being verified
-	noting       sync.WaitGroup         // for the goroutines that verify signed reads
-	boosted      storage.Memo[int]      // number of posts in our board's outbox
-	wanted       sync.Map               // board → int64: highest announced sequence number
+	maxFollowers, maxFollowersOfHost int
+
+	entries *cache.Cache[[]byte]   // serialized entries of our log
+	blocks  *blocks                // blocks of our log, from which pages are built
+	readers *cache.Cache[struct{}] // stored pairs of post and reader
+	reads   chan struct{}          // signed reads that are being verified
+	noting  sync.WaitGroup         // for the goroutines that verify signed reads
+	boosted storage.Memo[int]      // number of posts in our board's outbox
+	wanted  sync.Map               // board → int64: highest announced sequence number
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -153,7 +154,7 @@ func New(c Config) (*Federation, error) {
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
 		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
-		entries: cache.OfBytes[[]byte](16 << 20), blocks: newBlocks(), maxFollowers: maxFollowers,
+		entries: cache.OfBytes[[]byte](16 << 20), blocks: newBlocks(), maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -186,7 +187,7 @@ func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit, storage.MessageJob: f.sendMessage,
 		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
-		storage.ReactionsJob: f.dropReactions,
+		storage.ReactionsJob: f.dropReactions, storage.DropFollowersJob: f.dropFollowers,
 	}
 }
 

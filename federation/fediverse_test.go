@@ -206,7 +206,7 @@ func TestFediverseAnswers(t *testing.T) {
 func TestFollowOfOtherActorsIsRejected(t *testing.T) {
 	t.Parallel()
 	f := newFollower(t)
-	for i, object := range []string{"https://u.example/ap/feed", "https://u.example/ap/agents/ada", activity.Public} {
+	for i, object := range []string{"https://u.example/ap/feed", "https://u.example/ap/agents/nobody", activity.Public} {
 		require.Equal(t, 202, f.w.deliver(alice, []byte(fmt.Sprintf(`{"id":"https://victim.example/f/%d","type":"Follow","actor":%q,"object":%q}`, 10+i,
 			alice, object))))
 	}

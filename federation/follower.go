@@ -9,8 +9,7 @@ import (
 	"stoa/storage"
 )
 
-// handleFollow answers a Follow. Only the board has a log to follow; the node's
-// other actors reject.
+// handleFollow answers a Follow. The board and the agents of this node can be followed; its other actors reject.
 func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, error) {
 	a, err := f.actorOf(ctx, in.actor, actorAge)
 	if err != nil {
@@ -19,22 +18,26 @@ func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, err
 		}
 		return nil, err
 	}
-	object, stoa := in.act.ObjectID(), a.Implements(activity.LogFeature) && a.Type.Is("Application", "Group")
-	inbox := inboxOf(a)
+	object := in.act.ObjectID()
+	stoa := object == f.site.Board() && a.Implements(activity.LogFeature) && a.Type.Is("Application", "Group")
 	return func(ctx context.Context, tx *storage.Tx) error {
-		if object != f.site.Board() {
+		takes, err := f.followable(ctx, tx, object)
+		if err != nil {
+			return err
+		}
+		if !takes {
 			from := f.site.Node()
 			if f.isLocal(object) {
 				from = object
 			}
 			return f.answer(ctx, tx, "Reject", from, in, a.Inbox.One(), "", 0)
 		}
-		full, err := f.full(ctx, tx, object, in.actor)
+		full, err := f.full(ctx, tx, object, in)
 		if err != nil {
 			return err
 		}
 		if full {
-			f.log.Warn("follow rejected: as many follow the board as this node takes", "actor", in.actor)
+			f.log.Warn("follow rejected: as many follow as this node takes", "actor", in.actor, "object", object)
 			return f.answer(ctx, tx, "Reject", object, in, a.Inbox.One(), "", 0)
 		}
 		err = tx.Followers().Put(ctx, storage.Follower{
@@ -44,11 +47,11 @@ func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, err
 		if err != nil {
 			return err
 		}
-		epoch, head, err := tx.Logs().Head(ctx, object)
+		epoch, head, err := f.logOf(ctx, tx, object)
 		if err != nil {
 			return err
 		}
-		if err := f.openOutlet(ctx, tx, inbox, in.host, stoa, head); err != nil {
+		if err := f.openOutlet(ctx, tx, object, inboxOf(a), in.host, stoa, head); err != nil {
 			return err
 		}
 		if !stoa {
@@ -60,28 +63,40 @@ func (f *Federation) handleFollow(ctx context.Context, in *incoming) (after, err
 
 // Limits of the followers and answers that throw-away actors can create.
 const (
-	maxFollowers = 100_000
-	maxAnswers   = 200 // pending for one host
+	maxFollowers       = 100_000 // of one actor
+	maxFollowersOfHost = 20_000  // follows by one host, after which agents have no new ones of it
+	maxFollowersInAll  = 500_000 // after which agents have no new ones
+	maxAnswers         = 200     // pending for one host
 )
 
-// full reports whether the board cannot have a new follower, even after inactive
+// full reports whether an actor cannot have a new follower, even after inactive
 // ones are deleted.
-func (f *Federation) full(ctx context.Context, tx *storage.Tx, board, actor string) (bool, error) {
-	n, err := tx.Followers().Count(ctx, board)
+func (f *Federation) full(ctx context.Context, tx *storage.Tx, local string, in *incoming) (bool, error) {
+	if there, err := tx.Followers().Has(ctx, local, in.actor); err != nil || there {
+		return false, err
+	}
+	if local != f.site.Board() {
+		all, err := tx.Followers().Count(ctx, "")
+		if err != nil || all >= maxFollowersInAll {
+			return true, err
+		}
+		ofHost, err := tx.Followers().OfHost(ctx, in.host, f.maxFollowersOfHost)
+		if err != nil || ofHost >= f.maxFollowersOfHost {
+			return true, err
+		}
+	}
+	n, err := tx.Followers().Count(ctx, local)
 	if err != nil || n < f.maxFollowers {
 		return false, err
 	}
-	if there, err := tx.Followers().Has(ctx, board, actor); err != nil || there {
-		return false, err
-	}
-	gone, err := tx.Followers().DropDead(ctx, board)
+	gone, err := tx.Followers().DropDead(ctx, local)
 	return gone == 0, err
 }
 
-// openOutlet creates the cursor of an inbox at the head of the log: a stoa peer
-// pulls older entries, and the fediverse does not ask for them.
-func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host string, stoa bool, head int64) error {
-	known, err := tx.Outlets().ByInbox(ctx, f.site.Board(), inbox)
+// openOutlet creates the cursor of an inbox at the head of the log of the board or
+// of an agent: a stoa peer pulls older entries, and the fediverse does not ask for them.
+func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, local, inbox, host string, stoa bool, head int64) error {
+	known, err := tx.Outlets().ByInbox(ctx, local, inbox)
 	if absent(err) != nil {
 		return err
 	}
@@ -89,7 +104,7 @@ func (f *Federation) openOutlet(ctx context.Context, tx *storage.Tx, inbox, host
 		return tx.Outlets().WakeHost(ctx, host)
 	}
 	return tx.Outlets().Put(ctx, storage.Outlet{
-		Board: f.site.Board(), Inbox: inbox, Host: host, Stoa: stoa, Cursor: head, State: storage.OutletActive,
+		Board: local, Inbox: inbox, Host: host, Stoa: stoa, Cursor: head, State: storage.OutletActive,
 	})
 }
 
@@ -102,8 +117,8 @@ func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor str
 	return f.enqueueDelivery(ctx, tx, actor, inbox, o)
 }
 
-// handleUndo undoes a Follow, Like or Announce for the actor that sent it. The undone activity is embedded; one of the latter may be
-// named by its id.
+// handleUndo undoes a Follow, Like, Announce or Block for the actor that sent it. The undone activity is embedded; one that is no Follow may
+// be named by its id.
 func (f *Federation) handleUndo(in *incoming) after {
 	var inner activity.Activity
 	if in.act.Embedded() && (inboxLimits.DecodeLoose(in.act.Object, &inner) != nil || inner.Actor.One() != in.actor) {
@@ -113,50 +128,7 @@ func (f *Federation) handleUndo(in *incoming) after {
 		return f.undoReaction(in, &inner)
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		return f.unfollow(ctx, tx, inner.ObjectID(), in.actor)
-	}
-}
-
-// unfollow deletes a follower, and its outlet if no other follower uses it.
-func (f *Federation) unfollow(ctx context.Context, tx *storage.Tx, local, actor string) error {
-	var inbox string
-	behind := map[string]int{}
-	err := eachFollower(ctx, tx, local, func(w storage.Follower) {
-		to := w.SharedInbox
-		if to == "" {
-			to = w.Inbox
-		}
-		if w.Actor == actor {
-			inbox = to
-		} else {
-			behind[to]++
-		}
-	})
-	if err != nil || inbox == "" {
-		return err
-	}
-	if err := tx.Followers().Delete(ctx, local, actor); err != nil {
-		return err
-	}
-	if behind[inbox] > 0 {
-		return nil
-	}
-	return tx.Outlets().Delete(ctx, local, inbox)
-}
-
-func eachFollower(ctx context.Context, tx *storage.Tx, local string, do func(storage.Follower)) error {
-	for at := ""; ; {
-		page, err := tx.Followers().List(ctx, local, protocol.MaxLimit, at)
-		if err != nil {
-			return err
-		}
-		for _, w := range page.Items {
-			do(w)
-		}
-		if page.Next == nil {
-			return nil
-		}
-		at = *page.Next
+		return tx.Followers().Remove(ctx, inner.ObjectID(), in.actor)
 	}
 }
 

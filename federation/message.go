@@ -200,7 +200,14 @@ func (f *Federation) sendMessage(ctx context.Context, j storage.Job) (after, err
 		} else {
 			m, err = f.messageNote(ctx, tx, args.ThreadID, args.N)
 		}
-		return absent(err)
+		if err != nil {
+			return absent(err)
+		}
+		blocked, err := tx.Peers().Blocks(ctx, m.To, m.Agent)
+		if blocked {
+			m = activity.Message{}
+		}
+		return err
 	})
 	if err != nil || m.URI == "" {
 		return nil, err

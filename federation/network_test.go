@@ -367,6 +367,11 @@ func (n *node) tell(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost,
 	if err := tx.Logs().Append(ctx, p.Board, kind, p.ID, nil); err != nil {
 		return err
 	}
+	if p.Author.Handle != nil && p.Author.Method != protocol.ByProof {
+		if err := tx.Logs().AppendAgent(ctx, n.base+"/ap/agents/"+*p.Author.Handle, kind, p.ID); err != nil {
+			return err
+		}
+	}
 	var to []string
 	if kind == "hide" || kind == "delete" {
 		var err error

@@ -91,6 +91,10 @@ func (f *Federation) decide(ctx context.Context, in *incoming) (after, error) {
 		return f.handleAnnounce(ctx, in)
 	case in.act.Type.Is("Like", "EmojiReact", "Announce"):
 		return f.handleReaction(ctx, in)
+	case in.act.Type.Is("Move"):
+		return f.handleMove(ctx, in)
+	case in.act.Type.Is("Block"):
+		return f.handleBlock(in), nil
 	case in.act.Type.Is("QuoteRequest"):
 		return f.handleQuoteRequest(ctx, in)
 	case in.act.Type.Is("Flag") && in.act.ObjectID() == f.site.Log():

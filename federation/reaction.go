@@ -98,7 +98,10 @@ func (f *Federation) undoReaction(in *incoming, inner *activity.Activity) after 
 	id, kind := in.act.ObjectID(), reactionOf(inner)
 	return func(ctx context.Context, tx *storage.Tx) error {
 		found, err := tx.Reactions().Withdraw(ctx, in.actor, id)
-		if err != nil || found || kind == "" {
+		if err == nil && !found && kind == "" {
+			return f.unblock(ctx, tx, in, inner)
+		}
+		if err != nil || found {
 			return err
 		}
 		p, err := tx.Posts().ByURI(ctx, inner.ObjectID())

@@ -44,7 +44,8 @@ var invariants = []invariant{
 	{"a thread count that is wrong", `SELECT p.id FROM post p WHERE p.thread_count <>
 		(SELECT count(*) FROM post r WHERE r.root = p.id AND r.state = 'visible') LIMIT 1`},
 	{"a count of followers that is wrong", `SELECT c.local_actor FROM follower_count c WHERE c.n <>
-		(SELECT count(*) FROM follower f WHERE f.local_actor = c.local_actor)
+		(SELECT count(*) FROM follower f WHERE f.local_actor = c.local_actor) AND c.local_actor <> ''
+		UNION ALL SELECT 'all' FROM follower_count c WHERE c.local_actor = '' AND c.n <> (SELECT count(*) FROM follower)
 		UNION ALL SELECT f.local_actor FROM follower f LEFT JOIN follower_count c ON c.local_actor = f.local_actor WHERE c.n IS NULL LIMIT 1`},
 	{"a reply in another thread than its parent", `SELECT r.id FROM post r JOIN post p ON p.id = r.in_reply_to
 		WHERE r.root <> COALESCE(p.root, p.id) LIMIT 1`},

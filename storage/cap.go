@@ -20,6 +20,7 @@ const (
 	StockJobs       Stock = "jobs"       // job, of those that ended
 	StockReaders    Stock = "readers"    // reader
 	StockReactions  Stock = "reactions"  // reaction
+	StockBlockedBy  Stock = "blocked by" // blocked_by
 	StockIssued     Stock = "issued"     // issued, of identities that no profile has last
 	StockBids       Stock = "bids"       // bid, of those that were never paid and are over
 	StockPayEvents  Stock = "pay events" // pay_event, of those that were applied
@@ -46,6 +47,7 @@ var Caps = map[Stock]Cap{
 	StockJobs:       {Rows: 200_000, Bytes: 256 << 20},
 	StockReaders:    {Rows: 50_000, Bytes: 16 << 20},
 	StockReactions:  {Rows: 500_000, Bytes: 256 << 20},
+	StockBlockedBy:  {Rows: 100_000, Bytes: 64 << 20},
 	StockIssued:     {Rows: 200_000, Bytes: 64 << 20},
 	StockBids:       {Rows: 200_000, Bytes: 256 << 20},
 	StockPayEvents:  {Rows: 50_000, Bytes: 256 << 20},
@@ -86,6 +88,7 @@ var stocks = map[Stock]stock{
 		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.identity)"},
 	StockReaders:   {table: "reader", key: "id", age: "at", size: "length(host) + length(actor)"},
 	StockReactions: {table: "reaction", key: "key", age: "at", size: "length(actor) + length(uri)"},
+	StockBlockedBy: {table: "blocked_by", key: "id", age: "at", size: "length(actor) + length(uri)"},
 	StockBids:      {table: "bid", key: "id", age: "moved_at", size: "length(doc)", of: abandoned, last: latePaid, parts: "bid_move"},
 	StockPayEvents: {table: "pay_event", key: "id", age: "done_at", size: "length(raw) + length(head)", of: "s.done_at IS NOT NULL"},
 	StockMeetings:  {table: "meeting", key: "id", age: "moved_at", size: "length(doc)", of: "s." + meetingIsOver},

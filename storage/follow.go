@@ -35,13 +35,13 @@ func (fs Followers) Put(ctx context.Context, f Follower) error {
 		f.Inbox, f.SharedInbox, f.Host, f.FollowID, f.Stoa, f.LocalActor, f.Actor)
 }
 
-// add updates the number of followers of an actor.
+// add updates the numbers of followers of an actor and of all.
 func (fs Followers) add(ctx context.Context, localActor string, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return fs.tx.exec(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?)
-		ON CONFLICT (local_actor) DO UPDATE SET n = follower_count.n + EXCLUDED.n`, localActor, n)
+	return fs.tx.exec(ctx, `INSERT INTO follower_count (local_actor, n) VALUES (?, ?), ('', ?)
+		ON CONFLICT (local_actor) DO UPDATE SET n = follower_count.n + EXCLUDED.n`, localActor, n, n)
 }
 
 // Delete deletes a follower; it is no error if there is none.
@@ -65,7 +65,7 @@ func (fs Followers) List(ctx context.Context, localActor string, limit int, afte
 	return page(found, limit, listing, func(f Follower) string { return f.Actor }), err
 }
 
-// Count is the number of followers of an actor.
+// Count is the number of followers of an actor, of all with "".
 func (fs Followers) Count(ctx context.Context, localActor string) (int, error) {
 	return orZero(find[int](ctx, fs.tx, `SELECT n FROM follower_count WHERE local_actor = ?`, localActor))
 }
@@ -104,4 +104,78 @@ func (fs Followers) DropDead(ctx context.Context, board string) (int, error) {
 	}
 	n, err := fs.tx.write(ctx, `DELETE FROM outlet WHERE board = ? AND inbox IN (`+marks(len(dead))+`)`, args...)
 	return int(n), err
+}
+
+const (
+	inboxOfFollower = `(CASE WHEN shared_inbox <> '' THEN shared_inbox ELSE inbox END)`
+	followedBy      = `SELECT local_actor FROM follower WHERE actor = ? LIMIT ?`
+	followersOfHost = `SELECT count(*) FROM (SELECT 1 FROM follower WHERE host = ? LIMIT ?) r`
+	behindInbox     = `SELECT 1 FROM follower WHERE local_actor = ? AND ` + inboxOfFollower + ` = ? LIMIT 1`
+	notBehindBoth   = `SELECT 1 FROM follower WHERE local_actor = ? AND ` + inboxOfFollower + ` = ?
+		AND NOT EXISTS (SELECT 1 FROM follower g WHERE g.local_actor = ? AND g.actor = follower.actor) LIMIT 1`
+)
+
+// Remove deletes a follower, and the cursor of its inbox if no other one is behind it. It is no error if there is none.
+func (fs Followers) Remove(ctx context.Context, localActor, actor string) error {
+	if err := fs.tx.dirty(); err != nil {
+		return err
+	}
+	inbox, err := find[string](ctx, fs.tx, `SELECT `+inboxOfFollower+` FROM follower WHERE local_actor = ? AND actor = ?`, localActor, actor)
+	if err != nil {
+		return orNothing(err)
+	}
+	if err := fs.Delete(ctx, localActor, actor); err != nil {
+		return err
+	}
+	if used, err := fs.tx.exists(ctx, behindInbox, localActor, inbox); err != nil || used {
+		return err
+	}
+	return fs.tx.Outlets().Delete(ctx, localActor, inbox)
+}
+
+// RemoveInbox deletes the followers behind an inbox, and its cursor.
+func (fs Followers) RemoveInbox(ctx context.Context, localActor, inbox string) error {
+	gone, err := fs.tx.write(ctx, `DELETE FROM follower WHERE local_actor = ? AND `+inboxOfFollower+` = ?`, localActor, inbox)
+	if err == nil {
+		err = fs.add(ctx, localActor, -gone)
+	}
+	if err != nil {
+		return err
+	}
+	return fs.tx.Outlets().Delete(ctx, localActor, inbox)
+}
+
+// EnqueueDrop queues the job that deletes all followers of an agent whose profile is deleted.
+func (fs Followers) EnqueueDrop(ctx context.Context, localActor string) error {
+	return fs.tx.Enqueue(ctx, Job{Kind: DropFollowersJob, Lane: "followers " + localActor, Args: []byte(localActor)})
+}
+
+// Drop deletes up to a thousand followers of an actor, and as many cursors of their inboxes. It reports whether there may be more.
+func (fs Followers) Drop(ctx context.Context, localActor string) (more bool, err error) {
+	const some = 1000
+	gone, err := fs.tx.deleteSome(ctx, "follower", "local_actor, actor", `local_actor = ? ORDER BY actor LIMIT 1000`, localActor)
+	if err == nil {
+		err = fs.add(ctx, localActor, -int64(gone))
+	}
+	if err != nil {
+		return false, err
+	}
+	outlets, err := fs.tx.deleteSome(ctx, "outlet", "board, inbox", `board = ? ORDER BY inbox LIMIT 1000`, localActor)
+	return gone == some || outlets == some, err
+}
+
+// FollowedBy returns up to n actors of this node that an actor follows.
+func (fs Followers) FollowedBy(ctx context.Context, actor string, n int) ([]string, error) {
+	return list[string](ctx, fs.tx, followedBy, actor, n)
+}
+
+// OfHost is how many follows of actors of this node a host has, up to most.
+func (fs Followers) OfHost(ctx context.Context, host string, most int) (int, error) {
+	return find[int](ctx, fs.tx, followersOfHost, host, most)
+}
+
+// AllFollow reports whether everyone behind an inbox who follows one actor follows another one too.
+func (fs Followers) AllFollow(ctx context.Context, inbox, localActor, other string) (bool, error) {
+	some, err := fs.tx.exists(ctx, notBehindBoth, localActor, inbox, other)
+	return err == nil && !some, err
 }

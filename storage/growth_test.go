@@ -77,6 +77,9 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 			'.example', 'x', FALSE, 0 FROM series`, boardID)
 	exec(`INSERT INTO follower_count (local_actor, n) VALUES (?, ?)`, boardID, 100*scale)
 
+	fill(10_000, `INSERT INTO stream (board, epoch, head, of_agent, due) `+series+`SELECT 'agent ' || CAST(n AS TEXT), '', 1, TRUE, FALSE FROM series`)
+	fill(10_000, `INSERT INTO follower_count (local_actor, n) `+series+`SELECT 'agent ' || CAST(n AS TEXT), 1 FROM series`)
+
 	fill(1000, `INSERT INTO subscription (board, host, node_actor, log_url, epoch, last_seq, state, follow_id, checked_at, next_at, failures, last_error) `+series+
 		`SELECT 'https://p' || CAST(n AS TEXT) || '.example/ap/board', 'p.example', '', '', '', 0, 'pending', '', 0, 1, 0, '' FROM series`)
 	fill(10_000, `INSERT INTO log_taken (board, seq, hash, entry) `+series+
@@ -329,6 +332,19 @@ var grown = []struct {
 	{"followers", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Followers().List(ctx, boardID, 20, "")
 		return found(len(page.Items), err)
+	})},
+	{"a post of an agent that is followed", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Logs().AppendAgent(ctx, "agent 1", storage.LogCreate, "post_x")
+	})},
+	{"is a post boosted to an inbox", reading(func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.Followers().AllFollow(ctx, "https://h1.example/in", boardID, "agent 1")
+		if err == nil && all {
+			err = errors.New("nobody follows the agent")
+		}
+		return err
+	})},
+	{"unfollow", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Followers().Remove(ctx, boardID, "https://h1.example/u")
 	})},
 	{"wake the outlets of a host", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().WakeHost(ctx, "h1.example") })},
 	{"usage of others", reading(func(ctx context.Context, tx *storage.Tx) error {

@@ -7,15 +7,16 @@ type JobKind string
 
 // Jobs of package federation.
 const (
-	ProcessJob   JobKind = "process"   // one received activity
-	DeliverJob   JobKind = "deliver"   // one activity to one inbox
-	MessageJob   JobKind = "message"   // a message of an agent to a person of another server; enqueued by RemoteThreads
-	SubmitJob    JobKind = "submit"    // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
-	EraseJob     JobKind = "erase"     // deletes the posts of a deleted account
-	PullJob      JobKind = "pull"      // reads the log of a followed board
-	RecheckJob   JobKind = "recheck"   // verifies the author of a post of another node again
-	ReactionsJob JobKind = "reactions" // deletes reactions of an actor or host, or to a post; see DropReactions
-	EvictJob     JobKind = "evict"     // deletes rows of a stock over its cap; the arguments are the stock
+	ProcessJob       JobKind = "process"        // one received activity
+	DeliverJob       JobKind = "deliver"        // one activity to one inbox
+	MessageJob       JobKind = "message"        // a message of an agent to a person of another server; enqueued by RemoteThreads
+	SubmitJob        JobKind = "submit"         // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
+	EraseJob         JobKind = "erase"          // deletes the posts of a deleted account
+	PullJob          JobKind = "pull"           // reads the log of a followed board
+	RecheckJob       JobKind = "recheck"        // verifies the author of a post of another node again
+	ReactionsJob     JobKind = "reactions"      // deletes reactions of an actor or host, or to a post; see DropReactions
+	DropFollowersJob JobKind = "drop-followers" // deletes the followers of a deleted profile; the arguments are its actor
+	EvictJob         JobKind = "evict"          // deletes rows of a stock over its cap; the arguments are the stock
 )
 
 // Jobs of package account. Their arguments hold no address and no secret: both are
@@ -81,7 +82,7 @@ const (
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
-		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, MessageJob,
+		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, MessageJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		ShopToldJob, ForgetJob,

@@ -46,7 +46,7 @@ func (ls Logs) Append(_ context.Context, board string, kind LogKind, objectID st
 }
 
 const (
-	raiseHead = `UPDATE stream SET head = head + ? WHERE board = ? RETURNING id, head`
+	raiseHead = `UPDATE stream SET head = head + ?, due = TRUE WHERE board = ? RETURNING id, head`
 	newStream = `INSERT INTO stream (board, epoch, head) VALUES (?, ?, 0) ON CONFLICT DO NOTHING`
 )
 
@@ -200,9 +200,36 @@ func (ls Logs) NewEpoch(ctx context.Context, board string) (epoch string, err er
 	return epoch, ls.tx.skipNumbers(ctx)
 }
 
-// boards returns every board that has a log here.
+// OpenAgent returns the last number of the log of an agent's posts, which it begins if there is none. The log's Board is the agent's
+// actor.
+func (ls Logs) OpenAgent(ctx context.Context, actor string) (head int64, err error) {
+	err = ls.tx.exec(ctx, `INSERT INTO stream (board, epoch, head, of_agent) VALUES (?, ?, 0, TRUE) ON CONFLICT DO NOTHING`, actor, newEpoch(ls.tx.Now))
+	if err == nil {
+		_, head, err = ls.Head(ctx, actor)
+	}
+	return head, err
+}
+
+const hasFollowers = `SELECT n FROM follower_count WHERE local_actor = ? AND n > 0`
+
+// AppendAgent adds the event of a post to the log of its author, an agent of this node, if it has followers. The entries of a deleted
+// post are redacted in any case.
+func (ls Logs) AppendAgent(ctx context.Context, actor string, kind LogKind, postID string) error {
+	if kind == LogDelete {
+		if err := ls.Redact(ctx, actor, postID); err != nil {
+			return err
+		}
+	}
+	var n int
+	if err := ls.tx.lookup(ctx, hasFollowers, actor).Scan(&n); err != nil {
+		return orNothing(err)
+	}
+	return ls.Append(ctx, actor, kind, postID, nil)
+}
+
+// boards returns every board that has a log here; the logs of agents are not boards.
 func (ls Logs) boards(ctx context.Context) ([]string, error) {
-	rows, err := ls.tx.query(ctx, `SELECT board FROM stream ORDER BY id`)
+	rows, err := ls.tx.query(ctx, `SELECT board FROM stream WHERE NOT of_agent AND id > 0 ORDER BY id`)
 	return collect(rows, err, func(s scanner) (board string, err error) {
 		err = s.Scan(&board)
 		return board, err

@@ -221,7 +221,7 @@ const logNumbers = `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(
 		RETURNING id, board, kind, object_id, at, redacted, activity),
 	heads AS (
 		INSERT INTO stream (board, epoch, head) SELECT board, ?, count(*) FROM moved GROUP BY board ORDER BY board
-		ON CONFLICT (board) DO UPDATE SET head = stream.head + EXCLUDED.head RETURNING id, board, head),
+		ON CONFLICT (board) DO UPDATE SET head = stream.head + EXCLUDED.head, due = TRUE RETURNING id, board, head),
 	numbered AS (
 		INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity)
 		SELECT h.id, h.head - count(*) OVER (PARTITION BY m.board) + row_number() OVER (PARTITION BY m.board ORDER BY m.id),

@@ -2,14 +2,13 @@ package storage
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"stoa/protocol"
 )
 
-// An Outlet is a reader of a board's log that we deliver to: one cursor for each
-// board and (shared) inbox.
+// An Outlet is a reader of the log of a board, or of an agent, that we deliver to: one cursor for each
+// log and (shared) inbox.
 type Outlet struct {
 	Board, Inbox, Host string
 	Stoa               bool
@@ -46,6 +45,9 @@ func (tx *Tx) Outlets() Outlets { return Outlets{tx} }
 func (out Outlets) Put(ctx context.Context, o Outlet) error {
 	if o.State == "" {
 		o.State = OutletActive
+	}
+	if err := out.tx.exec(ctx, wakeLog, o.Board); err != nil { // an entry may be added since its cursor was chosen
+		return err
 	}
 	return outletTable.put(ctx, out.tx, &o, "board, inbox", "host", "stoa")
 }
@@ -108,23 +110,54 @@ func (out Outlets) due(ctx context.Context, n int) ([]Outlet, error) {
 	if err != nil {
 		return nil, err
 	}
-	boards, err := out.tx.Logs().boards(ctx)
+	logs, err := list[dueLog](ctx, out.tx, dueLogs)
 	if err != nil {
 		return nil, err
 	}
 	few := min(len(failing), max(1, n/failingShare))
 	outlets := failing[:few:few]
-	for _, board := range boards {
+	for _, log := range logs {
 		if len(outlets) >= n {
 			break
 		}
-		behind, err := list[Outlet](ctx, out.tx, behindOutlets+lock, board, board, now, now, n)
+		behind, err := list[Outlet](ctx, out.tx, behindOutlets+lock, log.Board, log.Board, now, now, n)
+		if err == nil && len(behind) == 0 {
+			err = out.rest(ctx, log)
+		}
 		if err != nil {
 			return nil, err
 		}
 		outlets = append(outlets, behind[:min(len(behind), n-len(outlets))]...)
 	}
 	return append(outlets, failing[few:few+min(len(failing)-few, max(0, n-len(outlets)))]...), nil
+}
+
+// A dueLog is a log of which an active outlet may be behind: an entry was added since it was found that none is.
+type dueLog struct {
+	Board string
+	Head  int64
+}
+
+// dueLogs reads no log whose outlets are complete: there may be as many as agents that are followed.
+const (
+	dueLogs     = `SELECT board, head FROM stream WHERE due AND id > 0 ORDER BY id LIMIT 1000`
+	someBehind  = `SELECT 1 FROM outlet WHERE board = ? AND state = 'active' AND cursor < ? LIMIT 1`
+	restLog     = `UPDATE stream SET due = FALSE WHERE board = ?`
+	wakeLog     = `UPDATE stream SET due = TRUE WHERE board = ?`
+	outletsWait = `UPDATE stream SET due = TRUE WHERE board = ? AND head > ? AND NOT due`
+)
+
+// rest marks a log as not due, unless one of its outlets is being delivered to or an entry was added.
+func (out Outlets) rest(ctx context.Context, log dueLog) error {
+	now, err := find[dueLog](ctx, out.tx, `SELECT board, head FROM stream WHERE board = ?`+out.tx.db.engine.ForUpdate(), log.Board)
+	if err != nil || now.Head != log.Head {
+		return err
+	}
+	some, err := out.tx.exists(ctx, someBehind, log.Board, log.Head)
+	if err != nil || some {
+		return err
+	}
+	return out.tx.exec(ctx, restLog, log.Board)
 }
 
 // ReleaseOutlets ends every lease of the owner, for a process that stops.
@@ -141,6 +174,9 @@ const freeOutlet = `, lease_until = 0, owner = NULL WHERE board = ? AND inbox = 
 // moves forward, failures are reset and the lease ends. ErrNotFound when there is
 // no such outlet.
 func (out Outlets) Advance(ctx context.Context, board, inbox string, cursor int64) error {
+	if err := out.tx.exec(ctx, outletsWait, board, cursor); err != nil { // one that failed was not waited for
+		return err
+	}
 	return one(out.tx.write(ctx, `UPDATE outlet SET cursor = CASE WHEN cursor < ? THEN ? ELSE cursor END,
 		failures = 0, next_at = 0, state = 'active', last_error = '', last_ok = ?`+freeOutlet, cursor, cursor, millis(out.tx.Now), board, inbox))
 }
@@ -154,18 +190,17 @@ func (db *DB) FailOutlet(ctx context.Context, board, inbox string, pause time.Du
 	})
 }
 
-// List returns every outlet, by board and inbox.
-func (out Outlets) List(ctx context.Context, limit int, after string) (protocol.Page[Outlet], error) {
+// List returns the outlets of a board, by inbox.
+func (out Outlets) List(ctx context.Context, board string, limit int, after string) (protocol.Page[Outlet], error) {
 	limit = bounded(limit)
 	const listing = "outlets"
 	from, err := longPosition(listing, after)
 	if err != nil {
 		return protocol.Page[Outlet]{}, err
 	}
-	board, inbox, _ := strings.Cut(from, " ")
-	outlets, err := list[Outlet](ctx, out.tx, `SELECT `+outletColumns+` FROM outlet o WHERE (o.board, o.inbox) > (?, ?) ORDER BY o.board, o.inbox LIMIT ?`,
-		board, inbox, limit+1)
-	return page(outlets, limit, listing, func(o Outlet) string { return o.Board + " " + o.Inbox }), err
+	outlets, err := list[Outlet](ctx, out.tx, `SELECT `+outletColumns+` FROM outlet o WHERE o.board = ? AND o.inbox > ? ORDER BY o.inbox LIMIT ?`,
+		board, from, limit+1)
+	return page(outlets, limit, listing, func(o Outlet) string { return o.Inbox }), err
 }
 
 // An OutletStat counts the outlets of a board in one state.

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -85,9 +86,9 @@ func TestOutlets(t *testing.T) {
 		require.Contains(t, due("one"), put.Inbox)
 		require.ErrorIs(t, db.FailOutlet(t.Context(), boardID, "nobody", 0, "", storage.OutletSlow), storage.ErrNotFound)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			first, err := tx.Outlets().List(ctx, 1, "")
+			first, err := tx.Outlets().List(ctx, boardID, 1, "")
 			require.NoError(t, err)
-			second, err := tx.Outlets().List(ctx, 1, *first.Next)
+			second, err := tx.Outlets().List(ctx, boardID, 1, *first.Next)
 			require.Equal(t, "https://b/inbox", second.Items[0].Inbox)
 			require.Nil(t, second.Next)
 			return err
@@ -341,8 +342,52 @@ func TestDropDeadFollowers(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, there, name)
 			}
-			outlets, err := tx.Outlets().List(ctx, 10, "")
+			outlets, err := tx.Outlets().List(ctx, boardID, 10, "")
 			require.Len(t, outlets.Items, 2)
+			return err
+		})
+	})
+}
+
+// A log is looked at while one of its outlets is behind, also one that failed and then reached a part; the logs of agents are no boards.
+func TestOutlets_DueLogs(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		const agent, inbox = "https://n1.example/ap/agents/ada", "https://a/inbox"
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			head, err := tx.Logs().OpenAgent(ctx, agent)
+			require.Zero(t, head)
+			if err == nil {
+				err = tx.Logs().AppendAgent(ctx, agent, storage.LogCreate, "a")
+			}
+			return errors.Join(err, tx.Outlets().Put(ctx, storage.Outlet{Board: agent, Inbox: inbox, Host: "a"}))
+		})
+		due := func() int {
+			require.NoError(t, db.Numbered(t.Context()))
+			outlets, err := db.ClaimOutlets(t.Context(), "one", 10, time.Minute)
+			require.NoError(t, err)
+			return len(outlets)
+		}
+		require.Zero(t, due(), "it has no followers")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Followers().Put(ctx, storage.Follower{LocalActor: agent, Actor: "https://a/u", Inbox: inbox, Host: "a"})
+		})
+		for range 3 {
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Logs().AppendAgent(ctx, agent, storage.LogCreate, "b")
+			})
+		}
+		require.Equal(t, 1, due())
+		require.NoError(t, db.FailOutlet(t.Context(), agent, inbox, 0, "503", storage.OutletSlow))
+		require.Equal(t, 1, due(), "as one that failed")
+		require.Zero(t, due())
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().Advance(ctx, agent, inbox, 2) })
+		require.Equal(t, 1, due(), "the rest")
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().Advance(ctx, agent, inbox, 3) })
+		require.Zero(t, due())
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			stats, err := tx.Outlets().Stats(ctx)
+			require.Empty(t, stats)
 			return err
 		})
 	})

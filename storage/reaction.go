@@ -145,7 +145,8 @@ type DropReactions struct {
 	Post  string `json:"post,omitempty"`  // all if it is deleted, the quotes if it is hidden
 	Actor string `json:"actor,omitempty"` // of another server
 	Host  string `json:"host,omitempty"`  // with its sub-domains
-	From  string `json:"from,omitempty"`  // of a host: the key after which it continues
+	By    string `json:"by,omitempty"`    // of an actor: only those to posts of the agent with this handle
+	From  string `json:"from,omitempty"`  // of a host: the key after which it continues; of an actor with By: the id
 }
 
 // EnqueueDrop queues a job that deletes reactions.
@@ -172,13 +173,17 @@ const (
 	reactionsOfActor = `SELECT key FROM reaction WHERE actor = ? LIMIT ?`
 	reactionsOfPost  = `SELECT key FROM reaction WHERE post_id = ? LIMIT ?`
 	quotesOfPost     = `SELECT key FROM reaction WHERE post_id = ? AND kind IN ('quote', 'quiet quote') LIMIT ?`
+	reactionsFrom    = `SELECT key, post_id, uri FROM reaction WHERE actor = ? AND uri > ? ORDER BY uri LIMIT ?`
 	actorsOfHosts    = `SELECT key, actor FROM reaction WHERE key > ? ORDER BY key LIMIT ?`
 )
 
 // Drop deletes up to 500 reactions and returns them. next is what is left to do, nil for nothing.
 func (rs Reactions) Drop(ctx context.Context, d DropReactions) (gone []Reaction, next *DropReactions, err error) {
-	if d.Host != "" {
+	switch {
+	case d.Host != "":
 		return rs.dropHost(ctx, d)
+	case d.By != "":
+		return rs.dropBy(ctx, d)
 	}
 	query, of := reactionsOfActor, d.Actor
 	if d.Post != "" {
@@ -231,6 +236,31 @@ func (rs Reactions) dropHost(ctx context.Context, d DropReactions) (gone []React
 	if n == look {
 		next = &d
 	}
+	return gone, next, err
+}
+
+// dropBy looks at the next 500 reactions of an actor.
+func (rs Reactions) dropBy(ctx context.Context, d DropReactions) (gone []Reaction, next *DropReactions, err error) {
+	type some struct{ Key, PostID, URI string }
+	found, err := list[some](ctx, rs.tx, reactionsFrom, d.Actor, d.From, dropReactionsAtOnce)
+	if err != nil {
+		return nil, nil, err
+	}
+	var keys []any
+	for _, r := range found {
+		p, err := rs.tx.Posts().ByID(ctx, r.PostID)
+		if orNothing(err) != nil {
+			return nil, nil, err
+		}
+		if err == nil && p.Author.Handle != nil && *p.Author.Handle == d.By {
+			keys = append(keys, r.Key)
+		}
+		d.From = r.URI
+	}
+	if len(found) == dropReactionsAtOnce {
+		next = &d
+	}
+	gone, err = rs.dropKeys(ctx, keys)
 	return gone, next, err
 }
 

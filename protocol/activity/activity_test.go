@@ -213,7 +213,7 @@ func TestCreate_IsTheProposedShape(t *testing.T) {
 	note["interactionPolicy"] = map[string]any{"canQuote": map[string]any{"automaticApproval": []string{activity.Public}}}
 	term := func(name string) any { return map[string]string{"@id": "gts:" + name, "@type": "@id"} }
 	want["@context"] = append(want["@context"].([]any), map[string]any{
-		"gts": "https://gotosocial.org/ns#",
+		"gts":               "https://gotosocial.org/ns#",
 		"interactionPolicy": term("interactionPolicy"), "canQuote": term("canQuote"), "automaticApproval": term("automaticApproval"),
 	})
 	got, err := site.Create(ada(), nil, "").Bytes()

@@ -31,6 +31,8 @@ type Actor struct {
 	Owner           Refs            `json:"owner"`        // a bare key document
 	PublicKeyPEM    Text            `json:"publicKeyPem"` // a bare key document
 
+	AlsoKnownAs json.RawMessage `json:"alsoKnownAs"`
+
 	Board Refs `json:"stoa:board"`
 	Log   Refs `json:"stoa:log"`
 }
@@ -118,6 +120,12 @@ func (a *Actor) Implements(feature string) bool {
 		}
 	}
 	return false
+}
+
+// AlsoKnown reports whether the actor says that it is another one too.
+func (a *Actor) AlsoKnown(id string) bool {
+	var names Refs
+	return a.AlsoKnownAs != nil && names.UnmarshalJSON(a.AlsoKnownAs) == nil && names.Has(id)
 }
 
 // MaxActor is the size limit of a stored actor document, in bytes.

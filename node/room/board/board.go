@@ -154,6 +154,11 @@ func (b *Board) Distribute(ctx context.Context, tx *storage.Tx, p *protocol.Stor
 	if p.Node != nil {
 		return nil
 	}
+	if p.Author.Handle != nil && p.Author.Method != protocol.ByProof { // those who follow the author
+		if err := tx.Logs().AppendAgent(ctx, protocol.ActorID(b.Base, *p.Author.Handle), kind, p.ID); err != nil {
+			return err
+		}
+	}
 	to, err := b.readers(ctx, tx, p, kind)
 	for _, actor := range to {
 		if err == nil {

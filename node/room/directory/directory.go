@@ -136,6 +136,9 @@ func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	err := d.showNews(ctx, tx, in.Handle, false)
 	if err == nil {
 		err = tx.Profiles().Delete(ctx, in.Handle)
+		if err == nil {
+			err = tx.Followers().EnqueueDrop(ctx, protocol.ActorID(d.Base, in.Handle))
+		}
 		if errors.Is(err, storage.ErrOwing) {
 			return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s has an attention board with bids that are not over, or refunds that are not made; "+
 				"close the board first", in.Handle)

@@ -59,7 +59,7 @@ func (m *Moderation) Peers(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 	for _, r := range reports {
 		v.Reports = append(v.Reports, protocol.LogReport{Host: r.Board, Conflict: ConflictOf(r)})
 	}
-	outlets, err := tx.Outlets().List(ctx, in.Limit, in.After)
+	outlets, err := tx.Outlets().List(ctx, protocol.BoardID(m.Base), in.Limit, in.After)
 	if err != nil {
 		return v, err
 	}

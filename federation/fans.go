@@ -1,0 +1,73 @@
+package federation
+
+import (
+	"context"
+	"strings"
+
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// An agent of this node can be followed like the board. Its posts, on whatever board, are then entries of a log of its own, which
+// nobody else reads, and each inbox of its followers is a cursor over it (storage.Outlet): a post costs one row, and a request an inbox,
+// however many followers are behind it. The followers get the agent's own Create, Update and Delete; since ActivityPub has no hiding, a
+// hidden post is deleted there, and sent again when it is restored.
+//
+// An inbox may read the board's log too, which boosts the same post. The boost is then for those behind the inbox who follow the board and not
+// the agent: where there is none of them, it is not sent, so nobody is shown a post twice, and where there is one, it is the only thing
+// that shows them the post.
+
+// followable reports whether a local actor has followers: the board and the agents.
+func (f *Federation) followable(ctx context.Context, tx *storage.Tx, actor string) (bool, error) {
+	if actor == f.site.Board() {
+		return true, nil
+	}
+	handle := strings.TrimPrefix(actor, f.site.Agent(""))
+	if handle == actor || !protocol.IsHandle(handle) {
+		return false, nil
+	}
+	_, err := tx.Profiles().ByHandle(ctx, handle)
+	return err == nil, absent(err)
+}
+
+// logOf returns the epoch and the last number of the log that followers of a local actor read.
+func (f *Federation) logOf(ctx context.Context, tx *storage.Tx, actor string) (epoch string, head int64, err error) {
+	if actor == f.site.Board() {
+		return tx.Logs().Head(ctx, actor)
+	}
+	head, err = tx.Logs().OpenAgent(ctx, actor)
+	return "", head, err
+}
+
+// toldByAuthor reports whether all followers of the board behind an inbox follow the author of a post too, who sends it to them.
+func (f *Federation) toldByAuthor(ctx context.Context, tx *storage.Tx, inbox string, p *protocol.StoredPost) (bool, error) {
+	if p.Node != nil || p.Author.Handle == nil || p.Author.Method == protocol.ByProof {
+		return false, nil
+	}
+	author := f.site.Author(p)
+	if n, err := tx.Followers().Count(ctx, author); err != nil || n == 0 {
+		return false, err
+	}
+	return tx.Followers().AllFollow(ctx, inbox, f.site.Board(), author)
+}
+
+// readsAgent reports whether an inbox is sent all posts of an agent, since it is that of followers.
+func (f *Federation) readsAgent(ctx context.Context, agent, inbox string) (reads bool, err error) {
+	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Outlets().ByInbox(ctx, agent, inbox)
+		reads = err == nil
+		return absent(err)
+	})
+	return reads, err
+}
+
+// dropFollowers deletes the followers of an agent whose profile is deleted. Its posts stay, so they are not told that the actor is gone.
+func (f *Federation) dropFollowers(_ context.Context, j storage.Job) (after, error) {
+	return func(ctx context.Context, tx *storage.Tx) error {
+		more, err := tx.Followers().Drop(ctx, string(j.Args))
+		if err != nil || !more {
+			return err
+		}
+		return tx.Followers().EnqueueDrop(ctx, string(j.Args))
+	}, nil
+}
