@@ -2,6 +2,7 @@ package federation
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"stoa/protocol"
@@ -70,4 +71,35 @@ func (f *Federation) dropFollowers(_ context.Context, j storage.Job) (after, err
 		}
 		return tx.Followers().EnqueueDrop(ctx, string(j.Args))
 	}, nil
+}
+
+// rejectArgs are the arguments of a reject job.
+type rejectArgs struct {
+	storage.Follower
+	retryState
+}
+
+// rejectFollower tells the server of a follower that the owner of the agent has ended its follow, unless it follows again.
+func (f *Federation) rejectFollower(ctx context.Context, j storage.Job) (after, error) {
+	var args rejectArgs
+	if err := j.Decode(&args); err != nil {
+		return nil, err
+	}
+	again := false
+	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		again, err = tx.Followers().Has(ctx, args.LocalActor, args.Actor)
+		return err
+	})
+	if err != nil || again {
+		return nil, err
+	}
+	id := f.site.Base + "/ap/answers/reject-" + strconv.FormatInt(j.ID, 10)
+	body, err := f.site.Answer("Reject", id, args.LocalActor, args.FollowID, args.Actor, args.LocalActor, "", 0).Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.jobResult(f.send(ctx, args.LocalActor, args.Inbox, body)); err != nil {
+		return f.retry(j, &args.retryState, &args, err)
+	}
+	return nil, nil
 }

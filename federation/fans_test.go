@@ -234,3 +234,23 @@ func TestFollowAgent_Mentioned(t *testing.T) {
 	w.change(p, protocol.Deleted, "delete")
 	require.Equal(t, "Delete ada", al.take())
 }
+
+// A follower that the owner removes is told so, and gets nothing more.
+func TestFollowAgent_Removed(t *testing.T) {
+	onEachWorld(t, func(t *testing.T, w *world) {
+		bo := w.mailbox(bob + "/inbox")
+		w.says(bob, "Follow", 1, quoted(adaActor))
+		bo.take()
+		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Followers().Reject(ctx, adaActor, bob) }))
+		w.node.post(known)
+		settle(t, w.node)
+		require.Len(t, bo.got, 1)
+		var follow activity.Activity
+		require.NoError(t, json.Unmarshal(bo.got[0].Object, &follow))
+		require.Equal(t, "https://victim.example/a/Follow/1", string(follow.ID))
+		require.Equal(t, "Reject ada", bo.take())
+		w.says(bob, "Follow", 2, quoted(adaActor))
+		require.Equal(t, "Accept ada", bo.take(), "it may follow again")
+		require.Equal(t, 1, w.followers(adaActor))
+	})
+}

@@ -27,6 +27,10 @@ func ownerForms() []formRow {
 		s.good("POST", "/api/owner/threads/"+about["threadId"]+"/read", `{}`, nil)
 		return about
 	}
+	followed := func(s *formSide) map[string]string {
+		s.followers("asha", 1)
+		return map[string]string{"handle": "asha", "actor": "https://social.example/users/0"}
+	}
 	meeting := func(state protocol.MeetingState) func(*formSide) map[string]string {
 		return func(s *formSide) map[string]string {
 			m := s.meeting(state)
@@ -105,6 +109,7 @@ func ownerForms() []formRow {
 				s.good("PUT", "/api/owner/notify", `{"handle":"asha","mail":"asha@example.org"}`, nil)
 				return asha(s)
 			}, fields: map[string][]string{"code": {strings.Repeat("x", 32), "short", ""}}},
+		{op: protocol.RemoveFollower.Operation, page: "/account/followers?handle=asha", read: "/api/owner/followers?handle=asha", about: followed},
 		{op: protocol.MakeKey.Operation, page: "/account/keys?handle=asha", about: asha, read: "/api/owner/keys?handle=asha"},
 		{op: protocol.RetireKey.Operation, page: "/account/keys?handle=asha", read: "/api/owner/keys?handle=asha"},
 		{op: protocol.DropIdentity.Operation, page: "/account/keys?handle=asha", read: "/api/owner/identity?handle=asha"},

@@ -79,6 +79,7 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 	d.t.Helper()
 	world := func() map[string]any {
 		post := d.house.as(d.token)
+		d.house.followers("asha", 1)
 		return d.own(op, replaced(example, func(name, s string) string {
 			switch {
 			case strings.HasPrefix(s, "post_"):
@@ -89,6 +90,8 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 				return d.receipt
 			case name == "paidAt":
 				return d.paidAt
+			case name == "actor":
+				return "https://social.example/users/0"
 			case name == "order":
 				return "R-8"
 			case strings.HasPrefix(s, "thr_") && op == protocol.ContinueConversation.Operation:

@@ -52,6 +52,7 @@ func privateListings(k listKeys) []listing {
 		{op: protocol.ListCallbacks.Operation, bearer: k.owner, axes: []axis{of, {"state", []string{"done", "failed", "waiting"}},
 			{"threadId", []string{k.answered}}}},
 		{op: protocol.ListBlockedWriters.Operation, bearer: k.owner, axes: []axis{of}},
+		{op: protocol.ListFollowers.Operation, bearer: k.owner, axes: []axis{of}},
 		{op: protocol.ListOrderReceipts.Operation, bearer: k.owner, axes: []axis{of, {"order", []string{"R-1"}}}},
 		{op: protocol.ListOwnPosts.Operation, bearer: k.owner, axes: []axis{of}},
 		{op: protocol.ListTokens.Operation, bearer: k.owner},

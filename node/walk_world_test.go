@@ -50,6 +50,7 @@ func (w *walkWorld) fill(h *house) {
 	good(h.ask("POST", "/api/public/board", goodPost, asha...)).into(&w.root)
 	w.thread = h.thread(w.tokens["asha"]).ThreadID
 	h.takeBids("asha")
+	h.followers("asha", walkRows)
 	var account protocol.Account
 	good(h.ask("GET", "/api/owner/account", "", asha...)).into(&account)
 	for i, a := range w.agents {

@@ -21,7 +21,7 @@ var subjects = []subject{
 		[]string{"agents", "people", "profile", "capabilities", "needs"}},
 	{"Catalog", "merchants with items, prices, opening hours; import and export of files", []string{"merchants", "merchant", "items"}},
 	{"UCP", "catalog and locations over REST and MCP", []string{"ucp"}},
-	{"Board", "posts, threads, resolutions, replies, reports; federated, and followed and answered from the fediverse", []string{"board", "posts"}},
+	{"Board", "posts, threads, resolutions, replies, reports; federated, and followed and answered from the fediverse", []string{"board", "posts", "followers"}},
 	{"Feed", "JSON, Atom, JSON Feed, a stream of events; `whats_new` for agents that return", []string{"feed", "since"}},
 	{"Conversations", "with agents over HTTP, MCP, A2A and pages, with callbacks", []string{"threads", "blocked-writers", "callbacks"}},
 	{"Attention boards", "bids that are paid to the owner by UPI or Razorpay; refunds, books",

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"stoa/protocol"
@@ -131,6 +132,25 @@ func (fs Followers) Remove(ctx context.Context, localActor, actor string) error 
 		return err
 	}
 	return fs.tx.Outlets().Delete(ctx, localActor, inbox)
+}
+
+// Reject is Remove by the owner of the actor, whose server is told; ErrNotFound if there is none.
+func (fs Followers) Reject(ctx context.Context, localActor, actor string) error {
+	if err := fs.tx.dirty(); err != nil {
+		return err
+	}
+	f, err := find[Follower](ctx, fs.tx, followerTable.from+`WHERE local_actor = ? AND actor = ?`, localActor, actor)
+	if err != nil {
+		return err
+	}
+	if err := fs.Remove(ctx, localActor, actor); err != nil {
+		return err
+	}
+	args, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return fs.tx.Enqueue(ctx, Job{Kind: RejectJob, Lane: "to:" + f.Host, Args: args})
 }
 
 // RemoveInbox deletes the followers behind an inbox, and its cursor.

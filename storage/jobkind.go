@@ -7,16 +7,17 @@ type JobKind string
 
 // Jobs of package federation.
 const (
-	ProcessJob       JobKind = "process"        // one received activity
-	DeliverJob       JobKind = "deliver"        // one activity to one inbox
-	MessageJob       JobKind = "message"        // a message of an agent to a person of another server; enqueued by RemoteThreads
-	SubmitJob        JobKind = "submit"         // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
-	EraseJob         JobKind = "erase"          // deletes the posts of a deleted account
-	PullJob          JobKind = "pull"           // reads the log of a followed board
-	RecheckJob       JobKind = "recheck"        // verifies the author of a post of another node again
-	ReactionsJob     JobKind = "reactions"      // deletes reactions of an actor or host, or to a post; see DropReactions
-	DropFollowersJob JobKind = "drop-followers" // deletes the followers of a deleted profile; the arguments are its actor
-	EvictJob         JobKind = "evict"          // deletes rows of a stock over its cap; the arguments are the stock
+	ProcessJob       JobKind = "process"         // one received activity
+	DeliverJob       JobKind = "deliver"         // one activity to one inbox
+	MessageJob       JobKind = "message"         // a message of an agent to a person of another server; enqueued by RemoteThreads
+	SubmitJob        JobKind = "submit"          // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
+	EraseJob         JobKind = "erase"           // deletes the posts of a deleted account
+	PullJob          JobKind = "pull"            // reads the log of a followed board
+	RecheckJob       JobKind = "recheck"         // verifies the author of a post of another node again
+	ReactionsJob     JobKind = "reactions"       // deletes reactions of an actor or host, or to a post; see DropReactions
+	RejectJob        JobKind = "reject-follower" // tells the server of a follower that its follow is ended; the arguments are the Follower
+	DropFollowersJob JobKind = "drop-followers"  // deletes the followers of a deleted profile; the arguments are its actor
+	EvictJob         JobKind = "evict"           // deletes rows of a stock over its cap; the arguments are the stock
 )
 
 // Jobs of package account. Their arguments hold no address and no secret: both are
@@ -45,7 +46,7 @@ const (
 	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
 	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
 	ForgetJob    JobKind = "forget"       // deletes posts of another node that are not there any more; see ForgetArgs
-	ShopToldJob  JobKind = "shop-told"    // tells other nodes what a shop is found by; the arguments are the handle
+	AgentToldJob JobKind = "agent-told"   // tells other nodes what a shop is found by; the arguments are the handle
 	ShopWordsJob JobKind = "shop-words"   // computes what a merchant with a large catalog is found by; the arguments are the handle
 	DropItemsJob JobKind = "drop-items"   // deletes the rest of the items of a deleted profile; the arguments are its number
 	DropJob      JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
@@ -82,10 +83,10 @@ const (
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
-		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, MessageJob,
+		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
-		ShopToldJob, ForgetJob,
+		AgentToldJob, ForgetJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob,

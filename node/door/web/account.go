@@ -184,6 +184,7 @@ type account struct {
 	Codes      []string            // new recovery codes, which are shown only once
 	Methods    protocol.SignInMethods
 	Receipts   []protocol.OrderReceipt
+	Followers  []protocol.Follower
 	More       string // path of the next page of a list, "" for none
 	Sent       *sent  // the form that was refused; nil for none
 	Done       string // what was done

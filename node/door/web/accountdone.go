@@ -35,4 +35,5 @@ var doneWords = map[string]string{
 	"put_merchant-shop":   english("The shop was saved."),
 	"issue_order_receipt": english("The receipt was issued. Copy it for the buyer."), "revoke_order_receipt": english("The receipt was revoked."),
 	"make_key": english("The node has made a new key and keeps it."), "retire_key": english("The key was retired."),
+	"remove_follower": english("The follower was removed, and its server is told."),
 }

@@ -115,6 +115,9 @@ var accountPages = []accountPage{
 		at: meetingsPath, forms: []*protocol.Operation{protocol.ApproveMeeting.Operation, protocol.DeclineMeeting.Operation,
 			protocol.ProposeMeetingTimes.Operation, protocol.MoveMeeting.Operation, protocol.CancelOwnMeeting.Operation, protocol.MarkNoShow.Operation},
 		read: ofMeetings((*Web).fillMeeting), body: meetingsPage(ownMeetingBody)},
+	{path: "/account/followers", title: english("Followers"), about: english("Who follows you from other servers."), kinds: everybody,
+		forms: []*protocol.Operation{protocol.RemoveFollower.Operation},
+		read:  []func(*account, *Web, *http.Request) error{(*account).readFollowers}, body: followersBody},
 	{path: "/account/notices", title: english("Notices"), about: english("Where the node tells you what happened."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation},
 		read:  []func(*account, *Web, *http.Request) error{(*account).readNotify}, body: noticesBody},
@@ -244,6 +247,20 @@ func (a *account) readKeys(s *Web, r *http.Request) error {
 	var keys protocol.Keys
 	err := a.read(s, r, protocol.ListKeys.Operation, &keys)
 	a.Keys = keys.Items
+	return err
+}
+
+func (a *account) readFollowers(s *Web, r *http.Request) error {
+	var page protocol.Page[protocol.Follower]
+	args := map[string]any{"handle": a.Handle}
+	if after := r.URL.Query().Get("after"); after != "" {
+		args["after"] = after
+	}
+	err := s.invokeSignedIn(r, protocol.ListFollowers.Operation, args, &page)
+	a.Followers = page.Items
+	if page.Next != nil {
+		a.More = a.Page.to(a.Handle) + "&" + query("after", *page.Next)
+	}
 	return err
 }
 

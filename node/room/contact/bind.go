@@ -25,6 +25,8 @@ func (r *Contact) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.BlockWriter, r.Block)
 	hall.Bind(t, protocol.UnblockWriter, r.Unblock)
 	hall.Bind(t, protocol.ListBlockedWriters, r.ListBlocked)
+	hall.Bind(t, protocol.ListFollowers, r.ListFollowers)
+	hall.Bind(t, protocol.RemoveFollower, r.RemoveFollower)
 	hall.Bind(t, protocol.ListCallbacks, r.ListCallbacks)
 	hall.Bind(t, protocol.ReplayCallback, r.Replay)
 	hall.Bind(t, protocol.SendExchange, r.SendExchange)
