@@ -34,8 +34,8 @@ func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act
 	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &b) != nil {
 		return noEffect, nil
 	}
-	if b.Type.Is(activity.ShopType) {
-		return f.readShop(ctx, s, act)
+	if b.Type.Is(activity.AgentType) {
+		return f.readAgent(ctx, s, act)
 	}
 	if !b.Type.Is(activity.BidType) {
 		return f.readNews(ctx, s, act)
@@ -103,7 +103,7 @@ func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (
 		case !errors.Is(err, storage.ErrNotFound):
 			return err
 		case strings.Contains(uri, "/ap/agents/"):
-			return errors.Join(tx.FeedOrigins().HideOf(ctx, uri), tx.RemoteShops().Drop(ctx, uri))
+			return errors.Join(tx.FeedOrigins().HideOf(ctx, uri), tx.RemoteAgents().Drop(ctx, uri))
 		}
 		return tx.FeedOrigins().Withdraw(ctx, uri)
 	}, nil

@@ -275,7 +275,7 @@ func TestEntryHash_Erased(t *testing.T) {
 	p := a.titled("one")
 	s := shop{n: a, name: "bazaar"}
 	joined := s.tell(protocol.FeedMerchantJoined, "Bazaar", "Bazaar joined.", nil)
-	s.summary(protocol.ShopSummary{Name: "Bazaar"})
+	s.summary("Bazaar")
 	bid := a.bid(protocol.Author{Name: "Ada", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}})
 	hashes := func() (all []string) {
 		_, page := a.page("?after=0")

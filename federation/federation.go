@@ -207,7 +207,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/posts/{id}/quotes/{key}", f.serveStamp)
 	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
 	mux.HandleFunc("GET /ap/news/{id}", f.serveNews)
-	mux.HandleFunc("GET /ap/shops/{handle}", f.serveShop)
+	mux.HandleFunc("GET /ap/summaries/{handle}", f.serveSummary)
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)

@@ -58,8 +58,8 @@ func (f *Federation) erasedHash(ctx context.Context, tx *storage.Tx, epoch strin
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Bid(e.ObjectID)), nil
 	}
-	if handle, ok := strings.CutPrefix(e.ObjectID, storage.LogShop); ok {
-		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Shop(handle)), nil
+	if handle, ok := strings.CutPrefix(e.ObjectID, storage.LogAgent); ok {
+		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Summary(handle)), nil
 	}
 	if isNews(e.ObjectID) {
 		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.newsURI(e.ObjectID)), nil

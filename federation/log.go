@@ -71,8 +71,8 @@ func (f *Federation) innerOf(ctx context.Context, tx *storage.Tx, e storage.LogE
 	if protocol.IsID(protocol.BidID, e.ObjectID) {
 		return f.bidEntry(ctx, tx, e)
 	}
-	if strings.HasPrefix(e.ObjectID, storage.LogShop) {
-		return f.shopEntry(e)
+	if strings.HasPrefix(e.ObjectID, storage.LogAgent) {
+		return f.agentEntry(e)
 	}
 	if isNews(e.ObjectID) {
 		return f.newsEntry(ctx, tx, e)

@@ -181,8 +181,21 @@ func TestMessage_Blocked(t *testing.T) {
 	}, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "peer.example"})
 	})
-	s.create(carol, "Free again", nil)
+	last := s.create(carol, "Free again", nil)
 	require.Len(t, s.threads("asha"), 3)
+
+	// With the profile goes all that was written to it, and what it wrote.
+	s.reply(s.threads("asha")[0].ThreadID, "Farewell")
+	note := s.sent(1)["id"].(string)
+	require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
+	require.Equal(t, 404, s.fetchAs(carol, schemeCavage, note, func(*http.Request) {}))
+	s.read(func(ctx context.Context, tx *storage.Tx) error {
+		left, err := tx.RemoteThreads().OfNote(ctx, last)
+		require.Empty(t, left)
+		return err
+	})
+	s.create(carol, "Still there?", nil)
+	require.Len(t, s.got, 1, "nobody is there to refuse")
 }
 
 // An answer waits for a server that is away, and is not sent to one that is blocked meanwhile.

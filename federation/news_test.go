@@ -70,7 +70,7 @@ func (s shop) tell(kind protocol.FeedType, title, summary string, review *protoc
 func (s shop) open(open bool, subjects ...string) {
 	s.n.t.Helper()
 	require.NoError(s.n.t, s.n.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Feed().ShowShop(ctx, protocol.BoardID(s.n.base), s.name, "", subjects, open)
+		return tx.Feed().ShowAgent(ctx, protocol.BoardID(s.n.base), s.name, "", subjects, open)
 	}))
 }
 

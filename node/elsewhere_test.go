@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,8 +19,9 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 	h := newHouse(t)
 	h.business("rao", "")
 	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.RemoteShops().Put(ctx, storage.RemoteShop{Actor: "https://n2.example/ap/agents/mehta", Host: "n2.example", Page: "https://n2.example/@mehta",
-			Summary: protocol.ShopSummary{Name: "Mehta & Sons", Headline: "Spices.", City: "Pune"}})
+		_, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: "https://n2.example/ap/agents/mehta", Host: "n2.example",
+			Summary: protocol.AgentSummary{Profile: protocol.ProfileDraft{Handle: "mehta", Name: "Mehta & Sons", Kind: protocol.Business, Headline: "Spices."},
+				Shop: &protocol.ShopSummary{Record: protocol.MerchantDraft{City: "Pune"}}}})
 		return err
 	}))
 	page := h.ask("GET", "/merchants", "", "Accept", "text/html").Body.String()
@@ -30,4 +33,69 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 	text := h.ask("GET", "/merchants", "", "Accept", "text/markdown")
 	require.Equal(t, 200, text.Code)
 	require.Contains(t, text.Body.String(), "https://n2.example/@mehta")
+}
+
+// TestDirectory_Elsewhere: a person of a followed node is found by search, in the lists of people and of attention boards, and on
+// the pages, with the node where every action is, and no longer when the profile is not listed.
+func TestDirectory_Elsewhere(t *testing.T) {
+	t.Parallel()
+	home, away := &house{startNode(t), t}, &house{startNode(t), t}
+	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
+	_, _, err := home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","headline":"Weaver of zinnia cloth",
+		"regions":["IN-KA"],"tags":["cloth"],"capabilities":[{"id":"weaving","name":"Weaving","description":"Cloth to order."}]}`))
+	require.NoError(t, err)
+	token := []string{"Authorization", "Bearer " + ownerToken(t, home.Node, "ada")}
+	board := home.ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...)
+	require.Equal(t, 200, board.Code, "%s", board.Body)
+
+	find := func(path string, into any) { away.ask("GET", path, "").into(into) }
+	var agents protocol.Page[protocol.Profile]
+	require.Eventually(t, func() bool {
+		find("/api/public/agents?q=zinnia&region=IN&capability=weaving&tag=cloth", &agents)
+		return len(agents.Items) == 1 && **agents.Items[0].Interfaces.AttentionBoard != ""
+	}, 20*time.Second, 50*time.Millisecond)
+	ada, host := agents.Items[0], strings.TrimPrefix(home.Base, "http://")
+	require.Equal(t, host, *ada.Node)
+	require.Equal(t, []string{home.Base + "/@ada", home.Base + "/@ada/board"}, []string{ada.Interfaces.Page, **ada.Interfaces.AttentionBoard})
+	for path, want := range map[string]int{
+		"?kind=business": 0, "?hasIdentity=true": 0, "?hasIdentity=false": 1, "?local=true": 0, "?q=quartz": 0, "?q=-cloth": 0, "": 1,
+	} {
+		find("/api/public/agents"+path, &agents)
+		require.Len(t, agents.Items, want, path)
+	}
+	var people protocol.Page[protocol.PersonEntry]
+	find("/api/public/people?q=ada", &people)
+	require.Len(t, people.Items, 1)
+	require.True(t, people.Items[0].HasAttentionBoard)
+	var boards protocol.Page[protocol.BoardEntry]
+	find("/api/public/attention?category=yarn", &boards)
+	require.Len(t, boards.Items, 1)
+	b := boards.Items[0]
+	require.Equal(t, []any{"200.00", 3, (*int)(nil), host}, []any{b.Floor.Amount, b.Slots, b.FreeSlots, *b.Node})
+	find("/api/public/attention?category=silk", &boards)
+	require.Empty(t, boards.Items)
+	for federation, want := range map[string]int{"auto": 1, "referrals": 0, "none": 0} {
+		var found protocol.ARDFound
+		away.ask("POST", "/ard/search", `{"query":{"text":"zinnia cloth","filter":{"metadata.kind":"person"}},"federation":"`+federation+`"}`).into(&found)
+		require.Len(t, found.Results, want, federation)
+		if want > 0 {
+			require.Equal(t, home.Base+"/ard", found.Results[0].Source)
+		}
+	}
+	for _, page := range []string{"/agents", "/people", "/attention"} {
+		text := away.ask("GET", page, "", "Accept", "text/html").Body.String()
+		require.Contains(t, text, "Ada Rao", page)
+		require.Contains(t, text, home.Base+"/@ada", page)
+		require.NotContains(t, text, `href="/@ada`, page)
+		require.NotContains(t, away.ask("GET", page+"?local=true", "", "Accept", "text/html").Body.String(), "Ada Rao", page)
+	}
+	require.Equal(t, 404, away.ask("GET", "/api/public/agents/ada", "").Code, "it is not of this node")
+
+	_, _, err = home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","listed":false}`))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		find("/api/public/agents", &agents)
+		find("/api/public/attention", &boards)
+		return len(agents.Items)+len(boards.Items) == 0
+	}, 20*time.Second, 50*time.Millisecond)
 }

@@ -56,14 +56,15 @@ func (s *sender) serve(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// write sends a direct Note to an agent.
-func (s *sender) write(handle, text string) {
+// write sends a Note to an agent, and to others.
+func (s *sender) write(handle, text string, others ...string) {
 	s.t.Helper()
 	agent := s.Base + "/ap/agents/" + handle
 	id := fmt.Sprintf("%s/notes/%d", strings.TrimSuffix(s.actor, "/u/carol"), time.Now().UnixNano())
 	body := encoded(map[string]any{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id + "#create", "type": "Create", "actor": s.actor, "to": agent,
-		"object": map[string]any{"id": id, "type": "Note", "attributedTo": s.actor, "to": agent, "content": "<p>" + text + "</p>", "published": time.Now().UTC()},
+		"object": map[string]any{"id": id, "type": "Note", "attributedTo": s.actor, "to": agent, "cc": others, "content": "<p>" + text + "</p>",
+			"published": time.Now().UTC()},
 	})
 	r, err := http.NewRequest("POST", agent+"/inbox", bytes.NewReader(body))
 	require.NoError(s.t, err)
@@ -157,6 +158,31 @@ func TestMessage_Private(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]bool{"thread_message": true}, tables)
+}
+
+// TestMessage_Page: the owner sees who wrote, that nobody verified it, and that an answer is public.
+func TestMessage_Page(t *testing.T) {
+	t.Parallel()
+	h := served(t)
+	h.agent("asha", openPolicy)
+	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
+	require.NoError(t, err)
+	cookie, asha := h.signIn(link), "Bearer "+ownerToken(t, h.Node, "asha")
+	carol := h.sender()
+	carol.write("asha", "Are you open?", activity.Public)
+	var threads protocol.Page[protocol.Thread]
+	require.Eventually(t, func() bool {
+		h.ask("GET", "/api/owner/threads", "", "Authorization", asha).into(&threads)
+		return len(threads.Items) == 1
+	}, time.Minute, 10*time.Millisecond)
+	page := h.ask("GET", "/account/threads/"+threads.Items[0].ThreadID, "", "Accept", browser, "Cookie", "stoa_session="+cookie)
+	require.Equal(t, 200, page.Code, "%s", page.Body)
+	plain := page.Body.String()[strings.Index(page.Body.String(), "<main"):]
+	for _, want := range []string{"Are you open?", "Carol", "public on the writer&#39;s server, as answers are", "unverified", `href="` + carol.actor + `"`,
+		"@carol@" + strings.TrimSuffix(strings.TrimPrefix(carol.actor, "http://"), "/u/carol")} {
+		require.Contains(t, plain, want)
+	}
+	require.NotContains(t, page.Body.String(), "changed ")
 }
 
 // column reads the rows of a query, each as text.

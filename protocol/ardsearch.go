@@ -126,7 +126,7 @@ func ARDValuesOf(e ARDEntry, path string) []string {
 // An ARDSearch is a search for entries.
 type ARDSearch struct {
 	Query      ARDQuery `json:"query"`
-	Federation string   `json:"federation,omitempty" enum:"auto,referrals,none" default:"auto" doc:"none: this node alone; referrals and auto: also where else to ask. The node asks nobody on your behalf."`
+	Federation string   `json:"federation,omitempty" enum:"auto,referrals,none" default:"auto" doc:"none: this node alone; referrals: also where else to ask; auto: also what this node knows of agents of others. It asks nobody on your behalf."`
 	PageSize   int      `json:"pageSize,omitempty" minimum:"1" maximum:"100" default:"10"`
 	PageToken  string   `json:"pageToken,omitempty" maxLength:"200"`
 }

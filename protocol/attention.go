@@ -51,6 +51,15 @@ type BoardTerms struct {
 	AutoApprove       bool            `json:"autoApprove"`
 }
 
+// CategoryPrices are the categories with the least bid in each.
+func (t BoardTerms) CategoryPrices() []CategoryPrice {
+	out := make([]CategoryPrice, 0, len(t.Categories))
+	for _, c := range t.Categories {
+		out = append(out, CategoryPrice{Name: c.Name, Floor: MoneyOf(Rupee, max(c.Floor, t.Floor))})
+	}
+	return out
+}
+
 // A CategoryFloor is a category of a board and its floor in paise, which is at least the board's.
 type CategoryFloor struct {
 	Name  string `json:"name"`

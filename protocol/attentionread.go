@@ -15,18 +15,20 @@ type BoardEntry struct {
 	Headline   string          `json:"headline"`
 	Floor      Money           `json:"floor" doc:"Least bid."`
 	Slots      int             `json:"slots" minimum:"1"`
-	FreeSlots  int             `json:"freeSlots" minimum:"0"`
+	FreeSlots  *int            `json:"freeSlots" nullable:"true" minimum:"0" doc:"Null for a board of another node, which knows it."`
 	Accepting  bool            `json:"accepting" doc:"The board takes bids now."`
 	Categories []CategoryPrice `json:"categories"`
 	Test       bool            `json:"test" doc:"TEST: no money moves on this board."`
 	Page       string          `json:"page" format:"uri"`
 	Board      string          `json:"board" format:"uri" doc:"Where the whole board is read."`
-	Untrusted  bool            `json:"untrusted_content" doc:"Always true."`
+	Elsewhere
+	Untrusted bool `json:"untrusted_content" doc:"Always true."`
 }
 
 // An AttentionQuery selects attention boards.
 type AttentionQuery struct {
 	Category string `json:"category,omitempty" maxLength:"40" doc:"Only boards with this category, in any case."`
+	Local    bool   `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
 

@@ -144,9 +144,8 @@ type MerchantEntry struct {
 	LastSeenAt  *time.Time  `json:"lastSeenAt,omitempty"`
 	Page        string      `json:"page" format:"uri"`
 	Profile     string      `json:"profile" format:"uri"`
-	Node        *string     `json:"node,omitempty" doc:"Host of the node of the shop, where its page and profile are; left out for this one."`
-	GoneSince   *time.Time  `json:"goneSince,omitempty" doc:"Its node has not answered since; after 7 days it is said, after 30 its shops are listed no longer."`
-	Untrusted   bool        `json:"untrusted_content" enum:"true" doc:"Always true."`
+	Elsewhere
+	Untrusted bool `json:"untrusted_content" enum:"true" doc:"Always true."`
 }
 
 // MerchantQuery selects businesses. All conditions combine.
@@ -158,7 +157,7 @@ type MerchantQuery struct {
 	Radius   int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
 	PriceFilter
 	AcceptsReturns bool `json:"acceptsReturns,omitempty" doc:"Only with returns."`
-	OpenNow        bool `json:"openNow,omitempty" doc:"Only those that are open at this moment; none of other nodes, whose hours are known there."`
+	OpenNow        bool `json:"openNow,omitempty" doc:"Only those that are open at this moment."`
 	Local          bool `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }

@@ -16,12 +16,14 @@ type PersonEntry struct {
 	LastSeenAt        *time.Time `json:"lastSeenAt,omitempty"`
 	Page              string     `json:"page" format:"uri"`
 	Profile           string     `json:"profile" format:"uri"`
-	Untrusted         bool       `json:"untrusted_content" enum:"true" doc:"Always true."`
+	Elsewhere
+	Untrusted bool `json:"untrusted_content" enum:"true" doc:"Always true."`
 }
 
 // PeopleQuery selects people.
 type PeopleQuery struct {
-	Q string `json:"q,omitempty" maxLength:"200" doc:"A name or what they do; \"a phrase\", -word, tag:x."`
+	Q     string `json:"q,omitempty" maxLength:"200" doc:"A name or what they do; \"a phrase\", -word, tag:x."`
+	Local bool   `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
 

@@ -49,6 +49,7 @@ type Profile struct {
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
 	Alive         *bool           `json:"alive,omitempty" doc:"Whether what the profile lists answered when this node last asked; absent when it never asked."`
 	LastSeenAt    *time.Time      `json:"lastSeenAt,omitempty" doc:"When something the profile lists last answered this node."`
+	Elsewhere
 }
 
 // A Liveness says whether what a profile lists answers.
@@ -190,7 +191,7 @@ type ProfileDraft struct {
 	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
-	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
+	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile, here and at nodes that follow; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
 }
 
 // A PolicyDraft is the part of a contact policy that the owner decides.
@@ -326,6 +327,7 @@ type AgentQuery struct {
 	Tag         string      `json:"tag,omitempty" maxLength:"32" doc:"Only agents with this tag."`
 	Region      string      `json:"region,omitempty" shape:"region" doc:"ISO 3166 code; a country finds its subdivisions too."`
 	HasIdentity *bool       `json:"hasIdentity,omitempty" doc:"Only agents with (true) or without (false) an on-chain identity."`
+	Local       bool        `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
 

@@ -98,6 +98,11 @@ func (bs AttentionBoards) setOpen(ctx context.Context, handle string, open bool)
 			return err
 		}
 	}
+	if r.Listed {
+		if err := bs.tx.Profiles().EnqueueTold(ctx, handle); err != nil {
+			return err
+		}
+	}
 	return bs.relist(ctx, handle, r.Listed)
 }
 
@@ -195,8 +200,19 @@ func (bs AttentionBoards) List(ctx context.Context, category string, limit int, 
 	return p, bs.countUsed(ctx, p.Items)
 }
 
+// listedBoard are the columns of a ListedBoard.
+func listedBoard() string {
+	return boardTable.columnsOf("b.") + `, p.draft, COALESCE((SELECT a.doc FROM payment_account a WHERE a.id = b.account), '{}') AS paid`
+}
+
+// Listed returns the board of a profile as the list has it, without what is used of it; ErrNotFound when it is not listed.
+func (bs AttentionBoards) Listed(ctx context.Context, handle string) (ListedBoard, error) {
+	return find[ListedBoard](ctx, bs.tx, `SELECT `+listedBoard()+` FROM attention_board b JOIN profile p ON p.handle = b.handle
+		WHERE b.listed AND b.handle = ?`, handle)
+}
+
 func boardsQuery(category string, before int64, limit int) (string, []any) {
-	columns := boardTable.columnsOf("b.") + `, p.draft, COALESCE((SELECT a.doc FROM payment_account a WHERE a.id = b.account), '{}') AS paid`
+	columns := listedBoard()
 	if category == "" {
 		return `SELECT ` + columns + ` FROM attention_board b JOIN profile p ON p.handle = b.handle WHERE b.listed AND b.seq < ? ORDER BY b.seq DESC LIMIT ?`,
 			[]any{before, limit}

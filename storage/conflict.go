@@ -111,7 +111,7 @@ func (ss Subscriptions) Reread(ctx context.Context, board string) (bool, error) 
 	if err := ss.tx.FeedOrigins().set(ctx, `host = ?`, s.Host, "shown", "hidden"); err != nil {
 		return false, err
 	}
-	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
+	if err := ss.tx.RemoteAgents().DropHost(ctx, s.Host); err != nil {
 		return false, err
 	}
 	return ss.Hasten(ctx, board)

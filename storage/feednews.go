@@ -65,9 +65,9 @@ func shownKind(visible bool) LogKind {
 	return LogHide
 }
 
-// ShowShop shows or hides the items about a shop of this node: those about subjects, and about its counted reviews, if it
-// has an agent. The nodes that follow board are told in one entry, if anything changed.
-func (fd Feed) ShowShop(ctx context.Context, board, handle, agent string, subjects []string, visible bool) error {
+// ShowAgent shows or hides the items about a profile of this node: those about subjects, and about its counted reviews, if it
+// has a chain identity. When it hides them, other nodes list the profile no longer. The nodes that follow board are told in one entry, if anything changed.
+func (fd Feed) ShowAgent(ctx context.Context, board, handle, agent string, subjects []string, visible bool) error {
 	if err := fd.tx.settleFeed(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (fd Feed) ShowShop(ctx context.Context, board, handle, agent string, subjec
 		changed += n
 	}
 	if !visible {
-		told, err := fd.tx.Merchants().untell(ctx, board, handle)
+		told, err := fd.tx.Profiles().Untell(ctx, board, handle)
 		if err != nil {
 			return err
 		}

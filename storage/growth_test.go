@@ -85,7 +85,7 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 	fill(10_000, `INSERT INTO log_taken (board, seq, hash, entry) `+series+
 		`SELECT 'https://p' || CAST(n % 100 AS TEXT) || '.example/ap/board', n, '', `+
 		map[bool]string{true: "''::bytea", false: "x''"}[storage.OnPostgres(db)]+` FROM series`)
-	fill(10_000, `INSERT INTO remote_shop (actor, host, agent, doc) `+series+
+	fill(10_000, `INSERT INTO remote_agent (actor, host, agent, doc) `+series+
 		`SELECT 'https://p.example/ap/agents/s' || CAST(n AS TEXT), 'p' || CAST(n AS TEXT) || '.example', '', '{}' FROM series`)
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		thread := storage.StoredThread{ID: "thr_0", Handle: "asha", Kind: protocol.Question, State: protocol.ThreadOpen, Writer: "w"}
@@ -200,7 +200,7 @@ var grown = []struct {
 		return err
 	})},
 	{"nodes that are gone", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.RemoteShops().Prune(ctx)
+		_, err := tx.RemoteAgents().Prune(ctx)
 		return err
 	})},
 	{"tickets sent to an address", reading(func(ctx context.Context, tx *storage.Tx) error {

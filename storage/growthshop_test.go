@@ -50,12 +50,12 @@ var grownShops = []struct {
 	name string
 	run  func(ctx context.Context, db *storage.DB) error
 }{
-	{"shops by the beginning of a word", shopsBy(protocol.MerchantQuery{Q: "tea"}, 20)},
-	{"shops by a rare word and the beginning of another", shopsBy(protocol.MerchantQuery{Q: "tearoom7 teap"}, 1)},
-	{"shops by the beginning of a word, near a place", shopsBy(protocol.MerchantQuery{Q: "tea", Near: "12.97,77.6", Radius: 5000}, 20)},
+	{"shops by the beginning of a word", agentsBy(protocol.MerchantQuery{Q: "tea"}, 20)},
+	{"shops by a rare word and the beginning of another", agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap"}, 1)},
+	{"shops by the beginning of a word, near a place", agentsBy(protocol.MerchantQuery{Q: "tea", Near: "12.97,77.6", Radius: 5000}, 20)},
 }
 
-func shopsBy(q protocol.MerchantQuery, want int) func(ctx context.Context, db *storage.DB) error {
+func agentsBy(q protocol.MerchantQuery, want int) func(ctx context.Context, db *storage.DB) error {
 	return reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Profiles().ListMerchants(ctx, q)
 		return found(len(page.Items)-want+1, err)

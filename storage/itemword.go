@@ -393,7 +393,7 @@ func (is Items) PutShopWords(ctx context.Context, handle, words string) error {
 	if err := is.rerank(ctx, r, words); err != nil {
 		return err
 	}
-	return is.tx.Merchants().EnqueueTold(ctx, handle)
+	return is.tx.Profiles().EnqueueTold(ctx, handle)
 }
 
 func (is Items) catalogOf(ctx context.Context, handle string) (seq, catalog int64, err error) {

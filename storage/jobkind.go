@@ -46,7 +46,7 @@ const (
 	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
 	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
 	ForgetJob    JobKind = "forget"       // deletes posts of another node that are not there any more; see ForgetArgs
-	ShopToldJob  JobKind = "shop-told"    // tells other nodes what a shop is found by; the arguments are the handle
+	AgentToldJob JobKind = "agent-told"   // tells other nodes what a shop is found by; the arguments are the handle
 	ShopWordsJob JobKind = "shop-words"   // computes what a merchant with a large catalog is found by; the arguments are the handle
 	DropItemsJob JobKind = "drop-items"   // deletes the rest of the items of a deleted profile; the arguments are its number
 	DropJob      JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
@@ -86,7 +86,7 @@ func JobKinds() []JobKind {
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
-		ShopToldJob, ForgetJob,
+		AgentToldJob, ForgetJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob,

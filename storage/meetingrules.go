@@ -48,7 +48,11 @@ func (ms Meetings) PutSettings(ctx context.Context, s *MeetingSettings) error {
 	if _, err := ms.tx.write(ctx, `UPDATE profile SET meetings = ? WHERE seq = ?`, s.Open, r.Seq); err != nil {
 		return err
 	}
-	r.Meetings = s.Open
+	if r.Meetings = s.Open; r.Listed {
+		if err := ms.tx.Profiles().EnqueueTold(ctx, s.Handle); err != nil {
+			return err
+		}
+	}
 	p, err := r.profile()
 	if err != nil {
 		return err

@@ -19,6 +19,19 @@ type shopFilter struct {
 // word of q also matches its singular and plural, the last word also longer words
 // that begin with it. Hours and prices are those of tx.Now, for each page.
 func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
+	s, f, err := merchantSearch(q)
+	if err != nil {
+		return protocol.Page[ListedProfile]{}, err
+	}
+	if f.prices.priced() {
+		least, most := f.prices.bounds()
+		s.groups = append(s.groups, priceFacets(f.prices.Currency, least, most, shopPriceLevels))
+	}
+	return ps.list(ctx, listMerchants, s, q.Paging, &f)
+}
+
+// merchantSearch is a query of businesses: what their index decides, but for prices, and the rest.
+func merchantSearch(q protocol.MerchantQuery) (search, shopFilter, error) {
 	facets := []string{facet(facetKind, string(protocol.Business))}
 	if q.Category != "" {
 		facets = append(facets, facet(facetCategory, categoryName(q.Category)))
@@ -30,19 +43,13 @@ func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) 
 		facets = append(facets, facet(facetReturns, ""))
 	}
 	s, err := newSearch(q.Q, facets...)
-	if err != nil {
-		return protocol.Page[ListedProfile]{}, err
-	}
 	s.near, s.starts = true, true
 	f := shopFilter{open: q.OpenNow, prices: ItemQuery{Currency: q.In()}}
 	if f.near, f.radius, _ = q.Place(); f.near != nil {
 		s.groups = append(s.groups, cellsAround(*f.near, f.radius))
 	}
-	if f.prices.Min, f.prices.Max, _ = q.Prices(); f.prices.priced() {
-		least, most := f.prices.bounds()
-		s.groups = append(s.groups, priceFacets(f.prices.Currency, least, most, shopPriceLevels))
-	}
-	return ps.list(ctx, listMerchants, s, q.Paging, &f)
+	f.prices.Min, f.prices.Max, _ = q.Prices()
+	return s, f, err
 }
 
 // rough reports whether there is more to decide than the index does; nil is for lists of all profiles.

@@ -57,11 +57,11 @@ func TestPlans(t *testing.T) {
 	add("hidden shops of the log", logShopChanged, "x", 1, 2)
 	add("entries taken", logTaken, "x")
 	add("posts of a node since a time", postsOfNode, 1, "x", "y", 50)
-	add("what the log says of a shop", shopTold, "x", "y")
-	add("shops of a host", shopsOfHost, "x")
-	add("shop of another node", shopsBy+`actor = ?`, "x")
-	add("shops of an identity elsewhere", shopsBy+`agent <> '' AND agent = ?`, "x")
-	add("shops of a page", shopsBySeq+`seq IN (?, ?)`, 1, 2)
+	add("what the log says of a shop", agentTold, "x", "y")
+	add("shops of a host", agentsOfHost, "x")
+	add("shop of another node", agentsBy+`actor = ?`, "x")
+	add("shops of an identity elsewhere", agentsBy+`agent <> '' AND agent = ?`, "x")
+	add("shops of a page", agentsBySeq+`seq IN (?, ?)`, 1, 2)
 	add("nodes that are gone", hostsGone, 1)
 	add("feed behind", feedAfter, 1, 9, 20)
 	add("feed place", `SELECT n, id FROM feed WHERE `+byID, 1, 2, "x")
@@ -292,7 +292,7 @@ func TestPlans(t *testing.T) {
 		"bids by the bank's reference": "payment_reference", "bids by a refund's reference": "refund_reference", "next job of a subject": "job_lane",
 		"disputes of a board": "bid_dispute", "disputed bids": "bid_disputed", "unconfirmed bids": "bid_unconfirmed",
 		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
-		"feed of this node": "feed_local", "shops of a host": "remote_shop_host", "shops of an identity elsewhere": "remote_shop_agent",
+		"feed of this node": "feed_local", "shops of a host": "remote_agent_host", "shops of an identity elsewhere": "remote_agent_agent",
 		"nodes that are gone":         "subscription_ok",
 		"what the log says of a shop": "log_object", "news of a host within a day": "feed_origin_host", "oldest news of a host": "feed_origin_host",
 		"listings of a shop within a day": "feed_origin_actor", "news of an item of the feed": "feed_origin_item",

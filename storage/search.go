@@ -60,6 +60,14 @@ func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int6
 	return w.findPostgres(ctx, tx, matchAll(words, "'", " & "), before, limit)
 }
 
+// match is find for a search.
+func (w wordIndex) match(ctx context.Context, tx *Tx, s *search, before int64, limit int) ([]int64, error) {
+	if tx.db.engine == engineSQLite {
+		return list[int64](ctx, tx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?", s.flat(fts5), before, limit)
+	}
+	return w.findPostgres(ctx, tx, s.flat(tsquery), before, limit)
+}
+
 // findPostgres searches in steps. With ORDER BY and LIMIT alone, the planner reads
 // the whole table backwards for a rare word; with the index alone, it gathers every
 // match of a common one. So it reads the newest rows; all matches, if they are few;

@@ -112,7 +112,7 @@ func (ss Subscriptions) Delete(ctx context.Context, board string) error {
 	if _, err := ss.tx.write(ctx, `DELETE FROM subscription WHERE board = ?`, board); err != nil {
 		return err
 	}
-	if err := ss.tx.RemoteShops().DropHost(ctx, s.Host); err != nil {
+	if err := ss.tx.RemoteAgents().DropHost(ctx, s.Host); err != nil {
 		return err
 	}
 	return ss.forget(ctx, board)

@@ -221,6 +221,7 @@ const (
 	facetCity       = "\ue000u" // city of a merchant, by its one name
 	facetLanguage   = "\ue000m" // language that an agent speaks
 	facetReturns    = "\ue000f" // accepts returns
+	facetBoard      = "\ue000j" // of an agent of another node: has an open attention board
 	facetCell       = "\ue000z" // where a merchant is (cell.go)
 
 	facetShop         = "\ue000h" // number of the merchant of an item

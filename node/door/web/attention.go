@@ -26,12 +26,14 @@ func (s *Web) attention(r *http.Request) (view, error) {
 
 func testMark(test bool) templ.Component { return when(test, worded("fair", "TEST: no money moves")) }
 
-func slotsMark(accepting bool, free, slots int) templ.Component {
+func slotsMark(accepting bool, free *int, slots int) templ.Component {
 	switch {
 	case !accepting:
 		return worded("poor", "takes no bids now")
-	case free > 0:
-		return worded("good", "%[2]d of %[1]d slots free", slots, free)
+	case free == nil: // its node knows
+		return templ.NopComponent
+	case *free > 0:
+		return worded("good", "%[2]d of %[1]d slots free", slots, *free)
 	}
 	return worded("fair", "no free slot of %d", slots)
 }

@@ -55,7 +55,7 @@ func attentionBoardPage(b protocol.AttentionBoard, bid *bidForm) templ.Component
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = slotsMark(b.Accepting, b.FreeSlots, b.Slots).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = slotsMark(b.Accepting, &b.FreeSlots, b.Slots).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,7 +14,7 @@ func (s *Web) home(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	found, err := read(s, r, protocol.SearchAgents, protocol.AgentQuery{Paging: protocol.Paging{Limit: 5}})
+	found, err := read(s, r, protocol.SearchAgents, protocol.AgentQuery{Local: true, Paging: protocol.Paging{Limit: 5}})
 	if err != nil {
 		return view{}, err
 	}

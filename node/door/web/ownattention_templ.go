@@ -59,7 +59,7 @@ func ownBoardBody(o *ownBoard) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = slotsMark(o.Board.Accepting, o.Board.FreeSlots, o.Board.Slots).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = slotsMark(o.Board.Accepting, &o.Board.FreeSlots, o.Board.Slots).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -69,7 +69,7 @@ func (a *Attention) board(ctx context.Context, tx *storage.Tx, p *storage.Stored
 		Handle: p.Draft.Handle, Name: p.Draft.Name, Page: a.page(p.Draft.Handle), Rules: t.Rules, Accepting: b.Accepts(),
 		Floor: rupees(t.Floor), Step: rupees(t.Step), MaxBid: rupees(t.MaxBid), Slots: t.Slots, SlotDays: t.SlotDays,
 		ProtectHours: t.ProtectHours, FullRefundHours: t.FullRefundHours, RefundIfNoReply: t.RefundIfNoReply, AutoApprove: t.AutoApprove,
-		Categories: categories(t), Bids: []protocol.LiveBid{}, Untrusted: true,
+		Categories: t.CategoryPrices(), Bids: []protocol.LiveBid{}, Untrusted: true,
 	}
 	if t.RespondWithinDays > 0 {
 		out.RespondWithinDays = &t.RespondWithinDays
@@ -110,14 +110,6 @@ func (a *Attention) board(ctx context.Context, tx *storage.Tx, p *storage.Stored
 	return out, nil
 }
 
-func categories(t protocol.BoardTerms) []protocol.CategoryPrice {
-	out := make([]protocol.CategoryPrice, 0, len(t.Categories))
-	for _, c := range t.Categories {
-		out = append(out, protocol.CategoryPrice{Name: c.Name, Floor: rupees(max(c.Floor, t.Floor))})
-	}
-	return out
-}
-
 // slotPrice returns a quote as answers contain it.
 func slotPrice(v protocol.BoardView, q protocol.SlotQuote, accepting bool) protocol.SlotPrice {
 	out := protocol.SlotPrice{Basis: q.Basis, FreeSlots: v.Free(), SlotAt: q.SlotAt, DisplaceAt: q.DisplaceAt, ContestedBy: v.Contested}
@@ -146,16 +138,28 @@ func liveBid(b *storage.StoredBid, place int) protocol.LiveBid {
 
 // List lists open boards.
 func (a *Attention) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AttentionQuery) (protocol.Page[protocol.BoardEntry], error) {
-	found, err := tx.AttentionBoards().List(ctx, in.Category, in.Size(), in.After)
-	out := protocol.Page[protocol.BoardEntry]{Items: make([]protocol.BoardEntry, 0, len(found.Items)), Next: found.Next}
-	for _, l := range found.Items {
-		out.Items = append(out.Items, protocol.BoardEntry{
-			Handle: l.Handle, Name: l.Draft.Name, Headline: l.Draft.Headline, Floor: rupees(l.Terms.Floor), Slots: l.Terms.Slots,
-			FreeSlots: max(0, l.Terms.Slots-l.Used), Accepting: l.Accepts(), Categories: categories(l.Terms), Test: l.Paid.Test,
-			Page: a.page(l.Handle), Board: a.address(l.Handle), Untrusted: true,
-		})
+	here := func() (protocol.Page[protocol.BoardEntry], error) {
+		found, err := tx.AttentionBoards().List(ctx, in.Category, in.Size(), in.After)
+		out := protocol.Page[protocol.BoardEntry]{Items: make([]protocol.BoardEntry, 0, len(found.Items)), Next: found.Next}
+		for _, l := range found.Items {
+			free := max(0, l.Terms.Slots-l.Used)
+			out.Items = append(out.Items, protocol.BoardEntry{
+				Handle: l.Handle, Name: l.Draft.Name, Headline: l.Draft.Headline, Floor: rupees(l.Terms.Floor), Slots: l.Terms.Slots,
+				FreeSlots: &free, Accepting: l.Accepts(), Categories: l.Terms.CategoryPrices(), Test: l.Paid.Test,
+				Page: a.page(l.Handle), Board: a.address(l.Handle), Untrusted: true,
+			})
+		}
+		return out, err
 	}
-	return out, err
+	query := func() (storage.RemoteQuery, error) { return storage.RemoteBoards(in.Category) }
+	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(r *storage.RemoteAgent) protocol.BoardEntry {
+		p, b, there := &r.Summary.Profile, r.Summary.Board, &Attention{Base: r.Base()}
+		return protocol.BoardEntry{
+			Handle: p.Handle, Name: p.Name, Headline: p.Headline, Floor: b.Floor, Slots: b.Slots, Accepting: b.Accepting,
+			Categories: b.Categories, Test: b.Test, Page: there.page(p.Handle), Board: there.address(p.Handle),
+			Elsewhere: r.Elsewhere(tx.Now), Untrusted: true,
+		}
+	})
 }
 
 // Check tells what a bid would get. It changes nothing.

@@ -220,7 +220,7 @@ func TestBoard(t *testing.T) {
 			page, err := w.List(ctx, tx, protocol.Caller{}, protocol.AttentionQuery{})
 			require.NoError(w.t, err)
 			require.Len(w.t, page.Items, 1)
-			require.Equal(w.t, 3, page.Items[0].FreeSlots)
+			require.Equal(w.t, 3, *page.Items[0].FreeSlots)
 			require.Equal(w.t, "500.00", page.Items[0].Floor.Amount)
 			require.True(w.t, page.Items[0].Accepting)
 			return nil

@@ -1,7 +1,9 @@
 package directory
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -21,28 +23,40 @@ func (d *Directory) SearchARD(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 	if len(faults) > 0 {
 		return out, protocol.Invalid(faults...)
 	}
-	if !d.possible(terms) {
-		return out, nil
+	paging := protocol.Paging{Limit: in.PageSize, After: in.PageToken}
+	if paging.Limit == 0 {
+		paging.Limit = 10
 	}
-	size := in.PageSize
-	if size == 0 {
-		size = 10
+	result := func(d *Directory, p *storage.StoredProfile, score int) protocol.ARDResult {
+		return protocol.ARDResult{ARDEntry: protocol.ARDEntryOf(d.Base, d.Profile(p)), Score: score, Source: d.Base + protocol.ARDPath}
 	}
-	found, err := tx.Profiles().Search(ctx, in.Query.Text, terms, size, in.PageToken)
+	here := func() (page protocol.Page[protocol.ARDResult], err error) {
+		if !d.possible(terms) {
+			return page, nil
+		}
+		found, err := tx.Profiles().Search(ctx, in.Query.Text, terms, paging.Limit, in.PageToken)
+		return entries(found, func(p *storage.ScoredProfile) protocol.ARDResult { return result(d, &p.StoredProfile, p.Score) }), err
+	}
+	remote := storage.RemoteARD(in.Query.Text, terms)
+	query := func() (storage.RemoteQuery, error) { return remote, nil }
+	own := in.Federation == "none" || in.Federation == "referrals"
+	page, err := storage.WithRemote(ctx, tx, own, paging, here, query, func(a *storage.RemoteAgent) protocol.ARDResult {
+		return result(elsewhere(a), a.Profile(), remote.Score(a))
+	})
 	if protocol.CodeOf(err) == protocol.InvalidCursor { // told in ARD's words
 		err = protocol.Errorf(protocol.InvalidCursor, "pageToken is not one of this search; leave it out to begin again")
 	}
 	if err != nil {
 		return out, err
 	}
-	for i := range found.Items {
-		entry := protocol.ARDEntryOf(d.Base, d.Profile(&found.Items[i].StoredProfile))
-		if matchesAll(terms, entry) {
-			out.Results = append(out.Results, protocol.ARDResult{ARDEntry: entry, Score: found.Items[i].Score, Source: d.Base + protocol.ARDPath})
+	slices.SortStableFunc(page.Items, func(a, b protocol.ARDResult) int { return cmp.Compare(b.Score, a.Score) })
+	for _, r := range page.Items {
+		if matchesAll(terms, r.ARDEntry) {
+			out.Results = append(out.Results, r)
 		}
 	}
-	if found.Next != nil {
-		out.PageToken = *found.Next
+	if page.Next != nil {
+		out.PageToken = *page.Next
 	}
 	return out, nil
 }

@@ -50,12 +50,16 @@ func (d *Directory) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 
 // Search lists profiles that meet every given condition.
 func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AgentQuery) (protocol.Page[protocol.Profile], error) {
-	found, err := tx.Profiles().List(ctx, in)
-	page := protocol.Page[protocol.Profile]{Items: make([]protocol.Profile, 0, len(found.Items)), Next: found.Next}
-	for i := range found.Items {
-		page.Items = append(page.Items, d.Profile(&found.Items[i].StoredProfile))
+	here := func() (protocol.Page[protocol.Profile], error) {
+		found, err := tx.Profiles().List(ctx, in)
+		return entries(found, func(f *storage.ListedProfile) protocol.Profile { return d.Profile(&f.StoredProfile) }), err
 	}
-	return page, err
+	query := func() (storage.RemoteQuery, error) { return storage.RemoteProfiles(in) }
+	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.Profile {
+		p := elsewhere(a).Profile(a.Profile())
+		p.Elsewhere = a.Elsewhere(tx.Now)
+		return p
+	})
 }
 
 // Put writes a whole profile and reports whether it is new. The draft decides
@@ -86,13 +90,13 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 	if created, err = tx.Profiles().Put(ctx, p); err != nil {
 		return created, err
 	}
-	if p.Draft.Kind != protocol.Business {
-		return created, nil
-	}
 	if !created && old.Unlisted != p.Unlisted {
 		if err := d.showNews(ctx, tx, p.Draft.Handle, !p.Unlisted); err != nil {
 			return false, err
 		}
+	}
+	if p.Draft.Kind != protocol.Business {
+		return created, nil
 	}
 	return created, d.announceNews(ctx, tx, p, nil)
 }

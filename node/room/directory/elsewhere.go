@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
-	"strings"
+	"slices"
 	"time"
 
 	"stoa/identity/integrity"
@@ -14,55 +13,20 @@ import (
 	"stoa/storage"
 )
 
-// remoteMerchants adds to a page the businesses of other nodes, which come after those of this one.
-func (d *Directory) remoteMerchants(
-	ctx context.Context, tx *storage.Tx, in protocol.MerchantQuery, page protocol.Page[protocol.MerchantEntry],
-) (protocol.Page[protocol.MerchantEntry], error) {
-	room := in.Size() - len(page.Items)
-	if in.Local {
-		return page, nil
-	}
-	found, err := tx.RemoteShops().List(ctx, in, max(room, 1), in.After)
-	if err != nil {
-		return page, err
-	}
-	if room == 0 {
-		if len(found.Items) > 0 {
-			page.Next = storage.RemoteStart()
-		}
-		return page, nil
-	}
-	near, _, _ := in.Place()
-	for _, s := range found.Items {
-		base, handle, _ := strings.Cut(s.Actor, "/ap/agents/")
-		e := protocol.MerchantEntry{
-			Handle: handle, Name: s.Summary.Name, Headline: s.Summary.Headline, HasIdentity: s.Summary.HasIdentity, Node: &s.Host,
-			Category: protocol.OrNil(s.Summary.Category), City: protocol.OrNil(s.Summary.City),
-			Page: s.Page, Profile: base + strings.TrimPrefix(d.address(handle), d.Base), Untrusted: true,
-		}
-		if near != nil && s.Summary.Geo != nil {
-			e.Distance = new(int(math.Round(near.Distance(*s.Summary.Geo))))
-		}
-		if !s.SeenAt.IsZero() && tx.Now.Sub(s.SeenAt) > storage.GoneAfter {
-			e.GoneSince = &s.SeenAt
-		}
-		page.Items = append(page.Items, e)
-	}
-	page.Next = found.Next
-	return page, nil
-}
+// elsewhere is the directory of the node of an agent, for what its node says of it.
+func elsewhere(a *storage.RemoteAgent) *Directory { return New(a.Base(), nil) }
 
 // Jobs are the handlers of the room's jobs.
 func (d *Directory) Jobs() map[storage.JobKind]storage.JobHandler {
-	return map[storage.JobKind]storage.JobHandler{storage.ShopToldJob: d.tellShop}
+	return map[storage.JobKind]storage.JobHandler{storage.AgentToldJob: d.tellAgent}
 }
 
-// tellShop tells the nodes that follow this one what a shop is found by, when that has changed. A shop that is no longer
+// tellAgent tells the nodes that follow this one what a profile is found by, when that has changed. One that is no longer
 // listed was taken back when that happened.
-func (d *Directory) tellShop(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+func (d *Directory) tellAgent(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	handle := string(j.Args)
 	return func(ctx context.Context, tx *storage.Tx) error {
-		s, p, err := tx.Merchants().Summary(ctx, handle)
+		s, p, err := d.summary(ctx, tx, handle)
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}
@@ -83,18 +47,46 @@ func (d *Directory) tellShop(_ context.Context, j storage.Job) (func(context.Con
 		if err != nil {
 			return err
 		}
-		_, err = tx.Merchants().Tell(ctx, protocol.BoardID(d.Base), handle, digest, func() ([]byte, error) { return d.offerShop(ctx, tx, p, raw) })
+		_, err = tx.Profiles().Tell(ctx, protocol.BoardID(d.Base), handle, digest, func() ([]byte, error) { return d.offerAgent(ctx, tx, p, raw) })
 		return err
 	}, nil
 }
 
-// offerShop is the activity that tells of a shop, with its statement about the summary, if the node keeps a key of it.
-func (d *Directory) offerShop(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, summary []byte) ([]byte, error) {
+// maxTold is how large a summary is told, in bytes, before it loses what its node has in any case.
+const maxTold = 12 << 10
+
+// summary is what other nodes list a profile by.
+func (d *Directory) summary(ctx context.Context, tx *storage.Tx, handle string) (*protocol.AgentSummary, *storage.StoredProfile, error) {
+	s, p, err := tx.Profiles().Summary(ctx, handle)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Open().AttentionBoard {
+		b, err := tx.AttentionBoards().Listed(ctx, handle)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.Board = &protocol.BoardSummary{Floor: protocol.MoneyOf(protocol.Rupee, b.Terms.Floor), Slots: b.Terms.Slots, Accepting: b.Accepts(),
+			Categories: b.Terms.CategoryPrices(), Test: b.Paid.Test}
+	}
+	if raw, err := json.Marshal(s); err == nil && len(raw) <= maxTold {
+		return s, p, nil
+	}
+	s.Profile.Needs, s.Profile.Capabilities = nil, slices.Clone(s.Profile.Capabilities)
+	for i := range s.Profile.Capabilities {
+		c := &s.Profile.Capabilities[i]
+		*c = protocol.Capability{ID: c.ID, Name: c.Name, Description: protocol.Clip(c.Description, 100), Tags: c.Tags}
+	}
+	return s, p, nil
+}
+
+// offerAgent is the activity that tells of a profile, with its statement about the summary, if the node keeps a key of it.
+func (d *Directory) offerAgent(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, summary []byte) ([]byte, error) {
 	digest, err := integrity.Digest(summary)
 	if err != nil {
 		return nil, err
 	}
-	signed := protocol.FeedItem{Type: "shop", At: tx.Now, Actor: Author(d.Base, p, tx.Now), Subject: protocol.Subject{Title: p.Draft.Name}, Summary: digest}
+	signed := protocol.FeedItem{Type: "agent", At: tx.Now, Actor: Author(d.Base, p, tx.Now), Subject: protocol.Subject{Title: p.Draft.Name}, Summary: digest}
 	var e protocol.NewsEvidence
 	if d.Sign != nil {
 		if err := d.Sign(ctx, tx, protocol.BoardID(d.Base), &signed, nil); err != nil {
@@ -106,5 +98,5 @@ func (d *Directory) offerShop(ctx context.Context, tx *storage.Tx, p *storage.St
 			return nil, err
 		}
 	}
-	return activity.Site{Base: d.Base}.OfferShop(signed.Actor, d.page(p.Draft.Handle), summary, e.Statement, tx.Now).Bytes()
+	return activity.Site{Base: d.Base}.OfferAgent(signed.Actor, d.page(p.Draft.Handle), summary, e.Statement, tx.Now).Bytes()
 }

@@ -31,8 +31,8 @@ func TestMerchants_Elsewhere(t *testing.T) {
 				}
 			}
 			for n := range away {
-				if _, err := tx.RemoteShops().Put(ctx, storage.RemoteShop{Actor: fmt.Sprintf("https://n2.example/ap/agents/away%d", n), Host: "n2.example",
-					Page: fmt.Sprintf("https://n2.example/@away%d", n), Summary: protocol.ShopSummary{Name: "Cloth"}}); err != nil {
+				if _, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: fmt.Sprintf("https://n2.example/ap/agents/away%d", n), Host: "n2.example",
+					Summary: protocol.AgentSummary{Profile: protocol.ProfileDraft{Handle: fmt.Sprint("away", n), Name: "Cloth", Kind: protocol.Business}}}); err != nil {
 					return err
 				}
 			}

@@ -15,34 +15,43 @@ import (
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
 ) (protocol.Page[protocol.MerchantEntry], error) {
-	if storage.IsRemoteCursor(in.After) {
-		return d.remoteMerchants(ctx, tx, in, protocol.Page[protocol.MerchantEntry]{Items: []protocol.MerchantEntry{}})
-	}
-	found, err := tx.Profiles().ListMerchants(ctx, in)
-	page := protocol.Page[protocol.MerchantEntry]{Items: make([]protocol.MerchantEntry, 0, len(found.Items)), Next: found.Next}
 	near, _, _ := in.Place()
+	here := func() (protocol.Page[protocol.MerchantEntry], error) {
+		found, err := tx.Profiles().ListMerchants(ctx, in)
+		return entries(found, func(f *storage.ListedProfile) protocol.MerchantEntry { return d.merchant(tx, f, near) }), err
+	}
+	query := func() (storage.RemoteQuery, error) { return storage.RemoteMerchants(in) }
+	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.MerchantEntry {
+		e := elsewhere(a).merchant(tx, &storage.ListedProfile{StoredProfile: *a.Profile(), Merchant: a.Merchant()}, near)
+		e.Elsewhere = a.Elsewhere(tx.Now)
+		return e
+	})
+}
+
+// entries makes a page of entries.
+func entries[In, Out any](found protocol.Page[In], entry func(*In) Out) protocol.Page[Out] {
+	page := protocol.Page[Out]{Items: make([]Out, 0, len(found.Items)), Next: found.Next}
 	for i := range found.Items {
-		f := &found.Items[i]
-		p := f.Draft
-		e := protocol.MerchantEntry{
-			Handle: p.Handle, Name: p.Name, Headline: p.Headline,
-			Openness:    protocol.OpennessAt(f.Merchant.Schedule(p.Timezone), tx.Now),
-			HasIdentity: f.ERC8004 != "", Reputation: d.Reputation(&f.StoredProfile), Page: d.page(p.Handle), Profile: d.address(p.Handle), Untrusted: true,
-		}
-		if f.Merchant != nil {
-			e.Category, e.City = protocol.OrNil(f.Merchant.Draft.Category), protocol.OrNil(f.Merchant.Draft.City)
-			if at := f.Merchant.Draft.Geo; near != nil && at != nil {
-				e.Distance = new(int(math.Round(near.Distance(*at))))
-			}
-		}
-		e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
-		page.Items = append(page.Items, e)
+		page.Items = append(page.Items, entry(&found.Items[i]))
 	}
-	if err != nil || page.Next != nil {
-		return page, err
+	return page
+}
+
+func (d *Directory) merchant(tx *storage.Tx, f *storage.ListedProfile, near *protocol.Geo) protocol.MerchantEntry {
+	p := f.Draft
+	e := protocol.MerchantEntry{
+		Handle: p.Handle, Name: p.Name, Headline: p.Headline,
+		Openness:    protocol.OpennessAt(f.Merchant.Schedule(p.Timezone), tx.Now),
+		HasIdentity: f.ERC8004 != "", Reputation: d.Reputation(&f.StoredProfile), Page: d.page(p.Handle), Profile: d.address(p.Handle), Untrusted: true,
 	}
-	in.After = ""
-	return d.remoteMerchants(ctx, tx, in, page)
+	if f.Merchant != nil {
+		e.Category, e.City = protocol.OrNil(f.Merchant.Draft.Category), protocol.OrNil(f.Merchant.Draft.City)
+		if at := f.Merchant.Draft.Geo; near != nil && at != nil {
+			e.Distance = new(int(math.Round(near.Distance(*at))))
+		}
+	}
+	e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
+	return e
 }
 
 // Merchant is one business's public page as data (spec §2.15).
@@ -160,7 +169,7 @@ func record(handle string, m *storage.StoredMerchant) protocol.MerchantRecord {
 // announceNews announces in the feed the news of a listed business: that it joined, new
 // items, and prices that fell with a change of its catalog, which may be nil.
 func (d *Directory) announceNews(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, c *storage.ItemChanges) error {
-	if err := tx.Merchants().EnqueueTold(ctx, p.Draft.Handle); err != nil {
+	if err := tx.Profiles().EnqueueTold(ctx, p.Draft.Handle); err != nil {
 		return err
 	}
 	joined, err := tx.Merchants().TakeJoined(ctx, p.Draft.Handle)
@@ -217,7 +226,8 @@ func (d *Directory) announce(
 	return tx.Feed().Publish(ctx, board, item)
 }
 
-// showNews shows or hides the feed items about a business, also at the nodes that follow this one.
+// showNews shows or hides the feed items about a profile, also at the nodes that follow this one. Those no longer list it when
+// they are hidden.
 func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string, visible bool) error {
 	ids, err := tx.Items().ToldIDs(ctx, handle)
 	if err != nil {
@@ -227,5 +237,5 @@ func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string,
 	if err != nil {
 		return err
 	}
-	return tx.Feed().ShowShop(ctx, protocol.BoardID(d.Base), handle, p.ERC8004, ids, visible)
+	return tx.Feed().ShowAgent(ctx, protocol.BoardID(d.Base), handle, p.ERC8004, ids, visible)
 }

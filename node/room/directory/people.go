@@ -9,12 +9,16 @@ import (
 
 // People lists the persons who chose to be listed (spec §2.15).
 func (d *Directory) People(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeopleQuery) (protocol.Page[protocol.PersonEntry], error) {
-	found, err := tx.Profiles().ListPeople(ctx, in)
-	page := protocol.Page[protocol.PersonEntry]{Items: make([]protocol.PersonEntry, 0, len(found.Items)), Next: found.Next}
-	for i := range found.Items {
-		page.Items = append(page.Items, d.person(&found.Items[i].StoredProfile))
+	here := func() (protocol.Page[protocol.PersonEntry], error) {
+		found, err := tx.Profiles().ListPeople(ctx, in)
+		return entries(found, func(f *storage.ListedProfile) protocol.PersonEntry { return d.person(&f.StoredProfile) }), err
 	}
-	return page, err
+	query := func() (storage.RemoteQuery, error) { return storage.RemotePeople(in) }
+	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.PersonEntry {
+		e := elsewhere(a).person(a.Profile())
+		e.Elsewhere = a.Elsewhere(tx.Now)
+		return e
+	})
 }
 
 func (d *Directory) person(s *storage.StoredProfile) protocol.PersonEntry {

@@ -40,7 +40,7 @@ func (m *Moderation) AddBlock(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if err := tx.Bids().RetractOf(ctx, protocol.BoardID(m.Base), b.Kind, b.Value); err != nil {
 		return b, err
 	}
-	if err := errors.Join(tx.FeedOrigins().RetractOf(ctx, b.Kind, b.Value), tx.RemoteShops().DropOf(ctx, b.Kind, b.Value),
+	if err := errors.Join(tx.FeedOrigins().RetractOf(ctx, b.Kind, b.Value), tx.RemoteAgents().DropOf(ctx, b.Kind, b.Value),
 		tx.Reactions().DropOf(ctx, b.Kind, b.Value)); err != nil {
 		return b, err
 	}

@@ -34,7 +34,7 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.None{}, err
 	}
 	if policy == storage.PolicyReject || policy == storage.PolicySilence {
-		if err := errors.Join(tx.RemoteShops().DropUnder(ctx, host), tx.Reactions().DropOf(ctx, protocol.BlockHost, host)); err != nil {
+		if err := errors.Join(tx.RemoteAgents().DropUnder(ctx, host), tx.Reactions().DropOf(ctx, protocol.BlockHost, host)); err != nil {
 			return protocol.None{}, err
 		}
 	}

@@ -86,7 +86,7 @@ func steps() []step {
 		older((*storage.Tx).Profiles, storage.Profiles.PruneRanks, keepRanks),
 		older((*storage.Tx).Imports, storage.Imports.Prune, keepImports),
 		older((*storage.Tx).Peers, storage.Peers.PruneFetched, keepRemote),
-		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RemoteShops().Prune(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RemoteAgents().Prune(ctx) },
 	}
 }
 

@@ -113,7 +113,7 @@ func run(t *testing.T, p *Prober, until time.Time) (runs int) {
 			if err := after(ctx, tx); err != nil {
 				return err
 			}
-			page, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 10, "")
+			page, err := tx.Jobs().List(ctx, storage.JobWaiting, storage.ProbeJob, 10, "")
 			require.Len(t, page.Items, 1, "one run waits")
 			due = page.Items[0].RunAt
 			if err == nil {

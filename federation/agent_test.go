@@ -19,8 +19,22 @@ import (
 	"stoa/storage/storagetest"
 )
 
+// shopSummary is that of a business, which more may change.
+func shopSummary(handle, name string, more ...func(p *protocol.ProfileDraft, s *protocol.ShopSummary)) protocol.AgentSummary {
+	sum := protocol.AgentSummary{Profile: protocol.ProfileDraft{Handle: handle, Name: name, Kind: protocol.Business}, Shop: &protocol.ShopSummary{}}
+	for _, change := range more {
+		change(&sum.Profile, sum.Shop)
+	}
+	return sum
+}
+
 // summary tells of the shop, with a statement if it has a key.
-func (s shop) summary(sum protocol.ShopSummary) {
+func (s shop) summary(name string, more ...func(p *protocol.ProfileDraft, s *protocol.ShopSummary)) {
+	s.n.t.Helper()
+	s.tells(shopSummary(s.name, name, more...))
+}
+
+func (s shop) tells(sum protocol.AgentSummary) {
 	s.n.t.Helper()
 	s.n.tick.pass(time.Second)
 	now, raw := s.n.tick.now(), asJSON(s.n.t, sum)
@@ -28,13 +42,13 @@ func (s shop) summary(sum protocol.ShopSummary) {
 	require.NoError(s.n.t, err)
 	var statement json.RawMessage
 	if !s.pair.IsZero() {
-		statement, err = integrity.SignStatement(integrity.Statement{Author: agentID, Actor: *s.author().Actor, Board: protocol.BoardID(s.n.base), Kind: "shop",
-			Title: sum.Name, Body: digest, Created: now.Format(time.RFC3339), Nonce: "n"}, s.pair.Signer(), now)
+		statement, err = integrity.SignStatement(integrity.Statement{Author: agentID, Actor: *s.author().Actor, Board: protocol.BoardID(s.n.base), Kind: "agent",
+			Title: sum.Profile.Name, Body: digest, Created: now.Format(time.RFC3339), Nonce: "n"}, s.pair.Signer(), now)
 		require.NoError(s.n.t, err)
 	}
 	require.NoError(s.n.t, s.n.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Merchants().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
-			return s.n.f.site.OfferShop(s.author(), s.n.base+"/@"+s.name, raw, statement, now).Bytes()
+		_, err := tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
+			return s.n.f.site.OfferAgent(s.author(), s.n.base+"/@"+s.name, raw, statement, now).Bytes()
 		})
 		return err
 	}))
@@ -43,14 +57,22 @@ func (s shop) summary(sum protocol.ShopSummary) {
 // elsewhere lists the shops of other nodes that a node knows.
 func (n *node) elsewhere(q protocol.MerchantQuery) (names []string) {
 	n.t.Helper()
+	list, err := storage.RemoteMerchants(q)
+	require.NoError(n.t, err)
+	return n.remote(list)
+}
+
+// remote lists agents of other nodes.
+func (n *node) remote(q storage.RemoteQuery) (names []string) {
+	n.t.Helper()
 	for after := ""; ; {
-		var page protocol.Page[storage.RemoteShop]
+		var page protocol.Page[storage.RemoteAgent]
 		n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			page, err = tx.RemoteShops().List(ctx, q, 2, after)
+			page, err = tx.RemoteAgents().List(ctx, q, 2, after)
 			return err
 		})
 		for _, s := range page.Items {
-			names = append(names, s.Summary.Name)
+			names = append(names, s.Summary.Profile.Name)
 		}
 		if page.Next == nil {
 			return names
@@ -64,9 +86,18 @@ func (n *node) elsewhere(q protocol.MerchantQuery) (names []string) {
 func TestShopsElsewhere(t *testing.T) {
 	onEach(t, func(t *testing.T, a, b *node, board string) {
 		cloth, tea := shop{n: a, name: "cloth"}, shop{n: a, name: "tea"}
-		cloth.summary(protocol.ShopSummary{Name: "Cloth House", Category: "clothing", City: "Bombay", Words: "khadi shawl", Items: 2, Tags: []string{"loom"},
-			Prices: []protocol.PriceSpan{{Currency: "INR", Low: 10_000, High: 90_000}}, Geo: &protocol.Geo{Latitude: 12.97, Longitude: 77.6}})
-		tea.summary(protocol.ShopSummary{Name: "Tea & More", Headline: "Leaves from Assam.", City: "Pune", Words: "darjeeling assam"})
+		cloth.summary("Cloth House", func(p *protocol.ProfileDraft, s *protocol.ShopSummary) {
+			p.Tags = []string{"loom"}
+			s.Record = protocol.MerchantDraft{Category: "clothing", City: "Bombay", Geo: &protocol.Geo{Latitude: 12.97, Longitude: 77.6}}
+			s.Words, s.Items, s.Prices = "khadi shawl", 2, []protocol.PriceSpan{{Currency: "INR", Low: 10_000, High: 90_000}}
+		})
+		tea.summary("Tea & More", func(p *protocol.ProfileDraft, s *protocol.ShopSummary) {
+			p.Headline, s.Words = "Leaves from Assam.", "darjeeling assam"
+			s.Record = protocol.MerchantDraft{City: "Pune", Timezone: "Asia/Kolkata"}
+			for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
+				s.Record.Hours = append(s.Record.Hours, protocol.DayHours{Day: day, Opens: "00:00", Closes: "24:00"})
+			}
+		})
 		settle(t, a, b)
 		both := []string{"Tea & More", "Cloth House"}
 		price := func(least, most string) protocol.PriceFilter {
@@ -91,7 +122,7 @@ func TestShopsElsewhere(t *testing.T) {
 			"far":               {protocol.MerchantQuery{Near: "48.1,11.5"}, nil},
 			"price":             {protocol.MerchantQuery{PriceFilter: price("50", "200")}, both[1:]},
 			"dear":              {protocol.MerchantQuery{PriceFilter: price("5000", "9000")}, nil},
-			"open, not known":   {protocol.MerchantQuery{OpenNow: true}, nil},
+			"open now":          {protocol.MerchantQuery{OpenNow: true}, both[:1]},
 			"accepts returns":   {protocol.MerchantQuery{AcceptsReturns: true}, nil},
 			"beginning of name": {protocol.MerchantQuery{Q: "hou"}, both[1:]},
 		} {
@@ -99,7 +130,7 @@ func TestShopsElsewhere(t *testing.T) {
 		}
 		require.Empty(t, a.elsewhere(protocol.MerchantQuery{}), "they are its own")
 
-		cloth.summary(protocol.ShopSummary{Name: "Cloth House", Words: "cotton"})
+		cloth.summary("Cloth House", func(_ *protocol.ProfileDraft, s *protocol.ShopSummary) { s.Words = "cotton" })
 		settle(t, a, b)
 		require.Empty(t, b.elsewhere(protocol.MerchantQuery{Q: "khadi"}))
 		require.Equal(t, []string{"Cloth House", "Tea & More"}, b.elsewhere(protocol.MerchantQuery{}))
@@ -107,24 +138,26 @@ func TestShopsElsewhere(t *testing.T) {
 		require.Len(t, seqs, 3)
 		require.Equal(t, "Tombstone", kinds[0], "the older summary is not in the log any more")
 
-		require.Equal(t, 200, a.statusOf("/ap/shops/tea"))
-		require.Equal(t, 404, a.statusOf("/ap/shops/@"))
+		require.Equal(t, 200, a.statusOf("/ap/summaries/tea"))
+		require.Equal(t, 404, a.statusOf("/ap/summaries/@"))
 		tea.open(false)
 		settle(t, a, b)
-		require.Equal(t, 404, a.statusOf("/ap/shops/tea"))
+		require.Equal(t, 404, a.statusOf("/ap/summaries/tea"))
 		require.Equal(t, []string{"Cloth House"}, b.elsewhere(protocol.MerchantQuery{}))
 		c := newNode(t, a.net, a.tick, 2, nil)
 		c.follow(a)
 		require.Equal(t, []string{"Cloth House"}, c.elsewhere(protocol.MerchantQuery{}))
 		tea.open(true)
-		tea.summary(protocol.ShopSummary{Name: "Tea & More"})
+		tea.summary("Tea & More")
 		settle(t, a, b)
 		require.Len(t, b.elsewhere(protocol.MerchantQuery{}), 2)
 
 		// A node that is gone is noted, and forgotten after 30 days.
 		seen := func() (at time.Time) {
 			b.read(func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.RemoteShops().List(ctx, protocol.MerchantQuery{}, 1, "")
+				q, err := storage.RemoteMerchants(protocol.MerchantQuery{})
+				require.NoError(t, err)
+				page, err := tx.RemoteAgents().List(ctx, q, 1, "")
 				at = page.Items[0].SeenAt
 				return err
 			})
@@ -134,7 +167,7 @@ func TestShopsElsewhere(t *testing.T) {
 		require.WithinDuration(t, a.tick.now(), last, time.Hour)
 		a.net.set("a.example", true)
 		prune := func() {
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.RemoteShops().Prune(ctx); return err }))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.RemoteAgents().Prune(ctx); return err }))
 		}
 		for range 29 {
 			a.tick.pass(24 * time.Hour)
@@ -152,6 +185,15 @@ func TestShopsElsewhere(t *testing.T) {
 	})
 }
 
+// within is a member of the summary in an object.
+func within(object map[string]any, path ...string) map[string]any {
+	m := object["stoa:summary"].(map[string]any)
+	for _, name := range path {
+		m = m[name].(map[string]any)
+	}
+	return m
+}
+
 // What a node says of shops of others, what is too long, and what was changed after the shop signed it is refused; who a shop is
 // is checked here.
 func TestShopsElsewhere_Verdicts(t *testing.T) {
@@ -161,20 +203,16 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 	a, b := two(t, &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}})
 	b.follow(a)
 	signed, plain := shop{a, "cloth", pair}, shop{n: a, name: "tea"}
-	signed.summary(protocol.ShopSummary{Name: "Cloth House", HasIdentity: true})
-	plain.summary(protocol.ShopSummary{Name: "Tea", HasIdentity: true})
+	signed.summary("Cloth House")
+	plain.summary("Tea")
 	settle(t, a, b)
-	of := func(name string) (s protocol.ShopSummary) {
-		b.read(func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.RemoteShops().List(ctx, protocol.MerchantQuery{Q: name}, 10, "")
-			require.Len(t, page.Items, 1)
-			s = page.Items[0].Summary
-			return err
-		})
-		return s
+	with := func(identity bool) []string {
+		q, err := storage.RemoteProfiles(protocol.AgentQuery{HasIdentity: &identity})
+		require.NoError(t, err)
+		return b.remote(q)
 	}
-	require.True(t, of("Cloth").HasIdentity)
-	require.False(t, of("Tea").HasIdentity, "what its node claims")
+	require.Equal(t, []string{"Cloth House"}, with(true))
+	require.Equal(t, []string{"Tea"}, with(false))
 
 	var offer activity.Activity
 	_, page := a.page("?after=0")
@@ -182,20 +220,49 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 	require.NoError(t, json.Unmarshal(page.OrderedItems[0], &e))
 	s := new(b.subscription(protocol.BoardID(a.base)))
 	for name, change := range map[string]func(shop map[string]any){
-		"text":       func(m map[string]any) { m["stoa:shop"].(map[string]any)["headline"] = "Buy now!" },
-		"name":       func(m map[string]any) { m["stoa:shop"].(map[string]any)["name"] = "Other House" },
-		"page":       func(m map[string]any) { m["url"] = "https://evil.example/" },
-		"author":     func(m map[string]any) { m["attributedTo"] = b.base + "/ap/agents/cloth" },
-		"no author":  func(m map[string]any) { delete(m, "attributedTo") },
-		"many words": func(m map[string]any) { m["stoa:shop"].(map[string]any)["words"] = strings.Repeat("cloth ", 500) },
+		"text": func(m map[string]any) {
+			within(m, "profile")["headline"] = "Buy now!"
+		},
+		"name": func(m map[string]any) {
+			within(m, "profile")["name"] = "Other House"
+		},
+		"page":      func(m map[string]any) { m["url"] = "https://evil.example/" },
+		"author":    func(m map[string]any) { m["attributedTo"] = b.base + "/ap/agents/cloth" },
+		"no author": func(m map[string]any) { delete(m, "attributedTo") },
+		"many words": func(m map[string]any) {
+			within(m, "shop")["words"] = strings.Repeat("cloth ", 500)
+		},
 		"large": func(m map[string]any) {
-			m["stoa:shop"].(map[string]any)["prices"] = []any{map[string]any{"currency": strings.Repeat("x", 20_000)}}
+			within(m, "shop")["prices"] = []any{map[string]any{"currency": strings.Repeat("x", 20_000)}}
 		},
 		"off the map": func(m map[string]any) {
-			m["stoa:shop"].(map[string]any)["geo"] = map[string]any{"latitude": 500, "longitude": 1}
+			within(m, "shop", "record")["geo"] = map[string]any{"latitude": 500, "longitude": 1}
 		},
-		"no shop":   func(m map[string]any) { delete(m, "stoa:shop") },
-		"direction": func(m map[string]any) { m["stoa:shop"].(map[string]any)["city"] = "a \u202e b" },
+		"handle": func(m map[string]any) {
+			within(m, "profile")["handle"] = "tea"
+		},
+		"kind": func(m map[string]any) {
+			within(m, "profile")["kind"] = "robot"
+		},
+		"person": func(m map[string]any) {
+			within(m, "profile")["kind"] = "person"
+		},
+		"long name": func(m map[string]any) {
+			within(m, "profile")["name"] = strings.Repeat("n", 81)
+		},
+		"tag": func(m map[string]any) {
+			within(m, "profile")["tags"] = []any{"A b"}
+		},
+		"capability": func(m map[string]any) {
+			within(m, "profile")["capabilities"] = []any{map[string]any{"id": "x1", "name": "X", "description": "x", "endpoint": "http://a.example/"}}
+		},
+		"hours": func(m map[string]any) {
+			within(m, "shop", "record")["hours"] = []any{map[string]any{"day": "monday", "opens": "25:00", "closes": "26:00"}}
+		},
+		"no shop": func(m map[string]any) { delete(m, "stoa:summary") },
+		"direction": func(m map[string]any) {
+			within(m, "shop", "record")["city"] = "a \u202e b"
+		},
 	} {
 		require.NoError(t, json.Unmarshal(e.Object, &offer))
 		var object map[string]any
@@ -206,10 +273,10 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 		require.True(t, isRefused(err), "%s: %v", name, err)
 	}
 	require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.RemoteShops().DropOf(ctx, protocol.BlockAgent, agentID)
+		return tx.RemoteAgents().DropOf(ctx, protocol.BlockAgent, agentID)
 	}))
 	require.Equal(t, []string{"Tea"}, b.elsewhere(protocol.MerchantQuery{}))
-	require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.RemoteShops().DropUnder(ctx, "example") }))
+	require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.RemoteAgents().DropUnder(ctx, "example") }))
 	require.Empty(t, b.elsewhere(protocol.MerchantQuery{}))
 }
 
@@ -219,22 +286,22 @@ func TestShopsElsewhere_Bound(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func(host string, n int) (kept bool) {
 			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				kept, err = tx.RemoteShops().Put(ctx, storage.RemoteShop{Actor: fmt.Sprintf("https://%s/ap/agents/s%d", host, n), Host: host,
-					Summary: protocol.ShopSummary{Name: "S"}})
+				kept, err = tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: fmt.Sprintf("https://%s/ap/agents/s%d", host, n), Host: host,
+					Summary: shopSummary("s", "S")})
 				return err
 			}))
 			return kept
 		}
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			for n := range storage.MaxRemoteShops {
-				if _, err := tx.RemoteShops().Put(ctx, storage.RemoteShop{Actor: fmt.Sprintf("https://x.example/ap/agents/s%d", n), Host: "x.example",
-					Summary: protocol.ShopSummary{Name: "S"}}); err != nil {
+			for n := range storage.MaxRemoteAgents {
+				if _, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: fmt.Sprintf("https://x.example/ap/agents/s%d", n), Host: "x.example",
+					Summary: shopSummary("s", "S")}); err != nil {
 					return err
 				}
 			}
 			return nil
 		}))
-		require.False(t, put("x.example", storage.MaxRemoteShops))
+		require.False(t, put("x.example", storage.MaxRemoteAgents))
 		require.True(t, put("x.example", 7), "what is known is replaced")
 		require.True(t, put("y.example", 1))
 	})

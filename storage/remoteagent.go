@@ -1,0 +1,329 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"stoa/protocol"
+)
+
+// remoteWords is the index of the words and facets of agents of other nodes.
+var remoteWords = wordIndex{table: "remote_agent_word", of: "remote_agent", steps: usualSteps}
+
+// Limits of agents of other nodes.
+const (
+	MaxRemoteAgents = 5000                // of one host
+	GoneAfter       = 7 * 24 * time.Hour  // a node that did not answer for so long is marked
+	gonePruned      = 30 * 24 * time.Hour // and after so long its agents are deleted
+)
+
+// A RemoteAgent is a listed agent of another node.
+type RemoteAgent struct {
+	Actor, Host string
+	Agent       string // chain identity that this node verified, "" for none
+	Summary     protocol.AgentSummary
+	SeenAt      time.Time // when the log of its node was last read; zero: not known
+}
+
+// Profile is the profile as far as its node told it.
+func (a *RemoteAgent) Profile() *StoredProfile {
+	s := &a.Summary
+	return &StoredProfile{Draft: s.Profile, ERC8004: a.Agent, Attention: s.Board != nil, Meetings: s.Meetings, Catalog: s.Catalog, UpdatedAt: s.Updated}
+}
+
+// Merchant is the record of a business, nil for none.
+func (a *RemoteAgent) Merchant() *StoredMerchant {
+	if a.Summary.Shop == nil {
+		return nil
+	}
+	return &StoredMerchant{Draft: a.Summary.Shop.Record, ItemCount: a.Summary.Shop.Items, sells: a.Summary.Shop.Words}
+}
+
+// Base is the address of its node.
+func (a *RemoteAgent) Base() string {
+	base, _, _ := strings.Cut(a.Actor, "/ap/agents/")
+	return base
+}
+
+// Elsewhere says where the agent is, and since when its node does not answer, if that is long ago.
+func (a *RemoteAgent) Elsewhere(now time.Time) protocol.Elsewhere {
+	e := protocol.Elsewhere{Node: &a.Host}
+	if !a.SeenAt.IsZero() && now.Sub(a.SeenAt) > GoneAfter {
+		e.GoneSince = &a.SeenAt
+	}
+	return e
+}
+
+// RemoteAgents reads and writes the agents of other nodes.
+type RemoteAgents struct{ tx *Tx }
+
+func (tx *Tx) RemoteAgents() RemoteAgents { return RemoteAgents{tx} }
+
+// Put stores an agent in place of what was known of it. It is false for one that its host has no room for.
+func (rs RemoteAgents) Put(ctx context.Context, a RemoteAgent) (bool, error) {
+	if err := rs.Drop(ctx, a.Actor); err != nil {
+		return false, err
+	}
+	var n int
+	if err := rs.tx.row(ctx, agentsOfHost, a.Host).Scan(&n); err != nil || n >= MaxRemoteAgents {
+		return false, err
+	}
+	doc, err := json.Marshal(a.Summary)
+	if err != nil {
+		return false, fmt.Errorf("encode agent: %w", err)
+	}
+	var seq int64
+	if err := rs.tx.row(ctx, `INSERT INTO remote_agent (actor, host, agent, doc) VALUES (?, ?, ?, ?) RETURNING seq`,
+		a.Actor, a.Host, a.Agent, string(doc)).Scan(&seq); err != nil {
+		return false, err
+	}
+	words := profileText(a.Profile(), a.Merchant())
+	if a.Summary.Board != nil {
+		words += " " + facet(facetBoard, "")
+	}
+	in := remoteWords.insert(rs.tx.db.engine)
+	_, err = rs.tx.write(ctx, in.Into+in.Row, seq, strings.TrimSpace(words))
+	return err == nil, err
+}
+
+// Drop deletes an agent, by its actor. What is not known is no error.
+func (rs RemoteAgents) Drop(ctx context.Context, actor string) error {
+	return rs.drop(ctx, `actor = ?`, actor)
+}
+
+// DropHost deletes the agents of a host.
+func (rs RemoteAgents) DropHost(ctx context.Context, host string) error {
+	return rs.drop(ctx, `host = ?`, host)
+}
+
+// DropUnder deletes the agents of a host and its sub-domains.
+func (rs RemoteAgents) DropUnder(ctx context.Context, host string) error {
+	all, err := rs.tx.Subscriptions().List(ctx)
+	for _, s := range all {
+		if err == nil && slices.Contains(suffixes(s.Host), host) {
+			err = rs.DropHost(ctx, s.Host)
+		}
+	}
+	return err
+}
+
+// DropOf deletes the agents of a blocked author or host.
+func (rs RemoteAgents) DropOf(ctx context.Context, kind protocol.BlockKind, value string) error {
+	switch kind {
+	case protocol.BlockActor:
+		return rs.Drop(ctx, value)
+	case protocol.BlockAgent:
+		return rs.drop(ctx, `agent <> '' AND agent = ?`, value)
+	case protocol.BlockHost:
+		return rs.DropUnder(ctx, value)
+	}
+	return nil
+}
+
+func (rs RemoteAgents) drop(ctx context.Context, where string, value any) error {
+	if err := rs.tx.dirty(); err != nil {
+		return err
+	}
+	rows, err := rs.tx.query(ctx, agentsBy+where, value)
+	seqs, err := collect(rows, err, scanInt)
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	key := "seq"
+	if rs.tx.db.engine == engineSQLite {
+		key = "rowid"
+	}
+	for some := range slices.Chunk(seqs, 500) {
+		in, args := inSeqs(some)
+		if _, err := rs.tx.write(ctx, `DELETE FROM remote_agent_word WHERE `+strings.Replace(in, "seq", key, 1), args...); err != nil {
+			return err
+		}
+		if _, err := rs.tx.write(ctx, `DELETE FROM remote_agent WHERE `+in, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	agentsOfHost = `SELECT count(*) FROM remote_agent WHERE host = ?`
+	agentsBy     = `SELECT seq FROM remote_agent WHERE `
+	hostsGone    = `SELECT host FROM subscription WHERE ok_at > 0 AND ok_at < ?`
+	agentsBySeq  = `SELECT seq, actor, host, agent, doc, COALESCE((SELECT max(ok_at) FROM subscription b WHERE b.host = r.host), 0) FROM remote_agent r WHERE `
+)
+
+// Prune deletes the agents of nodes that did not answer for 30 days, and returns how many hosts had some.
+func (rs RemoteAgents) Prune(ctx context.Context) (gone int, err error) {
+	rows, err := rs.tx.query(ctx, hostsGone, millis(rs.tx.Now.Add(-gonePruned)))
+	hosts, err := collect(rows, err, func(s scanner) (h string, err error) { return h, s.Scan(&h) })
+	for _, h := range hosts {
+		var n int
+		if err == nil {
+			err = rs.tx.row(ctx, agentsOfHost, h).Scan(&n)
+		}
+		if err == nil && n > 0 {
+			gone++
+			err = rs.DropHost(ctx, h)
+		}
+	}
+	return gone, err
+}
+
+// remoteList begins the names of the lists in cursors.
+const remoteList = "remote-"
+
+// A RemoteQuery selects agents of other nodes, as a list of this node's own selects those.
+type RemoteQuery struct {
+	list     string
+	search   search
+	shop     *shopFilter
+	category string // of an attention board, folded
+}
+
+// RemoteMerchants are the businesses of other nodes that [Profiles.ListMerchants] would find here.
+func RemoteMerchants(q protocol.MerchantQuery) (RemoteQuery, error) {
+	s, f, err := merchantSearch(q)
+	return RemoteQuery{list: listMerchants, search: s, shop: &f}, err
+}
+
+// RemoteProfiles are the agents of other nodes that [Profiles.List] would find here.
+func RemoteProfiles(q protocol.AgentQuery) (RemoteQuery, error) {
+	s, err := newSearch(q.Q, append(profileFacets(q), facet(facetListed, ""))...)
+	return RemoteQuery{list: listProfiles, search: s}, err
+}
+
+// RemoteARD are the agents of other nodes that have all words of a text, and meet the terms as far as the index can decide.
+func RemoteARD(text string, terms []protocol.ARDTerm) RemoteQuery {
+	s := newPlainSearch(text, terms)
+	s.facets = append(s.facets, facet(facetListed, ""))
+	return RemoteQuery{list: listARD, search: s}
+}
+
+// Score is that of [Profiles.Search].
+func (q *RemoteQuery) Score(a *RemoteAgent) int {
+	return max(q.search.score(&ListedProfile{StoredProfile: *a.Profile(), Merchant: a.Merchant()}), 50)
+}
+
+// RemotePeople are the persons of other nodes that [Profiles.ListPeople] would find here.
+func RemotePeople(q protocol.PeopleQuery) (RemoteQuery, error) {
+	s, err := newSearch(q.Q, facet(facetKind, string(protocol.Person)))
+	return RemoteQuery{list: listPeople, search: s}, err
+}
+
+// RemoteBoards are the persons of other nodes with an open attention board, of a category unless that is "".
+func RemoteBoards(category string) (RemoteQuery, error) {
+	s, err := newSearch("", facet(facetBoard, ""))
+	return RemoteQuery{list: listBoards, search: s, category: foldCategory(category)}, err
+}
+
+// WithRemote is a page of a list that has what this node has first, then what is at other nodes. entry makes an item of the list.
+func WithRemote[T any](
+	ctx context.Context, tx *Tx, own bool, paging protocol.Paging, here func() (protocol.Page[T], error),
+	query func() (RemoteQuery, error), entry func(*RemoteAgent) T,
+) (page protocol.Page[T], err error) {
+	q, err := query()
+	if err != nil {
+		return page, err
+	}
+	page.Items = []T{}
+	if _, err := protocol.ParseCursor(remoteList+q.list, paging.After); paging.After == "" || err != nil {
+		if page, err = here(); err != nil || page.Next != nil || own {
+			return page, err
+		}
+		paging.After = ""
+	}
+	room := paging.Size() - len(page.Items)
+	found, err := tx.RemoteAgents().List(ctx, q, max(room, 1), paging.After)
+	switch {
+	case err != nil:
+		return page, err
+	case room == 0 && len(found.Items) > 0:
+		page.Next = protocol.Cursor(remoteList+q.list, number(math.MaxInt64))
+	case room > 0:
+		for i := range found.Items {
+			page.Items = append(page.Items, entry(&found.Items[i]))
+		}
+		page.Next = found.Next
+	}
+	return page, nil
+}
+
+// walked bounds how many agents one page of a list reads.
+const walked = 1000
+
+// List lists agents that meet every condition, those whose nodes told of them last first.
+func (rs RemoteAgents) List(ctx context.Context, q RemoteQuery, limit int, after string) (out protocol.Page[RemoteAgent], err error) {
+	out.Items = []RemoteAgent{}
+	before, err := position(remoteList+q.list, after, math.MaxInt64)
+	if err != nil || q.search.nothing {
+		return out, err
+	}
+	for read := 0; read < walked; {
+		seqs, err := remoteWords.match(ctx, rs.tx, &q.search, before, 100)
+		if err != nil || len(seqs) == 0 {
+			return out, err
+		}
+		agents, err := rs.bySeqs(ctx, seqs)
+		if err != nil {
+			return out, err
+		}
+		for _, seq := range seqs {
+			a, ok := agents[seq]
+			if !ok || !q.admits(rs.tx, &a) {
+				before = seq
+				continue
+			}
+			if len(out.Items) == limit {
+				out.Next = protocol.Cursor(remoteList+q.list, number(before))
+				return out, nil
+			}
+			out.Items, before = append(out.Items, a), seq
+		}
+		if read += len(seqs); len(seqs) < 100 {
+			return out, nil
+		}
+	}
+	out.Next = protocol.Cursor(remoteList+q.list, number(before))
+	return out, nil
+}
+
+// admits decides what the index does not.
+func (q *RemoteQuery) admits(tx *Tx, a *RemoteAgent) bool {
+	p := &ListedProfile{StoredProfile: *a.Profile(), Merchant: a.Merchant()}
+	if q.category != "" && (a.Summary.Board == nil || !slices.ContainsFunc(a.Summary.Board.Categories,
+		func(c protocol.CategoryPrice) bool { return foldCategory(c.Name) == q.category })) {
+		return false
+	}
+	sells := false
+	if q.shop != nil && q.shop.prices.priced() && a.Summary.Shop != nil {
+		low, high := q.shop.prices.bounds()
+		sells = slices.ContainsFunc(a.Summary.Shop.Prices, func(s protocol.PriceSpan) bool {
+			return s.Currency == q.shop.prices.Currency && s.Low <= high && s.High >= low
+		})
+	}
+	return q.shop.admits(tx, p, sells) && q.search.fits(p)
+}
+
+func (rs RemoteAgents) bySeqs(ctx context.Context, seqs []int64) (map[int64]RemoteAgent, error) {
+	in, args := inSeqs(seqs)
+	rows, err := rs.tx.query(ctx, agentsBySeq+in, args...)
+	all := map[int64]RemoteAgent{}
+	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
+		var seq, ok int64
+		var a RemoteAgent
+		var doc []byte
+		if err := s.Scan(&seq, &a.Actor, &a.Host, &a.Agent, &doc, &ok); err != nil {
+			return none, err
+		}
+		err = json.Unmarshal(doc, &a.Summary)
+		a.SeenAt = moment(ok)
+		all[seq] = a
+		return none, err
+	})
+	return all, err
+}
