@@ -57,7 +57,7 @@ func (f *Federation) fediverseActivity(ctx context.Context, inbox string, e stor
 			body, err = f.submissionActivity(ctx, tx, p, &submitArgs{Kind: e.Kind, At: e.At.UnixMilli()})
 			return err
 		}
-		if told, err := f.toldByAuthor(ctx, tx, inbox, p); err != nil || told {
+		if told, err := f.toldByAuthor(ctx, tx, inbox, p, e.At); err != nil || told {
 			return err
 		}
 		if p.Author.Method == protocol.ByProof {

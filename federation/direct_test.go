@@ -435,18 +435,26 @@ func TestLanguage(t *testing.T) {
 	require.NotContains(t, w.get(w.post.URI), "contentMap")
 }
 
-// Whom a post names in addition to its parent's author it mentions and addresses.
+// Whom a post names in addition to its parent's author it mentions and addresses. In its text their names are links, and other
+// names are not.
 func TestMentions(t *testing.T) {
 	t.Parallel()
 	s := newStranger(t)
 	p := s.node.post(func(p *protocol.StoredPost) {
 		known(p)
+		p.Body = "Ask @Alice@Victim.example, @carol@peer.example <b>or</b> @eve@evil.example.\nhttps://x.example/@alice@victim.example x@alice@victim.example"
 		p.ReplyTo, p.Mentions = s.note, []protocol.Mention{{Handle: "alice", Host: "victim.example", Actor: alice}}
 	})
 	doc := s.get(p.URI)
 	require.Subset(t, doc["cc"], []any{carol, alice})
 	require.Contains(t, doc["tag"], map[string]any{"type": "Mention", "href": alice, "name": "@alice@victim.example"})
 	require.Contains(t, doc["tag"], map[string]any{"type": "Mention", "href": carol, "name": "@carol@peer.example"})
+	link := func(actor, name string) string {
+		return `<span class="h-card"><a href="` + actor + `" class="u-url mention">@<span>` + name + `</span></a></span>`
+	}
+	address := "https://x.example/@alice@victim.example"
+	require.Contains(t, doc["content"], "<p>Ask "+link(alice, "alice")+", "+link(carol, "carol")+" &lt;b&gt;or&lt;/b&gt; @eve@evil.example.<br>"+
+		`<a href="`+address+`" rel="nofollow noopener noreferrer">`+address+"</a> x@alice@victim.example</p>")
 }
 
 // fetch reads a post signed by an actor.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -40,8 +41,9 @@ func (f *Federation) logOf(ctx context.Context, tx *storage.Tx, actor string) (e
 	return "", head, err
 }
 
-// toldByAuthor reports whether all followers of the board behind an inbox follow the author of a post too, who sends it to them.
-func (f *Federation) toldByAuthor(ctx context.Context, tx *storage.Tx, inbox string, p *protocol.StoredPost) (bool, error) {
+// toldByAuthor reports whether all followers of the board behind an inbox followed the author of a post too before an entry was made, so that
+// the author's log tells them.
+func (f *Federation) toldByAuthor(ctx context.Context, tx *storage.Tx, inbox string, p *protocol.StoredPost, at time.Time) (bool, error) {
 	if p.Node != nil || p.Author.Handle == nil || p.Author.Method == protocol.ByProof {
 		return false, nil
 	}
@@ -49,7 +51,7 @@ func (f *Federation) toldByAuthor(ctx context.Context, tx *storage.Tx, inbox str
 	if n, err := tx.Followers().Count(ctx, author); err != nil || n == 0 {
 		return false, err
 	}
-	return tx.Followers().AllFollow(ctx, inbox, f.site.Board(), author)
+	return tx.Followers().AllFollow(ctx, inbox, f.site.Board(), author, at)
 }
 
 // readsAgent reports whether an inbox is sent all posts of an agent, since it is that of followers.

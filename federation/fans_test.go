@@ -254,3 +254,67 @@ func TestFollowAgent_Removed(t *testing.T) {
 		require.Equal(t, 1, w.followers(adaActor))
 	})
 }
+
+// Many followers cost what their inboxes cost: a request each.
+func TestFollowAgent_Many(t *testing.T) {
+	onEachWorld(t, func(t *testing.T, w *world) {
+		boxes := []*mailbox{}
+		for i := range 4 {
+			boxes = append(boxes, w.mailbox(fmt.Sprintf("https://s%d.example/inbox", i)))
+		}
+		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+			for i := range 1000 {
+				host := fmt.Sprintf("s%d.example", i%4)
+				f := storage.Follower{Actor: fmt.Sprintf("https://%s/u/%d", host, i), SharedInbox: "https://" + host + "/inbox", Host: host}
+				for _, f.LocalActor = range []string{adaActor, protocol.BoardID(w.base)} {
+					if err := tx.Followers().Put(ctx, f); err != nil {
+						return err
+					}
+					if i >= 4 {
+						continue
+					}
+					_, head, err := w.f.logOf(ctx, tx, f.LocalActor)
+					if err != nil {
+						return err
+					}
+					if err := w.f.openOutlet(ctx, tx, f.LocalActor, f.SharedInbox, host, false, head); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}))
+		w.tick.pass(time.Millisecond)
+		w.node.post(known)
+		settle(t, w.node)
+		for _, m := range boxes {
+			require.Equal(t, "Create ada", m.take(), "all of them follow both")
+		}
+	})
+}
+
+// What was posted before somebody followed the agent, and still waits for the inbox, is boosted to it.
+func TestFollowAgent_Late(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t).withAda()
+	al := w.mailbox(alice + "/inbox")
+	w.net.set("victim.example", true)
+	w.node.post(known)
+	settle(t, w.node)
+	w.tick.pass(time.Second)
+	w.net.set("victim.example", false)
+	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+		_, head, err := w.f.logOf(ctx, tx, adaActor)
+		if err != nil {
+			return err
+		}
+		f := storage.Follower{LocalActor: adaActor, Actor: alice, Inbox: alice + "/inbox", Host: "victim.example"}
+		if err := tx.Followers().Put(ctx, f); err != nil {
+			return err
+		}
+		return w.f.openOutlet(ctx, tx, adaActor, f.Inbox, f.Host, false, head)
+	}))
+	w.tick.pass(time.Hour)
+	w.node.post(known)
+	require.ElementsMatch(t, []string{"Announce board", "Create ada"}, strings.Split(al.take(), ", "))
+}

@@ -24,6 +24,7 @@ func (w *world) says(actor, kind string, n int, object string, more ...string) {
 		hostOf(actor), kind, n, kind, actor, object, strings.Join(more, ""))
 	require.Equal(w.t, 202, w.deliver(actor, []byte(body)))
 	settle(w.t, w.node)
+	w.tick.pass(time.Millisecond)
 }
 
 func (w *world) said(actor, kind string, n int, object string) string {

@@ -121,6 +121,10 @@ func TestFedify(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	h.run()
+	life, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.federation.Run(life) }()
+	t.Cleanup(func() { stop(); <-ended })
 	putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
 	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
 	operator := h.operator()
@@ -254,6 +258,40 @@ func TestFedify(t *testing.T) {
 	f.wait(func() bool { return len(thread()) == 6 }, "the answer is in no thread")
 	require.Equal(t, []string{id, "private by carol", id, "In private too.", id, "thanks by carol"}, thread())
 
+	// Carol follows asha: her posts come from her. She likes and boosts one, then thinks better of it.
+	agent := h.Base + "/ap/agents/asha"
+	act := func(kind, object string, undo bool) {
+		f.do("act", map[string]any{"by": "carol", "kind": kind, "object": object, "inbox": inbox, "undo": undo}, nil)
+	}
+	act("Follow", agent, false)
+	f.wait(func() bool {
+		var all struct{ Received []told }
+		f.do("received", nil, &all)
+		return slices.ContainsFunc(all.Received, func(a told) bool { return a.To == "carol" && a.Type == "Accept" && a.Actor == agent })
+	}, "the follow was not accepted")
+	text = "Wove them myself."
+	news := post("New looms", "")
+	require.Equal(t, agent, f.sent("carol", "Create", news.URI).Actor)
+	counts := func(likes, shares int) {
+		f.wait(func() bool {
+			var p protocol.PostWithReplies
+			h.ask("GET", "/api/public/board/"+news.ID, "").into(&p)
+			return p.Post.Likes == likes && p.Post.Shares == shares
+		}, "%d likes and %d boosts are not shown", likes, shares)
+	}
+	act("Like", news.URI, false)
+	act("Announce", news.URI, false)
+	counts(1, 1)
+	act("Like", news.URI, true)
+	act("Announce", news.URI, true)
+	counts(0, 0)
+	act("Follow", agent, true)
+	f.wait(func() bool {
+		var page protocol.Page[protocol.Follower]
+		h.ask("GET", "/api/owner/followers", "", "Authorization", bearer).into(&page)
+		return len(page.Items) == 0
+	}, "the follow was not undone")
+
 	// The page of the board leads to its actor, whose outbox can be read to the end.
 	f.do("read", map[string]any{"by": "carol", "address": h.Base + "/board"}, &read)
 	require.Equal(t, "Group "+h.Base+"/ap/board", read.Type+" "+read.ID)
@@ -272,9 +310,9 @@ func TestFedify(t *testing.T) {
 		require.Equal(t, 200, h.ask("GET", strings.TrimPrefix(item.ID, h.Base), "").Code, item.ID)
 		listed = append(listed, item.Object)
 	}
-	require.ElementsMatch(t, []string{root.URI, question.URI, hidden.URI, wish.URI, named.URI, late}, listed)
+	require.ElementsMatch(t, []string{root.URI, question.URI, hidden.URI, wish.URI, named.URI, late, news.URI}, listed)
 
 	var all struct{ Received []told }
 	f.do("received", nil, &all)
-	require.Len(t, all.Received, 8, "nothing else, and nothing twice: %v", all.Received)
+	require.Len(t, all.Received, 10, "nothing else, and nothing twice: %v", all.Received)
 }

@@ -174,13 +174,26 @@ var mentionPattern = regexp.MustCompile(`(?:^|[^\w@/.])@([A-Za-z0-9_](?:[A-Za-z0
 // NamesOf returns the names in a text that have the form @handle@host, each once, at most
 // MaxMentions. Whether they exist is not checked.
 func NamesOf(text string) (names []Mention) {
-	for _, m := range mentionPattern.FindAllStringSubmatch(text, 4*MaxMentions) {
-		name := Mention{Handle: m[1], Host: strings.ToLower(m[2])}
-		if len(names) < MaxMentions && !slices.Contains(names, name) {
-			names = append(names, name)
+	for _, m := range FindNames(text) {
+		if len(names) < MaxMentions && !slices.Contains(names, m.Mention) {
+			names = append(names, m.Mention)
 		}
 	}
 	return names
+}
+
+// A FoundName is a name of the form @handle@host and where it is in a text, text[At:End].
+type FoundName struct {
+	Mention // without Actor
+	At, End int
+}
+
+// FindNames returns the names of a text in their order, at most 4*MaxMentions.
+func FindNames(text string) (all []FoundName) {
+	for _, m := range mentionPattern.FindAllStringSubmatchIndex(text, 4*MaxMentions) {
+		all = append(all, FoundName{Mention{Handle: text[m[2]:m[3]], Host: strings.ToLower(text[m[4]:m[5]])}, m[2] - 1, m[5]})
+	}
+	return all
 }
 
 // How far the time that another node claims for a post may differ from this node's before it is

@@ -111,10 +111,10 @@ var GetThread = declare[ThreadPage, Conversation](Operation{
 
 var AnswerThread = declare[NewAnswer, Said](Operation{
 	Name: "answer_thread", Title: "Answer a thread",
-	Summary:     "Answers the writer who began a thread with your agent.",
+	Summary: "Answers the writer who began a thread with your agent.",
 	Description: "The writer reads the answer with check_conversation. If the writer gave a callbackUrl, it is also delivered there; " +
 		"to a person of the fediverse it is sent.",
-	HTTP:        Route{"POST", "/api/owner/threads/{threadId}/messages", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
+	HTTP: Route{"POST", "/api/owner/threads/{threadId}/messages", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
 	Codes:   []Code{NotFound, Forbidden},
 	Example: NewAnswer{ThreadRef: ThreadRef{exampleThread}, Message: "Yes, within the week."},
 })

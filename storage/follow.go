@@ -113,7 +113,7 @@ const (
 	followersOfHost = `SELECT count(*) FROM (SELECT 1 FROM follower WHERE host = ? LIMIT ?) r`
 	behindInbox     = `SELECT 1 FROM follower WHERE local_actor = ? AND ` + inboxOfFollower + ` = ? LIMIT 1`
 	notBehindBoth   = `SELECT 1 FROM follower WHERE local_actor = ? AND ` + inboxOfFollower + ` = ?
-		AND NOT EXISTS (SELECT 1 FROM follower g WHERE g.local_actor = ? AND g.actor = follower.actor) LIMIT 1`
+		AND NOT EXISTS (SELECT 1 FROM follower g WHERE g.local_actor = ? AND g.actor = follower.actor AND g.created_at < ?) LIMIT 1`
 )
 
 // Remove deletes a follower, and the cursor of its inbox if no other one is behind it. It is no error if there is none.
@@ -194,8 +194,8 @@ func (fs Followers) OfHost(ctx context.Context, host string, most int) (int, err
 	return find[int](ctx, fs.tx, followersOfHost, host, most)
 }
 
-// AllFollow reports whether everyone behind an inbox who follows one actor follows another one too.
-func (fs Followers) AllFollow(ctx context.Context, inbox, localActor, other string) (bool, error) {
-	some, err := fs.tx.exists(ctx, notBehindBoth, localActor, inbox, other)
+// AllFollow reports whether everyone behind an inbox who follows one actor followed another one too before a time.
+func (fs Followers) AllFollow(ctx context.Context, inbox, localActor, other string, before time.Time) (bool, error) {
+	some, err := fs.tx.exists(ctx, notBehindBoth, localActor, inbox, other, millis(before))
 	return err == nil && !some, err
 }

@@ -337,7 +337,7 @@ var grown = []struct {
 		return tx.Logs().AppendAgent(ctx, "agent 1", storage.LogCreate, "post_x")
 	})},
 	{"is a post boosted to an inbox", reading(func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.Followers().AllFollow(ctx, "https://h1.example/in", boardID, "agent 1")
+		all, err := tx.Followers().AllFollow(ctx, "https://h1.example/in", boardID, "agent 1", start)
 		if err == nil && all {
 			err = errors.New("nobody follows the agent")
 		}

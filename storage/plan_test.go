@@ -153,7 +153,7 @@ func TestPlans(t *testing.T) {
 	add("whom an actor follows", followedBy, "x", 1)
 	add("follows of a host", followersOfHost, "x", 1)
 	add("followers behind an inbox", behindInbox, "x", "y")
-	add("followers behind an inbox of one of two", notBehindBoth, "x", "y", "z")
+	add("followers behind an inbox of one of two", notBehindBoth, "x", "y", "z", 1)
 	add("reactions of a domain today", reactionsOfDay, "x", 1, 2)
 	add("reactions of an actor", reactionsOfActor, "x", 1)
 	add("reactions to a post", reactionsOfPost, "x", 1)

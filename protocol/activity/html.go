@@ -3,6 +3,7 @@ package activity
 import (
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // paragraph converts plain text to HTML: escaped, with a paragraph per blank line, a line break
-// per newline, and links for http(s) addresses.
-func paragraph(text string) string {
+// per newline, and links for http(s) addresses and for the names of those who are mentioned.
+func paragraph(text string, named ...protocol.Mention) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(text), "\r\n", "\n"), "\n\n") {
 		part = strings.Trim(part, "\n")
@@ -23,7 +24,7 @@ func paragraph(text string) string {
 			if i > 0 {
 				b.WriteString("<br>")
 			}
-			linked(&b, line)
+			linked(&b, line, named)
 		}
 		b.WriteString("</p>")
 	}
@@ -32,7 +33,7 @@ func paragraph(text string) string {
 
 // linked writes one line with its addresses as links. The target and the text of a link are the
 // same, so a link cannot deceive.
-func linked(b *strings.Builder, line string) {
+func linked(b *strings.Builder, line string, named []protocol.Mention) {
 	for {
 		at := strings.Index(line, "http")
 		for at >= 0 && !strings.HasPrefix(line[at:], "https://") && !strings.HasPrefix(line[at:], "http://") {
@@ -44,7 +45,7 @@ func linked(b *strings.Builder, line string) {
 			at += 4 + next
 		}
 		if at < 0 {
-			b.WriteString(html.EscapeString(line))
+			naming(b, line, named)
 			return
 		}
 		end := at + len(line[at:])
@@ -52,7 +53,7 @@ func linked(b *strings.Builder, line string) {
 			end = at + i
 		}
 		url := strings.TrimRight(line[at:end], ".,;:!?)]")
-		b.WriteString(html.EscapeString(line[:at]))
+		naming(b, line[:at], named)
 		if u := html.EscapeString(url); strings.HasSuffix(url, "//") {
 			b.WriteString(u)
 		} else {
@@ -62,9 +63,29 @@ func linked(b *strings.Builder, line string) {
 	}
 }
 
-// content returns a post as the fediverse shows it. It includes the title, because a name on a
+// naming writes text without addresses, with the names of those who are mentioned as links.
+func naming(b *strings.Builder, text string, named []protocol.Mention) {
+	written := 0
+	for _, name := range protocol.FindNames(text) {
+		i := slices.IndexFunc(named, func(m protocol.Mention) bool {
+			return strings.EqualFold(m.Handle, name.Handle) && strings.EqualFold(m.Host, name.Host)
+		})
+		if i >= 0 {
+			b.WriteString(html.EscapeString(text[written:name.At]) + mentionLink(named[i]))
+			written = name.End
+		}
+	}
+	b.WriteString(html.EscapeString(text[written:]))
+}
+
+// mentionLink returns a mention in HTML: the class makes it a mention on servers of the fediverse, which need its tag too.
+func mentionLink(m protocol.Mention) string {
+	return `<span class="h-card"><a href="` + html.EscapeString(m.Actor) + `" class="u-url mention">@<span>` + html.EscapeString(m.Handle) + `</span></a></span>`
+}
+
+// content returns a post as the fediverse shows it, which mentions named. It includes the title, because a name on a
 // Note becomes a content warning there (GoToSocial, 2025).
-func (s Site) content(p *protocol.StoredPost) string {
+func (s Site) content(p *protocol.StoredPost, named []protocol.Mention) string {
 	var b strings.Builder
 	if a := &p.Author; a.Handle == nil {
 		who, of := html.EscapeString(a.Name), ""
@@ -88,7 +109,7 @@ func (s Site) content(p *protocol.StoredPost) string {
 		kind = strings.ToUpper(kind[:1]) + kind[1:]
 	}
 	b.WriteString("<p><strong>" + html.EscapeString(kind+": "+p.Title) + "</strong></p>")
-	b.WriteString(paragraph(p.Body))
+	b.WriteString(paragraph(p.Body, named...))
 	var anchors []string
 	for _, tag := range p.Tags {
 		if name := hashtag(tag); name != "" {

@@ -1,7 +1,6 @@
 package activity
 
 import (
-	"html"
 	"slices"
 	"strings"
 	"time"
@@ -122,6 +121,6 @@ func (m Message) Create() Object {
 }
 
 func (m Message) content() string {
-	mention := `<span class="h-card"><a href="` + html.EscapeString(m.To) + `" class="u-url mention">@<span>` + html.EscapeString(m.Name) + `</span></a></span>`
+	mention := mentionLink(protocol.Mention{Handle: m.Name, Host: m.Host, Actor: m.To})
 	return "<p>" + mention + " " + strings.TrimPrefix(paragraph(m.Text), "<p>")
 }

@@ -35,7 +35,7 @@ func (s Site) Note(p, parent *protocol.StoredPost, digest string) Object {
 	o := Object{
 		"id": p.URI, "type": "Note", "attributedTo": author, "audience": p.Board,
 		"to": []string{Public}, "cc": cc, "tag": tags,
-		"content": s.content(p), "source": Object{"content": p.Body, "mediaType": "text/plain"},
+		"content": s.content(p, named), "source": Object{"content": p.Body, "mediaType": "text/plain"},
 		"published": stamp(p.CreatedAt), "sensitive": false,
 		"url": s.Base + "/board/" + p.ID, "replies": p.URI + "/replies", "likes": p.URI + "/likes", "shares": p.URI + "/shares",
 		"interactionPolicy": s.quotePolicy(p),

@@ -5,7 +5,9 @@
 import http from "node:http";
 import { Temporal } from "@js-temporal/polyfill";
 import { createFederation, generateCryptoKeyPair, InProcessMessageQueue, MemoryKvStore } from "@fedify/fedify";
-import { Activity, Create, Delete, Flag, LanguageString, Mention, Note, Person, PUBLIC_COLLECTION } from "@fedify/vocab";
+import {
+  Activity, Announce, Create, Delete, Flag, Follow, LanguageString, Like, Mention, Note, Person, PUBLIC_COLLECTION, Undo,
+} from "@fedify/vocab";
 
 const received = [], retryAfters = [], keys = new Map(), notes = new Map();
 
@@ -118,6 +120,13 @@ const deeds = {
   async report(ctx, { by, post, inbox, reason }) {
     const actor = ctx.getActorUri(by);
     await send(ctx, by, inbox, new Flag({ id: new URL(`#flag-${Date.now()}`, actor), actor, object: new URL(post), content: reason }));
+    return {};
+  },
+  // act follows, likes or boosts something; undo takes that back.
+  async act(ctx, { by, kind, object, inbox, undo }) {
+    const actor = ctx.getActorUri(by), done = { Follow, Like, Announce }[kind];
+    const activity = new done({ id: new URL(`#${kind}-${object}`, actor), actor, object: new URL(object), to: PUBLIC_COLLECTION });
+    await send(ctx, by, inbox, undo ? new Undo({ id: new URL(`#undo-${kind}-${object}`, actor), actor, object: activity }) : activity);
     return {};
   },
   // away stops answering for somebody's document, or answers again.

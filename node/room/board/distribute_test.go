@@ -214,3 +214,47 @@ func TestPost_Mentions(t *testing.T) {
 		require.Empty(t, told())
 	})
 }
+
+// What an agent with followers posts, on whatever board, and what becomes of it, is in its own log; what others post is not.
+func TestTell_Followers(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		b := bench{&Board{Base: base}, db, t}
+		mod := &moderation.Moderation{Distribute: b.Distribute, Delete: b.Delete}
+		before := b.post(asha, protocol.Offer, "")
+		actor := protocol.ActorID(base, *before.Author.Handle)
+		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			if _, err := tx.Logs().OpenAgent(ctx, actor); err != nil {
+				return err
+			}
+			return tx.Followers().Put(ctx, storage.Follower{LocalActor: actor, Actor: "https://m.example/u/carol", Host: "m.example"})
+		}))
+		p := b.post(asha, protocol.Offer, "")
+		b.post(visitor, protocol.Offer, "")
+		b.post(ravi, protocol.Offer, "")
+		decisions := []func(context.Context, *storage.Tx, protocol.Caller, protocol.Decision) (protocol.PostStanding, error){mod.Hide, mod.Restore}
+		for _, decide := range decisions {
+			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				_, err := decide(ctx, tx, operator, protocol.Decision{ID: p.ID})
+				return err
+			}))
+		}
+		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID})
+			return err
+		}))
+		require.NoError(t, db.Numbered(t.Context()))
+		var kinds []storage.LogKind
+		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			entries, err := tx.Logs().After(ctx, actor, 0, 10)
+			for _, e := range entries {
+				require.Equal(t, p.ID, e.ObjectID)
+				require.Equal(t, e.Kind != storage.LogDelete, e.Redacted, e.Kind)
+				kinds = append(kinds, e.Kind)
+			}
+			return err
+		}))
+		require.Equal(t, []storage.LogKind{"create", "hide", "restore", "delete"}, kinds)
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
