@@ -16,7 +16,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // shopSummary is that of a business, which more may change.
@@ -278,31 +277,4 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 	require.Equal(t, []string{"Tea"}, b.elsewhere(protocol.MerchantQuery{}))
 	require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.RemoteAgents().DropUnder(ctx, "example") }))
 	require.Empty(t, b.elsewhere(protocol.MerchantQuery{}))
-}
-
-// A host has room for so many shops.
-func TestShopsElsewhere_Bound(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		put := func(host string, n int) (kept bool) {
-			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				kept, err = tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: fmt.Sprintf("https://%s/ap/agents/s%d", host, n), Host: host,
-					Summary: shopSummary("s", "S")})
-				return err
-			}))
-			return kept
-		}
-		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			for n := range storage.MaxRemoteAgents {
-				if _, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: fmt.Sprintf("https://x.example/ap/agents/s%d", n), Host: "x.example",
-					Summary: shopSummary("s", "S")}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-		require.False(t, put("x.example", storage.MaxRemoteAgents))
-		require.True(t, put("x.example", 7), "what is known is replaced")
-		require.True(t, put("y.example", 1))
-	})
 }

@@ -78,6 +78,7 @@ type Config struct {
 	Software, Version string
 	Icon              string                     // address of the picture of the node's own actors, a PNG; "" for none
 	AllowPrivate      bool                       // allow plain http, for development
+	AuthorizedFetch   bool                       // what is not an actor is served to signed requests of servers that are not refused
 	Network           func(*http.Request) string // the client's network; nil: all clients are in one network
 	Log               *slog.Logger
 	Now               func() time.Time                           // for signatures and caches; nil: time.Now
@@ -215,7 +216,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("/ap/", func(w http.ResponseWriter, _ *http.Request) {
 		f.problem(w, refuse(http.StatusNotFound, "there is nothing at this path, or not for this method", nil))
 	})
-	return mux
+	return f.authorized(mux)
 }
 
 // observe reports an event at a host to the node's metrics and log.

@@ -326,7 +326,7 @@ func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.St
 	if err != nil || policy != storage.PolicySilence {
 		return true, err
 	}
-	return true, f.c.Receiver.HidePost(ctx, tx, p.URI) // stored hidden; the operator can restore it
+	return true, tx.Posts().SetState(ctx, id, protocol.Hidden, storage.HeldByPolicy) // until the operator shows it, or admits its host
 }
 
 // handleDelete handles the deletion of a post by its author. For a post of our

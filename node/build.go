@@ -283,7 +283,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Keys:     federation.Keys{RSA: n.keys.RSA, Ed25519: n.keys.Ed},
 		Receiver: receiver{n.board, n.moderation}, Threads: n.contact, Software: "stoa", Version: n.config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
-		AllowPrivate: n.config.private(), Log: n.log, Observe: n.federated,
+		AllowPrivate: n.config.private(), AuthorizedFetch: n.config.AuthorizedFetch, Log: n.log, Observe: n.federated,
 		Network: n.front.network, Return: n.front.handBack,
 	}
 	if n.chain != nil {

@@ -36,6 +36,7 @@ type Config struct {
 	ReviewFloor       []string `name:"review-floor" default:"INR=50" env:"STOA_REVIEW_FLOOR" placeholder:"CURRENCY=AMOUNT" help:"Least total of an order whose review counts. Orders in other currencies do not count. Repeatable; separated by commas in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
 	AllowPrivatePeers bool     `env:"STOA_ALLOW_PRIVATE_PEERS" help:"Talk to peers on loopback and private addresses, over plain http. For development."`
+	AuthorizedFetch   bool     `name:"authorized-fetch" env:"STOA_AUTHORIZED_FETCH" help:"Serve posts, collections and logs over ActivityPub only to servers that sign their requests and are not refused. Pages and the other doors stay public."`
 	NoProbes          bool     `name:"no-probes" env:"STOA_NO_PROBES" help:"Do not ask the endpoints and sites that profiles list whether they answer."`
 	UCPStrict         bool     `name:"ucp-strict" env:"STOA_UCP_STRICT" help:"Refuse requests of the Universal Commerce Protocol that name no platform profile (UCP-Agent). Without it they are served in the current release."`
 	ReadRate          float64  `default:"50" env:"STOA_READ_RATE" placeholder:"N" help:"Requests a second that one client network may make, after a burst of four seconds' worth."`

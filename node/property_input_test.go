@@ -61,6 +61,10 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	switch op {
 	case protocol.EditPost.Operation:
 		args["kind"] = "offer" // that of goodPost
+	case protocol.RemoveFollower.Operation:
+		f := storage.Follower{LocalActor: protocol.ActorID(p.n.Base, "asha"), Actor: args["actor"].(string), Host: "social.example",
+			Inbox: "https://social.example/inbox", FollowID: "https://social.example/follows/1"}
+		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Followers().Put(ctx, f) }))
 	case protocol.IssueOrderReceipt.Operation:
 		args["paidAt"] = time.Now().UTC().Format(time.RFC3339)
 		args["order"] = protocol.NewID("order_", time.Now()) // an order that has a receipt gets no other

@@ -62,6 +62,8 @@ func TestPlans(t *testing.T) {
 	add("shop of another node", agentsBy+`actor = ?`, "x")
 	add("shops of an identity elsewhere", agentsBy+`agent <> '' AND agent = ?`, "x")
 	add("shops of a page", agentsBySeq+`seq IN (?, ?)`, 1, 2)
+	add("posts that are held", postsHeld, "x", 1000)
+	add("whether a host is followed", hostFollowed, "x")
 	add("nodes that are gone", hostsGone, 1)
 	add("feed behind", feedAfter, 1, 9, 20)
 	add("feed place", `SELECT n, id FROM feed WHERE `+byID, 1, 2, "x")

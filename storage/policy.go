@@ -11,9 +11,16 @@ type Policy string
 
 const (
 	PolicyReject  Policy = "reject"  // nothing is accepted or fetched
-	PolicySilence Policy = "silence" // stored, and kept off the lists
+	PolicySilence Policy = "silence" // stored hidden, and kept off the lists
+	PolicyAllow   Policy = "allow"   // as without a policy, whatever the one for all hosts is
 	PolicyTrusted Policy = "trusted" // its reports count
 )
+
+// AllHosts is the host whose policy is that of every host without one, but for those whose boards are followed.
+const AllHosts = "*"
+
+// HeldByPolicy is the reason of a post that was stored hidden because its host is silenced.
+const HeldByPolicy = "held by the policy for its host"
 
 // A HostPolicy is the operator's policy for a host.
 type HostPolicy struct {
@@ -40,15 +47,23 @@ func (ps Peers) SetPolicy(ctx context.Context, p HostPolicy) error {
 }
 
 // PolicyFor returns the policy for a host, with or without a port: the one of its
-// longest domain suffix. Policy is empty if there is none.
+// longest domain suffix, or of all hosts. Policy is empty if there is none.
 func (ps Peers) PolicyFor(ctx context.Context, host string) (HostPolicy, error) {
-	names := suffixes(host) // the longest is the nearest
+	names := append(suffixes(host), AllHosts) // the longest is the nearest
 	p, err := find[HostPolicy](ctx, ps.tx, policyTable.from+`WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`, toAny(names)...)
+	if err == nil && p.Host == AllHosts {
+		var followed bool
+		if followed, err = ps.tx.exists(ctx, hostFollowed, host); followed {
+			p.Policy = PolicyAllow
+		}
+	}
 	if err != nil {
 		p.Host = host
 	}
 	return p, orNothing(err)
 }
+
+const hostFollowed = `SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
 
 // Refused reports whether the operator refuses a host: by an active block or by the
 // reject policy.
@@ -105,4 +120,11 @@ func (ps Peers) Scheme(ctx context.Context, host string) (string, error) {
 // thousand per call, and returns how many: it is found out again.
 func (ps Peers) PruneSchemes(ctx context.Context, before time.Time) (int, error) {
 	return ps.tx.deleteSome(ctx, "host_scheme", "host", `at < ? ORDER BY at LIMIT 1000`, millis(before))
+}
+
+const postsHeld = `SELECT id FROM post WHERE node = ? AND state = 'hidden' AND reason = '` + HeldByPolicy + `' ORDER BY seq DESC LIMIT ?`
+
+// Held returns the ids of posts of a host that are hidden because of its policy alone, newest first.
+func (ps Posts) Held(ctx context.Context, host string, limit int) ([]string, error) {
+	return list[string](ctx, ps.tx, postsHeld, host, limit)
 }

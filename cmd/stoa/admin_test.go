@@ -106,3 +106,34 @@ func TestAdmin_Operations(t *testing.T) {
 	}))
 	require.Greater(t, n, 25)
 }
+
+// TestAdmin_DomainBlocks: a list of domain blocks of Mastodon becomes policies, none milder than before, and comes out as one.
+func TestAdmin_DomainBlocks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	admin := func(stdin string, args ...string) string {
+		t.Helper()
+		out, errs, code := typed(t, stdin, append(append([]string{"admin"}, args...), "--data", dir, "--base-url", "https://n1.example")...)
+		require.Equal(t, exitDone, code, "%v: %s", args, errs)
+		return out
+	}
+	for host, policy := range map[string]string{"friend.example": "trusted", "worse.example": "reject", "*": "silence"} {
+		admin("", "peer", "policy", host, policy)
+	}
+	const list = "\ufeff#domain,#severity,#reject_media,#reject_reports,#public_comment,#obfuscate\n" +
+		"spam.example,suspend,true,true,\"Spam, and worse\",false\nloud.example,silence,false,false,,false\nmild.example,noop,true,false,,false\n" +
+		"ob*****.example,suspend,true,true,,true\nfriend.example,suspend,false,false,,false\nworse.example,silence,false,false,,false\nn1.example,suspend,,,,\n"
+	before := admin("", "peer", "export")
+	out := admin(list, "peer", "import", "-", "--dry-run")
+	require.Contains(t, out, "spam.example")
+	require.Equal(t, before, admin("", "peer", "export"))
+	out = admin(list, "peer", "import", "-")
+	for host, done := range map[string]string{
+		"spam.example": "reject", "loud.example": "silence", "mild.example": "left out: the severity noop", `ob\*+.example`: "left out: not a host",
+		"friend.example": "stays trusted", "worse.example": "stays reject", "n1.example": "left out: .*this node",
+	} {
+		require.Regexp(t, host+` +`+done, out)
+	}
+	require.Equal(t, "#domain,#severity,#reject_media,#reject_reports,#public_comment,#obfuscate\nloud.example,silence,false,false,,false\n"+
+		"spam.example,suspend,false,false,\"Spam, and worse\",false\nworse.example,suspend,false,false,,false\n", admin("", "peer", "export"))
+}

@@ -20,7 +20,9 @@ type adminPeerCmd struct {
 	Reread   peerReread    `cmd:"" op:"reread_peer" help:"Read a followed log from its beginning: this ends a conflict."`
 	Conflict peerURL       `cmd:"" op:"read_log_conflict" help:"Print both documents that show that a followed log contradicts itself."`
 	List     peerListCmd   `cmd:"" help:"The boards that the node follows, the inboxes that it delivers to, and their state."`
-	Policy   peerPolicy    `cmd:"" op:"set_peer_policy" help:"Set how a host is treated: reject, silence, trusted, or none."`
+	Policy   peerPolicy    `cmd:"" op:"set_peer_policy" help:"Set how a host is treated: reject, silence, allow, trusted, or none."`
+	Import   peerImportCmd `cmd:"" help:"Set the policies of a list of domain blocks (CSV) of Mastodon; none becomes milder."`
+	Export   peerExportCmd `cmd:"" help:"Print the refused and silenced hosts as such a list."`
 }
 
 type peerFollowCmd struct {
@@ -49,8 +51,8 @@ type peerReread struct {
 
 type peerPolicy struct {
 	act
-	Host   string `arg:"" json:"host" help:"Host; this includes its subdomains."`
-	Policy string `arg:"" json:"policy" enum:"reject,silence,trusted,none" help:"reject, silence, trusted or none."`
+	Host   string `arg:"" json:"host" help:"Host; this includes its subdomains. * is every host without a policy that is not followed."`
+	Policy string `arg:"" json:"policy" enum:"reject,silence,allow,trusted,none" help:"reject, silence, allow, trusted or none."`
 	Note   string `json:"note,omitempty" help:"Why, for the log."`
 }
 

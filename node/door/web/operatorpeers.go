@@ -29,7 +29,8 @@ func errorWords(text string) string {
 }
 
 var policies = [][2]string{
-	{"silence", english("Silenced: its posts are stored hidden")}, {"trusted", english("Trusted: its reports count")},
+	{"silence", english("Silenced: its posts are stored hidden")}, {"allow", english("Allowed, whatever the policy for * is")},
+	{"trusted", english("Trusted: its reports count")},
 	{"reject", english("Refused: nothing is taken from it or sent to it")},
 }
 

@@ -24,8 +24,11 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 	if in.Policy == "none" {
 		policy = ""
 	}
-	if !protocol.IsHost(host) {
-		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not a host such as n1.example", host)
+	if !protocol.IsHost(host) && host != storage.AllHosts {
+		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%q is not a host such as n1.example, nor * for all", host)
+	}
+	if host == storage.AllHosts && (policy == storage.PolicyAllow || policy == storage.PolicyTrusted) {
+		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "all hosts can be rejected or silenced; none is what admits them")
 	}
 	if policy == storage.PolicyReject && OwnHost(m.Base, host) {
 		return protocol.None{}, protocol.Errorf(protocol.InvalidRequest, "%s is this node, or a domain that it is in", host)
@@ -33,12 +36,38 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: host, Policy: policy, Note: in.Note}); err != nil {
 		return protocol.None{}, err
 	}
-	if policy == storage.PolicyReject || policy == storage.PolicySilence {
+	switch {
+	case policy != storage.PolicyReject && policy != storage.PolicySilence:
+		if err := m.showHeld(ctx, tx, host); err != nil {
+			return protocol.None{}, err
+		}
+	case host != storage.AllHosts: // what is known of others stays until their nodes tell it again
 		if err := errors.Join(tx.RemoteAgents().DropUnder(ctx, host), tx.Reactions().DropOf(ctx, protocol.BlockHost, host)); err != nil {
 			return protocol.None{}, err
 		}
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer policy", host, string(policy)+" "+in.Note)
+}
+
+// mostShown is how many held posts are shown when a host is admitted.
+const mostShown = 1000
+
+// showHeld shows the posts that were hidden only because their host was silenced.
+func (m *Moderation) showHeld(ctx context.Context, tx *storage.Tx, host string) error {
+	ids, err := tx.Posts().Held(ctx, host, mostShown)
+	for _, id := range ids {
+		p, err := find(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.Posts().SetState(ctx, id, protocol.Visible, ""); err != nil {
+			return err
+		}
+		if err := m.Distribute(ctx, tx, p, storage.LogRestore); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // Peers lists the nodes that are followed, delivered to, or have a policy.

@@ -1,0 +1,89 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// TestQuarantine: where all hosts are silenced, a reply of a new one is stored hidden; it is shown, here and on the nodes that follow,
+// when the operator admits the host. Nodes that are followed, and this one, are never among all hosts.
+func TestQuarantine(t *testing.T) {
+	t.Parallel()
+	home, away, third := startNode(t), startNode(t), startNode(t)
+	ctx := t.Context()
+	ada, eve, bob := hostedAgent(t, home, "ada"), hostedAgent(t, away, "eve"), hostedAgent(t, third, "bob")
+	for _, n := range []*Node{away, third} {
+		require.NoError(t, n.Admin().Follow(ctx, home.Base))
+	}
+	require.NoError(t, home.Admin().Follow(ctx, third.Base))
+	host := func(n *Node) string { return strings.TrimPrefix(n.Base, "http://") }
+	policy := func(host, policy string) error {
+		_, err := Do(ctx, home.Admin(), protocol.SetPeerPolicy, protocol.PolicyChange{Host: host, Policy: policy})
+		return err
+	}
+	require.Error(t, policy("*", "trusted"))
+	require.NoError(t, policy("*", "silence"))
+
+	posts := func(n *Node) (found map[string]protocol.Post) {
+		found = map[string]protocol.Post{}
+		var page protocol.Page[protocol.Post]
+		_, raw := send(t, n, key.Pair{}, "GET", "/api/public/board?limit=50", "")
+		require.NoError(t, json.Unmarshal(raw, &page))
+		for _, p := range page.Items {
+			found[p.Title] = p
+		}
+		return found
+	}
+	await := func(n *Node, title string) protocol.Post {
+		t.Helper()
+		require.Eventually(t, func() bool { return posts(n)[title].ID != "" }, 20*time.Second, 50*time.Millisecond, title)
+		return posts(n)[title]
+	}
+	write := func(n *Node, pair key.Pair, title, parent string) {
+		t.Helper()
+		if parent != "" {
+			parent = `,"inReplyTo":"` + parent + `"`
+		}
+		status, raw := send(t, n, pair, "POST", "/api/public/board", `{"kind":"question","title":"`+title+`","body":"Where?"`+parent+`}`)
+		require.Equal(t, 201, status, string(raw))
+	}
+	write(home, ada, "First", "")
+	write(away, eve, "Quarantined", await(away, "First").ID)
+	write(third, bob, "Followed", await(third, "First").ID)
+	await(home, "Followed")
+	held := func() (ids []string) {
+		require.NoError(t, home.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			ids, err = tx.Posts().Held(ctx, host(away), 10)
+			return err
+		}))
+		return ids
+	}
+	require.Eventually(t, func() bool { return len(held()) == 1 }, 20*time.Second, 50*time.Millisecond)
+	require.NotContains(t, posts(home), "Quarantined")
+
+	require.NoError(t, policy(host(away), "allow"))
+	require.Contains(t, posts(home), "Quarantined")
+	require.Empty(t, held())
+	await(third, "Quarantined")
+	write(away, eve, "Admitted", await(away, "First").ID)
+	await(home, "Admitted")
+
+	require.NoError(t, policy("*", "reject"))
+	require.NoError(t, policy(host(away), "none"))
+	write(home, ada, "Second", "")
+	write(third, bob, "Still followed", await(third, "Second").ID)
+	await(home, "Still followed")
+	var all protocol.PeersView
+	all, err := Do(ctx, home.Admin(), protocol.ListPeers, protocol.PeersQuery{})
+	require.NoError(t, err)
+	require.Equal(t, []protocol.PeerPolicy{{Host: "*", Policy: "reject"}}, all.Policies)
+}
