@@ -190,6 +190,7 @@ func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit, storage.MessageJob: f.sendMessage,
 		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 		storage.ReactionsJob: f.dropReactions, storage.DropFollowersJob: f.dropFollowers, storage.RejectJob: f.rejectFollower,
+		storage.ReportJob: f.sendReport,
 	}
 }
 
