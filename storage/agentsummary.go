@@ -124,8 +124,8 @@ func (ps Profiles) Tell(ctx context.Context, board, handle, digest string, told 
 	return true, ps.tx.Logs().Append(ctx, board, LogUpdate, LogAgent+handle, activity)
 }
 
-const agentTold = `SELECT activity, at FROM log WHERE object_id = ? AND stream = (SELECT id FROM stream WHERE board = ?) AND NOT redacted AND activity IS NOT NULL
-	ORDER BY seq DESC LIMIT 1`
+const agentTold = `SELECT activity, at FROM log WHERE object_id = ? AND stream = (SELECT id FROM stream WHERE board = ?) AND NOT redacted
+	AND activity IS NOT NULL ORDER BY seq DESC LIMIT 1`
 
 // Told returns the activity that Tell put into the log of board; ErrNotFound when there is none.
 func (ps Profiles) Told(ctx context.Context, board, handle string) (activity []byte, err error) {
