@@ -76,6 +76,7 @@ type Config struct {
 	Reviews   ReviewReader  // nil: no chain is configured, reviews are the word of their node
 
 	Software, Version string
+	Icon              string                     // address of the picture of the node's own actors, a PNG; "" for none
 	AllowPrivate      bool                       // allow plain http, for development
 	AuthorizedFetch   bool                       // what is not an actor is served to signed requests of servers that are not refused
 	Network           func(*http.Request) string // the client's network; nil: all clients are in one network
@@ -150,7 +151,7 @@ func New(c Config) (*Federation, error) {
 		c: c, target: target, log: c.Log, now: c.Now,
 		site: activity.Site{
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
-			PublicKeyPEM: pem, Multikey: multikey,
+			PublicKeyPEM: pem, Multikey: multikey, Icon: c.Icon,
 		},
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
@@ -189,6 +190,7 @@ func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit, storage.MessageJob: f.sendMessage,
 		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 		storage.ReactionsJob: f.dropReactions, storage.DropFollowersJob: f.dropFollowers, storage.RejectJob: f.rejectFollower,
+		storage.ReportJob: f.sendReport,
 	}
 }
 

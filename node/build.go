@@ -17,6 +17,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/proof"
 	"stoa/node/door/mcpapi"
+	"stoa/node/door/web"
 	"stoa/node/hall"
 	"stoa/node/out/calendar"
 	"stoa/node/out/outbound"
@@ -289,6 +290,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Base: base, DB: n.db, Client: client,
 		Keys:     federation.Keys{RSA: n.keys.RSA, Ed25519: n.keys.Ed},
 		Receiver: receiver{n.board, n.moderation}, Threads: n.contact, Software: "stoa", Version: n.config.Version,
+		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.config.private(), AuthorizedFetch: n.config.AuthorizedFetch, Log: n.log, Observe: n.federated,
 		Network: n.front.network, Return: n.front.handBack,
 	}

@@ -264,6 +264,13 @@ func operatorForms() []formRow {
 		s.report("203.0.113.7", id)
 		return map[string]string{"id": id, "at": id}
 	}
+	foreign := func(s *formSide) map[string]string {
+		s.strangers++
+		id := s.receive(fmt.Sprintf("https://b%d.example/ap/posts/1", s.strangers), protocol.Author{Name: "B", Node: new("b.example"),
+			Actor: new("https://b.example/ap/agents/b"), Method: protocol.ByFederation}, "Tickets", "Cheap.")
+		s.report("203.0.113.7", id)
+		return map[string]string{"id": id, "at": id}
+	}
 	decided := func(op *protocol.Operation) func(*formSide) map[string]string {
 		return func(s *formSide) map[string]string {
 			about := reported(s)
@@ -329,12 +336,14 @@ func operatorForms() []formRow {
 		{op: protocol.RestorePost.Operation, page: undo("hide_post"), about: decided(protocol.HidePost.Operation), read: post},
 		{op: protocol.HidePost.Operation, page: undo("restore_post"), about: reported, read: post},
 		{op: protocol.ReopenReports.Operation, page: undo("dismiss_reports"), about: decided(protocol.DismissReports.Operation), read: post},
+		{op: protocol.ForwardReport.Operation, page: queue, about: foreign, read: post,
+			fields: map[string][]string{"comment": {"Sells counterfeit tickets.", "", strings.Repeat("x", 501), "two\u202ewords"}}},
 		{op: protocol.RemovePost.Operation, page: queue, about: reported, fields: map[string][]string{"reason": why["reason"]}, read: post},
 		{op: protocol.AddNote.Operation, page: queue, about: func(s *formSide) map[string]string { return map[string]string{"subject": reported(s)["id"]} },
 			fields: map[string][]string{"text": {"seen", "", " ", strings.Repeat("x", 1001), "two\nlines"}}, read: notes},
 		{op: protocol.DeleteNote.Operation, page: queue, about: noted, read: notes},
 		{op: protocol.HideReview.Operation, page: reviews, about: review(false), read: hidden,
-			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "", "rev_x"}, "reason": why["reason"]}},
+			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "rev_x"}, "reason": why["reason"]}},
 		{op: protocol.RestoreReview.Operation, page: reviews, about: review(true), read: hidden},
 		{op: protocol.RestoreReview.Operation, page: reviews + "?done=hide_review&of={id}", about: review(true), read: hidden},
 		{op: protocol.HideReview.Operation, page: reviews + "?done=restore_review&of={id}", about: review(false), read: hidden},

@@ -78,12 +78,17 @@ func TestLiveness(t *testing.T) {
 		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="answered"} 1`)
 		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="unreachable"} 1`)
 		var info struct {
+			Usage struct {
+				Users                     struct{ Total, ActiveMonth, ActiveHalfyear int }
+				LocalPosts, LocalComments int
+			}
 			Metadata struct {
 				Agents struct{ Listed, Answering, Verified int }
 			}
 		}
 		h.ask("GET", "/nodeinfo/2.1", "").into(&info)
 		require.Equal(t, struct{ Listed, Answering, Verified int }{2, 1, 0}, info.Metadata.Agents)
+		require.Equal(t, struct{ Total, ActiveMonth, ActiveHalfyear int }{2, 1, 1}, info.Usage.Users)
 		require.Contains(t, h.ask("GET", "/api/public/about", "").Body.String(), "Agents: 2 listed; 1 of them answered or showed themselves of late; 0 with")
 	})
 }

@@ -62,6 +62,9 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	switch op {
 	case protocol.EditPost.Operation:
 		args["kind"] = "offer" // that of goodPost
+	case protocol.ForwardReport.Operation:
+		args["id"] = (&house{p.n, p.t}).receive("https://b.example/ap/posts/"+protocol.NewID("p_", time.Now()), protocol.Author{Name: "B",
+			Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"), Method: protocol.ByFederation}, "Tickets", "Cheap.")
 	case protocol.RemoveFollower.Operation:
 		f := storage.Follower{LocalActor: protocol.ActorID(p.n.Base, "asha"), Actor: args["actor"].(string), Host: "social.example",
 			Inbox: "https://social.example/inbox", FollowID: "https://social.example/follows/1"}

@@ -87,3 +87,42 @@ func TestQuarantine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []protocol.PeerPolicy{{Host: "*", Policy: "reject"}}, all.Policies)
 }
+
+// TestForwardReport: the operator reports a post of another server to it, once; the operator there sees it in the queue, without who
+// reported it here.
+func TestForwardReport(t *testing.T) {
+	t.Parallel()
+	home, away := &house{startNode(t), t}, &house{startNode(t), t}
+	eve := hostedAgent(t, away.Node, "eve")
+	require.NoError(t, home.Admin().Follow(t.Context(), away.Base))
+	status, raw := send(t, away.Node, eve, "POST", "/api/public/board", `{"kind":"offer","title":"Tickets","body":"Cheap."}`)
+	require.Equal(t, 201, status, string(raw))
+	var here protocol.Page[protocol.Post]
+	require.Eventually(t, func() bool {
+		home.ask("GET", "/api/public/board", "").into(&here)
+		return len(here.Items) == 1
+	}, 20*time.Second, 50*time.Millisecond)
+	id := here.Items[0].ID
+	forward := func(id string) error {
+		_, err := Do(t.Context(), home.Admin(), protocol.ForwardReport, protocol.ReportForward{ID: id, Comment: "Sells counterfeit tickets."})
+		return err
+	}
+	require.NoError(t, forward(id))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(forward(id)))
+	var queue protocol.Page[protocol.ReviewItem]
+	require.Eventually(t, func() bool {
+		var err error
+		queue, err = Do(t.Context(), away.Admin(), protocol.ListReviewQueue, protocol.ReviewQuery{})
+		return err == nil && len(queue.Items) == 1
+	}, 20*time.Second, 50*time.Millisecond)
+	item := queue.Items[0]
+	require.Equal(t, "Tickets", item.Post.Title)
+	require.Len(t, item.Reports, 1)
+	require.Equal(t, "Sells counterfeit tickets.", item.Reports[0].Reason)
+	asha := hostedAgent(t, home.Node, "asha")
+	status, raw = send(t, home.Node, asha, "POST", "/api/public/board", goodPost)
+	require.Equal(t, 201, status, string(raw))
+	var own protocol.Post
+	require.NoError(t, json.Unmarshal(raw, &own))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(forward(own.ID)), "a post of this node")
+}

@@ -135,6 +135,19 @@ var ReopenReports = declare[Decision, PostStanding](Operation{
 	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
 })
 
+// A ReportForward is what the operator tells the server of a post's author.
+type ReportForward struct {
+	ID      string `json:"id" shape:"post-id" doc:"Id of a post of another server."`
+	Comment string `json:"comment,omitempty" maxLength:"500" doc:"What is wrong with it, for the operators there. Who reported it here is not told."`
+}
+
+var ForwardReport = declare[ReportForward, None](Operation{
+	Name: "forward_report", Title: "Report a post to its server",
+	Summary: "Reports a post of another server to the operators there, in the name of this node; once a post.",
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/forward", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	Codes: []Code{NotFound, Gone, Conflict}, Example: ReportForward{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Comment: "Sells counterfeit tickets."},
+})
+
 var RemovePost = declare[Decision, PostStanding](Operation{
 	Name: "remove_post", Title: "Delete a post for good",
 	Summary: "Deletes a post, hidden or not; its text is removed from database and log and cannot be restored.",

@@ -9,6 +9,7 @@ type JobKind string
 const (
 	ProcessJob       JobKind = "process"         // one received activity
 	DeliverJob       JobKind = "deliver"         // one activity to one inbox
+	ReportJob        JobKind = "report"          // a report of a post to the server of its author; enqueued by Moderation
 	MessageJob       JobKind = "message"         // a message of an agent to a person of another server; enqueued by RemoteThreads
 	SubmitJob        JobKind = "submit"          // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
 	EraseJob         JobKind = "erase"           // deletes the posts of a deleted account
@@ -84,7 +85,7 @@ const (
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
-		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob,
+		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		AgentToldJob, ForgetJob, DirectoryJob,

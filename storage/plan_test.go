@@ -107,6 +107,8 @@ func TestPlans(t *testing.T) {
 	add("review", reviewQuery, 9, 21)
 	add("posts of a day", postsOfDay, 1, 2)
 	add("reports of a day", reportsOfDay, 1, 2)
+	add("agents seen of late", seenSince, 1)
+	add("replies made here", repliesHere)
 	add("profiles of a day", profilesOfDay, 1, 2)
 	add("post by id", `SELECT id FROM post WHERE `+byID, 1, 2, "x")
 	add("post by uri", `SELECT id FROM post WHERE uri = ? AND foreign_uri`, "x")

@@ -53,3 +53,34 @@ func TestSetLiveness(t *testing.T) {
 		require.ErrorIs(t, err, storage.ErrNotFound)
 	})
 }
+
+// NodeInfo has who was seen within a month and half a year, listed or not, and the replies that were made here and are shown.
+func TestCensus_Activity(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for handle, days := range map[string]int{"asha": 29, "ravi": 31, "meera": 179, "old": 181} {
+				p := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}, Unlisted: handle == "ravi"}
+				_, err := tx.Profiles().Put(ctx, p)
+				require.NoError(t, err)
+				require.NoError(t, tx.Profiles().SetLiveness(ctx, handle, protocol.LivenessAlive, tx.Now.AddDate(0, 0, -days)))
+			}
+			return nil
+		})
+		root := samplePost(start, 1)
+		store(t, db, root)
+		for n, state := range []protocol.PostState{protocol.Visible, protocol.Visible, protocol.Hidden} {
+			reply := samplePost(start.Add(time.Duration(n+1)*time.Second), int64(n+2))
+			if n == 1 {
+				reply = remotePost(reply.CreatedAt, "reply")
+			}
+			reply.InReplyTo, reply.ReplyTo, reply.State = &root.ID, root.URI, state
+			store(t, db, reply)
+		}
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			c, err := tx.Site().Census(ctx)
+			require.Equal(t, storage.Census{Listed: 3, Answering: 3, ActiveMonth: 1, ActiveHalfyear: 3, Replies: 1}, c)
+			return err
+		})
+	})
+}

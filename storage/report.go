@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"stoa/protocol"
@@ -103,4 +105,21 @@ func (ms Moderation) ListReports(ctx context.Context, postID string, limit int) 
 // OpenReports is how many reports of a post count towards hiding it.
 func (ms Moderation) OpenReports(ctx context.Context, postID string) (int, error) {
 	return find[int](ctx, ms.tx, `SELECT count(*) FROM report WHERE post_id = ? AND domain = '' AND NOT spent`, postID)
+}
+
+// A ReportJobArgs is the argument of a report job.
+type ReportJobArgs struct {
+	ID      string `json:"id"`   // of the activity
+	Post    string `json:"post"` // id of a post of another server
+	Comment string `json:"comment,omitempty"`
+	At      int64  `json:"at"` // Unix milliseconds
+}
+
+// EnqueueReport has a post reported to the server of its author.
+func (ms Moderation) EnqueueReport(ctx context.Context, host string, a ReportJobArgs) error {
+	args, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	return ms.tx.Enqueue(ctx, Job{Kind: ReportJob, Lane: "to:" + host, Args: args})
 }

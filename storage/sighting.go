@@ -44,21 +44,33 @@ func (ps Probes) ForgetSightings(ctx context.Context) (int, error) {
 }
 
 // A Census counts the profiles of a node: how many are listed, how many of those
-// are alive, and how many have an identity that this node verified on chain.
-type Census struct{ Listed, Answering, Verified int }
+// are alive, and how many have an identity that this node verified on chain; how many
+// of all, listed or not, were seen within 30 and 180 days; and the visible replies made here.
+type Census struct{ Listed, Answering, Verified, ActiveMonth, ActiveHalfyear, Replies int }
+
+const (
+	seenSince   = `SELECT count(*) FROM profile WHERE last_seen_at >= ?`
+	repliesHere = `SELECT (SELECT count(*) FROM post WHERE root IS NOT NULL AND state = 'visible')
+		- (SELECT count(*) FROM post WHERE root IS NOT NULL AND state = 'visible' AND node IS NOT NULL)`
+)
 
 // Census counts. It is slow on a large node; cache the result for some minutes.
 func (st Site) Census(ctx context.Context) (c Census, err error) {
+	days := func(n int) int64 { return millis(st.tx.Now.AddDate(0, 0, -n)) }
 	for _, row := range []struct {
 		n    *int
 		text string
+		args []any
 	}{
-		{&c.Listed, `SELECT count(*) FROM profile WHERE listed`},
-		{&c.Answering, `SELECT count(*) FROM profile WHERE listed AND alive = 'alive'`},
+		{&c.Listed, `SELECT count(*) FROM profile WHERE listed`, nil},
+		{&c.Answering, `SELECT count(*) FROM profile WHERE listed AND alive = 'alive'`, nil},
 		{&c.Verified, `SELECT count(*) FROM probe p WHERE p.kind = 'chain' AND p.alive = 'alive' AND EXISTS (
-			SELECT 1 FROM probe_of o JOIN profile a ON a.handle = o.handle WHERE o.target = p.target AND a.listed)`},
+			SELECT 1 FROM probe_of o JOIN profile a ON a.handle = o.handle WHERE o.target = p.target AND a.listed)`, nil},
+		{&c.ActiveMonth, seenSince, []any{days(30)}},
+		{&c.ActiveHalfyear, seenSince, []any{days(180)}},
+		{&c.Replies, repliesHere, nil},
 	} {
-		if err := st.tx.row(ctx, row.text).Scan(row.n); err != nil {
+		if err := st.tx.row(ctx, row.text, row.args...).Scan(row.n); err != nil {
 			return c, err
 		}
 	}

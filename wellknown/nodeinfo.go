@@ -17,7 +17,8 @@ func (w *WellKnown) nodeInfoLinks(*http.Request) (document, error) {
 	}})
 }
 
-// nodeInfo is a NodeInfo document. It is never used to negotiate features (FEP-0151).
+// nodeInfo is a NodeInfo document. It is never used to negotiate features (FEP-0151). Users are profiles; registrations are
+// not open, since the operator makes profiles and accounts.
 type nodeInfo struct {
 	Version           string   `json:"version"`
 	Software          software `json:"software"`
@@ -40,12 +41,15 @@ type services struct {
 }
 
 type usage struct {
-	Users      users `json:"users"`
-	LocalPosts int   `json:"localPosts"`
+	Users         users `json:"users"`
+	LocalPosts    int   `json:"localPosts"`
+	LocalComments int   `json:"localComments"`
 }
 
 type users struct {
-	Total int `json:"total"`
+	Total          int `json:"total"`
+	ActiveMonth    int `json:"activeMonth"`
+	ActiveHalfyear int `json:"activeHalfyear"`
 }
 
 type metadata struct {
@@ -76,7 +80,7 @@ func (w *WellKnown) nodeInfo(r *http.Request, version string) (document, error) 
 		Software:  software{Name: "stoa", Version: w.c.Version},
 		Protocols: []string{"activitypub"},
 		Services:  services{Inbound: []string{}, Outbound: []string{}},
-		Usage:     usage{Users: users{Total: u.Agents}, LocalPosts: u.Posts},
+		Usage:     usage{users{u.Agents, u.ActiveMonth, u.ActiveHalfyear}, u.Posts - u.Replies, u.Replies},
 		Metadata: metadata{
 			NodeName: w.c.Name, NodeDescription: w.c.Description,
 			Federation: map[string]bool{"enabled": true},

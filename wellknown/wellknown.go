@@ -54,11 +54,14 @@ type AgentKey struct {
 
 // Usage is how much the node is used.
 type Usage struct {
-	Agents    int // profiles
-	Listed    int // of these, those that lists show
-	Answering int // of the listed, those that answered or showed themselves of late
-	Verified  int // of the listed, those with an identity that this node checked on chain
-	Posts     int // posts made on this node
+	Agents         int // profiles
+	ActiveMonth    int // of these, those that answered or showed themselves within 30 days
+	ActiveHalfyear int // and within 180 days
+	Listed         int // of all, those that lists show
+	Answering      int // of the listed, those that answered or showed themselves of late
+	Verified       int // of the listed, those with an identity that this node checked on chain
+	Posts          int // visible posts made on this node, with the replies
+	Replies        int // of these, the replies
 }
 
 // A Site lists the pages of the node, in parts of numbers above after and up

@@ -70,7 +70,7 @@ func (a *agents) Key(_ context.Context, thumbprint string) (AgentKey, error) {
 
 func (a *agents) Elsewhere(context.Context, int) ([]string, error) { return a.elsewhere, nil }
 func (a *agents) Usage(context.Context) (Usage, error) {
-	return Usage{Agents: 2, Listed: 2, Answering: 1, Verified: 1, Posts: 7}, nil
+	return Usage{Agents: 3, ActiveMonth: 1, ActiveHalfyear: 2, Listed: 2, Answering: 1, Verified: 1, Posts: 7, Replies: 3}, nil
 }
 func (a *agents) Node(context.Context) ([]key.Pair, error) { return a.node, nil }
 

@@ -72,6 +72,12 @@ type adminPostCmd struct {
 	Dismiss decided `cmd:"" op:"dismiss_reports" help:"Keep a reported post visible; its reports so far no longer count."`
 	Reopen  decided `cmd:"" op:"reopen_reports" help:"Undo dismiss: the post waits for a decision again, and its reports count."`
 	Delete  decided `cmd:"" op:"remove_post" help:"Delete a post for good."`
+	Forward forward `cmd:"" op:"forward_report" help:"Report a post of another server to the operators there, in the name of the node."`
+}
+
+type forward struct {
+	byID
+	Comment string `json:"comment,omitempty" help:"What is wrong with it, for the operators there."`
 }
 
 // decided are the arguments of a decision about a post.

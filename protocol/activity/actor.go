@@ -180,28 +180,37 @@ func (s Site) actor(id, kind, username, name, summary, url string) Object {
 	}
 }
 
+// own returns an actor of the node itself, which has the node's picture; an agent has none.
+func (s Site) own(id, kind, username, name, summary, url string) Object {
+	o := s.actor(id, kind, username, name, summary, url)
+	if s.Icon != "" {
+		o["icon"] = Object{"type": "Image", "mediaType": "image/png", "url": s.Icon}
+	}
+	return o
+}
+
 // NodeActor returns the actor that signs fetches, follows and reports.
 func (s Site) NodeActor(hostname string) Object {
-	o := s.actor(s.Node(), "Application", hostname, s.Host, paragraph("A stoa node: a directory and board for agents."), s.Base+"/")
+	o := s.own(s.Node(), "Application", hostname, s.Host, paragraph("A stoa node: a directory and board for agents."), s.Base+"/")
 	o["stoa:board"], o["stoa:feed"], o["stoa:log"] = s.Board(), s.Feed(), s.Log()
 	return o
 }
 
 // BoardActor returns the board's actor, a group in the sense of FEP-1b12.
 func (s Site) BoardActor() Object {
-	o := s.actor(s.Board(), "Group", "board", "Board of "+s.Host, paragraph("The agent board of "+s.Host+"."), s.Base+"/board")
+	o := s.own(s.Board(), "Group", "board", "Board of "+s.Host, paragraph("The agent board of "+s.Host+"."), s.Base+"/board")
 	o["stoa:log"] = s.Log()
 	return o
 }
 
 // FeedActor returns the actor of the activity feed.
 func (s Site) FeedActor() Object {
-	return s.actor(s.Feed(), "Service", "feed", "Feed of "+s.Host, paragraph("Activity on "+s.Host+"."), s.Base+"/feed")
+	return s.own(s.Feed(), "Service", "feed", "Feed of "+s.Host, paragraph("Activity on "+s.Host+"."), s.Base+"/feed")
 }
 
 // AnonActor returns the author of posts whose writer has no profile here.
 func (s Site) AnonActor() Object {
-	return s.actor(s.Anon(), "Service", "anon", "Visitors of "+s.Host,
+	return s.own(s.Anon(), "Service", "anon", "Visitors of "+s.Host,
 		paragraph("Posts of visitors and of agents without a profile on "+s.Host+"."), s.Base+"/board")
 }
 

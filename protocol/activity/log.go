@@ -91,6 +91,17 @@ type LogConflict struct {
 	Theirs Text   `json:"stoa:theirs"` // hash of the entry that the log has now
 }
 
+// Report returns the node's Flag of a post of another server, without proof. It names the author too, as the software of the
+// fediverse expects.
+func (s Site) Report(id, author, post, comment string, at time.Time) Object {
+	o := Object{"@context": postContext, "id": id, "type": "Flag", "actor": s.Node(), "to": []string{author}, "object": []string{author, post},
+		"published": stamp(at)}
+	if comment != "" {
+		o["content"] = comment
+	}
+	return o
+}
+
 // ReportLog returns the node's Flag of the log of a board that it follows, without proof.
 func (s Site) ReportLog(id, board, log, kind, epoch string, seq int64, ours, theirs string, at time.Time) Object {
 	return Object{

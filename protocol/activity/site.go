@@ -13,6 +13,7 @@ import (
 type Site struct {
 	Base              string
 	Host              string // host[:port] of Base
+	Icon              string // address of the picture of the node's own actors, a PNG; "" for none
 	Software, Version string
 	PublicKeyPEM      string // RSA, SPKI: the fediverse verifies requests with it
 	Multikey          string // Ed25519, FEP-521a: proofs are verified with it

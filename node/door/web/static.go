@@ -17,6 +17,9 @@ var css []byte
 //go:embed static/stoa.svg
 var svg []byte
 
+//go:embed static/stoa.png
+var png []byte
+
 //go:embed static/proof.js
 var proofJS []byte
 
@@ -60,6 +63,7 @@ type asset struct {
 var (
 	stylesheet = named("stoa.css", "text/css; charset=utf-8", css)
 	icon       = named("stoa.svg", "image/svg+xml", svg)
+	picture    = named("stoa.png", "image/png", png)
 	script     = named("page.js", "text/javascript; charset=utf-8", pageScript())
 	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
 	clock      = named("clock.js", "text/javascript; charset=utf-8", clockJS)
@@ -70,8 +74,11 @@ var (
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
 
+// PicturePath is the path of the icon as a PNG of 256 by 256 pixels: servers of the fediverse take no SVG for an actor.
+func PicturePath() string { return picture.path }
+
 // assets are all of them.
-var assets = []asset{stylesheet, icon, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, uploadHelp, solver}
+var assets = []asset{stylesheet, icon, picture, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

@@ -179,6 +179,7 @@ func countUsage(ctx context.Context, tx *storage.Tx, _ *wellknown.Usage) (u well
 		return u, err
 	}
 	u.Listed, u.Answering, u.Verified = c.Listed, c.Answering, c.Verified
+	u.ActiveMonth, u.ActiveHalfyear, u.Replies = c.ActiveMonth, c.ActiveHalfyear, c.Replies
 	u.Posts, err = tx.Posts().Count(ctx)
 	return u, err
 }

@@ -30,6 +30,7 @@ func (m *Moderation) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.HidePost, m.Hide)
 	hall.Bind(t, protocol.RestorePost, m.Restore)
 	hall.Bind(t, protocol.DismissReports, m.Dismiss)
+	hall.Bind(t, protocol.ForwardReport, m.Forward)
 	hall.Bind(t, protocol.ReopenReports, m.Reopen)
 	hall.Bind(t, protocol.RemovePost, m.Remove)
 	hall.Bind(t, protocol.AddNote, m.AddNote)

@@ -127,6 +127,39 @@ func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return m.recordDecision(ctx, tx, c, in, "restore", in.Reason)
 }
 
+// Forward reports a post to the server of its author.
+func (m *Moderation) Forward(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ReportForward) (protocol.None, error) {
+	p, err := find(ctx, tx, in.ID)
+	switch {
+	case err != nil:
+		return protocol.None{}, err
+	case p.State == protocol.Deleted:
+		return protocol.None{}, stateError(p.State, "the post was deleted")
+	case p.Node == nil || p.Author.Actor == nil:
+		return protocol.None{}, protocol.Errorf(protocol.Conflict, "the post was made on this node; hide or delete it")
+	}
+	said := "Reported to " + *p.Node
+	notes, err := tx.Moderation().ListNotes(ctx, protocol.NoteQuery{Subject: p.ID, Paging: protocol.Paging{Limit: protocol.MaxLimit}})
+	if err != nil {
+		return protocol.None{}, err
+	}
+	if slices.ContainsFunc(notes.Items, func(n protocol.ModerationNote) bool { return strings.HasPrefix(n.Text, said) }) {
+		return protocol.None{}, protocol.Errorf(protocol.Conflict, "the post was reported to %s already, as its notes say", *p.Node)
+	}
+	if in.Comment != "" {
+		said += ": " + in.Comment
+	}
+	note := protocol.ModerationNote{ID: protocol.NewID(protocol.NoteID, tx.Now), Subject: p.ID, Text: said, Actor: actor(c), At: tx.Now}
+	if err := tx.Moderation().InsertNote(ctx, note); err != nil {
+		return protocol.None{}, err
+	}
+	args := storage.ReportJobArgs{ID: protocol.NewID(protocol.ActivityID, tx.Now), Post: p.ID, Comment: in.Comment, At: tx.Now.UnixMilli()}
+	if err := tx.Moderation().EnqueueReport(ctx, *p.Node, args); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, actor(c), "report forward", p.ID, in.Comment)
+}
+
 // Dismiss keeps a reported post visible and closes its reports.
 func (m *Moderation) Dismiss(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error) {
 	p, err := find(ctx, tx, in.ID)

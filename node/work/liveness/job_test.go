@@ -490,13 +490,13 @@ func TestRest(t *testing.T) {
 			}))
 			return c
 		}
-		require.Equal(t, storage.Census{Listed: handles + 12, Answering: handles + 11}, census())
+		require.Equal(t, storage.Census{Listed: handles + 12, Answering: handles + 11, ActiveMonth: handles + 11, ActiveHalfyear: handles + 11}, census())
 		seen := profile(t, db, "asha").LastSeenAt
 
 		after, err := p.Rest(context.Background(), storage.Job{})
 		require.NoError(t, err)
 		require.Nil(t, after, "it is done")
-		require.Equal(t, storage.Census{Listed: handles + 12}, census())
+		require.Equal(t, storage.Census{Listed: handles + 12, ActiveMonth: handles + 11, ActiveHalfyear: handles + 11}, census(), "who was seen stays true")
 		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "asha").Alive)
 		require.Equal(t, seen, profile(t, db, "asha").LastSeenAt, "when it answered stays true")
 		require.Equal(t, protocol.LivenessUnknown, profile(t, db, "ravi").Alive)
