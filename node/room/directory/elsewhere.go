@@ -18,7 +18,7 @@ func elsewhere(a *storage.RemoteAgent) *Directory { return New(a.Base(), nil) }
 
 // Jobs are the handlers of the room's jobs.
 func (d *Directory) Jobs() map[storage.JobKind]storage.JobHandler {
-	return map[storage.JobKind]storage.JobHandler{storage.AgentToldJob: d.tellAgent}
+	return map[storage.JobKind]storage.JobHandler{storage.AgentToldJob: d.tellAgent, storage.DirectoryJob: d.readDirectory}
 }
 
 // tellAgent tells the followers of an agent of its profile, and the nodes that follow this one what the profile is found by, each
