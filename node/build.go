@@ -129,6 +129,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	posts := board.New(n.Base, signer.Sign)
 	reviews := reputation.New(h, n.keys.Ed, reader, client, c.ReceiptNodes, floors, n.author, c.Dev)
 	n.directory = directory.New(n.Base, reviews.Of)
+	n.directory.House, n.directory.Client = h, outbound.New(directoryOptions(c, n.Base))
 	reviews.Sign, n.directory.Sign = signer.SignNews, signer.SignNews
 	n.agents = credential.NewAgents(n.db, n.directory, n.chain, n.enrolments)
 	n.board, n.moderation = posts, moderation.New(n.Base, c.limits(), n.keys.Networks.Of, posts.Delete, posts.Distribute)
@@ -267,6 +268,13 @@ func outboundOptions(c Config, base string) outbound.Options {
 func calendarOptions(c Config, base string) outbound.Options {
 	o := outboundOptions(c, base)
 	o.Timeout, o.MaxBody = calendar.Timeout, calendar.MaxBody
+	return o
+}
+
+// directoryOptions are those of the client for followed directories.
+func directoryOptions(c Config, base string) outbound.Options {
+	o := outboundOptions(c, base)
+	o.MaxBody = protocol.MaxARDDocument
 	return o
 }
 

@@ -302,6 +302,12 @@ func operatorForms() []formRow {
 		s.operate(protocol.AddNote.Operation, map[string]any{"subject": about["id"], "text": "seen"}, &n)
 		return map[string]string{"id": n.ID}
 	}
+	const directories = "/api/operator/directories"
+	listed := func(s *formSide) map[string]string {
+		const address = "https://listed.example/ard"
+		s.operate(protocol.FollowDirectory.Operation, map[string]any{"url": address}, nil)
+		return map[string]string{"url": address}
+	}
 	const reviews, hidden = page + "reviews", "/api/operator/reviews?limit=2 /api/operator/audit?limit=1"
 	review := func(hidden bool) func(*formSide) map[string]string {
 		return func(s *formSide) map[string]string {
@@ -371,6 +377,12 @@ func operatorForms() []formRow {
 			s.operate(protocol.SetPeerPolicy.Operation, map[string]any{"host": "bad.example", "policy": "silence"}, nil)
 			return map[string]string{"host": "bad.example", "policy": "none"}
 		}},
+		{op: protocol.FollowDirectory.Operation, page: page + "peers", id: "directory", about: none, read: directories,
+			fields: map[string][]string{"url": {"https://d{n}.example/ai-catalog.json", "", "http://d.example", "https://10.0.0.1/ard"}}},
+		{op: protocol.FollowDirectory.Operation, page: page + "peers", about: listed, read: directories},
+		{op: protocol.UnfollowDirectory.Operation, page: page + "peers", about: listed, read: directories},
+		{op: protocol.FollowDirectory.Operation, page: page + "peers?done=unfollow_directory&of={url}", about: listed, read: directories},
+		{op: protocol.UnfollowDirectory.Operation, page: page + "peers?done=follow_directory&of={url}", about: listed, read: directories},
 		{op: protocol.RequeueJob.Operation, page: page + "jobs", about: job, read: "/api/operator/jobs?limit=2"},
 		{op: protocol.DropJob.Operation, page: page + "jobs", about: job, read: "/api/operator/jobs?limit=2"},
 	}

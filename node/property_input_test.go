@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -84,6 +85,14 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		}))
 	case protocol.RequeueJob.Operation, protocol.DropJob.Operation:
 		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
+	case protocol.UnfollowDirectory.Operation:
+		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			err := tx.ARDSources().Add(ctx, storage.ARDSource{URL: protocol.UnfollowDirectory.Example.(protocol.ARDDirectoryURL).URL})
+			if errors.Is(err, storage.ErrExists) {
+				return nil
+			}
+			return err
+		}))
 	case protocol.ReadConflict.Operation:
 		require.NoError(p.t, p.n.db.Write(p.t.Context(), conflictOf(protocol.ReadConflict.Example.(protocol.PeerAddress).URL)))
 	case protocol.RetryPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RereadPeer.Operation:

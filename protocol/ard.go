@@ -32,11 +32,13 @@ type ARDEntry struct {
 	Identifier            string         `json:"identifier" doc:"urn:air:<publisher>:<namespace>:<name>"`
 	DisplayName           string         `json:"displayName"`
 	Type                  string         `json:"type" doc:"Media type of the document at url."`
-	URL                   string         `json:"url" format:"uri"`
+	URL                   string         `json:"url,omitempty" format:"uri"`
+	Data                  map[string]any `json:"data,omitempty" doc:"The document itself, where there is no url."`
 	Description           string         `json:"description,omitempty"`
 	Tags                  []string       `json:"tags,omitempty"`
 	Capabilities          []string       `json:"capabilities,omitempty"`
 	RepresentativeQueries []string       `json:"representativeQueries,omitempty" doc:"None, or 2 to 5."`
+	Version               string         `json:"version,omitempty"`
 	UpdatedAt             *time.Time     `json:"updatedAt,omitempty"`
 	Metadata              map[string]any `json:"metadata,omitempty" doc:"Scalars. Lists are comma-separated; a filter matches any of their members."`
 	TrustManifest         *ARDTrust      `json:"trustManifest,omitempty"`
@@ -46,15 +48,19 @@ type ARDEntry struct {
 // An ARDTrust says who vouches for an entry, and what a reader can verify.
 type ARDTrust struct {
 	Identity     string           `json:"identity"`
-	IdentityType string           `json:"identityType" enum:"https"`
+	IdentityType string           `json:"identityType,omitempty"`
+	TrustSchema  map[string]any   `json:"trustSchema,omitempty"`
 	Attestations []ARDAttestation `json:"attestations,omitempty"`
+	Provenance   []map[string]any `json:"provenance,omitempty"`
+	Signature    string           `json:"signature,omitempty"`
 }
 
 // An ARDAttestation is a claim that a reader can verify.
 type ARDAttestation struct {
 	Type      string `json:"type"`
 	URI       string `json:"uri" format:"uri"`
-	MediaType string `json:"mediaType"`
+	MediaType string `json:"mediaType,omitempty"`
+	Digest    string `json:"digest,omitempty"`
 }
 
 // An ARDHost is the publisher of a catalog.
@@ -142,7 +148,7 @@ func ARDEntryOf(base string, p Profile) ARDEntry {
 	if id := p.Identity; id != nil && id.ERC8004 != nil {
 		e.Metadata["hasIdentity"], e.Metadata["erc8004"] = true, *id.ERC8004
 		if id.Registration != nil && e.TrustManifest != nil {
-			e.TrustManifest.Attestations = []ARDAttestation{{"ERC-8004", *id.Registration, "application/json"}}
+			e.TrustManifest.Attestations = []ARDAttestation{{Type: "ERC-8004", URI: *id.Registration, MediaType: "application/json"}}
 		}
 	}
 	return e

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Limits of a search or exploration.
@@ -119,6 +120,14 @@ func ARDValuesOf(e ARDEntry, path string) []string {
 		return strings.Split(v, ",")
 	case bool:
 		return []string{strconv.FormatBool(v)}
+	case []any:
+		var all []string
+		for _, x := range v {
+			if s, ok := x.(string); ok {
+				all = append(all, s)
+			}
+		}
+		return all
 	}
 	return nil
 }
@@ -126,7 +135,7 @@ func ARDValuesOf(e ARDEntry, path string) []string {
 // An ARDSearch is a search for entries.
 type ARDSearch struct {
 	Query      ARDQuery `json:"query"`
-	Federation string   `json:"federation,omitempty" enum:"auto,referrals,none" default:"auto" doc:"none: this node alone; referrals: also where else to ask; auto: also what this node knows of agents of others. It asks nobody on your behalf."`
+	Federation string   `json:"federation,omitempty" enum:"auto,referrals,none" default:"auto" doc:"none: this node alone; referrals: also where else to ask; auto: also what this node knows of agents of others, and of directories that it follows. It asks nobody on your behalf."`
 	PageSize   int      `json:"pageSize,omitempty" minimum:"1" maximum:"100" default:"10"`
 	PageToken  string   `json:"pageToken,omitempty" maxLength:"200"`
 }
@@ -146,8 +155,10 @@ func (s ARDSearch) Check() []Fault {
 // An ARDResult is an entry that was found. Score is relevance, not trust.
 type ARDResult struct {
 	ARDEntry
-	Score  int    `json:"score" minimum:"0" maximum:"100"`
-	Source string `json:"source" format:"uri" doc:"The registry that indexed the entry."`
+	Score     int        `json:"score" minimum:"0" maximum:"100"`
+	Source    string     `json:"source" format:"uri" doc:"The registry or catalog that indexed the entry."`
+	Via       string     `json:"via,omitempty" format:"uri" doc:"The followed directory that told this node of the entry, which is that directory's claim, trustManifest included: nothing of it is verified."`
+	GoneSince *time.Time `json:"goneSince,omitempty" doc:"Since then it does not answer."`
 }
 
 // An ARDReferral is another registry.

@@ -150,12 +150,17 @@ func (ps Profiles) searchAny(ctx context.Context, s search, limit int, position 
 // score is the share of the words that a profile has, each weighted by the best
 // place in which it occurs.
 func (s *search) score(p *ListedProfile) int {
+	return s.scoreOf(func(field func(class int, text string)) { eachField(&p.StoredProfile, p.Merchant, field) })
+}
+
+// scoreOf is score for anything with texts in places.
+func (s *search) scoreOf(each func(field func(class int, text string))) int {
 	if len(s.words) == 0 {
 		return 100
 	}
 	places := [...]int{100, 85, 70}
 	best := map[string]int{}
-	eachField(&p.StoredProfile, p.Merchant, func(class int, text string) {
+	each(func(class int, text string) {
 		for _, w := range foldWords(text) {
 			best[w] = max(best[w], places[class])
 		}

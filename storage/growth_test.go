@@ -87,6 +87,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		map[bool]string{true: "''::bytea", false: "x''"}[storage.OnPostgres(db)]+` FROM series`)
 	fill(10_000, `INSERT INTO remote_agent (actor, host, agent, doc) `+series+
 		`SELECT 'https://p.example/ap/agents/s' || CAST(n AS TEXT), 'p' || CAST(n AS TEXT) || '.example', '', '{}' FROM series`)
+	fill(10_000, `INSERT INTO ard_entry (source, identifier, publisher, digest, doc) `+series+
+		`SELECT 'https://d' || CAST(n AS TEXT) || '.example/x.json', 'urn:air:x.example:s' || CAST(n % 10 AS TEXT), '', '', '{}' FROM series`)
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		thread := storage.StoredThread{ID: "thr_0", Handle: "asha", Kind: protocol.Question, State: protocol.ThreadOpen, Writer: "w"}
 		return errors.Join(tx.Threads().Insert(ctx, &thread),
@@ -203,6 +205,15 @@ var grown = []struct {
 		_, err := tx.RemoteAgents().Prune(ctx)
 		return err
 	})},
+	{"entries of a directory", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.ARDSources().Entries(ctx, "https://d5.example/x.json")
+		return err
+	})},
+	{"an entry of a directory is replaced", func(ctx context.Context, db *storage.DB) error {
+		return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			return tx.ARDSources().DropEntry(ctx, "https://d6.example/x.json", "urn:air:x.example:s6")
+		})
+	}},
 	{"tickets sent to an address", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Tickets().CountTo(ctx, storage.TicketSignIn, "a@example.org", start)
 		return err

@@ -50,6 +50,7 @@ const (
 	AgentToldJob JobKind = "agent-told"   // tells other nodes what a shop is found by; the arguments are the handle
 	ShopWordsJob JobKind = "shop-words"   // computes what a merchant with a large catalog is found by; the arguments are the handle
 	DropItemsJob JobKind = "drop-items"   // deletes the rest of the items of a deleted profile; the arguments are its number
+	DirectoryJob JobKind = "directory"    // reads a followed directory and enqueues the next reading; the arguments are its address
 	DropJob      JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
 )
 
@@ -87,7 +88,7 @@ func JobKinds() []JobKind {
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
-		AgentToldJob, ForgetJob,
+		AgentToldJob, ForgetJob, DirectoryJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob,

@@ -65,6 +65,9 @@ func TestPlans(t *testing.T) {
 	add("posts that are held", postsHeld, "x", 1000)
 	add("whether a host is followed", hostFollowed, "x")
 	add("nodes that are gone", hostsGone, 1)
+	add("entries of a directory", entriesDigests, "x")
+	add("entry of a directory", entryNamed, "x", "y")
+	add("entries found", fmt.Sprintf(entriesBySeq, "seq IN (?, ?)"), 1, 2)
 	add("feed behind", feedAfter, 1, 9, 20)
 	add("feed place", `SELECT n, id FROM feed WHERE `+byID, 1, 2, "x")
 	add("newest of the feed", feedNewest, 9)
@@ -296,7 +299,9 @@ func TestPlans(t *testing.T) {
 		"disputes of a board": "bid_dispute", "disputed bids": "bid_disputed", "unconfirmed bids": "bid_unconfirmed",
 		"open refunds": "refund_open", "ledger of a month": "ledger_board", "does a board owe": "refund_open", "does an account owe": "bid_account refund_open",
 		"feed of this node": "feed_local", "shops of a host": "remote_agent_host", "shops of an identity elsewhere": "remote_agent_agent",
-		"nodes that are gone":         "subscription_ok",
+		"nodes that are gone":    "subscription_ok",
+		"entries of a directory": "ard_entry_source (source=?", "entry of a directory": "ard_entry_source (source=? AND identifier=?)",
+		"entries found":               "ard_entry_identifier (identifier=? AND seq<?) subscription_host",
 		"what the log says of a shop": "log_object", "news of a host within a day": "feed_origin_host", "oldest news of a host": "feed_origin_host",
 		"listings of a shop within a day": "feed_origin_actor", "news of an item of the feed": "feed_origin_item",
 		"news of a shop": "feed_origin_actor", "news of an identity": "feed_origin_agent", "news of a key": "feed_origin_key",

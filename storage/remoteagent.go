@@ -101,8 +101,11 @@ func (rs RemoteAgents) DropHost(ctx context.Context, host string) error {
 	return rs.drop(ctx, `host = ?`, host)
 }
 
-// DropUnder deletes the agents of a host and its sub-domains.
+// DropUnder deletes the agents of a host and its sub-domains, and what followed directories have of them.
 func (rs RemoteAgents) DropUnder(ctx context.Context, host string) error {
+	if err := rs.tx.ARDSources().DropUnder(ctx, host); err != nil {
+		return err
+	}
 	all, err := rs.tx.Subscriptions().List(ctx)
 	for _, s := range all {
 		if err == nil && slices.Contains(suffixes(s.Host), host) {
@@ -126,28 +129,7 @@ func (rs RemoteAgents) DropOf(ctx context.Context, kind protocol.BlockKind, valu
 }
 
 func (rs RemoteAgents) drop(ctx context.Context, where string, value any) error {
-	if err := rs.tx.dirty(); err != nil {
-		return err
-	}
-	rows, err := rs.tx.query(ctx, agentsBy+where, value)
-	seqs, err := collect(rows, err, scanInt)
-	if err != nil || len(seqs) == 0 {
-		return err
-	}
-	key := "seq"
-	if rs.tx.db.engine == engineSQLite {
-		key = "rowid"
-	}
-	for some := range slices.Chunk(seqs, 500) {
-		in, args := inSeqs(some)
-		if _, err := rs.tx.write(ctx, `DELETE FROM remote_agent_word WHERE `+strings.Replace(in, "seq", key, 1), args...); err != nil {
-			return err
-		}
-		if _, err := rs.tx.write(ctx, `DELETE FROM remote_agent WHERE `+in, args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return rs.tx.dropWorded(ctx, remoteWords, agentsBy+where, value)
 }
 
 const (
@@ -230,20 +212,32 @@ func WithRemote[T any](
 	if err != nil {
 		return page, err
 	}
+	more := func(limit int, after string) (protocol.Page[RemoteAgent], error) {
+		return tx.RemoteAgents().List(ctx, q, limit, after)
+	}
+	return Then(own, paging, here, remoteList+q.list, more, entry)
+}
+
+// Then is a page of a list that continues with another one, unless own. more reads the other one, whose name in cursors is
+// listing and whose places are numbers, the highest first; entry makes an item of the list.
+func Then[T, E any](
+	own bool, paging protocol.Paging, here func() (protocol.Page[T], error), listing string,
+	more func(limit int, after string) (protocol.Page[E], error), entry func(*E) T,
+) (page protocol.Page[T], err error) {
 	page.Items = []T{}
-	if _, err := protocol.ParseCursor(remoteList+q.list, paging.After); paging.After == "" || err != nil {
+	if _, err := protocol.ParseCursor(listing, paging.After); paging.After == "" || err != nil {
 		if page, err = here(); err != nil || page.Next != nil || own {
 			return page, err
 		}
 		paging.After = ""
 	}
 	room := paging.Size() - len(page.Items)
-	found, err := tx.RemoteAgents().List(ctx, q, max(room, 1), paging.After)
+	found, err := more(max(room, 1), paging.After)
 	switch {
 	case err != nil:
 		return page, err
 	case room == 0 && len(found.Items) > 0:
-		page.Next = protocol.Cursor(remoteList+q.list, number(math.MaxInt64))
+		page.Next = protocol.Cursor(listing, number(math.MaxInt64))
 	case room > 0:
 		for i := range found.Items {
 			page.Items = append(page.Items, entry(&found.Items[i]))
@@ -253,43 +247,10 @@ func WithRemote[T any](
 	return page, nil
 }
 
-// walked bounds how many agents one page of a list reads.
-const walked = 1000
-
 // List lists agents that meet every condition, those whose nodes told of them last first.
-func (rs RemoteAgents) List(ctx context.Context, q RemoteQuery, limit int, after string) (out protocol.Page[RemoteAgent], err error) {
-	out.Items = []RemoteAgent{}
-	before, err := position(remoteList+q.list, after, math.MaxInt64)
-	if err != nil || q.search.nothing {
-		return out, err
-	}
-	for read := 0; read < walked; {
-		seqs, err := remoteWords.match(ctx, rs.tx, &q.search, before, 100)
-		if err != nil || len(seqs) == 0 {
-			return out, err
-		}
-		agents, err := rs.bySeqs(ctx, seqs)
-		if err != nil {
-			return out, err
-		}
-		for _, seq := range seqs {
-			a, ok := agents[seq]
-			if !ok || !q.admits(rs.tx, &a) {
-				before = seq
-				continue
-			}
-			if len(out.Items) == limit {
-				out.Next = protocol.Cursor(remoteList+q.list, number(before))
-				return out, nil
-			}
-			out.Items, before = append(out.Items, a), seq
-		}
-		if read += len(seqs); len(seqs) < 100 {
-			return out, nil
-		}
-	}
-	out.Next = protocol.Cursor(remoteList+q.list, number(before))
-	return out, nil
+func (rs RemoteAgents) List(ctx context.Context, q RemoteQuery, limit int, after string) (protocol.Page[RemoteAgent], error) {
+	return walkWords(ctx, rs.tx, remoteWords, remoteList+q.list, &q.search, limit, after, rs.bySeqs,
+		func(a *RemoteAgent) bool { return q.admits(rs.tx, a) })
 }
 
 // admits decides what the index does not.

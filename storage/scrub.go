@@ -8,7 +8,7 @@ import (
 // What is deleted on SQLite leaves its page at once (PRAGMA secure_delete). Two places keep it longer: the
 // segments of an index of words, until they are merged, and the write-ahead log, until it is written anew.
 
-var wordTables = []string{"post_word", "profile_word", "item_word", "remote_agent_word"}
+var wordTables = []string{"post_word", "profile_word", "item_word", "remote_agent_word", "ard_entry_word"}
 
 const (
 	mergePages   = 64     // of an index that one transaction writes, some ten milliseconds

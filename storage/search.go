@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"stoa/protocol"
 )
 
 // A wordIndex is a full-text index: FTS5 on SQLite, a tsvector with GIN on
@@ -135,4 +138,71 @@ func inSeqs(seqs []int64) (string, []any) {
 		args[i] = n
 	}
 	return fmt.Sprintf("seq IN (?%s)", strings.Repeat(", ?", len(seqs)-1)), args
+}
+
+// walked bounds how many rows one page of walkWords reads.
+const walked = 1000
+
+// walkWords lists what meets a search, the newest first. bySeqs reads rows by their numbers, and need not return all of them;
+// admits decides what the index does not.
+func walkWords[T any](ctx context.Context, tx *Tx, w wordIndex, listing string, s *search, limit int, after string,
+	bySeqs func(context.Context, []int64) (map[int64]T, error), admits func(*T) bool) (out protocol.Page[T], err error) {
+	out.Items = []T{}
+	before, err := position(listing, after, math.MaxInt64)
+	if err != nil || s.nothing {
+		return out, err
+	}
+	for read := 0; read < walked; {
+		seqs, err := w.match(ctx, tx, s, before, 100)
+		if err != nil || len(seqs) == 0 {
+			return out, err
+		}
+		rows, err := bySeqs(ctx, seqs)
+		if err != nil {
+			return out, err
+		}
+		for _, seq := range seqs {
+			row, ok := rows[seq]
+			if !ok || !admits(&row) {
+				before = seq
+				continue
+			}
+			if len(out.Items) == limit {
+				out.Next = protocol.Cursor(listing, number(before))
+				return out, nil
+			}
+			out.Items, before = append(out.Items, row), seq
+		}
+		if read += len(seqs); len(seqs) < 100 {
+			return out, nil
+		}
+	}
+	out.Next = protocol.Cursor(listing, number(before))
+	return out, nil
+}
+
+// dropWorded deletes the rows that a query of numbers finds, with their words, in an index whose engine knows the words of a row.
+func (tx *Tx) dropWorded(ctx context.Context, w wordIndex, query string, args ...any) error {
+	if err := tx.dirty(); err != nil {
+		return err
+	}
+	rows, err := tx.query(ctx, query, args...)
+	seqs, err := collect(rows, err, scanInt)
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	key := "seq"
+	if tx.db.engine == engineSQLite {
+		key = "rowid"
+	}
+	for some := range slices.Chunk(seqs, 500) {
+		in, args := inSeqs(some)
+		if _, err := tx.write(ctx, `DELETE FROM `+w.table+` WHERE `+strings.Replace(in, "seq", key, 1), args...); err != nil {
+			return err
+		}
+		if _, err := tx.write(ctx, `DELETE FROM `+w.of+` WHERE `+in, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -224,6 +224,9 @@ const (
 	facetBoard      = "\ue000j" // of an agent of another node: has an open attention board
 	facetCell       = "\ue000z" // where a merchant is (cell.go)
 
+	facetMedia     = "\ue0001" // media type of an entry of a followed directory, without +json
+	facetPublisher = "\ue0002" // its publisher
+
 	facetShop         = "\ue000h" // number of the merchant of an item
 	facetAvailability = "\ue000q" // availability of a variant of an item
 	facetPrice        = "\ue000w" // bucket of the price of a variant, or of one that a merchant sells (itemword.go)

@@ -17,30 +17,31 @@ type adminCmd struct {
 	node.Config `embed:""`
 	JSON        bool `name:"json" help:"Print JSON instead of a table."`
 
-	Profile adminProfileCmd `cmd:"" help:"Profiles of agents."`
-	Shop    adminShopCmd    `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
-	Key     adminKeyCmd     `cmd:"" help:"Keys of agents."`
-	ID      adminIDCmd      `cmd:"" name:"identity" help:"Chain identities of agents."`
-	Account adminAccountCmd `cmd:"" help:"Accounts of owners and operators."`
-	Money   adminMoneyCmd   `cmd:"" help:"Payments for bids on attention boards."`
-	Token   adminTokenCmd   `cmd:"" help:"API tokens of owners and operators."`
-	Queue   queueListing    `cmd:"" op:"list_review_queue" help:"Posts that wait for a decision, with reports, reasons and notes."`
-	Post    adminPostCmd    `cmd:"" help:"Hide, restore and delete posts of the board."`
-	Block   adminBlockCmd   `cmd:"" help:"Blocks of writers and of other servers."`
-	Limit   adminLimitCmd   `cmd:"" help:"Limits that can be changed at run time."`
-	Note    adminNoteCmd    `cmd:"" help:"The operators' notes on posts, handles, hosts, …"`
-	Stats   act             `cmd:"" op:"read_statistics" help:"Statistics of the node."`
-	Log     listing         `cmd:"" op:"read_moderation_log" help:"The public moderation log, newest first."`
-	Peer    adminPeerCmd    `cmd:"" help:"Other nodes."`
-	Job     adminJobCmd     `cmd:"" help:"Durable jobs and dead letters."`
-	Audit   listing         `cmd:"" op:"read_audit" help:"Every action of the operators, newest first."`
-	Mail    adminMailCmd    `cmd:"" help:"The DNS records and the key of the node's mail."`
-	Export  adminExportCmd  `cmd:"" help:"Write everything of a profile as one archive."`
-	Import  adminImportCmd  `cmd:"" help:"Import a profile from an archive."`
-	Backup  adminBackupCmd  `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
-	Check   adminCheckCmd   `cmd:"" help:"Check the database and its invariants."`
-	Restore adminRestoreCmd `cmd:"" help:"Replace the database of a stopped node with a backup."`
-	Epoch   act             `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
+	Profile   adminProfileCmd   `cmd:"" help:"Profiles of agents."`
+	Shop      adminShopCmd      `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
+	Key       adminKeyCmd       `cmd:"" help:"Keys of agents."`
+	ID        adminIDCmd        `cmd:"" name:"identity" help:"Chain identities of agents."`
+	Account   adminAccountCmd   `cmd:"" help:"Accounts of owners and operators."`
+	Money     adminMoneyCmd     `cmd:"" help:"Payments for bids on attention boards."`
+	Token     adminTokenCmd     `cmd:"" help:"API tokens of owners and operators."`
+	Queue     queueListing      `cmd:"" op:"list_review_queue" help:"Posts that wait for a decision, with reports, reasons and notes."`
+	Post      adminPostCmd      `cmd:"" help:"Hide, restore and delete posts of the board."`
+	Block     adminBlockCmd     `cmd:"" help:"Blocks of writers and of other servers."`
+	Limit     adminLimitCmd     `cmd:"" help:"Limits that can be changed at run time."`
+	Note      adminNoteCmd      `cmd:"" help:"The operators' notes on posts, handles, hosts, …"`
+	Stats     act               `cmd:"" op:"read_statistics" help:"Statistics of the node."`
+	Log       listing           `cmd:"" op:"read_moderation_log" help:"The public moderation log, newest first."`
+	Directory adminDirectoryCmd `cmd:"" help:"Directories of other makers: ARD registries and catalogs."`
+	Peer      adminPeerCmd      `cmd:"" help:"Other nodes."`
+	Job       adminJobCmd       `cmd:"" help:"Durable jobs and dead letters."`
+	Audit     listing           `cmd:"" op:"read_audit" help:"Every action of the operators, newest first."`
+	Mail      adminMailCmd      `cmd:"" help:"The DNS records and the key of the node's mail."`
+	Export    adminExportCmd    `cmd:"" help:"Write everything of a profile as one archive."`
+	Import    adminImportCmd    `cmd:"" help:"Import a profile from an archive."`
+	Backup    adminBackupCmd    `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
+	Check     adminCheckCmd     `cmd:"" help:"Check the database and its invariants."`
+	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup."`
+	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
 }
 
 func (c *adminCmd) Help() string {

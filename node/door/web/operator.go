@@ -39,7 +39,8 @@ func operatorPages() []operatorPage {
 			list:  protocol.ListHiddenReviews.Operation, read: (*operatorView).readHiddenReviews, body: hiddenReviewsBody},
 		{path: nodePath + "/peers", title: english("Peers"), about: english("Boards that this node follows, and servers that it delivers to."),
 			forms: []*protocol.Operation{protocol.FollowPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RetryPeer.Operation,
-				protocol.RereadPeer.Operation, protocol.SetPeerPolicy.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
+				protocol.RereadPeer.Operation, protocol.SetPeerPolicy.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation,
+				protocol.FollowDirectory.Operation, protocol.UnfollowDirectory.Operation},
 			list: protocol.ListPeers.Operation, read: (*operatorView).readPeers, body: peersBody},
 		{path: nodePath + "/blocks", title: english("Blocks and limits"), about: english("Who may not write here, and how much everybody may."),
 			forms: []*protocol.Operation{protocol.AddBlock.Operation, protocol.LiftBlock.Operation, protocol.SetLimits.Operation, protocol.ResetLimits.Operation},
@@ -80,7 +81,9 @@ type operatorView struct {
 	Numbers protocol.Statistics
 	Audit   []protocol.AuditEntry
 	Money   []protocol.MoneyTrace
-	Missing string // why nothing was traced
+
+	Directories protocol.ARDDirectories
+	Missing     string // why nothing was traced
 }
 
 // An undoing is the operation that undoes what a form did.
@@ -109,6 +112,8 @@ var operatorDone = map[string]struct {
 	"retry_peer":             {english("It is tried now. Load the page again to see how it went."), nil, ""},
 	"reread_peer":            {english("Its log is read again from its beginning."), nil, ""},
 	"set_peer_policy":        {english("The policy is in force."), nil, ""},
+	"follow_directory":       {english("The directory is read now, and then daily."), protocol.UnfollowDirectory.Operation, "url"},
+	"unfollow_directory":     {english("The directory is followed no longer, and its entries are deleted."), protocol.FollowDirectory.Operation, "url"},
 	"set_limits":             {english("The limits are in force within two seconds."), protocol.ResetLimits.Operation, ""},
 	"reset_limits":           {english("The limits are those of the configuration again."), nil, ""},
 	"requeue_job":            {english("The job waits again, and is tried now."), nil, ""},
@@ -248,7 +253,10 @@ func (o *operatorView) readHiddenReviews(s *Web, r *http.Request) (err error) {
 func (o *operatorView) readPeers(s *Web, r *http.Request) error {
 	err := s.invokeSignedIn(r, o.Page.list, o.Form.args, &o.Peers)
 	o.Next = o.Form.next(o.Page.path, o.Peers.Next)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.invokeSignedIn(r, protocol.ListDirectories.Operation, protocol.None{}, &o.Directories)
 }
 
 func (o *operatorView) readBlocks(s *Web, r *http.Request) (err error) {

@@ -177,7 +177,7 @@ var leftOut = map[string]map[string]string{
 	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
 	"sqlite_sequence": {"": ofNode},
 	"log_taken":       {"": ofNode}, "log_conflict": {"": ofNode}, "log_report": {"": ofNode}, "feed_origin": {"": ofNode},
-	"remote_agent": {"": ofNode}, "agent_told": {"": work},
+	"remote_agent": {"": ofNode}, "agent_told": {"": work}, "ard_source": {"": ofNode}, "ard_entry": {"": ofOthers},
 	"stream": {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
 	"usage":          {"": ofNode},
 	"used_signature": {"": ofNode}, "writer": {"": "where writers are"},

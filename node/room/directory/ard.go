@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -40,16 +41,26 @@ func (d *Directory) SearchARD(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 	remote := storage.RemoteARD(in.Query.Text, terms)
 	query := func() (storage.RemoteQuery, error) { return remote, nil }
 	own := in.Federation == "none" || in.Federation == "referrals"
-	page, err := storage.WithRemote(ctx, tx, own, paging, here, query, func(a *storage.RemoteAgent) protocol.ARDResult {
-		return result(elsewhere(a), a.Profile(), remote.Score(a))
-	})
+	nodes := func() (protocol.Page[protocol.ARDResult], error) {
+		page, err := storage.WithRemote(ctx, tx, own, paging, here, query, func(a *storage.RemoteAgent) protocol.ARDResult {
+			return result(elsewhere(a), a.Profile(), remote.Score(a))
+		})
+		slices.SortStableFunc(page.Items, byScore)
+		return page, err
+	}
+	directories := func(limit int, after string) (protocol.Page[storage.FoundEntry], error) {
+		found, err := tx.ARDSources().Search(ctx, in.Query.Text, terms, limit, after)
+		slices.SortStableFunc(found.Items, func(a, b storage.FoundEntry) int { return cmp.Compare(b.Score, a.Score) })
+		return found, err
+	}
+	page, err := storage.Then(own, paging, nodes, storage.ListDirectoryEntries, directories,
+		func(e *storage.FoundEntry) protocol.ARDResult { return claimed(e, tx.Now) })
 	if protocol.CodeOf(err) == protocol.InvalidCursor { // told in ARD's words
 		err = protocol.Errorf(protocol.InvalidCursor, "pageToken is not one of this search; leave it out to begin again")
 	}
 	if err != nil {
 		return out, err
 	}
-	slices.SortStableFunc(page.Items, func(a, b protocol.ARDResult) int { return cmp.Compare(b.Score, a.Score) })
 	for _, r := range page.Items {
 		if matchesAll(terms, r.ARDEntry) {
 			out.Results = append(out.Results, r)
@@ -59,6 +70,17 @@ func (d *Directory) SearchARD(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 		out.PageToken = *page.Next
 	}
 	return out, nil
+}
+
+func byScore(a, b protocol.ARDResult) int { return cmp.Compare(b.Score, a.Score) }
+
+// claimed is an entry of a followed directory, with the source that the directory names, else the directory.
+func claimed(e *storage.FoundEntry, now time.Time) protocol.ARDResult {
+	r := protocol.ARDResult{ARDEntry: e.ARDEntry, Score: e.Score, Source: cmp.Or(e.Source, e.Via), Via: e.Via}
+	if now.Sub(e.OKAt) > storage.GoneAfter {
+		r.GoneSince = &e.OKAt
+	}
+	return r
 }
 
 // possible reports whether entries of agents of this node can meet the terms
@@ -85,15 +107,24 @@ func matchesAll(terms []protocol.ARDTerm, e protocol.ARDEntry) bool {
 // maxReferrals bounds how many other registries an answer names.
 const maxReferrals = 20
 
-// referrals are the nodes whose boards this one follows: their directories are
-// searched in the same way.
+// referrals are the registries that this node follows, and the nodes whose boards it follows: their directories are searched in
+// the same way.
 func (d *Directory) referrals(ctx context.Context, tx *storage.Tx) ([]protocol.ARDReferral, error) {
 	followed, err := tx.Subscriptions().List(ctx)
 	if err != nil {
 		return nil, err
 	}
+	directories, err := tx.ARDSources().List(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var list []protocol.ARDReferral
 	seen := map[string]bool{}
+	for _, s := range directories {
+		if s.Registry && !s.OKAt.IsZero() && tx.Now.Sub(s.OKAt) <= storage.GoneAfter && len(list) < maxReferrals/2 {
+			list = append(list, protocol.ARDReferralTo(s.URL))
+		}
+	}
 	for _, s := range followed {
 		base, ok := baseOf(s.Board)
 		if !ok || seen[base] || s.LogURL == "" || s.State != storage.SubscriptionAccepted || len(list) == maxReferrals {

@@ -5,9 +5,11 @@ package directory
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -21,6 +23,10 @@ type Directory struct {
 
 	// Sign adds to news of a shop what the nodes that follow this one check; nil where no keys are at hand.
 	Sign func(ctx context.Context, tx *storage.Tx, board string, item *protocol.FeedItem, review *protocol.NewsReview) error
+
+	// House and Client read followed directories; a Directory that has no jobs to do needs neither.
+	House  hall.House
+	Client *http.Client
 
 	// Explored is what ExploreARD counts.
 	Explored storage.Memo[explored]

@@ -87,6 +87,7 @@ func steps() []step {
 		older((*storage.Tx).Imports, storage.Imports.Prune, keepImports),
 		older((*storage.Tx).Peers, storage.Peers.PruneFetched, keepRemote),
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.RemoteAgents().Prune(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.ARDSources().Prune(ctx) },
 	}
 }
 
