@@ -275,6 +275,9 @@ func output(s *hall.Schemas, op *protocol.Operation, o *huma.Operation, problem 
 		slices.Sort(names)
 		o.Responses[strconv.Itoa(status)] = &huma.Response{Description: strings.Join(slices.Compact(names), ", ") + ".", Content: content}
 	}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(o.Responses)), func(status string) bool { return status[0] == '4' }) {
+		o.Responses["4XX"] = o.Responses["default"] // some checkers want every operation to refuse something
+	}
 }
 
 // anyCodes are the codes that every operation can answer with: said once, as the default response.
