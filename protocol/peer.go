@@ -145,8 +145,8 @@ type PolicyChange struct {
 // SetPeerPolicy sets how a host is treated.
 var SetPeerPolicy = declare[PolicyChange, None](Operation{
 	Name: "set_peer_policy", Title: "Set the policy for a host",
-	Summary: "Refuses a host and its subdomains, hides what comes from it, admits it whatever the policy for all hosts is, counts its reports, or none of these.",
+	Summary:     "Refuses a host and its subdomains, hides what comes from it, admits it whatever the policy for all hosts is, counts its reports, or none of these.",
 	Description: "When a host is silenced no more, the newest thousand of its posts that were hidden for that are shown.",
-	HTTP:    Route{"PUT", "/api/operator/peers/policy", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	HTTP:        Route{"PUT", "/api/operator/peers/policy", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Example: PolicyChange{Host: "spam.example", Policy: "silence", Note: "Nothing but advertising."},
 })
