@@ -35,6 +35,7 @@ func TestAdmin_Forms(t *testing.T) {
 	admin("", "key", "add", "asha", jwk)
 	admin("", "token", "create", "asha", "--label", "trial")
 	admin("", "peer", "policy", "bad.example", "reject", "--note", "spam")
+	admin("", "directory", "follow", "https://catalog.example")
 	admin("", "note", "add", "asha", "looks", "fine")
 	admin("", "block", "add", "host", "worse.example", "--why", "spam")
 	archive := filepath.Join(dir, "asha.tgz")
@@ -52,6 +53,7 @@ func TestAdmin_Forms(t *testing.T) {
 		{"token list asha", "trial", "items"},
 		{"token create asha", "stoa_", ""},
 		{"peer list", "policy  bad.example  reject  spam", "items"},
+		{"directory list", "https://catalog.example/.well-known/ai-catalog.json  catalog  pending", "items"},
 		{"job list --state waiting", "", "items"},
 		{"note list", "looks fine", "items"},
 		{"block list", "worse.example", "items"},
