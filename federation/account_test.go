@@ -1,10 +1,13 @@
 package federation
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,4 +93,32 @@ func TestAttack_Blocks(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, n, 5)
 	require.Positive(t, n)
+}
+
+// The followers of an agent get the Update of its actor; an older entry that a newer one replaced is passed over.
+func TestProfileUpdate(t *testing.T) {
+	onEachWorld(t, func(t *testing.T, w *world) {
+		bo := w.mailbox(bob + "/inbox")
+		w.says(bob, "Follow", 1, quoted(adaActor))
+		require.Equal(t, "Accept ada", bo.take())
+		for _, name := range []string{"Ada L.", "Ada Lovelace"} {
+			require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+				draft := protocol.ProfileDraft{Handle: "ada", Name: name, Headline: "Counts <b>.", Kind: protocol.Person}
+				if _, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft}); err != nil {
+					return err
+				}
+				return tx.Profiles().TellFollowers(ctx, adaActor, "ada", name)
+			}))
+			w.tick.pass(10 * time.Minute)
+		}
+		settle(t, w.node)
+		require.Len(t, bo.got, 1)
+		require.Equal(t, []string{adaActor, adaActor}, []string{bo.got[0].Actor.One(), bo.got[0].ObjectID()})
+		var o map[string]any
+		require.NoError(t, json.Unmarshal(bo.got[0].Object, &o))
+		require.Equal(t, []any{"Ada Lovelace", "<p>Counts &lt;b&gt;.</p>", nil}, []any{o["name"], o["summary"], o["@context"]})
+		require.NotEmpty(t, o["publicKey"])
+		require.Equal(t, "Update ada", bo.take())
+		require.Empty(t, bo.take())
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -95,12 +96,29 @@ func (f *Federation) serveActor(w http.ResponseWriter, r *http.Request) {
 // serveAgent serves the actor of a hosted profile.
 func (f *Federation) serveAgent(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
-		p, err := tx.Profiles().ByHandle(ctx, r.PathValue("handle"))
-		if err != nil {
-			return nil, err
-		}
-		return f.site.AgentActor(p.Draft, p.ERC8004, p.KeyHash, p.CreatedAt, p.UpdatedAt), nil
+		return f.agentActor(ctx, tx, r.PathValue("handle"))
 	})
+}
+
+func (f *Federation) agentActor(ctx context.Context, tx *storage.Tx, handle string) (activity.Object, error) {
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	return f.site.AgentActor(p.Draft, p.ERC8004, p.KeyHash, p.CreatedAt, p.UpdatedAt), nil
+}
+
+// agentUpdate is the activity that tells the followers of an agent that its profile has changed, by the entry of its log; nil when
+// a later entry tells it, or the profile is deleted.
+func (f *Federation) agentUpdate(ctx context.Context, tx *storage.Tx, e storage.LogEntry) ([]byte, error) {
+	if e.Redacted {
+		return nil, nil
+	}
+	o, err := f.agentActor(ctx, tx, strings.TrimPrefix(e.ObjectID, storage.LogAgent))
+	if err != nil {
+		return nil, absent(err)
+	}
+	return f.site.UpdateActor(e.Board, o, e.At).Bytes()
 }
 
 func (f *Federation) serveActorPart(w http.ResponseWriter, r *http.Request) {

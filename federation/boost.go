@@ -2,6 +2,7 @@ package federation
 
 import (
 	"context"
+	"strings"
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
@@ -44,10 +45,15 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 
 // fediverseActivity is the activity of a log entry for followers that do not read the
 // log: a post is boosted by the board, its change and its deletion come from its
-// author, hiding undoes the boost. An unlisted post is not boosted. Posts of visitors are not sent, but servers that fetched one by
-// its address are told when it is hidden or deleted.
+// author, hiding undoes the boost, and an agent tells of its profile. An unlisted post is not boosted.
+// Posts of visitors are not sent, but servers that fetched one by its address are told when it is hidden or deleted.
 func (f *Federation) fediverseActivity(ctx context.Context, inbox string, e storage.LogEntry) (actor string, body []byte, err error) {
 	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if strings.HasPrefix(e.ObjectID, storage.LogAgent) && e.Board != f.site.Board() {
+			actor = e.Board
+			body, err = f.agentUpdate(ctx, tx, e)
+			return err
+		}
 		p, err := tx.Posts().ByID(ctx, e.ObjectID)
 		if err != nil {
 			return absent(err)

@@ -3,12 +3,17 @@ package federation
 import (
 	"bytes"
 	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -93,8 +99,13 @@ func capturedNode(t *testing.T) *node {
 			_, _ = w.Write(doc)
 		})
 	}
-	n := &node{t: t, base: "http://localhost:18810", name: "localhost:18810", net: net, tick: tick,
-		db: storagetest.OpenConfig(t, storage.Config{Now: tick.now})}
+	return nodeAt(t, net, tick, "localhost:18810")
+}
+
+// nodeAt is a node at an address without TLS, as those of the captures are.
+func nodeAt(t *testing.T, net *network, tick *clock, host string) *node {
+	t.Helper()
+	n := &node{t: t, base: "http://" + host, name: host, net: net, tick: tick, db: storagetest.OpenConfig(t, storage.Config{Now: tick.now})}
 	n.room = &room{base: n.base}
 	u, err := url.Parse(n.base)
 	require.NoError(t, err)
@@ -133,6 +144,74 @@ func TestCapturedSignatures(t *testing.T) {
 		verified++
 	}
 	require.Equal(t, []int{32, 2}, []int{verified, refused})
+}
+
+// What GoToSocial 0.20 and Fedify 2.3.6 were sent by a test actor (testdata/us-to-peer.json has what they answered): this node takes every request that
+// either of them took, and of those that they refused the ones with a signature, which were of a kind that they do not know.
+func TestCapturedBySoftware(t *testing.T) {
+	t.Parallel()
+	type exchange struct {
+		Name, Method, URL string
+		Clock             time.Time
+		Headers           http.Header `json:"request_headers"`
+		Body              string      `json:"request_body"`
+		Reply             struct{ Status int }
+	}
+	raw, err := os.ReadFile("testdata/us-to-peer.json")
+	require.NoError(t, err)
+	var file struct {
+		Keys struct {
+			RSA     string `json:"rsa_pkcs8_pem"`
+			Ed25519 string `json:"ed25519_pkcs8_pem"`
+		} `json:"test_private_keys"`
+		Exchanges []exchange
+	}
+	require.NoError(t, json.Unmarshal(raw, &file))
+	slices.SortFunc(file.Exchanges, func(a, b exchange) int { return a.Clock.Compare(b.Clock) })
+	private := func(text string) crypto.Signer {
+		block, _ := pem.Decode([]byte(text))
+		k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		require.NoError(t, err)
+		return k.(crypto.Signer)
+	}
+	const probe = "http://localhost:18810/users/probe"
+	text, err := key.PublicPEM(private(file.Keys.RSA).Public())
+	require.NoError(t, err)
+	doc := asJSON(t, map[string]any{
+		"id": probe, "type": "Person", "inbox": probe + "/inbox", "publicKey": map[string]any{"id": probe + "#main-key", "owner": probe, "publicKeyPem": text},
+		"assertionMethod": []any{map[string]any{"id": probe + "#ed25519-key", "type": "Multikey", "controller": probe,
+			"publicKeyMultibase": key.Multikey(private(file.Keys.Ed25519).Public().(ed25519.PublicKey))}},
+	})
+	taken := 0
+	nodes := map[string]*node{}
+	for _, e := range file.Exchanges {
+		u, err := url.Parse(e.URL)
+		require.NoError(t, err)
+		n := nodes[u.Host]
+		if n == nil {
+			net := newNetwork()
+			net.hosts["localhost:18810"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", activity.MediaType)
+				_, _ = w.Write(doc)
+			})
+			n = nodeAt(t, net, newClock(), u.Host)
+			nodes[u.Host] = n
+		}
+		n.tick.at = e.Clock
+		r := httptest.NewRequestWithContext(t.Context(), e.Method, u.RequestURI(), strings.NewReader(e.Body))
+		r.Host, r.Header = u.Host, e.Headers
+		w := httptest.NewRecorder()
+		n.f.inbox(w, r)
+		if strings.HasSuffix(e.Name, "/unsigned") {
+			require.Equal(t, []int{401, 401}, []int{e.Reply.Status, w.Code}, e.Name)
+			continue
+		}
+		require.Equal(t, 202, w.Code, "%s: %s", e.Name, w.Body)
+		if e.Reply.Status == 202 {
+			taken++
+		}
+	}
+	require.Equal(t, 10, taken)
 }
 
 // getOwner verifies a GET or POST; a GET has no digest to demand.

@@ -95,7 +95,7 @@ func (f *Federation) admit(w http.ResponseWriter, r *http.Request) (*delivery, e
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, refuse(http.StatusRequestEntityTooLarge, "at most 256 KiB", err)
 		}
-		return nil, refuse(http.StatusBadRequest, "the body cannot be read", err)
+		return nil, refuse(http.StatusRequestTimeout, "the body did not arrive whole; send it again", err) // not 400: senders repeat after 408
 	}
 	if !httpsig.Signed(r.Header) && !cavage.Signed(r.Header) {
 		return nil, refuse(http.StatusUnauthorized, "sign the request", nil)

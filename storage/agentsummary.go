@@ -16,7 +16,8 @@ const (
 	toldPause = 5 * time.Minute // and the next one not earlier
 )
 
-// EnqueueTold has a listed profile told to the nodes that follow this one, unless that is to be done already.
+// EnqueueTold has a profile told, once it is listed to the nodes that follow this one, and in any case to its followers, unless that
+// is to be done already.
 func (ps Profiles) EnqueueTold(ctx context.Context, handle string) error {
 	var at int64
 	err := ps.tx.row(ctx, `SELECT at FROM agent_told WHERE handle = ?`, handle).Scan(&at)
@@ -27,7 +28,29 @@ func (ps Profiles) EnqueueTold(ctx context.Context, handle string) error {
 	if next := moment(at).Add(toldPause); err == nil && next.After(run) {
 		run = next
 	}
+	return ps.tellAt(ctx, handle, run)
+}
+
+func (ps Profiles) tellAt(ctx context.Context, handle string, run time.Time) error {
 	return ps.tx.Enqueue(ctx, Job{Kind: AgentToldJob, Lane: "tell " + handle, Dedupe: string(AgentToldJob) + " " + handle, Args: []byte(handle), RunAt: run})
+}
+
+// TellFollowers puts the change of a profile into the log that the followers of its actor read, in place of an earlier one, unless
+// they were told of the same: digest is that of what they are shown. Within 5 minutes of the earlier one it does so later.
+func (ps Profiles) TellFollowers(ctx context.Context, actor, handle, digest string) error {
+	var before []byte
+	var at int64
+	err := ps.tx.row(ctx, agentTold, LogAgent+handle, actor).Scan(&before, &at)
+	if orNothing(err) != nil || string(before) == digest {
+		return orNothing(err)
+	}
+	if next := moment(at).Add(toldPause); err == nil && next.After(ps.tx.Now) {
+		return ps.tellAt(ctx, handle, next)
+	}
+	if err := ps.tx.Logs().Redact(ctx, actor, LogAgent+handle); err != nil {
+		return err
+	}
+	return ps.tx.Logs().Append(ctx, actor, LogUpdate, LogAgent+handle, []byte(digest))
 }
 
 // Summary returns what other nodes list a profile by, without its attention board; ErrNotFound for one that is not listed.
@@ -101,12 +124,13 @@ func (ps Profiles) Tell(ctx context.Context, board, handle, digest string, told 
 	return true, ps.tx.Logs().Append(ctx, board, LogUpdate, LogAgent+handle, activity)
 }
 
-const agentTold = `SELECT activity FROM log WHERE object_id = ? AND stream = (SELECT id FROM stream WHERE board = ?) AND NOT redacted AND activity IS NOT NULL
-	ORDER BY seq DESC LIMIT 1`
+const agentTold = `SELECT activity, at FROM log WHERE object_id = ? AND stream = (SELECT id FROM stream WHERE board = ?) AND NOT redacted
+	AND activity IS NOT NULL ORDER BY seq DESC LIMIT 1`
 
 // Told returns the activity that Tell put into the log of board; ErrNotFound when there is none.
 func (ps Profiles) Told(ctx context.Context, board, handle string) (activity []byte, err error) {
-	err = ps.tx.row(ctx, agentTold, LogAgent+handle, board).Scan(&activity)
+	var at int64
+	err = ps.tx.row(ctx, agentTold, LogAgent+handle, board).Scan(&activity, &at)
 	return activity, err
 }
 

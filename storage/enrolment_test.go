@@ -95,7 +95,7 @@ func TestEnrolment(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "identity end", audit.Items[0].Action)
 			require.Contains(t, audit.Items[0].Detail, "a new owner")
-			notices, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 10, "")
+			notices, err := tx.Jobs().List(ctx, storage.JobWaiting, storage.NoticeJob, 10, "")
 			require.NoError(t, err)
 			require.Len(t, notices.Items, 1)
 			require.Contains(t, string(notices.Items[0].Args), `"identity.ended"`)

@@ -131,10 +131,8 @@ func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time)
 	if err := ps.rerank(ctx, r, p, m); err != nil {
 		return false, err
 	}
-	if r.Listed {
-		if err := ps.EnqueueTold(ctx, r.Handle); err != nil {
-			return false, err
-		}
+	if err := ps.EnqueueTold(ctx, r.Handle); err != nil {
+		return false, err
 	}
 	return created, ps.tx.Probes().put(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
 }

@@ -76,10 +76,9 @@ const remoteKnown = 50
 const (
 	remoteThreadsOf = `WHERE handle = ? AND writer = ? AND origin IS NOT NULL ORDER BY created_at DESC LIMIT ?`
 	remoteOfNote    = `WHERE uri = ? LIMIT ?`
-	remoteOpenOf    = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND origin = ? AND state = 'open' LIMIT ?) AS s`
-	remoteOpen      = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE handle = ? AND origin IS NOT NULL AND state = 'open' LIMIT ?) AS s`
-	remoteBegunBy   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE writer = ? AND origin IS NOT NULL AND created_at > ? LIMIT ?) AS s`
-	remoteBegunOf   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE origin = ? AND created_at > ? LIMIT ?) AS s`
+	remoteOpen      = `SELECT origin FROM thread WHERE (handle || '') = ? AND origin IS NOT NULL AND state = 'open' LIMIT ?`
+	remoteBegunBy   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE writer = ? AND origin IS NOT NULL AND created_at > ? ORDER BY created_at LIMIT ?) AS s`
+	remoteBegunOf   = `SELECT count(*) FROM (SELECT 1 FROM thread WHERE origin = ? AND created_at > ? ORDER BY created_at LIMIT ?) AS s`
 	remoteRefusedOf = `SELECT count(*) FROM (SELECT 1 FROM remote_refusal WHERE origin = ? AND until > ? LIMIT ?) AS s`
 	remoteAnswered  = `SELECT m.uri FROM remote_message AS m JOIN thread_message AS s ON s.thread_id = m.thread_id AND s.n = m.n
 		WHERE m.thread_id = ? AND m.n < ? AND s.side = 'writer' ORDER BY m.n DESC LIMIT 1`
@@ -109,11 +108,16 @@ func (rs RemoteThreads) Count(ctx context.Context, handle, writer, origin string
 		}
 	}
 	day := millis(rs.tx.Now.Add(-24 * time.Hour))
-	var faults [4]error
-	c.OpenOfDomain, faults[0] = find[int](ctx, rs.tx, remoteOpenOf, handle, origin, protocol.MaxOpenOfDomain)
-	c.Open, faults[1] = find[int](ctx, rs.tx, remoteOpen, handle, protocol.SharedRemote.Most)
-	c.BegunByOne, faults[2] = find[int](ctx, rs.tx, remoteBegunBy, writer, day, protocol.MaxBegunOfActor)
-	c.BegunOfAll, faults[3] = find[int](ctx, rs.tx, remoteBegunOf, origin, day, protocol.MaxBegunOfDomain)
+	var faults [3]error
+	open, err := list[string](ctx, rs.tx, remoteOpen, handle, protocol.SharedRemote.Most)
+	for _, of := range open {
+		if of == origin {
+			c.OpenOfDomain++
+		}
+	}
+	c.Open, faults[0] = len(open), err
+	c.BegunByOne, faults[1] = find[int](ctx, rs.tx, remoteBegunBy, writer, day, protocol.MaxBegunOfActor)
+	c.BegunOfAll, faults[2] = find[int](ctx, rs.tx, remoteBegunOf, origin, day, protocol.MaxBegunOfDomain)
 	return c, errors.Join(faults[:]...)
 }
 

@@ -67,6 +67,11 @@ func TestDropThreads(t *testing.T) {
 			if len(jobs) == 0 {
 				break
 			}
+			if jobs[0].Kind == storage.AgentToldJob { // of the new profiles, a second later
+				write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, jobs[0].ID) })
+				steps--
+				continue
+			}
 			require.Equal(t, storage.DropJob, jobs[0].Kind)
 			if steps == 0 {
 				require.Equal(t, protocol.Overloaded, protocol.CodeOf(put("asha")), "too much is left")

@@ -38,6 +38,16 @@ func (s Site) Update(p, parent *protocol.StoredPost, digest string) Object {
 	return o
 }
 
+// UpdateActor returns the Update of an agent's document by the agent, whose profile has changed.
+func (s Site) UpdateActor(actor string, document Object, at time.Time) Object {
+	o := Object{
+		"@context": document["@context"], "id": actor + "#updates/" + strconv.FormatInt(at.UnixMilli(), 10), "type": "Update", "actor": actor,
+		"to": []string{Public}, "cc": []string{actor + "/followers"}, "published": stamp(at),
+	}
+	o["object"] = document.Inside()
+	return o
+}
+
 // CreateOf returns a Create as an outbox lists it, with only the id of the post.
 func (s Site) CreateOf(p *protocol.Post, actor string) Object {
 	return Object{

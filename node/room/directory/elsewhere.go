@@ -21,11 +21,14 @@ func (d *Directory) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{storage.AgentToldJob: d.tellAgent, storage.DirectoryJob: d.readDirectory}
 }
 
-// tellAgent tells the nodes that follow this one what a profile is found by, when that has changed. One that is no longer
-// listed was taken back when that happened.
+// tellAgent tells the followers of an agent of its profile, and the nodes that follow this one what the profile is found by, each
+// when that has changed. One that is no longer listed was taken back when that happened.
 func (d *Directory) tellAgent(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	handle := string(j.Args)
 	return func(ctx context.Context, tx *storage.Tx) error {
+		if err := d.tellFollowers(ctx, tx, handle); err != nil {
+			return err
+		}
 		s, p, err := d.summary(ctx, tx, handle)
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
@@ -50,6 +53,29 @@ func (d *Directory) tellAgent(_ context.Context, j storage.Job) (func(context.Co
 		_, err = tx.Profiles().Tell(ctx, protocol.BoardID(d.Base), handle, digest, func() ([]byte, error) { return d.offerAgent(ctx, tx, p, raw) })
 		return err
 	}, nil
+}
+
+func (d *Directory) tellFollowers(ctx context.Context, tx *storage.Tx, handle string) error {
+	actor := protocol.ActorID(d.Base, handle)
+	if n, err := tx.Followers().Count(ctx, actor); err != nil || n == 0 {
+		return err
+	}
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	shown, err := activity.Site{Base: d.Base}.AgentActor(p.Draft, p.ERC8004, p.KeyHash, p.CreatedAt, time.Time{}).Bytes()
+	if err != nil {
+		return err
+	}
+	digest, err := integrity.Digest(shown)
+	if err != nil {
+		return err
+	}
+	return tx.Profiles().TellFollowers(ctx, actor, handle, digest)
 }
 
 // maxTold is how large a summary is told, in bytes, before it loses what its node has in any case.
