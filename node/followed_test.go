@@ -269,7 +269,7 @@ func TestDirectory_Hostile(t *testing.T) {
 		{"more than 4 MiB", catalog(`{"x":"` + strings.Repeat("x", 5<<20) + `"}`), "failing", 1, 0},
 		{"twice", catalog(good + "," + good), "current", 1, 1},
 		{"an entry that is no object", catalog(good + `,7,null,"x",[]`), "current", 1, 4},
-		{"a large entry", catalog(good + "," + claimedEntry("x.example", "x", `,"data":{"x":"`+strings.Repeat("x", 17<<10)+`"}`)), "current", 1, 1},
+		{"a large entry", catalog(good + "," + claimedEntry("x.example", "x", `,"metadata":{"x":"`+strings.Repeat("x", 17<<10)+`"}`)), "current", 1, 1},
 		{"no identifier", catalog(good + `,{"displayName":"Zinnia","type":"x","url":"https://x.example"}`), "current", 1, 1},
 		{"another address", catalog(good + "," + strings.Replace(claimedEntry("x.example", "x", ""), "https:", "javascript:", 1)), "current", 1, 1},
 		{"a private address", catalog(good + "," + strings.Replace(claimedEntry("x.example", "x", ""), "x.example/card", "10.0.0.1/", 1)), "current", 1, 1},

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -87,11 +86,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
 	case protocol.UnfollowDirectory.Operation:
 		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			err := tx.ARDSources().Add(ctx, storage.ARDSource{URL: protocol.UnfollowDirectory.Example.(protocol.ARDDirectoryURL).URL})
-			if errors.Is(err, storage.ErrExists) {
-				return nil
-			}
-			return err
+			return tx.ARDSources().Add(ctx, storage.ARDSource{URL: protocol.UnfollowDirectory.Example.(protocol.ARDDirectoryURL).URL})
 		}))
 	case protocol.ReadConflict.Operation:
 		require.NoError(p.t, p.n.db.Write(p.t.Context(), conflictOf(protocol.ReadConflict.Example.(protocol.PeerAddress).URL)))

@@ -38,7 +38,7 @@ type ARDSources struct{ tx *Tx }
 
 func (tx *Tx) ARDSources() ARDSources { return ARDSources{tx} }
 
-// Add stores a new source; ErrExists where it is known. It is a conflict when there are too many.
+// Add stores a new source. It is a conflict when there are too many.
 func (as ARDSources) Add(ctx context.Context, s ARDSource) error {
 	if err := as.tx.dirty(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (as ARDSources) Add(ctx context.Context, s ARDSource) error {
 	case len(all) >= protocol.MaxARDDirectories:
 		return protocol.Errorf(protocol.Conflict, "this node follows %d directories already; unfollow one", len(all))
 	}
-	return ardSourceTable.insert(ctx, as.tx, &s)
+	return as.Put(ctx, &s)
 }
 
 // Put stores how a source was read.

@@ -52,6 +52,7 @@ func TestAdmin_Forms(t *testing.T) {
 		{"token list asha", "trial", "items"},
 		{"token create asha", "stoa_", ""},
 		{"peer list", "policy  bad.example  reject  spam", "items"},
+		{"directory list", "", "items"},
 		{"job list --state waiting", "", "items"},
 		{"note list", "looks fine", "items"},
 		{"block list", "worse.example", "items"},
@@ -78,6 +79,12 @@ func TestAdmin_Forms(t *testing.T) {
 	}
 	out, _ := admin("", "stats")
 	require.Less(t, strings.Count(out, "\n"), 45, "what is zero is left out")
+	admin("", "directory", "follow", "https://catalog.example")
+	out, _ = admin("", "directory", "list")
+	require.Contains(t, out, "https://catalog.example/.well-known/ai-catalog.json  catalog  pending")
+	admin("", "directory", "unfollow", "https://catalog.example")
+	out, _ = admin("", "directory", "list")
+	require.Empty(t, out)
 	out, _ = admin("", "profile", "get", "asha")
 	require.True(t, json.Valid([]byte(out)), "what put takes")
 	admin(out, "profile", "put")
