@@ -137,7 +137,7 @@ var ReadConflict = declare[PeerAddress, ConflictEvidence](Operation{
 
 // A PolicyChange says how a host and its subdomains are treated from now on.
 type PolicyChange struct {
-	Host   string `json:"host" minLength:"1" maxLength:"253" doc:"Host in lower case ASCII, with or without a port; * for all hosts without a policy, but for those that are followed."`
+	Host   string `json:"host" minLength:"1" maxLength:"253" doc:"Host in lower case ASCII, with or without a port; * for all hosts without a policy that are not followed."`
 	Policy string `json:"policy" enum:"reject,silence,allow,trusted,none"`
 	Note   string `json:"note,omitempty" maxLength:"1000" doc:"Why; for the operators only."`
 }
@@ -145,7 +145,7 @@ type PolicyChange struct {
 // SetPeerPolicy sets how a host is treated.
 var SetPeerPolicy = declare[PolicyChange, None](Operation{
 	Name: "set_peer_policy", Title: "Set the policy for a host",
-	Summary:     "Refuses a host and its subdomains, hides what comes from it, admits it whatever the policy for all hosts is, counts its reports, or none of these.",
+	Summary:     "Refuses a host and its subdomains, hides what comes from it, admits it whatever the policy for all is, counts its reports, or none.",
 	Description: "When a host is silenced no more, the newest thousand of its posts that were hidden for that are shown.",
 	HTTP:        Route{"PUT", "/api/operator/peers/policy", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
 	Example: PolicyChange{Host: "spam.example", Policy: "silence", Note: "Nothing but advertising."},
