@@ -49,7 +49,11 @@ func (b *buckets) take(host string, cost float64, now time.Time) bool {
 	if !b.rows.Room(domain, now.UnixNano()) {
 		b.rows.Halve()
 	}
-	next, wait := b.rate.Take(b.rows.Free(domain), now.UnixNano(), cost)
+	free := b.rows.Free(domain)
+	if free > now.Add(time.Duration(b.rate.Burst*float64(b.rate.Every))).UnixNano() { // later than any can be: the clock was set back since
+		free = 0
+	}
+	next, wait := b.rate.Take(free, now.UnixNano(), cost)
 	if wait > 0 {
 		return false
 	}

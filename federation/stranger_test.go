@@ -404,3 +404,20 @@ func TestAttack_Followers(t *testing.T) {
 		return err
 	})
 }
+
+// A clock that is set back by an hour refuses no domain for an hour.
+func TestBuckets_ClockSetBack(t *testing.T) {
+	t.Parallel()
+	b, now := newBuckets(rate.PerSecond(1, 2)), time.Now()
+	spend := func() (n int) {
+		for b.take("peer.example", 1, now) {
+			n++
+		}
+		return n
+	}
+	require.Equal(t, 2, spend())
+	now = now.Add(-time.Hour)
+	require.Equal(t, 2, spend())
+	now = now.Add(time.Second)
+	require.Equal(t, 1, spend())
+}

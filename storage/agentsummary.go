@@ -32,8 +32,10 @@ func (ps Profiles) EnqueueTold(ctx context.Context, handle string) error {
 }
 
 func (ps Profiles) tellAt(ctx context.Context, handle string, run time.Time) error {
-	return ps.tx.Enqueue(ctx, Job{Kind: AgentToldJob, Lane: "tell " + handle, Dedupe: string(AgentToldJob) + " " + handle, Args: []byte(handle), RunAt: run})
+	return ps.tx.Enqueue(ctx, Job{Kind: AgentToldJob, Lane: "tell " + handle, Dedupe: toldName(handle), Args: []byte(handle), RunAt: run})
 }
+
+func toldName(handle string) string { return string(AgentToldJob) + " " + handle }
 
 // TellFollowers puts the change of a profile into the log that the followers of its actor read, in place of an earlier one, unless
 // they were told of the same: digest is that of what they are shown. Within 5 minutes of the earlier one it does so later.
@@ -138,6 +140,13 @@ func (ps Profiles) Told(ctx context.Context, board, handle string) (activity []b
 func (ps Profiles) Untell(ctx context.Context, board, handle string) (bool, error) {
 	n, err := ps.tx.write(ctx, `DELETE FROM agent_told WHERE handle = ?`, handle)
 	if err != nil || n == 0 {
+		return false, err
+	}
+	// What waited for the pause after the last telling waits no more: a profile that is listed again is told at once.
+	if _, err := ps.tx.Jobs().DropNamed(ctx, AgentToldJob, toldName(handle)); err != nil {
+		return false, err
+	}
+	if err := ps.EnqueueTold(ctx, handle); err != nil {
 		return false, err
 	}
 	return true, ps.tx.Logs().Redact(ctx, board, LogAgent+handle)

@@ -20,15 +20,10 @@ func PerSecond(n, burst float64) Limit {
 }
 
 // Take returns the time of a key after it took some units. A positive wait is how
-// long they are not there; then nothing is to be stored. A time that no key can have by now is of a clock that was
-// set back since: the key begins anew, instead of waiting until that clock's time comes again.
+// long they are not there; then nothing is to be stored.
 func (l Limit) Take(free, now int64, units float64) (next int64, wait time.Duration) {
-	burst := int64(l.Burst * float64(l.Every))
-	if free > now+burst {
-		free = now
-	}
 	next = max(free, now) + int64(units*float64(l.Every))
-	return next, time.Duration(next - now - burst)
+	return next, time.Duration(next - now - int64(l.Burst*float64(l.Every)))
 }
 
 // A Table is the times of keys, at most Most. It is not safe for concurrent use.

@@ -49,25 +49,3 @@ func TestRates(t *testing.T) {
 	same.Halve()
 	require.Equal(t, 2, same.Len())
 }
-
-// A clock that is set back by an hour refuses nobody for an hour.
-func TestTake_ClockSetBack(t *testing.T) {
-	limit, now := PerSecond(1, 2), int64(2*time.Hour)
-	spend := func(free int64) (int64, int) {
-		for n := 0; ; n++ {
-			next, wait := limit.Take(free, now, 1)
-			if wait > 0 {
-				return free, n
-			}
-			free = next
-		}
-	}
-	free, n := spend(0)
-	require.Equal(t, 2, n)
-	now -= int64(time.Hour)
-	free, n = spend(free)
-	require.Equal(t, 2, n)
-	now += int64(time.Second)
-	_, n = spend(free)
-	require.Equal(t, 1, n)
-}
