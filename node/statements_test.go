@@ -62,9 +62,16 @@ func TestStatements_SignedPost(t *testing.T) {
 	}
 	require.Equal(t, 201, h.signed(pairs[0], goodPost, nil).Code)
 	batch(pairs) // what the node keeps of an author, it keeps for a minute
-	all, one := batch(pairs), batch(pairs[:1])
-	t.Logf("a batch of one: %d statements, of %d: %d", one, full, all)
-	require.LessOrEqual(t, all-one, int64(postStatements*(full-1)))
+	most := int64(postStatements * (full - 1))
+	var all, one int64
+	for range 3 { // now and then the node asks for something of its own meanwhile
+		all, one = batch(pairs), batch(pairs[:1])
+		t.Logf("a batch of one: %d statements, of %d: %d", one, full, all)
+		if all-one <= most {
+			break
+		}
+	}
+	require.LessOrEqual(t, all-one, most)
 	require.Positive(t, one)
 }
 
