@@ -70,6 +70,8 @@ func TestQuarantine(t *testing.T) {
 	require.Eventually(t, func() bool { return len(held()) == 1 }, 20*time.Second, 50*time.Millisecond)
 	require.NotContains(t, posts(home), "Quarantined")
 
+	require.NoError(t, policy(host(away), "none"))
+	require.Len(t, held(), 1, "it is still among all hosts")
 	require.NoError(t, policy(host(away), "allow"))
 	require.Contains(t, posts(home), "Quarantined")
 	require.Empty(t, held())

@@ -42,7 +42,7 @@ func (d *Directory) tellAgent(_ context.Context, j storage.Job) (func(context.Co
 		}
 		same := *s
 		same.Updated = time.Time{}
-		bare, err := json.Marshal(same)
+		bare, err := json.Marshal(map[string]any{"summary": same, "identity": p.ERC8004, "key": p.KeyHash}) // its author is told, too
 		if err != nil {
 			return err
 		}

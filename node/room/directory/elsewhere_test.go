@@ -74,3 +74,39 @@ func TestMerchants_Elsewhere(t *testing.T) {
 		require.Equal(t, "https://n2.example/api/public/agents/away3", walk(q)[here].Profile)
 	})
 }
+
+// TestTell_Identity: when the chain identity of a listed agent ends, other nodes are told, although nothing else changed.
+func TestTell_Identity(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+		c.Now = func() time.Time { return now }
+		db := storagetest.OpenConfig(t, c)
+		d := New("https://n1.example", nil)
+		p := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}, CreatedAt: now,
+			ERC8004: "eip155:1:0x00000000000000000000000000000000000000aa:1"}
+		told := func() (activity string) {
+			t.Helper()
+			now = now.Add(time.Hour)
+			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.Profiles().PutAt(ctx, p, p.UpdatedAt)
+				return err
+			}))
+			run, err := d.Jobs()[storage.AgentToldJob](t.Context(), storage.Job{Args: []byte("ada")})
+			require.NoError(t, err)
+			require.NoError(t, db.Write(t.Context(), run))
+			require.NoError(t, db.Numbered(t.Context()))
+			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				raw, err := tx.Profiles().Told(ctx, protocol.BoardID(d.Base), "ada")
+				activity = string(raw)
+				return err
+			}))
+			return activity
+		}
+		first := told()
+		require.Contains(t, first, p.ERC8004)
+		require.Equal(t, first, told(), "nothing changed")
+		p.ERC8004 = ""
+		require.NotContains(t, told(), "eip155")
+	})
+}

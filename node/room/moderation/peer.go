@@ -36,8 +36,12 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err := tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: host, Policy: policy, Note: in.Note}); err != nil {
 		return protocol.None{}, err
 	}
+	now, err := tx.Peers().PolicyFor(ctx, host)
+	if err != nil {
+		return protocol.None{}, err
+	}
 	switch {
-	case policy != storage.PolicyReject && policy != storage.PolicySilence:
+	case now.Policy != storage.PolicyReject && now.Policy != storage.PolicySilence:
 		if err := m.showHeld(ctx, tx, host); err != nil {
 			return protocol.None{}, err
 		}
