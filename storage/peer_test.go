@@ -290,7 +290,7 @@ func TestHostPolicies(t *testing.T) {
 			"notgood.example": "reject", "127.0.0.1:8080": "silence", "127.0.0.1:8081": "", "[::1]:80": "", "other": "", "": ""} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				p, err := tx.Peers().PolicyFor(ctx, host)
-				require.Equal(t, want, p.Policy, host)
+				require.Equal(t, want, p, host)
 				return err
 			})
 		}

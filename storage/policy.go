@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"stoa/protocol"
 )
 
 // A Policy is how a host and the hosts below it are treated.
@@ -46,21 +48,23 @@ func (ps Peers) SetPolicy(ctx context.Context, p HostPolicy) error {
 	return policyTable.put(ctx, ps.tx, &p, "host")
 }
 
-// PolicyFor returns the policy for a host, with or without a port: the one of its
-// longest domain suffix, or of all hosts. Policy is empty if there is none.
-func (ps Peers) PolicyFor(ctx context.Context, host string) (HostPolicy, error) {
-	names := append(suffixes(host), AllHosts) // the longest is the nearest
-	p, err := find[HostPolicy](ctx, ps.tx, policyTable.from+`WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`, toAny(names)...)
+// PolicyFor returns the policy in force for a host, with or without a port: PolicyReject
+// when an active block matches the host or a domain above it, otherwise the policy of its
+// longest domain suffix, or of all hosts; "" if there is none.
+func (ps Peers) PolicyFor(ctx context.Context, host string) (Policy, error) {
+	names := suffixes(host)
+	blocks, args := activeBlock(ps.tx.Now, BlockedAs{protocol.BlockHost: names})
+	names = append(names, AllHosts) // the longest is the nearest
+	p, err := find[HostPolicy](ctx, ps.tx, `SELECT host, policy, note FROM (SELECT '' AS host, '`+string(PolicyReject)+`' AS policy, '' AS note, 1000 AS near FROM block WHERE `+
+		blocks+` UNION ALL SELECT host, policy, note, length(host) FROM host_policy WHERE host IN (`+marks(len(names))+`)) AS found ORDER BY near DESC LIMIT 1`,
+		append(args, toAny(names)...)...)
 	if err == nil && p.Host == AllHosts {
 		var followed bool
 		if followed, err = ps.tx.exists(ctx, hostFollowed, host); followed {
 			p.Policy = PolicyAllow
 		}
 	}
-	if err != nil {
-		p.Host = host
-	}
-	return p, orNothing(err)
+	return p.Policy, orNothing(err)
 }
 
 const hostFollowed = `SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
@@ -68,11 +72,8 @@ const hostFollowed = `SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
 // Refused reports whether the operator refuses a host: by an active block or by the
 // reject policy.
 func (ps Peers) Refused(ctx context.Context, host string) (bool, error) {
-	if blocked, err := ps.tx.Blocks().MatchHost(ctx, host); err != nil || blocked {
-		return blocked, err
-	}
 	p, err := ps.PolicyFor(ctx, host)
-	return p.Policy == PolicyReject, err
+	return p == PolicyReject, err
 }
 
 // maxLabels limits the labels of a host that are considered (RFC 1035 §2.3.4 allows

@@ -41,7 +41,7 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.None{}, err
 	}
 	switch {
-	case now.Policy != storage.PolicyReject && now.Policy != storage.PolicySilence:
+	case now != storage.PolicyReject && now != storage.PolicySilence:
 		if err := m.showHeld(ctx, tx, host); err != nil {
 			return protocol.None{}, err
 		}
