@@ -52,19 +52,41 @@ func (ps Peers) SetPolicy(ctx context.Context, p HostPolicy) error {
 // when an active block matches the host or a domain above it, otherwise the policy of its
 // longest domain suffix, or of all hosts; "" if there is none.
 func (ps Peers) PolicyFor(ctx context.Context, host string) (Policy, error) {
-	names := suffixes(host)
-	blocks, args := activeBlock(ps.tx.Now, BlockedAs{protocol.BlockHost: names})
-	names = append(names, AllHosts) // the longest is the nearest
-	p, err := find[HostPolicy](ctx, ps.tx, `SELECT host, policy, note FROM (SELECT '' AS host, '`+string(PolicyReject)+`' AS policy, '' AS note, 1000 AS near FROM block WHERE `+
-		blocks+` UNION ALL SELECT host, policy, note, length(host) FROM host_policy WHERE host IN (`+marks(len(names))+`)) AS found ORDER BY near DESC LIMIT 1`,
-		append(args, toAny(names)...)...)
-	if err == nil && p.Host == AllHosts {
-		var followed bool
-		if followed, err = ps.tx.exists(ctx, hostFollowed, host); followed {
-			p.Policy = PolicyAllow
+	text, args := policyQuery(host, ps.tx.Now)
+	found, err := list[HostPolicy](ctx, ps.tx, text, args...)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	nearest := found[0]
+	for _, p := range found {
+		switch {
+		case p.Host == "":
+			return PolicyReject, nil // a block
+		case len(p.Host) > len(nearest.Host):
+			nearest = p
 		}
 	}
-	return p.Policy, orNothing(err)
+	if nearest.Host != AllHosts {
+		return nearest.Policy, nil
+	}
+	followed, err := ps.tx.exists(ctx, hostFollowed, host)
+	if followed {
+		return PolicyAllow, err
+	}
+	return nearest.Policy, err
+}
+
+// policyQuery finds the policies of a host and the domains above it, of the longest of which the policy is that of the host, and
+// one of no host when it is blocked.
+func policyQuery(host string, now time.Time) (text string, args []any) {
+	names := suffixes(host)
+	blocks, args := activeBlock(now, BlockedAs{protocol.BlockHost: names})
+	if blocks == "" { // of ""
+		blocks = `FALSE`
+	}
+	names = append(names, AllHosts)
+	return `SELECT '' AS host, '` + string(PolicyReject) + `' AS policy, '' AS note FROM block WHERE ` + blocks +
+		` UNION ALL SELECT host, policy, note FROM host_policy WHERE host IN (` + marks(len(names)) + `)`, append(args, toAny(names)...)
 }
 
 const hostFollowed = `SELECT 1 FROM subscription WHERE host = ? LIMIT 1`

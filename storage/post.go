@@ -298,14 +298,19 @@ func (ps Posts) Has(ctx context.Context, uri string) (bool, error) { return ps.h
 // has reports whether there is a post with the ActivityPub id or, unless it is "", with the
 // id.
 func (ps Posts) has(ctx context.Context, uri, id string) (bool, error) {
-	text, args := `SELECT 1 FROM post WHERE uri = ? AND foreign_uri`, []any{uri}
+	text, args := postKnown(uri, id)
+	return ps.tx.exists(ctx, text, args...)
+}
+
+func postKnown(uri, id string) (text string, args []any) {
+	text, args = `SELECT 1 FROM post WHERE uri = ? AND foreign_uri`, []any{uri}
 	if own := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, own) {
 		text, args = text+` UNION ALL SELECT 1 FROM post WHERE `+byID+` AND uri = ?`, append(append(args, idRange(own)...), uri)
 	}
 	if id != "" {
 		text, args = text+` UNION ALL SELECT 1 FROM post WHERE `+byID, append(args, idRange(id)...)
 	}
-	return ps.tx.exists(ctx, text+` LIMIT 1`, args...)
+	return text + ` LIMIT 1`, args
 }
 
 // ByURI returns the post with that ActivityPub id, of this node or another, in any
