@@ -63,6 +63,7 @@ func TestPlans(t *testing.T) {
 	add("shops of an identity elsewhere", agentsBy+`agent <> '' AND agent = ?`, "x")
 	add("shops of a page", agentsBySeq+`seq IN (?, ?)`, 1, 2)
 	add("posts that are held", postsHeld, "x", 1000)
+	add("hosts of which posts are held", hostHeld, "x")
 	add("whether a host is followed", hostFollowed, "x")
 	add("whether a kind of job is due", kindDue, "process", 1)
 	text, args = postKnown("https://b.example/ap/posts/post_01KAGR8K00ABCDEFGHJKMNPQRS", "post_01KAGR8K00ABCDEFGHJKMNPQRT")

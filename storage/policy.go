@@ -147,6 +147,13 @@ func (ps Peers) PruneSchemes(ctx context.Context, before time.Time) (int, error)
 
 const postsHeld = `SELECT id FROM post WHERE node = ? AND state = 'hidden' AND reason = '` + HeldByPolicy + `' ORDER BY seq DESC LIMIT ?`
 
+const hostHeld = `SELECT node FROM post WHERE node > ? AND state = 'hidden' AND reason = '` + HeldByPolicy + `' ORDER BY node LIMIT 1`
+
+// HeldHost returns the first host after a host of which posts are held; ErrNotFound without one.
+func (ps Posts) HeldHost(ctx context.Context, after string) (string, error) {
+	return find[string](ctx, ps.tx, hostHeld, after)
+}
+
 // Held returns the ids of posts of a host that are hidden because of its policy alone, newest first.
 func (ps Posts) Held(ctx context.Context, host string, limit int) ([]string, error) {
 	return list[string](ctx, ps.tx, postsHeld, host, limit)
