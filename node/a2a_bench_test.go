@@ -46,7 +46,7 @@ func percentile(took []time.Duration, of int) time.Duration {
 // then returns how long each took.
 func (h *house) posts(by string) (stop func() []time.Duration) {
 	h.t.Helper()
-	pair := hostedAgent(h.t, h.Node, by)
+	pair := h.hosted(by)
 	writer := &agent{h: h, pair: pair}
 	end, done := make(chan struct{}), make(chan []time.Duration, 1)
 	go func() {
@@ -84,9 +84,9 @@ type a2aBacklog struct {
 // askedInVain lets callers send so many messages each to an agent that answers
 // none, three at a time.
 func askedInVain(t testing.TB, callers, each int, quiet time.Duration) (m a2aBacklog) {
-	h, fresh := &house{startNode(t), t}, &house{startNode(t), t}
-	putOpen(t, h.Node, "asha", nil)
-	putOpen(t, fresh.Node, "asha", nil)
+	h, fresh := startNode(t), startNode(t)
+	h.putOpen("asha", nil)
+	fresh.putOpen("asha", nil)
 	all, few := h.agents(callers+2), fresh.agents(2)
 	none := func(int) {}
 	all[0].unanswered("asha", each, none) // caches are warm

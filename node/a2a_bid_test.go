@@ -21,9 +21,9 @@ func TestA2A_Bid(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
-		hostedAgent(t, h.Node, "ravi")
-		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+		h.hosted("asha")
+		h.hosted("ravi")
+		d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 		d.reopen(protocol.PayUPI)
 		all := h.agents(2)
 		me, other := all[0], all[1]

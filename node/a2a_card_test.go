@@ -25,8 +25,8 @@ import (
 )
 
 // putOpen makes a profile that takes letters from outside agents.
-func putOpen(t testing.TB, n *Node, handle string, change func(*protocol.ProfileDraft)) {
-	t.Helper()
+func (h *house) putOpen(handle string, change func(*protocol.ProfileDraft)) {
+	h.t.Helper()
 	d := protocol.ProfileDraft{
 		Handle: handle, Name: "Asha Rao", Kind: protocol.Person, Description: "कागज़ और किताबें",
 		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: true, Kinds: []string{"question", "quote_request"}},
@@ -36,9 +36,9 @@ func putOpen(t testing.TB, n *Node, handle string, change func(*protocol.Profile
 		change(&d)
 	}
 	raw, err := json.Marshal(d)
-	require.NoError(t, err)
-	_, _, err = n.Admin().PutProfile(context.Background(), raw)
-	require.NoError(t, err)
+	require.NoError(h.t, err)
+	_, _, err = h.Admin().PutProfile(context.Background(), raw)
+	require.NoError(h.t, err)
 }
 
 // signatures checks every signature of a card with the key that its jku leads to
@@ -98,7 +98,7 @@ func TestA2A_Card(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		putOpen(t, h.Node, "asha", nil)
+		h.putOpen("asha", nil)
 		pair, err := key.GenerateEd25519()
 		require.NoError(t, err)
 		require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, true))
@@ -126,7 +126,7 @@ func TestA2A_Card(t *testing.T) {
 		head := h.ask("HEAD", "/a2a/asha/agent-card.json", "")
 		require.Equal(t, tag, head.Header().Get("ETag"))
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // dates have seconds
-		putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Description = "Paper" })
+		h.putOpen("asha", func(d *protocol.ProfileDraft) { d.Description = "Paper" })
 		after := h.ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", tag, "If-Modified-Since", date)
 		require.Equal(t, 200, after.Code, "a new profile is a new card")
 		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256"}, h.signatures(after.Body.Bytes()))
@@ -160,7 +160,7 @@ func TestA2A_Card(t *testing.T) {
 func TestA2A_Card_Client(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	served := httptest.NewServer(h.Handler())
 	t.Cleanup(served.Close)
 	for at, want := range map[string]string{"": h.Base + "/a2a", "/a2a/asha": h.Base + "/a2a/asha"} {

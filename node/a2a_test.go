@@ -23,7 +23,7 @@ func TestA2A_Exchange(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		putOpen(t, h.Node, "asha", nil)
+		h.putOpen("asha", nil)
 		all := h.agents(2)
 		me, other := all[0], all[1]
 
@@ -138,8 +138,8 @@ func signedRead(t *testing.T, a *agent, path string, into any) {
 func TestA2A_Repeated(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
-	putOpen(t, h.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
+	h.putOpen("asha", nil)
+	h.putOpen("vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
 	all := h.agents(2)
 	me, other := all[0], all[1]
 	first := me.write("asha", "1", "Hello", "").task(t)
@@ -181,8 +181,8 @@ func TestA2A_Repeated(t *testing.T) {
 func TestA2A_Policy(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.ContactPolicy.OutsideAgentsWithIdentity = false })
-	putOpen(t, h.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
+	h.putOpen("asha", func(d *protocol.ProfileDraft) { d.ContactPolicy.OutsideAgentsWithIdentity = false })
+	h.putOpen("vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
 	me := h.agents(1)[0]
 	var asha, vikram protocol.Profile
 	h.ask("GET", "/api/public/agents/asha", "").into(&asha)
@@ -209,7 +209,7 @@ func TestA2A_Policy(t *testing.T) {
 func TestA2A_Client(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	me := h.agents(1)[0]
 	c, err := a2aclient.NewFromEndpoints(t.Context(),
 		[]*sdk.AgentInterface{sdk.NewAgentInterface(h.Base+"/a2a/asha", sdk.TransportProtocolJSONRPC)},

@@ -23,7 +23,7 @@ const hello = `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message
 func TestA2A_Refusals(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	me := h.agents(1)[0]
 	method := func(name string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{}}`, name)
@@ -94,7 +94,7 @@ func TestA2A_Refusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := &house{h.Node, t}
+			h := h.on(t)
 			a := (&agent{h, me.id, me.pair}).post("/a2a/asha", tt.body, tt.headers...)
 			code, ours := a.code()
 			require.Equal(t, tt.code, code, "%s", a.Raw)
@@ -135,8 +135,8 @@ func TestA2A_Refusals(t *testing.T) {
 func TestA2A_Who(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
-	hosted := hostedAgent(t, h.Node, "vikram")
+	h.putOpen("asha", nil)
+	hosted := h.hosted("vikram")
 	token, _, err := h.Admin().CreateToken(t.Context(), "vikram", "test", 0)
 	require.NoError(t, err)
 	me := h.agents(1)[0]
@@ -244,10 +244,10 @@ func FuzzA2A(f *testing.F) {
 		f.Add([]byte(p.V03))
 	}
 	h := newHouse(f)
-	putOpen(f, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	me := h.agents(1)[0]
 	f.Fuzz(func(t *testing.T, body []byte) {
-		a := (&agent{&house{h.Node, t}, me.id, me.pair}).post("/a2a/asha", string(body))
+		a := (&agent{h.on(t), me.id, me.pair}).post("/a2a/asha", string(body))
 		require.Contains(t, []int{200, 204, 413}, a.Status)
 		code, ours := a.code()
 		require.NotEqual(t, -32603, code, "%s", a.Raw)

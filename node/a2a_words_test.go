@@ -17,7 +17,7 @@ import (
 func TestA2A_Limits(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	all := h.agents(2)
 	card := h.ask("GET", "/a2a/asha/agent-card.json", "").Body.String()
 	refused := func(a a2aAnswer, reason, of string, most int) {
@@ -49,7 +49,7 @@ func TestA2A_Limits(t *testing.T) {
 func TestA2A_Members(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	me := h.agents(1)[0]
 	var walk func(at string, v any)
 	walk = func(at string, v any) {
@@ -98,7 +98,7 @@ func TestA2A_Members(t *testing.T) {
 func TestA2A_Faults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	me := h.agents(1)[0]
 	overHTTP := h.ask("GET", "/api/public/board?limit=0&kind=rumour", "").problem().Errors
 	require.Len(t, overHTTP, 2)

@@ -26,7 +26,7 @@ func testAccountMail(t *testing.T, change func(*Config)) {
 	box := &postbox{}
 	h.accounts.Mail = box
 	h.run()
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "old@example.org", []string{"asha"})
 	require.NoError(t, err)
 	_, _, err = h.Admin().OpenAccount(t.Context(), "Ravi", protocol.RoleOwner, "ravi@example.org", nil)
@@ -116,8 +116,8 @@ func testAccountMail(t *testing.T, change func(*Config)) {
 func TestAccountMail_Bounds(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	full := ownerToken(t, h.Node, "asha")
+	h.hosted("asha")
+	full := h.ownerToken("asha")
 	const path = "/api/owner/account/mail"
 	ask := func(bearer, mail string) int {
 		return h.ask("PUT", path, `{"mail":"`+mail+`"}`, "Authorization", "Bearer "+bearer).Code

@@ -124,8 +124,8 @@ func TestAccountPage_Inbox(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, handle := range []string{"asha", "ravi", "mira"} {
-		hostedAgent(t, h.Node, handle)
-		putOpen(t, h.Node, handle, func(d *protocol.ProfileDraft) { d.Handle = handle })
+		h.hosted(handle)
+		h.putOpen(handle, func(d *protocol.ProfileDraft) { d.Handle = handle })
 	}
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Both", protocol.RoleOwner, "", []string{"asha", "ravi"})
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestAccountPage_Inbox(t *testing.T) {
 func TestAccountPage_Tokens(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
 	_, good, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "the good one", 0, protocol.ScopePost)

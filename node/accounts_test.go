@@ -17,7 +17,7 @@ func TestOperator_Accounts(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
+		h.hosted("asha")
 		o := h.operator()
 		narrow := h.ask("GET", "/api/operator/accounts", "", "Authorization", o.bearer)
 		require.Equal(t, 403, narrow.Code, "a moderator's token is no way to be anyone")
@@ -51,7 +51,7 @@ func TestOperator_Accounts(t *testing.T) {
 		o.do(201, "POST", path+"/asha/sign-in", map[string]any{}, &link)
 		o.do(404, "POST", path+"/nobody/sign-in", map[string]any{}, nil)
 		o.do(404, "POST", path+"/"+protocol.NewID(protocol.AccountID, page.Items[0].CreatedAt)+"/sign-in", map[string]any{}, nil)
-		token := "Bearer " + ownerToken(t, h.Node, "asha")
+		token := "Bearer " + h.ownerToken("asha")
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true})
 		}))

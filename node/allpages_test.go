@@ -65,7 +65,7 @@ func newTown(t *testing.T) *town {
 			_, err = h.Admin().PutMerchant(t.Context(), p.Handle, a.Merchant)
 			require.NoError(t, err)
 		}
-		secret := ownerToken(t, h.Node, p.Handle)
+		secret := h.ownerToken(p.Handle)
 		tokens[p.Handle] = "Bearer " + secret
 		if a.Meetings != nil {
 			require.Equal(t, 200, h.ask("PUT", "/api/owner/meeting-settings", string(a.Meetings), "Authorization", "Bearer "+secret).Code)

@@ -142,7 +142,7 @@ func TestArchive_Bounds(t *testing.T) {
 	small.Limits.Bytes = 3000
 	_, err := h.archive.Read(t.Context(), file, small)
 	require.Equal(t, protocol.TooLarge, protocol.CodeOf(err), "%v", err)
-	require.Empty(t, arrived(t, h.Node, "asha"))
+	require.Empty(t, arrived(t, h, "asha"))
 
 	report, err := h.archive.Read(t.Context(), file, order)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestArchive_Forger(t *testing.T) {
 
 	// Nobody in a thread is verified, and who has a name here does not read it by it.
 	m := *fresh
-	hostedAgent(t, m.Node, "loud")
+	m.hosted("loud")
 	loud, _, err := m.Admin().CreateToken(t.Context(), "loud", "t", 0)
 	require.NoError(t, err)
 	for _, p := range membersOf(t, own) {
@@ -204,7 +204,7 @@ func TestArchive_Forger(t *testing.T) {
 
 	// A handle that is someone's is refused, and a token of one profile makes no other.
 	other := newMover(t)
-	hostedAgent(t, other.Node, "asha")
+	other.hosted("asha")
 	_, err = other.imports(whole, nil)
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 	single, _, err := other.Admin().CreateToken(t.Context(), "home", "one", 0)
@@ -235,8 +235,8 @@ func TestArchive_Forger(t *testing.T) {
 func TestArchive_Secrets(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	ownerToken(t, h.Node, "asha")
+	h.hosted("asha")
+	h.ownerToken("asha")
 	narrow, _, err := h.Admin().CreateAccountToken(t.Context(), "asha", "narrow", 0, protocol.ScopeArchive)
 	require.NoError(t, err)
 	ask := func(method, path, body string, headers ...string) answer {

@@ -28,7 +28,7 @@ func archiveFile(t testing.TB, raw []byte) *os.File {
 }
 
 // arrived says what a node has of a profile: nothing at all is "".
-func arrived(t testing.TB, n *Node, handle string) (what string) {
+func arrived(t testing.TB, n *house, handle string) (what string) {
 	require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		if _, err := tx.Profiles().ByHandle(ctx, handle); err == nil {
 			what += "profile "
@@ -115,7 +115,7 @@ func TestArchive_GivesWay(t *testing.T) {
 	one.settle()
 	raw := one.export(map[string]any{"handle": "asha"})
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := &house{startNode(t, change), t}
+		h := startNode(t, change)
 		middle := 0
 		order := vouched(func(string, int) {
 			middle++
@@ -123,7 +123,7 @@ func TestArchive_GivesWay(t *testing.T) {
 				return
 			}
 			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "x", "y") }), "others write")
-			part := arrived(t, h.Node, "asha")
+			part := arrived(t, h, "asha")
 			require.Contains(t, part, "profile ")
 			require.NotContains(t, part, "1203 posts")
 			_, err := h.archive.Export(t.Context(), protocol.Caller{Standing: protocol.Operator}, protocol.ExportRequest{Owned: owned("asha")})
@@ -137,7 +137,7 @@ func TestArchive_GivesWay(t *testing.T) {
 		dry.Progress = nil
 		said, err := h.archive.Read(t.Context(), file, dry)
 		require.NoError(t, err)
-		require.Empty(t, arrived(t, h.Node, "asha"))
+		require.Empty(t, arrived(t, h, "asha"))
 		report, err := h.archive.Read(t.Context(), file, order)
 		require.NoError(t, err)
 		require.Positive(t, middle)
@@ -145,7 +145,7 @@ func TestArchive_GivesWay(t *testing.T) {
 		require.Equal(t, count(5, 0, 0), report.Threads)
 		said.DryRun = false
 		require.Equal(t, report, said, "a dry run says what happens")
-		require.Equal(t, "profile 1203 posts 5 threads ", arrived(t, h.Node, "asha"))
+		require.Equal(t, "profile 1203 posts 5 threads ", arrived(t, h, "asha"))
 		require.NoError(t, h.db.Check(t.Context()))
 	})
 }

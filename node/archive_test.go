@@ -28,7 +28,7 @@ const passphrase = "correct horse battery"
 // mover is one end of a move: a running node, and the owner who is signed in.
 type mover struct {
 	t testing.TB
-	*Node
+	*house
 	token string
 }
 
@@ -94,8 +94,8 @@ func (m *mover) write(fn func(context.Context, *storage.Tx) error) {
 
 // newMover starts a node with an account that has the profile home.
 func newMover(t testing.TB, change ...func(*Config)) *mover {
-	m := &mover{t: t, Node: startNode(t, change...)}
-	hostedAgent(t, m.Node, "home")
+	m := &mover{t: t, house: startNode(t, change...)}
+	m.hosted("home")
 	_, _, err := m.Admin().CreateToken(t.Context(), "home", "first", 0)
 	require.NoError(t, err)
 	secret, _, err := m.Admin().CreateAccountToken(t.Context(), "home", "mover", 0, protocol.OwnerScopes...)
@@ -138,7 +138,7 @@ func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post)
 		map[string]any{"handle": "asha", "message": "Do you ship?", "name": "Visitor", "callbackUrl": "https://reader.example.org/replies"}, nil, &thread))
 	require.NoError(t, m.call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "We do."}, nil, nil))
 	var other protocol.ContactReceipt
-	hostedAgent(t, m.Node, "loud")
+	m.hosted("loud")
 	loud, _, err := admin.CreateToken(t.Context(), "loud", "loud", 0)
 	require.NoError(t, err)
 	require.NoError(t, m.callWith(loud, protocol.ContactAgent.Operation, map[string]any{"handle": "asha", "message": "Buy now!!!"}, nil, &other))

@@ -46,8 +46,8 @@ func TestArchive_SlowUploads(t *testing.T) {
 	}
 	for i := range 3 {
 		handle := fmt.Sprint("slow-", i)
-		hostedAgent(t, m.Node, handle)
-		secrets = append(secrets, ownerToken(t, m.Node, handle))
+		m.hosted(handle)
+		secrets = append(secrets, m.ownerToken(handle))
 		conns = append(conns, begin(secrets[i]))
 		require.True(t, under(secrets[i]))
 	}

@@ -128,7 +128,7 @@ func TestBrowser_Attention(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	h.run()
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	_, signIn, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
 	h.openBoard("ravi", `,"slots":1`)
@@ -273,8 +273,8 @@ func TestBrowser_Sandbox(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	h.run()
-	hostedAgent(t, h.Node, "asha")
-	d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+	h.hosted("asha")
+	d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 	d.reopen(protocol.PaySandbox)
 	b := openBrowser(t, h.Base)
 	b.screen(390, 844)

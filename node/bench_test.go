@@ -27,7 +27,7 @@ import (
 )
 
 // startNode runs a real node on loopback, with limits that a load does not meet.
-func startNode(t testing.TB, change ...func(*Config)) *Node {
+func startNode(t testing.TB, change ...func(*Config)) *house {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	n, err := New(ctx, testConfig(t, change...), slog.New(slog.DiscardHandler))
@@ -38,7 +38,7 @@ func startNode(t testing.TB, change ...func(*Config)) *Node {
 		stop()
 		require.NoError(t, <-done)
 	})
-	return n
+	return &house{n, t}
 }
 
 const connections = 64
@@ -49,15 +49,15 @@ func loadClient() *http.Client {
 	}}
 }
 
-// hostedAgent puts a profile with a registered key on the node.
-func hostedAgent(t testing.TB, n *Node, handle string) key.Pair {
-	t.Helper()
+// hosted puts a profile with a registered key on the node.
+func (h *house) hosted(handle string) key.Pair {
+	h.t.Helper()
 	ctx := context.Background()
-	_, _, err := n.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
-	require.NoError(t, err)
+	_, _, err := h.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
+	require.NoError(h.t, err)
 	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	require.NoError(t, n.Admin().AddKey(ctx, handle, pair, false))
+	require.NoError(h.t, err)
+	require.NoError(h.t, h.Admin().AddKey(ctx, handle, pair, false))
 	return pair
 }
 
@@ -67,7 +67,7 @@ func hostedAgent(t testing.TB, n *Node, handle string) key.Pair {
 // verifications, and bare grouped inserts in package storage.
 func BenchmarkSignedWrite(b *testing.B) {
 	n := startNode(b)
-	pair := hostedAgent(b, n, "load")
+	pair := n.hosted("load")
 	target, err := httpsig.ParseTarget(n.Base)
 	require.NoError(b, err)
 	signedWrites(b, n, target, func(i int) (string, []byte, key.Pair) {
@@ -79,7 +79,7 @@ func BenchmarkSignedWrite(b *testing.B) {
 
 // signedWrites sends b.N signed requests on 64 connections, each to be answered 201, and reports
 // their rate and cost.
-func signedWrites(b *testing.B, n *Node, target httpsig.Target, request func(i int) (path string, body []byte, by key.Pair)) {
+func signedWrites(b *testing.B, n *house, target httpsig.Target, request func(i int) (path string, body []byte, by key.Pair)) {
 	client := loadClient()
 	var next, failed atomic.Int64
 	b.ResetTimer()
@@ -142,7 +142,7 @@ func BenchmarkEd25519Verify(b *testing.B) {
 // the same bytes, over HTTP on 64 connections in the same run.
 func BenchmarkRead(b *testing.B) {
 	n := startNode(b)
-	hostedAgent(b, n, "load")
+	n.hosted("load")
 	for i := range 30 {
 		seedPost(b, n, i)
 	}
@@ -192,7 +192,7 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportMetric(float64(kinds[1].spent)/float64(kinds[0].spent), "page/json")
 }
 
-func seedPost(b testing.TB, n *Node, i int) {
+func seedPost(b testing.TB, n *house, i int) {
 	b.Helper()
 	raw, _ := json.Marshal(protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint("Seed ", i), Body: "Two hundred sheets of hand-made paper from Jaipur."})
 	require.NoError(b, n.Operate(context.Background(), "post_to_board", raw))

@@ -32,7 +32,7 @@ func BenchmarkBids(b *testing.B) {
 	fillBoard(b, n, "board-0")
 	keys := make([]key.Pair, boards*100/3)
 	for i := range keys {
-		keys[i] = hostedAgent(b, n, fmt.Sprintf("bidder-%d", i))
+		keys[i] = n.hosted(fmt.Sprintf("bidder-%d", i))
 	}
 	b.Run("post", func(b *testing.B) {
 		signedWrites(b, n, target, func(i int) (string, []byte, key.Pair) {
@@ -67,9 +67,9 @@ func BenchmarkBids(b *testing.B) {
 }
 
 // openBoard opens an attention board with 100 slots that is paid by UPI.
-func openBoard(b *testing.B, n *Node, handle string) {
+func openBoard(b *testing.B, n *house, handle string) {
 	b.Helper()
-	hostedAgent(b, n, handle)
+	n.hosted(handle)
 	token, _, err := n.Admin().CreateToken(b.Context(), handle, "board", 0)
 	require.NoError(b, err)
 	for path, body := range map[string]string{
@@ -87,7 +87,7 @@ func openBoard(b *testing.B, n *Node, handle string) {
 }
 
 // fillBoard gives every slot of a board to a live bid.
-func fillBoard(b *testing.B, n *Node, handle string) {
+func fillBoard(b *testing.B, n *house, handle string) {
 	b.Helper()
 	require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		board, err := tx.AttentionBoards().ByHandle(ctx, handle)
@@ -115,7 +115,7 @@ func fillBoard(b *testing.B, n *Node, handle string) {
 }
 
 // ask reads targets over raw connections.
-func ask(b *testing.B, n *Node, target func() string) {
+func ask(b *testing.B, n *house, target func() string) {
 	u, err := url.Parse(n.URL)
 	require.NoError(b, err)
 	before := cpuTime()

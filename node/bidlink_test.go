@@ -28,8 +28,8 @@ func testBidLink(t *testing.T, change func(*Config)) {
 	h := newHouse(t, change)
 	box := &postbox{}
 	h.accounts.Mail = box
-	hostedAgent(t, h.Node, "asha")
-	d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+	h.hosted("asha")
+	d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 	h.run()
 	address := func(mail string) {
 		d.good("PUT", "/api/owner/notify", `{"mail":"`+mail+`","events":["bid.claimed","bid.live"]}`, d.token, nil)
@@ -119,8 +119,8 @@ func TestBidLink_Webhook(t *testing.T) {
 
 func testBidLinkWebhook(t *testing.T, change func(*Config)) {
 	h := newHouse(t, change)
-	hostedAgent(t, h.Node, "asha")
-	d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+	h.hosted("asha")
+	d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 	d.reopen(protocol.PayUPI)
 	got := make(chan protocol.NoticeDocument, 4)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -238,10 +238,10 @@ func TestBrowser(t *testing.T) {
 	box := &postbox{}
 	h.accounts.Mail = box
 	h.run()
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	acc, _, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
 	require.NoError(t, err)
-	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
+	bearer := "Bearer " + h.ownerToken("asha")
 	own := func() (p protocol.OwnProfile) {
 		t.Helper()
 		h.ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", bearer).into(&p)
@@ -382,7 +382,7 @@ func TestBrowser(t *testing.T) {
 func TestAccountPage_Kept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
 	cookie := "stoa_session=" + h.signIn(link)

@@ -18,8 +18,8 @@ import (
 func TestBrowserOnly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	secret := ownerToken(t, h.Node, "asha")
+	h.hosted("asha")
+	secret := h.ownerToken("asha")
 	var account protocol.Account
 	h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).into(&account)
 	var doc struct {

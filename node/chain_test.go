@@ -173,7 +173,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 		h := newHouse(t, change, func(c *Config) { c.Chain = []string{rpc.setting()} })
 		h.chain.Dev = false
 		enrolled, enrolledPair := rpc.agent(1)
-		hostedAgent(t, h.Node, "asha")
+		h.hosted("asha")
 		require.NoError(t, h.Admin().PutIdentity(t.Context(), "asha", enrolled, enrolledPair.Thumbprint()))
 		seen, seenPair := rpc.agent(2)
 		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -326,7 +326,7 @@ func TestFront_KeyDirectoryByAccept(t *testing.T) {
 func TestSignature_TooLongIsInvalid(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	a := h.signed(pair, goodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.TTL = time.Hour })
 	require.Equal(t, 401, a.Code)
 	require.Equal(t, protocol.SignatureInvalid, a.problem().Code)

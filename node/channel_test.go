@@ -172,7 +172,7 @@ func TestChannels(t *testing.T) {
 func TestChannels_Selection(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	for range 3 {
 		require.Equal(t, 201, h.signed(pair, `{"kind":"question","title":"Paper?","body":"Who has paper?","tags":["paper"]}`, nil).Code)
 	}

@@ -50,8 +50,8 @@ func TestClaimedName(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
-		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+		h.hosted("asha")
+		d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 		d.takesMeetings()
 		agent, bot := h.agents(1)[0], newPair(t)
 		h.meeting.Mail = noMeetingMail

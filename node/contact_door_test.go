@@ -178,7 +178,7 @@ func TestSecretsAtRest(t *testing.T) {
 func TestPrivateReadsAreSignedWhole(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	h.agent("asha", openPolicy)
 	begun := h.begun("asha", `{"message":"Hello"}`)
 	target, err := httpsig.ParseTarget(h.Base)
@@ -251,7 +251,7 @@ func TestCallback_EndToEnd(t *testing.T) {
 		came <- delivery{r, body}
 	}))
 	t.Cleanup(receiver.Close)
-	h := &house{startNode(t), t}
+	h := startNode(t)
 	owner := h.agent("asha", openPolicy)
 	begun := h.begun("asha", `{"message":"Hello","callbackUrl":"`+receiver.URL+`/hook?for=me"}`)
 	a := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner)

@@ -68,7 +68,7 @@ func TestContact_Writers(t *testing.T) {
 		h := newHouse(t, change)
 		h.agent("asha", openPolicy)
 		bob := h.agent("bob", openPolicy)
-		pair := hostedAgent(t, h.Node, "carol")
+		pair := h.hosted("carol")
 		const path, message = "/api/public/agents/asha/contact", `{"message":"Do you deliver to Jaipur?","kind":"quote_request","name":"Dev"}`
 		for _, tt := range []struct {
 			name   string
@@ -160,7 +160,7 @@ func TestContact_HandleTakenAgain(t *testing.T) {
 		begun := h.begun("asha", `{"message":"Between us"}`, "Authorization", bob)
 		h.answer(asha, begun.ThreadID, "Yes.")
 		var signed protocol.ContactReceipt
-		h.signedAs(hostedAgent(t, h.Node, "carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`).into(&signed)
+		h.signedAs(h.hosted("carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`).into(&signed)
 		path := "/api/public/threads/" + begun.ThreadID
 		require.Equal(t, 200, h.ask("GET", path, "", "Authorization", bob).Code)
 		news := func(path string) answer { return h.ask("GET", path, "", "Authorization", bob) }

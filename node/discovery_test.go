@@ -19,7 +19,7 @@ func TestCrawl(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
+		h.hosted("asha")
 		var post protocol.Post
 		h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).into(&post)
 		require.NoError(t, h.db.Numbered(t.Context()))

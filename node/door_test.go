@@ -24,9 +24,18 @@ type house struct {
 	t testing.TB
 }
 
+// on is the house for a subtest, or for a benchmark: what fails there fails t.
+func (h *house) on(t testing.TB) *house { return &house{h.Node, t} }
+
 func newHouse(t testing.TB, change ...func(*Config)) *house {
 	t.Helper()
-	n, err := New(context.Background(), testConfig(t, change...), slog.New(slog.DiscardHandler))
+	return opened(t, testConfig(t, change...), slog.New(slog.DiscardHandler))
+}
+
+// opened makes a house of any configuration, which ends with the test.
+func opened(t testing.TB, c Config, log *slog.Logger) *house {
+	t.Helper()
+	n, err := New(context.Background(), c, log)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if n.db != nil { // restart has closed it

@@ -17,7 +17,7 @@ import (
 )
 
 // send sends a request to a node, signed unless pair is zero, and returns the status and the body of the answer.
-func send(t *testing.T, n *Node, pair key.Pair, method, path, body string) (int, []byte) {
+func send(t *testing.T, n *house, pair key.Pair, method, path, body string) (int, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(method, n.Base+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -41,8 +41,8 @@ func send(t *testing.T, n *Node, pair key.Pair, method, path, body string) (int,
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	home, away := startNode(t), startNode(t)
-	ada := hostedAgent(t, home, "ada")
-	eve := hostedAgent(t, home, "eve")
+	ada := home.hosted("ada")
+	eve := home.hosted("eve")
 	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
 	post := func(title, body, more string) string {
 		return fmt.Sprintf(`{"kind":"requirement","title":%q,"body":%q,"tags":["paper"]%s}`, title, body, more)

@@ -39,12 +39,12 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 // the pages, with the node where every action is, and no longer when the profile is not listed.
 func TestDirectory_Elsewhere(t *testing.T) {
 	t.Parallel()
-	home, away := &house{startNode(t), t}, &house{startNode(t), t}
+	home, away := startNode(t), startNode(t)
 	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
 	_, _, err := home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","headline":"Weaver of zinnia cloth",
 		"regions":["IN-KA"],"tags":["cloth"],"capabilities":[{"id":"weaving","name":"Weaving","description":"Cloth to order."}]}`))
 	require.NoError(t, err)
-	token := []string{"Authorization", "Bearer " + ownerToken(t, home.Node, "ada")}
+	token := []string{"Authorization", "Bearer " + home.ownerToken("ada")}
 	board := home.ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...)
 	require.Equal(t, 200, board.Code, "%s", board.Body)
 

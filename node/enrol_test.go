@@ -16,14 +16,14 @@ func TestAddKey_Again(t *testing.T) {
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		admin := h.Admin()
-		hostedAgent(t, h.Node, "asha")
-		ravis := hostedAgent(t, h.Node, "ravi")
+		h.hosted("asha")
+		ravis := h.hosted("ravi")
 		pair, err := key.GenerateEd25519()
 		require.NoError(t, err)
 		public, err := key.MarshalPublic(pair.Published())
 		require.NoError(t, err)
 		stored := func() (kept, retired bool) {
-			keys, err := Do(t.Context(), admin, protocol.ListKeys, protocol.OwnInput{Owned: owned("asha")})
+			keys, err := Do(t.Context(), admin.Admin, protocol.ListKeys, protocol.OwnInput{Owned: owned("asha")})
 			require.NoError(t, err)
 			for _, k := range keys.Items {
 				if k.KeyID == pair.Thumbprint() {
@@ -52,7 +52,7 @@ func TestAddKey_Again(t *testing.T) {
 			require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 			require.ErrorContains(t, err, "make another", "it names the way out")
 		}
-		bearer := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
+		bearer := []string{"Authorization", "Bearer " + h.ownerToken("asha")}
 		require.Equal(t, 409, h.ask("POST", "/api/owner/keys", `{"jwk":`+string(public)+`}`, bearer...).Code)
 		_, retired = stored()
 		require.True(t, retired)

@@ -144,7 +144,7 @@ func newStage(t *testing.T, finality string, change ...func(*Config)) *stage {
 func (s *stage) watch() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var group sync.WaitGroup
-	group.Go(func() { s.Node.chain.Reader.Run(ctx) })
+	group.Go(func() { s.house.chain.Reader.Run(ctx) })
 	group.Go(func() { s.enrolments.Run(ctx) })
 	s.t.Cleanup(func() { cancel(); group.Wait() })
 }
@@ -175,13 +175,13 @@ func (s *stage) enrolled(handle string, account int) *actor {
 	s.t.Helper()
 	ctx := s.t.Context()
 	a := &actor{s: s, handle: handle, account: account}
-	a.pair = hostedAgent(s.t, s.Node, handle)
+	a.pair = s.hosted(handle)
 	_, _, err := s.Admin().PutProfile(ctx,
 		fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person","contactPolicy":{"anonymous":true,"outsideAgentsWithIdentity":true,`+
 			`"kinds":["question"]}}`, handle))
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.Admin().AddKey(ctx, handle, a.pair, true)) // the node keeps it, so its directory is served
-	a.token = ownerToken(s.t, s.Node, handle)
+	a.token = s.ownerToken(handle)
 	require.NoError(s.t, s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices",
 			Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
@@ -402,7 +402,7 @@ func TestEnrolment_Sold(t *testing.T) {
 		a.ended(protocol.EndedByOwner, a.pair)
 
 		// The buyer has authority now: another profile may have the identity.
-		hostedAgent(t, s.Node, "bina")
+		s.hosted("bina")
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "bina", a.id.String(), buyers.Thumbprint()))
 		var p protocol.Post
 		a.signs(buyers, "POST", "/api/public/board", goodPost).into(&p)

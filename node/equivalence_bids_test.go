@@ -89,9 +89,9 @@ func (d *doors) reopen(rail protocol.PayName) {
 func (d *doors) newBid() (made protocol.BidReceipt) {
 	d.t.Helper()
 	handle := fmt.Sprintf("bidder-%x", rand.Uint32())
-	_, _, err := d.n.Admin().PutProfile(d.t.Context(), fmt.Appendf(nil, `{"handle":%q,"name":"Meera","kind":"person"}`, handle))
+	_, _, err := d.house.Admin().PutProfile(d.t.Context(), fmt.Appendf(nil, `{"handle":%q,"name":"Meera","kind":"person"}`, handle))
 	require.NoError(d.t, err)
-	token, _, err := d.n.Admin().CreateToken(d.t.Context(), handle, "bid", 0)
+	token, _, err := d.house.Admin().CreateToken(d.t.Context(), handle, "bid", 0)
 	require.NoError(d.t, err)
 	d.good("POST", "/api/public/agents/asha/attention/bids", `{"amount":1500,"message":"Yarn from Panipat."}`, token, &made)
 	return made

@@ -33,7 +33,6 @@ type outcome struct {
 // doors are the ways to call one node in the equivalence test.
 type doors struct {
 	t          *testing.T
-	n          *Node
 	house      *house
 	published  *openAPI
 	token      string
@@ -49,19 +48,18 @@ type doors struct {
 }
 
 func newDoors(t *testing.T) *doors {
-	d := &doors{t: t, n: startNode(t), published: newOpenAPI(t)}
-	d.house = &house{d.n, t}
-	d.n.meeting.Mail = noMeetingMail
-	hostedAgent(t, d.n, "asha")
+	d := &doors{t: t, house: startNode(t), published: newOpenAPI(t)}
+	d.house.meeting.Mail = noMeetingMail
+	d.house.hosted("asha")
 	var err error
 	d.house.takeBids("asha")
-	d.token = ownerToken(t, d.n, "asha")
+	d.token = d.house.ownerToken("asha")
 	d.thread = d.house.thread(d.token).ThreadID
 	d.talk = d.house.thread(d.token).ThreadID
-	_, _, err = d.n.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
+	_, _, err = d.house.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
 	require.NoError(t, err)
-	d.shop = ownerToken(t, d.n, "bazaar")
-	d.shopkeeper, err = client.New(d.n.URL, client.Options{Token: d.shop})
+	d.shop = d.house.ownerToken("bazaar")
+	d.shopkeeper, err = client.New(d.house.URL, client.Options{Token: d.shop})
 	require.NoError(t, err)
 	d.paidAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	a := d.house.ask("POST", "/api/owner/order-receipts", `{"order":"R-7","total":{"currency":"INR","amount":"90"},"paidAt":"`+d.paidAt+`"}`,
@@ -70,21 +68,21 @@ func newDoors(t *testing.T) *doors {
 	var receipt protocol.OrderReceipt
 	a.into(&receipt)
 	d.receipt = receipt.ID
-	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
+	d.mine, err = client.New(d.house.URL, client.Options{Token: d.token})
 	require.NoError(t, err)
-	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})
+	d.paid, err = client.New(d.house.URL, client.Options{Workers: 1})
 	require.NoError(t, err)
 	return d
 }
 
 // ownerToken makes a token of the account of a profile, which gets one where it
 // has none, with everything an owner may do.
-func ownerToken(t testing.TB, n *Node, handle string) string {
-	t.Helper()
-	_, _, err := n.Admin().CreateToken(t.Context(), handle, "first", 0)
-	require.NoError(t, err)
-	secret, _, err := n.Admin().CreateAccountToken(t.Context(), handle, "all", 0, append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)...)
-	require.NoError(t, err)
+func (h *house) ownerToken(handle string) string {
+	h.t.Helper()
+	_, _, err := h.Admin().CreateToken(h.t.Context(), handle, "first", 0)
+	require.NoError(h.t, err)
+	secret, _, err := h.Admin().CreateAccountToken(h.t.Context(), handle, "all", 0, append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)...)
+	require.NoError(h.t, err)
 	return secret
 }
 
@@ -135,7 +133,7 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 		}
 		path += "?" + query.Encode()
 	}
-	r, err := http.NewRequestWithContext(d.t.Context(), c.op.HTTP.Method, d.n.URL+path, body)
+	r, err := http.NewRequestWithContext(d.t.Context(), c.op.HTTP.Method, d.house.URL+path, body)
 	require.NoError(d.t, err)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")

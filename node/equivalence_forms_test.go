@@ -59,7 +59,7 @@ func TestEquivalence_Forms(t *testing.T) {
 	for _, f := range formRows() {
 		t.Run(f.name()+" at "+f.page, func(t *testing.T) {
 			for _, s := range []*formSide{byHTTP, byForm} {
-				s.house = &house{s.Node, t}
+				s.house = s.on(t)
 				s.d.t, s.d.house = t, s.house
 			}
 			longest := 0

@@ -55,7 +55,7 @@ func newFormSide(t *testing.T) *formSide {
 		}
 	}
 	slices.SortStableFunc(s.routes, func(a, b formRoute) int { return strings.Count(a.pattern, ":") - strings.Count(b.pattern, ":") })
-	s.d = &doors{t: t, n: h.Node, house: h}
+	s.d = &doors{t: t, house: h}
 	for handle, token := range map[string]*string{"asha": &s.d.token, "bazaar": &s.d.shop} {
 		*token, _, err = h.Admin().CreateToken(t.Context(), handle, handle, 0)
 		require.NoError(t, err)

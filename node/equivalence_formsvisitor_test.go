@@ -81,7 +81,7 @@ func visitorForms() []formRow {
 		}, fields: map[string][]string{"do": {"stop"}}},
 		{op: protocol.UseDecisionLink.Operation, page: "/meeting-decision?ticket={ticket}", id: "ticket", about: func(s *formSide) map[string]string {
 			m := s.meeting(protocol.MeetingSubmitted)
-			return map[string]string{"id": m["id"], "ticket": s.link(s.Node.meeting.LinkFor, m["id"])}
+			return map[string]string{"id": m["id"], "ticket": s.link(s.house.meeting.LinkFor, m["id"])}
 		}, fields: map[string][]string{"do": {"approve", "decline"}}, read: "/api/owner/meetings/{id}"},
 	}
 }
@@ -90,12 +90,12 @@ func visitorForms() []formRow {
 func (s *formSide) askedByMail() map[string]string {
 	m := s.meeting(protocol.MeetingUnconfirmed)
 	var stored *storage.StoredMeeting
-	require.NoError(s.t, s.Node.db.Read(s.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+	require.NoError(s.t, s.db.Read(s.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		stored, err = tx.Meetings().ByID(ctx, m["id"])
 		return err
 	}))
 	name, day := base64.RawURLEncoding.EncodeToString(stored.Mailbox[:]), time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)
-	mac := hmac.New(sha256.New, s.Node.meeting.LinkKey)
+	mac := hmac.New(sha256.New, s.house.meeting.LinkKey)
 	fmt.Fprintf(mac, "meeting link\x00m\x00%s\x00%s", name, day)
 	return map[string]string{"id": m["id"], "ticket": "stoa_read_m" + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
 }
@@ -170,7 +170,7 @@ func bidForms() []formRow {
 				s.good("POST", "/api/owner/bids/"+args["id"].(string)+"/confirm", `{"utr":"`+newUTR()+`"}`, nil)
 			}
 			id := args["id"].(string)
-			return map[string]string{"id": id, "ticket": s.link(s.Node.attention.LinkFor, id)}
+			return map[string]string{"id": id, "ticket": s.link(s.attention.LinkFor, id)}
 		}
 	}
 	asha := map[string]string{"handle": "asha"}

@@ -48,7 +48,7 @@ func (d *doors) meeting(op *protocol.Operation, args map[string]any) bool {
 	if state == protocol.MeetingDone {
 		r.DueAt = time.Time{}
 	}
-	require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return d.insertFree(ctx, tx, r) }))
+	require.NoError(d.t, d.house.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return d.insertFree(ctx, tx, r) }))
 	args["id"] = r.ID
 	if op.Secret == "statusToken" {
 		args["statusToken"] = token

@@ -55,9 +55,9 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		ask("POST", "/api/owner/keys/kept", `{}`, &k)
 		args["keyid"] = k.KeyID
 	case op == protocol.DropIdentity.Operation:
-		require.NoError(d.t, d.n.Admin().PutIdentity(d.t.Context(), "asha", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", strings.Repeat("k", 43)))
+		require.NoError(d.t, d.house.Admin().PutIdentity(d.t.Context(), "asha", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", strings.Repeat("k", 43)))
 	case op == protocol.ConnectCalendar.Operation, op == protocol.ListCalendars.Operation: // without what a job has found out of others
-		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(d.t, d.house.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			all, err := tx.Calendars().OfProfile(ctx, "asha")
 			for _, a := range all {
 				err = errors.Join(err, tx.Calendars().Delete(ctx, a.ID))
@@ -65,7 +65,7 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 			return err
 		}))
 	case strings.HasPrefix(id, protocol.CalendarID+"_"):
-		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(d.t, d.house.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			a := &storage.CalendarAccount{Handle: "asha", Sealed: []byte{0}, CalendarDoc: storage.CalendarDoc{Address: "https://cal.example.org/", User: "asha",
 				Found: []protocol.FoundCalendar{{URL: "https://cal.example.org/asha/", Name: "Work"}}}}
 			all, err := tx.Calendars().OfProfile(ctx, "asha")
@@ -92,7 +92,7 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		var a protocol.Account
 		ask("GET", "/api/owner/account", "", &a)
 		_, hash := session.New(session.Cookie)
-		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(d.t, d.house.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			args["id"] = protocol.NewID(protocol.SessionID, tx.Now)
 			return tx.Sessions().Insert(ctx, storage.Session{ID: args["id"].(string), Hash: hash, Account: a.ID, ExpiresAt: tx.Now.Add(time.Hour)})
 		}))

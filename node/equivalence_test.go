@@ -30,7 +30,7 @@ func TestEquivalence(t *testing.T) {
 		t.Run(op.Name, func(t *testing.T) {
 			refused[op.Name] = true
 			d := *d
-			d.t, d.house = t, &house{d.n, t}
+			d.t, d.house = t, d.house.on(t)
 			if op.For == protocol.Owners && ofShop(op) {
 				d.token, d.mine = d.shop, d.shopkeeper
 			}
@@ -43,10 +43,10 @@ func TestEquivalence(t *testing.T) {
 				if d.compareWorld(op, example, token).Code == "" {
 					delete(refused, op.Name)
 				}
-				for name, args := range broken(example, inputOf(t, d.n, op), op) {
+				for name, args := range broken(example, inputOf(t, d.house, op), op) {
 					t.Run(fmt.Sprintf("%s token=%t", name, token), func(t *testing.T) {
 						d := d
-						d.t, d.house = t, &house{d.n, t}
+						d.t, d.house = t, d.house.on(t)
 						got := d.compare(call{op, args, token})
 						if op.Access == protocol.Anonymous || op.Access&protocol.Proof != 0 || token {
 							require.Equal(t, protocol.Validation, got.Code)

@@ -125,8 +125,8 @@ func TestFedify(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- h.federation.Run(life) }()
 	t.Cleanup(func() { stop(); <-ended })
-	putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
-	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
+	h.putOpen("asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
+	bearer := "Bearer " + h.ownerToken("asha")
 	operator := h.operator()
 
 	text := "Hand-made paper."

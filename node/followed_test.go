@@ -117,7 +117,7 @@ func (h *house) due(address string) (since time.Time) {
 func TestDirectory_Followed(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := &house{startNode(t, change), t}
+		h := startNode(t, change)
 		_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person","headline":"Grows zinnia flowers"}`))
 		require.NoError(t, err)
 		trust := `{"identity":"did:web:rain.example","identityType":"did","signature":"x..y","attestations":[{"type":"SOC2-Type2","uri":"https://rain.example/a"}]}`
@@ -219,7 +219,7 @@ func TestDirectory_Followed(t *testing.T) {
 // read by the catalog of its host.
 func TestDirectory_Registry(t *testing.T) {
 	t.Parallel()
-	h := &house{startNode(t), t}
+	h := startNode(t)
 	c := newCatalogServer(t)
 	for i := range 5 {
 		c.entries = append(c.entries, claimedEntry("rain.example", fmt.Sprint("rain-", i), ""))
@@ -245,7 +245,7 @@ func TestDirectory_Registry(t *testing.T) {
 // TestDirectory_Hostile: a document that is none, or too large, changes nothing; an entry that breaks a rule is not taken.
 func TestDirectory_Hostile(t *testing.T) {
 	t.Parallel()
-	h := &house{startNode(t), t}
+	h := startNode(t)
 	c := newCatalogServer(t, claimedEntry("rain.example", "rain", ""))
 	address := c.URL + protocol.ARDCatalogPath
 	start := time.Now().Add(-time.Second)
@@ -296,7 +296,7 @@ func TestDirectory_Hostile(t *testing.T) {
 // TestDirectory_Private: no address that is not public is taken, nor dialled.
 func TestDirectory_Private(t *testing.T) {
 	t.Parallel()
-	h := &house{startNode(t, func(c *Config) { c.Dev, c.AllowPrivatePeers = false, false }), t}
+	h := startNode(t, func(c *Config) { c.Dev, c.AllowPrivatePeers = false, false })
 	o := h.operator()
 	for _, address := range []string{"http://127.0.0.1:8080/ai-catalog.json", "https://127.0.0.1/ai-catalog.json", "https://10.0.0.1/ard", "https://[::1]/",
 		"https://localhost/ard", "https://169.254.169.254/latest.json", "https://a.example:8443/ard", "https://u:p@a.example/ard", "ftp://a.example/x.json", "ard"} {

@@ -30,10 +30,10 @@ func (h *house) followers(handle string, n int) {
 func TestFollowers_OfOwner(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	hostedAgent(t, h.Node, "ravi")
+	h.hosted("asha")
+	h.hosted("ravi")
 	h.followers("asha", 2)
-	asha, ravi := ownerToken(t, h.Node, "asha"), ownerToken(t, h.Node, "ravi")
+	asha, ravi := h.ownerToken("asha"), h.ownerToken("ravi")
 	list := func(token string) (page protocol.Page[protocol.Follower]) {
 		h.ask("GET", "/api/owner/followers", "", "Authorization", "Bearer "+token).into(&page)
 		return page

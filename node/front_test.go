@@ -21,7 +21,7 @@ import (
 func TestFront(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(c *Config) { c.Dev, c.ReadRate, c.WriteRate = false, 1, 1000 })
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	const rpc = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	doors := []struct{ name, method, path, body, media string }{
 		{"inbox", "POST", "/ap/inbox", `{}`, "application/problem+json"},

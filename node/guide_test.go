@@ -59,9 +59,9 @@ func TestShortAnswers(t *testing.T) {
 	admin, ctx := h.Admin(), t.Context()
 	_, _, err := admin.PutProfile(ctx, []byte(`{"handle":"shop","name":"Shop","kind":"business"}`))
 	require.NoError(t, err)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	owner := func(handle string) []string {
-		return []string{"Authorization", "Bearer " + ownerToken(t, h.Node, handle)}
+		return []string{"Authorization", "Bearer " + h.ownerToken(handle)}
 	}
 	short := func(path string, into any) {
 		a := h.ask("GET", path, "")
@@ -133,7 +133,7 @@ func TestOpenAPI_Audiences(t *testing.T) {
 }
 
 // samples are the Python programs of a node's skill description.
-func samples(t *testing.T, n *Node) []string {
+func samples(t *testing.T, n *house) []string {
 	t.Helper()
 	var text strings.Builder
 	for _, path := range []string{"/SKILL.md", "/skill/signing.md", "/skill/callbacks.md"} {
@@ -175,11 +175,11 @@ func TestGuide_SamplesRun(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
 		t.Skipf("no Python with the package cryptography (%v): the samples of SKILL.md were not run (make test installs it)", err)
 	}
-	h := &house{startNode(t), t}
-	pair := hostedAgent(t, h.Node, "asha")
+	h := startNode(t)
+	pair := h.hosted("asha")
 	outside := h.agents(1)[0]
 	var proof, sign string
-	for _, s := range samples(t, h.Node) {
+	for _, s := range samples(t, h) {
 		switch {
 		case strings.Contains(s, "pbkdf2_hmac"):
 			proof = s

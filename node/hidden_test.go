@@ -15,7 +15,7 @@ func TestHidden_AuthorSeesWhy(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		secret, _, err := h.Admin().CreateToken(context.Background(), "asha", "test", 0)
 		require.NoError(t, err)
 		var p protocol.Post

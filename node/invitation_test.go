@@ -165,7 +165,7 @@ func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
 	done := make(chan error, 1)
 	go func() { done <- h.receiver().Serve(ctx, h.lmtp) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	m := &mailed{house: h, test: t, server: server, sender: h.accounts.Mail.(letters).Sender, calendar: calendar}
 	reader := exec.Command(os.Getenv("STOA_TEST_RADICALE"), "-c", readInvitation)
 	reader.Stderr = os.Stderr
@@ -176,7 +176,7 @@ func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
 	require.NoError(t, reader.Start())
 	t.Cleanup(func() { in.Close(); require.NoError(t, reader.Wait()) })
 	m.objects, m.read = in, bufio.NewReader(out)
-	m.doors = &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+	m.doors = &doors{t: t, house: h, token: h.ownerToken("asha")}
 	m.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"location":"https://meet.example/{slug}"}`, m.token, nil)
 	m.connect()
 	return m

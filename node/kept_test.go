@@ -66,7 +66,7 @@ func TestKept(t *testing.T) {
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		kept := h.watch()
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		secret, token, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
 		require.NoError(t, err)
 		h.post("Looms")
@@ -159,9 +159,9 @@ func TestKept_Home(t *testing.T) {
 func TestKept_Own(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
-	other := hostedAgent(t, h.Node, "ravi")
-	secret := ownerToken(t, h.Node, "asha")
+	pair := h.hosted("asha")
+	other := h.hosted("ravi")
+	secret := h.ownerToken("asha")
 	bearer := []string{"Authorization", "Bearer " + secret}
 	var p protocol.Post
 	h.signed(pair, goodPost, nil).into(&p)
@@ -203,7 +203,7 @@ func TestKept_Body(t *testing.T) {
 func TestKept_Everybodys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	h.takeBids("asha")
 	h.post("Looms")
 	p := h.post("Paper")
@@ -250,11 +250,11 @@ func TestKept_Everybodys(t *testing.T) {
 // figure sum is signed/(anonymous+forged).
 func BenchmarkKnownRead(b *testing.B) {
 	h := newHouse(b)
-	pair := hostedAgent(b, h.Node, "load")
+	pair := h.hosted("load")
 	secret, _, err := h.Admin().CreateToken(b.Context(), "load", "t", 0)
 	require.NoError(b, err)
 	for i := range 30 {
-		seedPost(b, h.Node, i)
+		seedPost(b, h, i)
 	}
 	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
 		b.Run(path, func(b *testing.B) {

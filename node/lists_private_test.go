@@ -23,7 +23,7 @@ type listKeys struct {
 func (h *asker) listKeys() (k listKeys) {
 	h.t.Helper()
 	t := h.t
-	k.owner, k.thread = ownerToken(t, h.Node, fill.Handle(0)), fill.ReadToken(0)
+	k.owner, k.thread = h.ownerToken(fill.Handle(0)), fill.ReadToken(0)
 	acc, _, err := h.Admin().OpenAccount(context.Background(), "Operator", protocol.RoleOperator, "", nil)
 	require.NoError(t, err)
 	k.operator, _, err = h.Admin().CreateAccountToken(context.Background(), acc.ID, "lists", 0, protocol.ScopeOperator, protocol.ScopeAccount)

@@ -25,9 +25,9 @@ func TestLive(t *testing.T) {
 		if c.Database != "" {
 			two, stopTwo = run(t, c)
 		}
-		h := &house{one, t}
-		putOpen(t, one, "asha", nil)
-		token := ownerToken(t, one, "asha")
+		h := one.on(t)
+		one.putOpen("asha", nil)
+		token := one.ownerToken("asha")
 		var begun protocol.ContactReceipt
 		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Hello"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
 		open := func(secret string) (*http.Response, *bufio.Scanner) {

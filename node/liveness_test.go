@@ -97,7 +97,7 @@ func TestLiveness(t *testing.T) {
 func TestLiveness_Signed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	require.Equal(t, 201, h.signed(pair, goodPost, nil).Code)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -18,7 +18,7 @@ import (
 // the list of tools, over HTTP on 64 connections in the same run.
 func BenchmarkMCP(b *testing.B) {
 	n := startNode(b)
-	hostedAgent(b, n, "load")
+	n.hosted("load")
 	for i := range 30 {
 		seedPost(b, n, i)
 	}
@@ -53,7 +53,7 @@ const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-
 // that reads the same request and writes the same bytes.
 func BenchmarkMCPTrivial(b *testing.B) {
 	n := startNode(b)
-	hostedAgent(b, n, "load")
+	n.hosted("load")
 	host := strings.TrimPrefix(n.URL, "http://")
 	for name, request := range map[string][]byte{
 		"get_agent_profile": toolCall(host, "get_agent_profile", `{"handle":"load"}`), "get_challenge": toolCall(host, "get_challenge", `{"purpose":"board"}`),
@@ -83,7 +83,7 @@ func BenchmarkMCPTrivial(b *testing.B) {
 // the door costs, in time and memory.
 func BenchmarkMCPCall(b *testing.B) {
 	h := newHouse(b)
-	hostedAgent(b, h.Node, "load")
+	h.hosted("load")
 	for _, tool := range []struct{ name, args string }{
 		{"get_agent_profile", `{"handle":"load"}`},                           // kept
 		{"get_challenge", `{"purpose":"board"}`},                             // made each time

@@ -220,7 +220,7 @@ func TestMCP_Discover(t *testing.T) {
 func TestMCP_Announced(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	url := h.Base + protocol.MCPPath
 	for _, path := range []string{"/SKILL.md", "/llms.txt", "/api/public/about"} {
 		require.Contains(t, h.ask("GET", path, "").Body.String(), url, path)

@@ -133,7 +133,7 @@ func (h *house) signTool(pair key.Pair, name, args string, change func(*http.Req
 func TestMCP_Signed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	done := h.readTool(h.signedTool(pair, "post_to_board", goodPost, nil))
 	require.False(t, done.IsError, "%s", done.Body)
 	var p protocol.Post
@@ -199,7 +199,7 @@ func TestMCP_Signed(t *testing.T) {
 func TestMCP_Token(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	secret, _, err := h.Admin().CreateToken(t.Context(), "asha", "test", 0)
 	require.NoError(t, err)
 	bearer := []string{"Authorization", "Bearer " + secret}
@@ -268,7 +268,7 @@ func TestMCP_HidesInternals(t *testing.T) {
 func TestMCP_OwnerNeedsCredential(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	for _, name := range []string{"get_own_profile", "put_need", "list_tokens"} {
 		a := h.tool(name, `{}`)
 		require.True(t, a.IsError, name)
@@ -279,6 +279,6 @@ func TestMCP_OwnerNeedsCredential(t *testing.T) {
 		require.Equal(t, 401, wrong.Code, "%s: a token that is wrong is told to the transport", name)
 		require.Equal(t, `Bearer realm="stoa"`, wrong.Header().Get("WWW-Authenticate"), name)
 	}
-	require.False(t, h.tool("get_own_profile", `{}`, "Authorization", "Bearer "+ownerToken(t, h.Node, "asha")).IsError)
+	require.False(t, h.tool("get_own_profile", `{}`, "Authorization", "Bearer "+h.ownerToken("asha")).IsError)
 	require.Equal(t, 200, h.modernAt(protocol.OwnerMCPPath, "tools/list", "").Code)
 }

@@ -36,12 +36,12 @@ func BenchmarkMeetings(b *testing.B) {
 	require.NoError(b, err)
 	keys := make([]key.Pair, 100)
 	for i := range meetingOwners {
-		pair := hostedAgent(b, n, meetingOwner(i))
+		pair := n.hosted(meetingOwner(i))
 		keys[i%len(keys)] = pair
 	}
 	tomorrow := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	fillMeetings(b, n, tomorrow)
-	busy := ownerToken(b, n, meetingOwner(0))
+	busy := n.ownerToken(meetingOwner(0))
 	put(b, n, busy, "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true,"showSlots":true,"timezone":"Asia/Kolkata"}`)
 	var info protocol.MeetingInfo
 	res, err := http.Get(n.URL + openTimes(tomorrow))
@@ -79,7 +79,7 @@ func BenchmarkMeetings(b *testing.B) {
 	})
 	var tokens []string
 	for i := range 100 {
-		tokens = append(tokens, ownerToken(b, n, meetingOwner(1+i)))
+		tokens = append(tokens, n.ownerToken(meetingOwner(1+i)))
 	}
 	rounds := 0 // over all runs: each approval takes a time of the person
 	b.Run("approve", func(b *testing.B) {
@@ -114,7 +114,7 @@ func openTimes(from time.Time) string {
 
 func meetingOwner(i int) string { return fmt.Sprintf("person-%d", i) }
 
-func put(b *testing.B, n *Node, token, path, body string) {
+func put(b *testing.B, n *house, token, path, body string) {
 	b.Helper()
 	r, err := http.NewRequest("PUT", n.URL+path, strings.NewReader(body))
 	require.NoError(b, err)
@@ -128,7 +128,7 @@ func put(b *testing.B, n *Node, token, path, body string) {
 
 // fillMeetings stores 10,000 requests: each owner's ten in every state, and for the first
 // owner three approved ones a day.
-func fillMeetings(b *testing.B, n *Node, from time.Time) {
+func fillMeetings(b *testing.B, n *house, from time.Time) {
 	b.Helper()
 	states := []protocol.MeetingState{
 		protocol.MeetingSubmitted, protocol.MeetingApproved, protocol.MeetingDeclined, protocol.MeetingCancelled, protocol.MeetingDone,
@@ -154,7 +154,7 @@ func fillMeetings(b *testing.B, n *Node, from time.Time) {
 
 // waiting stores requests that wait for decisions of so many owners in turn, and returns
 // their ids.
-func waiting(b *testing.B, n *Node, count int, from time.Time, owners int) (ids []string) {
+func waiting(b *testing.B, n *house, count int, from time.Time, owners int) (ids []string) {
 	b.Helper()
 	require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		ids = nil

@@ -17,8 +17,8 @@ func TestMeetingSettings(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Capabilities = nil })
-		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+		h.putOpen("asha", func(d *protocol.ProfileDraft) { d.Capabilities = nil })
+		d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 		open := func(want bool) {
 			t.Helper()
 			var p protocol.Profile
@@ -103,8 +103,8 @@ func TestMeetingSettings(t *testing.T) {
 		require.Equal(t, 404, h.ask("GET", "/api/public/agents/nobody/meetings", "").Code)
 
 		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "asha"))
-		putOpen(t, h.Node, "asha", nil)
-		d.token = ownerToken(t, h.Node, "asha")
+		h.putOpen("asha", nil)
+		d.token = h.ownerToken("asha")
 		d.good("GET", "/api/owner/meeting-settings?handle=asha", "", d.token, &s)
 		require.Nil(t, s.UpdatedAt, "the next owner of the handle has none of the former one's")
 		require.False(t, s.Accepting)
@@ -116,8 +116,8 @@ func TestMeetingSettings(t *testing.T) {
 func TestMeetingSettings_Faults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
-	token := ownerToken(t, h.Node, "asha")
+	h.putOpen("asha", nil)
+	token := h.ownerToken("asha")
 	seven := strings.TrimSuffix(strings.Repeat(`{"day":"monday","from":"%02d:00","to":"%02d:30"},`, 7), ",")
 	hours := []any{}
 	for i := range 7 {

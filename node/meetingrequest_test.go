@@ -24,8 +24,8 @@ func TestMeeting(t *testing.T) {
 		h := newHouse(t, change)
 		box := &postbox{}
 		h.accounts.Mail = box
-		hostedAgent(t, h.Node, "asha")
-		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+		h.hosted("asha")
+		d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 		h.run()
 		d.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"location":"https://meet.example/{slug}"}`, d.token, nil)
 		starts := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Minute)
@@ -117,8 +117,8 @@ func TestA2A_Meeting(t *testing.T) {
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		h.meeting.Mail = noMeetingMail
-		hostedAgent(t, h.Node, "asha")
-		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+		h.hosted("asha")
+		d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 		d.takesMeetings()
 		all := h.agents(2)
 		me, other := all[0], all[1]

@@ -25,8 +25,8 @@ func meetingHouse(t *testing.T, settings string, change ...func(*Config)) (*hous
 	h := newHouse(t, change...)
 	box := &postbox{}
 	h.accounts.Mail = box
-	hostedAgent(t, h.Node, "asha")
-	d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+	h.hosted("asha")
+	d := &doors{t: t, house: h, token: h.ownerToken("asha")}
 	h.run()
 	d.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true`+settings+`}`, d.token, nil)
 	return h, d, box

@@ -167,7 +167,7 @@ func TestMessage_Page(t *testing.T) {
 	h.agent("asha", openPolicy)
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
-	cookie, asha := h.signIn(link), "Bearer "+ownerToken(t, h.Node, "asha")
+	cookie, asha := h.signIn(link), "Bearer "+h.ownerToken("asha")
 	carol := h.sender()
 	carol.write("asha", "Are you open?", activity.Public)
 	var threads protocol.Page[protocol.Thread]

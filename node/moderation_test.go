@@ -92,7 +92,7 @@ func TestModeration_Reports(t *testing.T) {
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		o := h.operator()
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		a := h.signed(pair, goodPost, nil)
 		require.Equal(t, 201, a.Code)
 		var p protocol.Post
@@ -219,7 +219,7 @@ func TestModeration_Reports(t *testing.T) {
 func TestModeration_Doors(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
 	require.NoError(t, err)
 	for _, op := range protocol.Operations() {
@@ -245,7 +245,7 @@ func TestModeration_Blocks(t *testing.T) {
 		h := newHouse(t, change)
 		two := h.second(change)
 		o := h.operator()
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
 		require.NoError(t, err)
 		anonymous := func(at *house, address string) answer {
@@ -485,7 +485,7 @@ func TestModeration_NotesAndStatistics(t *testing.T) {
 		o.do(200, "GET", "/api/operator/notes", nil, &notes)
 		require.Len(t, notes.Items, 3)
 
-		hostedAgent(t, h.Node, "asha")
+		h.hosted("asha")
 		kept, hidden, gone := h.post("Kept"), h.post("Hidden"), h.post("Gone")
 		h.report("203.0.113.1", kept.ID)
 		o.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{}, nil)

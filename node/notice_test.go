@@ -64,8 +64,8 @@ func testNotices(t *testing.T, change func(*Config)) {
 	h := newHouse(t, change)
 	box := &postbox{}
 	h.accounts.Mail = box
-	hostedAgent(t, h.Node, "asha")
-	auth := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
+	h.hosted("asha")
+	auth := []string{"Authorization", "Bearer " + h.ownerToken("asha")}
 	hooks := make(chan string, 4)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -171,7 +171,7 @@ func TestLetters_OneWaits(t *testing.T) {
 			"grey": {Mail: "grey@example.org", Confirmed: true, Webhook: hook.URL + "/down"},
 			"asha": {Mail: "asha@example.org", Confirmed: true, Webhook: hook.URL + "/up"},
 		} {
-			hostedAgent(t, h.Node, handle)
+			h.hosted(handle)
 			_, _, err := h.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, s.Mail, []string{handle})
 			require.NoError(t, err)
 			s.Handle = handle

@@ -43,9 +43,9 @@ func named(op *protocol.Operation) bool {
 func TestOwner_Scopes(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	pair := hostedAgent(t, n, "asha")
-	hostedAgent(t, n, "ravi")
-	full := ownerToken(t, n, "asha")
+	pair := n.hosted("asha")
+	n.hosted("ravi")
+	full := n.ownerToken("asha")
 	_, _, err := n.Admin().CreateToken(t.Context(), "ravi", "his", 0)
 	require.NoError(t, err)
 	dial := func(o client.Options) *client.Client {
@@ -116,14 +116,14 @@ func TestOwner_Tokens(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
-		hostedAgent(t, h.Node, "ravi")
+		h.hosted("asha")
+		h.hosted("ravi")
 		narrow := func(scopes ...protocol.Scope) string {
 			secret, _, err := h.Admin().CreateAccountToken(t.Context(), "asha", "narrow", time.Hour, scopes...)
 			require.NoError(t, err)
 			return "Bearer " + secret
 		}
-		full := "Bearer " + ownerToken(t, h.Node, "asha")
+		full := "Bearer " + h.ownerToken("asha")
 		ask := func(auth, body string) answer { return h.ask("POST", "/api/owner/tokens", body, "Authorization", auth) }
 		require.Equal(t, 403, ask(narrow(protocol.ScopeAccount), `{"name":"x","scopes":["post"]}`).Code, "not more than it has")
 		require.Equal(t, 403, ask(full, `{"name":"x","scopes":["operator"]}`).Code, "an owner's account")
@@ -186,7 +186,7 @@ func TestOwner_Tokens(t *testing.T) {
 func TestOperator_Standing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	ops, link, err := h.Admin().OpenAccount(t.Context(), "Ops", protocol.RoleOperator, "", []string{"asha"})
 	require.NoError(t, err)
 	token := func(scopes ...protocol.Scope) string {
@@ -255,7 +255,7 @@ func TestSession(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
+		h.hosted("asha")
 		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha R", protocol.RoleOwner, "", []string{"asha"})
 		require.NoError(t, err)
 		var won atomic.Int32
@@ -324,8 +324,8 @@ func TestSession(t *testing.T) {
 
 func ownerOf(t *testing.T, h *house, handle string) string {
 	t.Helper()
-	hostedAgent(t, h.Node, handle)
-	return ownerToken(t, h.Node, handle)
+	h.hosted(handle)
+	return h.ownerToken(handle)
 }
 
 // TestCookie: under https the cookie has the prefix that subdomains cannot set.
@@ -347,8 +347,8 @@ func TestCookie(t *testing.T) {
 func TestOwnerDoor(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	secret := ownerToken(t, h.Node, "asha")
+	h.hosted("asha")
+	secret := h.ownerToken("asha")
 	list := func(headers ...string) rpcAnswer {
 		return h.modernAt(protocol.OwnerMCPPath, "tools/list", "", headers...)
 	}
@@ -369,8 +369,8 @@ func TestOwner_Profile(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
-		auth := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
+		h.hosted("asha")
+		auth := []string{"Authorization", "Bearer " + h.ownerToken("asha")}
 		read := h.ask("GET", "/api/owner/profile", "", auth...)
 		require.Equal(t, 200, read.Code)
 		put := h.ask("PUT", "/api/owner/profile", read.Body.String(), auth...)

@@ -244,7 +244,7 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	h.meeting.Mail = noMeetingMail
 	acc, signIn, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
-	d.token = ownerToken(t, h.Node, "asha")
+	d.token = h.ownerToken("asha")
 	b := openBrowser(t, h.Base)
 	b.screen(390, 844)
 	b.load(chromedp.Navigate(signIn))

@@ -58,7 +58,7 @@ func TestForms_Versions(t *testing.T) {
 	h.openBoard("asha", `,"rules":"Yarn only.","floor":"1500"`)
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
 	require.NoError(t, err)
-	cookie, token := h.signIn(link), "Bearer "+ownerToken(t, h.Node, "asha")
+	cookie, token := h.signIn(link), "Bearer "+h.ownerToken("asha")
 	for _, x := range []struct {
 		page, form, api            string
 		field, first, second, says string

@@ -200,7 +200,7 @@ func TestPages_Headers(t *testing.T) {
 func TestActors_Picture(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	for _, path := range []string{"/ap/node", "/ap/board", "/ap/feed", "/ap/anon"} {
 		var actor struct {
 			Icon struct{ Type, MediaType, URL string }
@@ -482,7 +482,7 @@ func TestPages_Moderation(t *testing.T) {
 func TestPages_Handle(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h.hosted("asha")
 	for path, to := range map[string]string{
 		"/@Asha": "/@asha", "/@ASHA?after=x%20y": "/@asha?after=x%20y", "/@aSHA/feed.atom": "/@asha/feed.atom",
 		"/@Asha/feed.json?limit=2": "/@asha/feed.json?limit=2",

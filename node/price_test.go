@@ -89,7 +89,7 @@ func (h *house) unlike(t *testing.T) (p protocol.Post) {
 func TestPrice_Client(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, func(c *Config) { c.Dev = false; c.AllowPrivatePeers = true })
-	hostedAgent(t, n, "asha")
+	n.hosted("asha")
 	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "t", 0)
 	require.NoError(t, err)
 	anybody, err := client.New(n.URL, client.Options{})

@@ -62,7 +62,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	case protocol.EditPost.Operation:
 		args["kind"] = "offer" // that of goodPost
 	case protocol.ForwardReport.Operation:
-		args["id"] = (&house{p.n, p.t}).receive("https://b.example/ap/posts/"+protocol.NewID("p_", time.Now()), protocol.Author{Name: "B",
+		args["id"] = p.n.receive("https://b.example/ap/posts/"+protocol.NewID("p_", time.Now()), protocol.Author{Name: "B",
 			Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"), Method: protocol.ByFederation}, "Tickets", "Cheap.")
 	case protocol.RemoveFollower.Operation:
 		f := storage.Follower{LocalActor: protocol.ActorID(p.n.Base, "asha"), Actor: args["actor"].(string), Host: "social.example",
@@ -83,7 +83,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 			return err
 		}))
 	case protocol.RequeueJob.Operation, protocol.DropJob.Operation:
-		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
+		args["id"] = p.n.dead("no such host", storage.SilenceJob)[0]
 	case protocol.UnfollowDirectory.Operation:
 		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.ARDSources().Add(ctx, storage.ARDSource{URL: protocol.UnfollowDirectory.Example.(protocol.ARDDirectoryURL).URL})
@@ -96,7 +96,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 				State: storage.SubscriptionAccepted, NextAt: tx.Now.Add(time.Hour)})
 		}))
 	}
-	d := doors{t: p.t, n: p.n, house: &house{p.n, p.t}, token: p.token, shop: p.shop}
+	d := doors{t: p.t, house: p.n, token: p.token, shop: p.shop}
 	if d.bid(op, args) || op.For != protocol.Owners {
 		return args
 	}
@@ -163,7 +163,7 @@ func poolOf(op *protocol.Operation, prefix string) string {
 
 // fresh is a new post of asha's, reported where that is what an operation is about.
 func (p *prober) fresh(op *protocol.Operation) string {
-	h := &house{p.n, p.t}
+	h := p.n
 	post := h.as(p.token)
 	if op == protocol.DismissReports.Operation || op == protocol.ReopenReports.Operation {
 		require.Equal(p.t, 202, h.ask("POST", "/api/public/board/"+post.ID+"/report", `{}`, "Proof-Of-Work", h.proof("report")).Code)
@@ -290,15 +290,15 @@ func (p *prober) edge(schema map[string]any, depth int) any {
 func (p *prober) populate(h *house) {
 	t := p.t
 	h.meeting.Mail = noMeetingMail
-	hostedAgent(t, h.Node, "asha")
-	putOpen(t, h.Node, "asha", nil)
-	p.token = ownerToken(t, h.Node, "asha")
+	h.hosted("asha")
+	h.putOpen("asha", nil)
+	p.token = h.ownerToken("asha")
 	raw, err := json.Marshal(protocol.ProfileDraft{Handle: "bazaar", Name: "Bazaar", Kind: protocol.Business,
 		ContactPolicy: &protocol.PolicyDraft{Anonymous: true}})
 	require.NoError(t, err)
 	_, _, err = h.Admin().PutProfile(t.Context(), raw)
 	require.NoError(t, err)
-	p.shop = ownerToken(t, h.Node, "bazaar")
+	p.shop = h.ownerToken("bazaar")
 	operator, _, err := h.Admin().OpenAccount(t.Context(), "Operator", protocol.RoleOperator, "", nil)
 	require.NoError(t, err)
 	p.operator, _, err = h.Admin().CreateAccountToken(t.Context(), operator.ID, "all", 0, protocol.ScopeOperator, protocol.ScopeAccount)

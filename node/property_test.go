@@ -93,7 +93,7 @@ func (p *prober) unreached() (list []string) {
 type prober struct {
 	t         *testing.T
 	round     int
-	n         *Node
+	n         *house
 	r         *rand.Rand
 	token     string // of the owner of asha, a person
 	shop      string // of the owner of bazaar, a business
@@ -113,12 +113,11 @@ type prober struct {
 
 func newProber(t *testing.T, r *rand.Rand, change func(*Config)) *prober {
 	n := startNode(t, change)
-	h := &house{n, t}
 	p := &prober{
 		t: t, n: n, r: r, client: loadClient(), inputs: map[string]map[string]any{},
 		published: newOpenAPI(t), pool: map[string][]string{}, succeeded: map[string]int{}, failed: map[string]int{}, refused: map[string]map[protocol.Code]int{},
 	}
-	p.populate(h)
+	p.populate(n)
 	for _, op := range protocol.Operations() {
 		if op.Doors != 0 {
 			p.inputs[op.Name] = inputOf(t, n, op)
@@ -128,7 +127,7 @@ func newProber(t *testing.T, r *rand.Rand, change func(*Config)) *prober {
 }
 
 // inputOf returns the whole schema of an operation's input.
-func inputOf(t testing.TB, n *Node, op *protocol.Operation) (schema map[string]any) {
+func inputOf(t testing.TB, n *house, op *protocol.Operation) (schema map[string]any) {
 	t.Helper()
 	in, err := n.table.Schemas.Input(op)
 	require.NoError(t, err)
@@ -277,7 +276,7 @@ func (p *prober) identify(head http.Header, op *protocol.Operation) {
 	switch {
 	case random && p.r.IntN(12) == 0:
 	case op.Access&protocol.Proof != 0 && op != protocol.ContinueConversation.Operation && (!random || p.r.IntN(2) == 0):
-		head.Set("Proof-Of-Work", (&house{p.n, p.t}).proof(op.Purpose))
+		head.Set("Proof-Of-Work", p.n.proof(op.Purpose))
 	case op.For == protocol.Operators:
 		head.Set("Authorization", "Bearer "+p.operator)
 	case op.For == protocol.Owners && ofShop(op):

@@ -18,10 +18,8 @@ import (
 func TestRequestID_Log(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	n, err := New(t.Context(), testConfig(t), slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	hostedAgent(t, n, "asha")
+	n := opened(t, testConfig(t), slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	n.hosted("asha")
 	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "test", 0)
 	require.NoError(t, err)
 
@@ -62,7 +60,7 @@ func TestRequestID_Log(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log.reset()
-			w := c.ask(&house{n, t})
+			w := c.ask(n.on(t))
 			id := w.Header().Get("Request-Id")
 			require.NotEmpty(t, id)
 			if c.shown {

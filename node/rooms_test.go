@@ -16,7 +16,7 @@ func TestRooms_PromiseNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.agent("asha", openPolicy)
-	putOpen(t, h.Node, "tiffins", func(d *protocol.ProfileDraft) { d.Kind = protocol.Business })
+	h.putOpen("tiffins", func(d *protocol.ProfileDraft) { d.Kind = protocol.Business })
 	for _, path := range []string{
 		"/api/public/agents/asha", "/a2a/asha/agent-card.json", "/.well-known/ai-catalog.json", "/@asha", "/people", "/feed", "/", "/agents",
 	} {

@@ -37,7 +37,7 @@ func (a *actor) begins(pair key.Pair) *venture {
 	t := a.s.t
 	t.Helper()
 	a.s.meeting.Mail = noMeetingMail
-	v := &venture{actor: a, ravi: a.s.Node.host(t, "ravi")}
+	v := &venture{actor: a, ravi: a.s.agent("ravi", openPolicy)}
 	a.s.takeBids("ravi")
 	require.Equal(t, 200, a.s.ask("PUT", "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true}`, "Authorization", v.ravi).Code)
 	made := func(path, body string, into any) {
@@ -55,11 +55,6 @@ func (a *actor) begins(pair key.Pair) *venture {
 	v.task = v.a2a(pair).write("ravi", "m-1", "Secret task", "").task(t)
 	a.s.answer(v.ravi, v.thread.ThreadID, "Secret answer")
 	return v
-}
-
-// host puts a profile that takes messages on the node, and returns the owner's credential.
-func (n *Node) host(t testing.TB, handle string) string {
-	return (&house{n, t}).agent(handle, openPolicy)
 }
 
 func (v *venture) a2a(pair key.Pair) *agent { return &agent{v.s.house, v.id.String(), pair} }

@@ -114,7 +114,7 @@ func TestSigned_HostedKey(t *testing.T) {
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		ctx := context.Background()
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		a := h.signed(pair, goodPost, nil)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		var p protocol.Post
@@ -183,7 +183,7 @@ func TestSigned_KeyDirectory(t *testing.T) {
 		w.Write(set)
 	}))
 	t.Cleanup(agent.Close)
-	h := &house{startNode(t), t}
+	h := startNode(t)
 	asAgent := func(r *http.Request, o *httpsig.SignOptions) {
 		r.Header.Set("Signature-Agent", `sig1="`+agent.URL+`"`)
 	}
@@ -214,7 +214,7 @@ func TestReports(t *testing.T) {
 		p := h.post("Cheap watches")
 		var keys []key.Pair
 		for i := range 6 {
-			keys = append(keys, hostedAgent(t, h.Node, fmt.Sprint("reporter-", i)))
+			keys = append(keys, h.hosted(fmt.Sprint("reporter-", i)))
 		}
 		report := func(pair key.Pair) int {
 			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
@@ -263,7 +263,7 @@ func TestPresignedDirectory(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := context.Background()
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	at := "/.well-known/service-agents/" + pair.Thumbprint() + "/jwks.json"
 	require.Equal(t, protocol.DirectoryExpired, h.ask("GET", at, "").problem().Code)
 

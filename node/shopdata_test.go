@@ -69,7 +69,7 @@ func TestReturns(t *testing.T) {
 		a := h.ask("POST", "/api/public/agents/rao/contact", fmt.Sprintf(`{"message":"About the shirt","kind":%q}`, kind), "Proof-Of-Work", h.proof("contact"))
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 	}
-	bearer := "Bearer " + ownerToken(t, h.Node, "rao")
+	bearer := "Bearer " + h.ownerToken("rao")
 	var threads protocol.Page[protocol.Thread]
 	h.ask("GET", "/api/owner/threads", "", "Authorization", bearer).into(&threads)
 	require.Len(t, threads.Items, 2)

@@ -34,7 +34,7 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		var sent *http.Request
 		post := func() answer {
 			return h.signed(pair, goodPost, func(r *http.Request, _ *httpsig.SignOptions) {
@@ -68,7 +68,7 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	var p protocol.Post
 	h.signed(pair, goodPost, nil).into(&p)
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "x"}, nil))
@@ -105,7 +105,7 @@ func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
 func TestSigned_AsAsked(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
 	var p protocol.Post
@@ -179,7 +179,7 @@ func TestSigned_AsAsked(t *testing.T) {
 func TestSigned_OtherBaseIsTold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.hosted("asha")
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
 	r := httptest.NewRequest("POST", h.Base+"/api/public/board?from=here", strings.NewReader(goodPost))
@@ -201,7 +201,7 @@ func TestSigned_OtherBaseIsTold(t *testing.T) {
 func TestSigned_OpenReads(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	asha, stranger := hostedAgent(t, h.Node, "asha"), newPair(t)
+	asha, stranger := h.hosted("asha"), newPair(t)
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
 	send := func(method, path, body, accept string, pair key.Pair, o httpsig.SignOptions, agent string, change func(*http.Request)) answer {

@@ -70,7 +70,7 @@ func TestSignIn_Browser(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	s.run()
-	pair := hostedAgent(t, s.Node, "asha")
+	pair := s.hosted("asha")
 	id, _, err := s.chain.registrar(0).Register(t.Context(), "https://agent.example/asha")
 	require.NoError(t, err)
 	s.chain.publish(0, 0, id, pair)

@@ -61,7 +61,7 @@ func TestSignIn_Ethereum(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "", atLocalhost)
 	enrol := func(handle string, account int) erc8004.ID {
-		pair := hostedAgent(t, s.Node, handle)
+		pair := s.hosted(handle)
 		id, _, err := s.chain.registrar(account).Register(t.Context(), "https://agent.example/"+handle)
 		require.NoError(t, err)
 		s.chain.publish(account, account, id, pair)
@@ -147,7 +147,7 @@ func TestSignIn_Ethereum(t *testing.T) {
 	require.Equal(t, 400, s.sendForm("/sign-in/challenge", url.Values{"account": {owner}, "chain": {"1"}}).Code)
 
 	// A contract owns an identity: its own word counts, as it is now.
-	ravi := hostedAgent(t, s.Node, "ravi")
+	ravi := s.hosted("ravi")
 	id, _, err := s.chain.registrar(1).Register(t.Context(), "https://agent.example/ravi")
 	require.NoError(t, err)
 	contract := s.chain.contractWallet(2)
@@ -189,7 +189,7 @@ func TestSignIn_Ethereum(t *testing.T) {
 func (s *stage) connects() {
 	t := s.t
 	member := func(handle string) (pair key.Pair, cookie, stale string) {
-		hostedAgent(t, s.Node, handle)
+		s.hosted(handle)
 		pair = newPair(t)
 		require.NoError(t, s.Admin().AddKey(t.Context(), handle, pair, true)) // the node keeps it
 		acc, _, err := s.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, "", []string{handle})
@@ -217,7 +217,7 @@ func (s *stage) connects() {
 	require.Equal(t, protocol.IdentityUnverified, connect(id, "Cookie", cookie).problem().Code, "not final yet")
 	s.chain.do("final")
 	require.Equal(t, protocol.SignInAgain, connect(id, "Cookie", stale).problem().Code)
-	require.Equal(t, protocol.Forbidden, connect(id, "Authorization", "Bearer "+ownerToken(t, s.Node, "kavi")).problem().Code)
+	require.Equal(t, protocol.Forbidden, connect(id, "Authorization", "Bearer "+s.ownerToken("kavi")).problem().Code)
 	soon("", id, cookie)
 	var status protocol.IdentityStatus
 	connect(id, "Cookie", cookie).into(&status)

@@ -74,7 +74,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		box := &postbox{}
 		h.accounts.Mail = box
 		h.run()
-		hostedAgent(t, h.Node, "asha")
+		h.hosted("asha")
 		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
 		require.NoError(t, err)
 		asha := []string{"Cookie", "stoa_session=" + h.signIn(link)}
@@ -180,7 +180,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		tablet := passkeytest.New(h.Base, "localhost", acc.ID)
 		require.Equal(t, 201, add(tablet.Register(options(asha...).Challenge), asha...).Code)
 		require.Equal(t, 201, h.ask("POST", "/api/owner/recovery-codes", "{}", asha...).Code)
-		_, err = Do(t.Context(), h.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
+		_, err = Do(t.Context(), h.Node.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
 		require.NoError(t, err)
 		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			keys, err := tx.Passkeys().OfAccount(ctx, acc.ID, 10)
@@ -285,7 +285,7 @@ func TestSignIn_Codes(t *testing.T) {
 		require.Equal(t, 200, h.ask("DELETE", "/api/owner/sessions", "", "Cookie", in.session()).Code)
 		require.Equal(t, 401, h.ask("GET", "/api/owner/account", "", "Cookie", lately).Code)
 		require.Equal(t, 200, h.ask("GET", "/api/owner/account", "", "Cookie", in.session()).Code)
-		out, err := Do(t.Context(), h.Admin(), protocol.SignOut, protocol.SignOutDraft{AccountRef: protocol.AccountRef{Account: acc}, Forget: true})
+		out, err := Do(t.Context(), h.Node.Admin(), protocol.SignOut, protocol.SignOutDraft{AccountRef: protocol.AccountRef{Account: acc}, Forget: true})
 		require.NoError(t, err)
 		require.Equal(t, 1, out.Ended)
 		require.Equal(t, 410, use(second[0]).Code)

@@ -76,7 +76,7 @@ func TestSince(t *testing.T) {
 	anyEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
 		asha, bob := h.agent("asha", openPolicy), h.agent("bob", openPolicy)
-		carol := hostedAgent(t, h.Node, "carol")
+		carol := h.hosted("carol")
 		as := func(headers ...string) func(string) answer {
 			return func(path string) answer { return h.ask("GET", path, "", headers...) }
 		}
@@ -187,7 +187,7 @@ func TestSince_Writers(t *testing.T) {
 		const writers, each = 8, 10
 		pairs := make([]key.Pair, writers)
 		for i := range pairs {
-			pairs[i] = hostedAgent(t, one.Node, fmt.Sprint("writer-", i))
+			pairs[i] = one.hosted(fmt.Sprint("writer-", i))
 		}
 		var group sync.WaitGroup
 		done := make(chan struct{})

@@ -21,7 +21,7 @@ func testSoldBoard(t *testing.T, change func(*Config)) {
 	s := newStage(t, "", change)
 	s.watch()
 	a := s.enrolled("asha", 0)
-	d := &doors{t: t, n: s.Node, house: s.house, token: a.token}
+	d := &doors{t: t, house: s.house, token: a.token}
 	d.reopen(protocol.PayUPI)
 	claim := func(made protocol.BidReceipt) {
 		secret := made.PaymentURL[strings.LastIndexByte(made.PaymentURL, '/')+1:]

@@ -30,13 +30,13 @@ func testSoldMeetings(t *testing.T, server string, change func(*Config)) {
 	s.watch()
 	s.run()
 	a := s.enrolled("asha", 0)
-	hostedAgent(t, s.Node, "bina")
-	d := &doors{t: t, n: s.Node, house: s.house, token: a.token}
+	s.hosted("bina")
+	d := &doors{t: t, house: s.house, token: a.token}
 	opens := func(handle, token string) {
 		d.good("PUT", "/api/owner/meeting-settings", `{"handle":"`+handle+`","acceptingMeetingRequests":true}`, token, nil)
 	}
 	opens("asha", a.token)
-	opens("bina", ownerToken(t, s.Node, "bina"))
+	opens("bina", s.ownerToken("bina"))
 
 	var account protocol.CalendarAccount
 	d.good("POST", "/api/owner/calendars", fmt.Sprintf(`{"handle":"asha","address":%q,"user":%q,"password":%q}`, server, calendartest.User, calendartest.Password),

@@ -77,10 +77,10 @@ const (
 func newSpec(t *testing.T, change func(*Config)) *spec {
 	s := &spec{house: newHouse(t, change), tokens: map[string]string{}}
 	for handle, kind := range map[string]protocol.ProfileKind{"asha": protocol.Person, "bazaar": protocol.Business} {
-		putOpen(t, s.Node, handle, func(d *protocol.ProfileDraft) {
+		s.putOpen(handle, func(d *protocol.ProfileDraft) {
 			d.Handle, d.Name, d.Kind, d.Capabilities = handle, strings.ToUpper(handle[:1])+handle[1:], kind, nil
 		})
-		s.tokens[handle] = ownerToken(t, s.Node, handle)
+		s.tokens[handle] = s.ownerToken(handle)
 	}
 	for _, raw := range []string{`{"handle":"chai","name":"Chai","kind":"business"}`,
 		`{"handle":"vidya","name":"Vidya","kind":"person","headline":"हिन्दी में हथकरघा, hand loom","tags":["loom"],"regions":["IN-KA"],` +
@@ -104,7 +104,7 @@ func newSpec(t *testing.T, change func(*Config)) *spec {
 // check makes the request of a row and compares.
 func (s *spec) check(t *testing.T, row specRow) {
 	t.Helper()
-	h := &house{s.Node, t}
+	h := s.on(t)
 	var headers []string
 	switch row.as {
 	case "":

@@ -35,7 +35,7 @@ func TestStatements_SignedPost(t *testing.T) {
 	const full = 128 // storage/commit
 	pairs := make([]key.Pair, full)
 	for i := range pairs {
-		pairs[i] = hostedAgent(t, h.Node, fmt.Sprint("author-", i))
+		pairs[i] = h.hosted(fmt.Sprint("author-", i))
 	}
 	batch := func(authors []key.Pair) int64 {
 		t.Helper()
@@ -81,8 +81,8 @@ func TestPost_Language(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
-		secret := ownerToken(t, h.Node, "asha")
+		pair := h.hosted("asha")
+		secret := h.ownerToken("asha")
 		language := func(a answer) (tag string) {
 			t.Helper()
 			require.Equal(t, 201, a.Code, "%s", a.Body)

@@ -36,7 +36,7 @@ func BenchmarkStreams_Many(b *testing.B) { benchmarkStreams(b, 5000) }
 
 func benchmarkStreams(b *testing.B, streams int) {
 	n := startNode(b, func(c *Config) { c.MaxStreams = 2 * streams })
-	pair := hostedAgent(b, n, "load")
+	pair := n.hosted("load")
 	private, err := pair.MarshalPrivate()
 	require.NoError(b, err)
 	cost := map[int]float64{}

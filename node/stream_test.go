@@ -77,7 +77,7 @@ func TestStream_Node(t *testing.T) {
 		}
 
 		all, offers := subscribe(t, one.URL, ""), subscribe(t, two.URL, "?types=board_post")
-		posts := &house{one, t}
+		posts := one.on(t)
 		first := posts.post("First")
 		id, item, ok := all.event()
 		require.True(t, ok)
@@ -117,13 +117,13 @@ func TestStream_Node(t *testing.T) {
 }
 
 // run runs a node until stop, which waits for its end.
-func run(t testing.TB, c Config) (n *Node, stop func()) {
+func run(t testing.TB, c Config) (n *house, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
+	node, err := New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- n.Run(ctx) }()
+	go func() { done <- node.Run(ctx) }()
 	ended := false
 	stop = func() {
 		cancel()
@@ -133,6 +133,7 @@ func run(t testing.TB, c Config) (n *Node, stop func()) {
 		}
 	}
 	t.Cleanup(stop)
+	n = &house{node, t}
 	require.Eventually(t, func() bool {
 		res, err := http.Get(n.URL + "/readyz")
 		if err != nil {
@@ -216,7 +217,7 @@ func TestStream_Wire(t *testing.T) {
 	require.Equal(t, 2, res.ProtoMajor)
 	require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
 	shared := &subscriber{t, bufio.NewScanner(res.Body), cancel}
-	posts := &house{n, t}
+	posts := n.on(t)
 	posts.post("Over HTTP/2")
 	_, item, ok := shared.event()
 	require.True(t, ok)

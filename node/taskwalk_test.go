@@ -169,7 +169,7 @@ func TestTasks(t *testing.T) {
 func (h *house) alwaysOpen(handle string) {
 	h.t.Helper()
 	var stored protocol.MerchantRecord
-	h.ask("GET", "/api/owner/merchant?handle="+handle, "", "Authorization", "Bearer "+ownerToken(h.t, h.Node, handle)).into(&stored)
+	h.ask("GET", "/api/owner/merchant?handle="+handle, "", "Authorization", "Bearer "+h.ownerToken(handle)).into(&stored)
 	require.NotEmpty(h.t, stored.Record.Hours)
 	stored.Record.Hours, stored.Record.ExceptionHours = nil, nil
 	for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {

@@ -32,7 +32,7 @@ func newServed(t *testing.T) (h *house, cookie string) {
 	require.NoError(t, err)
 	cookie = h.signIn(link)
 	a := h.ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
-		"Authorization", "Bearer "+ownerToken(t, h.Node, "asha"))
+		"Authorization", "Bearer "+h.ownerToken("asha"))
 	require.Equal(t, 200, a.Code, "%s", a.Body)
 	return h, cookie
 }

@@ -54,13 +54,10 @@ func TestDatabaseUnavailable(t *testing.T) {
 	}
 	url, cut := storagetest.Wire(t, storagetest.PostgresURL(t))
 	log := new(lines)
-	n, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url},
-		slog.New(slog.NewTextHandler(log, nil)))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	h := &house{n, t}
-	pair := hostedAgent(t, n, "asha")
-	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "test", 0)
+	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url}
+	h := opened(t, c, slog.New(slog.NewTextHandler(log, nil)))
+	pair := h.hosted("asha")
+	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "test", 0)
 	require.NoError(t, err)
 	proof := h.proof("board")
 	ask := map[string]func() answer{

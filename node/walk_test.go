@@ -117,7 +117,7 @@ func (w *walkWorld) list(h *house, op *protocol.Operation, args map[string]any) 
 			query.Set(name, word(v))
 		}
 	}
-	a := (&house{h.Node, w.t}).ask("GET", path+"?"+query.Encode(), "", "Authorization",
+	a := h.on(w.t).ask("GET", path+"?"+query.Encode(), "", "Authorization",
 		"Bearer "+w.tokens[w.owner(op)])
 	require.Equal(w.t, 200, a.Code, "%s: %s", op.Name, a.Body)
 	return a.Body.Bytes()

@@ -24,11 +24,11 @@ func newWalkWorld(t *testing.T, change func(*Config)) *walkWorld {
 	if two := one.second(change); two != one {
 		w.houses = append(w.houses, two)
 	}
-	putOpen(t, one.Node, "asha", nil)
-	putOpen(t, one.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
+	one.putOpen("asha", nil)
+	one.putOpen("vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
 	require.Equal(t, 200, w.profile(one, "wares", false))
 	for _, handle := range []string{"asha", "vikram", "wares"} {
-		w.tokens[handle] = ownerToken(t, one.Node, handle)
+		w.tokens[handle] = one.ownerToken(handle)
 	}
 	w.agents = one.agents(walkRows + 2)
 	for _, h := range w.houses[1:] {

@@ -61,7 +61,7 @@ type secretsWorld struct {
 
 func newSecrets(t *testing.T) *secretsWorld {
 	w := &secretsWorld{wallsWorld: newWalls(t), secrets: map[string]string{}}
-	d, n := w.doors, w.n
+	d, n := w.doors, w.house
 	put := func(fn func(ctx context.Context, tx *storage.Tx) error) {
 		t.Helper()
 		require.NoError(t, n.db.Write(t.Context(), fn))
@@ -97,7 +97,7 @@ func newSecrets(t *testing.T) *secretsWorld {
 	})
 	id, box := strings.TrimPrefix(asked.ID, protocol.MeetingID+"_"), base64.RawURLEncoding.EncodeToString(asked.Mailbox[:])
 	maps.Copy(w.secrets, map[string]string{
-		ofThread: begun.ReadToken, ofBid: bid.StatusToken, ofMeeting: status, ofToken: ownerToken(t, n, "asha"), ofSession: w.cookie(w.account),
+		ofThread: begun.ReadToken, ofBid: bid.StatusToken, ofMeeting: status, ofToken: n.ownerToken("asha"), ofSession: w.cookie(w.account),
 		ofReader:  w.meetingTicket("v", id, asked.ID, mailbox),
 		ofMailbox: w.meetingTicket("m", box, box, time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)),
 		ofStop:    w.meetingTicket("s", box, box),
@@ -123,7 +123,7 @@ func newSecrets(t *testing.T) *secretsWorld {
 
 // meetingTicket is a ticket of the room of meetings.
 func (w *secretsWorld) meetingTicket(kind, name string, parts ...string) string {
-	mac := hmac.New(sha256.New, w.n.meeting.LinkKey)
+	mac := hmac.New(sha256.New, w.house.meeting.LinkKey)
 	mac.Write([]byte(strings.Join(append([]string{"meeting link", kind}, parts...), "\x00")))
 	return protocol.ReadTokenPrefix + kind + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
@@ -254,7 +254,7 @@ func TestSecrets_Addresses(t *testing.T) {
 	t.Parallel()
 	w := newSecrets(t)
 	approved, _ := storedMeeting(protocol.MeetingApproved, time.Now().UTC().Add(200*time.Hour).Truncate(time.Hour))
-	require.NoError(t, w.n.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, approved) }))
+	require.NoError(t, w.house.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, approved) }))
 	w.secrets[ofEvent] = w.meetingTicket("e", strings.TrimPrefix(approved.ID, protocol.MeetingID+"_"), approved.ID)
 	for _, kind := range slices.Sorted(maps.Keys(w.secrets)) {
 		for path, own := range map[string]string{"/feeds/cal/": ofCalendar, "/feeds/meeting/": ofEvent} {
@@ -262,8 +262,8 @@ func TestSecrets_Addresses(t *testing.T) {
 			require.Equal(t, want, w.house.ask("GET", path+w.secrets[kind]+".ics", "").Code, "%s with the %s", path, kind)
 		}
 		var cookie string
-		err := w.n.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			cookie, err = w.n.accounts.SignIn(ctx, tx, session.Browser{}, w.secrets[kind])
+		err := w.house.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			cookie, err = w.house.accounts.SignIn(ctx, tx, session.Browser{}, w.secrets[kind])
 			return err
 		})
 		if kind == ofSignIn {

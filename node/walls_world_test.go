@@ -31,15 +31,15 @@ type wallsWorld struct {
 func newWalls(t *testing.T) *wallsWorld {
 	d := newDoors(t)
 	w := &wallsWorld{doors: d, house: d.house, t: t, others: map[string]from{}}
-	admin := d.n.Admin()
+	admin := d.house.Admin()
 	var err error
-	w.file, err = sql.Open("sqlite", d.n.config.sqlite()+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	w.file, err = sql.Open("sqlite", d.house.config.sqlite()+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.file.Close()) })
 	w.account = w.owner("asha")
-	putOpen(t, d.n, "asha", nil)
-	hostedAgent(t, d.n, "ravi")
-	hostedAgent(t, d.n, "loom")
+	d.house.putOpen("asha", nil)
+	d.house.hosted("ravi")
+	d.house.hosted("loom")
 	require.NoError(t, admin.PutIdentity(t.Context(), "loom", chainAgent(8), strings.Repeat("l", 43)))
 	_, _, err = admin.PutProfile(t.Context(), []byte(`{"handle":"stall","name":"Stall","kind":"business"}`))
 	require.NoError(t, err)
@@ -60,8 +60,8 @@ func newWalls(t *testing.T) *wallsWorld {
 	maps.Copy(w.others, map[string]from{
 		"nobody":        {},
 		"a proof":       {caller: &protocol.Caller{Standing: protocol.Proof, Network: "elsewhere"}},
-		"another owner": {bearer: ownerToken(t, d.n, "ravi")},
-		"another shop":  {bearer: ownerToken(t, d.n, "stall")},
+		"another owner": {bearer: d.house.ownerToken("ravi")},
+		"another shop":  {bearer: d.house.ownerToken("stall")},
 		"another key": signer(protocol.Caller{Handle: "ravi", Name: "Ravi", KeyID: strings.Repeat("r", 43),
 			Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}),
 		"a directory": signer(protocol.Caller{Name: "https://ravi.example", KeyID: strings.Repeat("d", 43),
@@ -90,7 +90,7 @@ func newID(prefix string) string { return protocol.NewID(prefix, time.Now()) }
 // owner is the id of the account of a profile.
 func (w *wallsWorld) owner(handle string) string {
 	var a storage.Account
-	require.NoError(w.t, w.n.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+	require.NoError(w.t, w.house.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		a, err = tx.Accounts().OfProfile(ctx, handle)
 		return err
 	}))
@@ -100,14 +100,14 @@ func (w *wallsWorld) owner(handle string) string {
 // in is the same world for a subtest.
 func (w *wallsWorld) in(t *testing.T) *wallsWorld {
 	next, d := *w, *w.doors
-	d.t, d.house = t, &house{w.n, t}
+	d.t, d.house = t, w.house.on(t)
 	next.t, next.doors, next.house = t, &d, d.house
 	return &next
 }
 
 // cookie is the secret of a new session of an account.
 func (w *wallsWorld) cookie(account string) string {
-	return strings.TrimPrefix((&house{w.n, w.t}).sessionOf(account, 0), "stoa_session=")
+	return strings.TrimPrefix(w.house.on(w.t).sessionOf(account, 0), "stoa_session=")
 }
 
 // strangers are who has no right to a thing.
@@ -130,7 +130,7 @@ func (w *wallsWorld) strangers(op *protocol.Operation, row wall) map[string]from
 	if ofShop(op) {
 		of = "bazaar"
 	}
-	admin := w.n.Admin()
+	admin := w.house.Admin()
 	if op.Scope != "" { // the owner's own, for something else
 		rest := append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)
 		rest = slices.DeleteFunc(rest, func(s protocol.Scope) bool { return s == op.Scope })
@@ -149,7 +149,7 @@ func (w *wallsWorld) strangers(op *protocol.Operation, row wall) map[string]from
 
 // apart ends that asha-two belongs to the account of another profile.
 func (w *wallsWorld) apart() {
-	if err := w.n.Admin().UnlinkProfile(w.t.Context(), "asha-two"); protocol.CodeOf(err) != protocol.NotFound {
+	if err := w.house.Admin().UnlinkProfile(w.t.Context(), "asha-two"); protocol.CodeOf(err) != protocol.NotFound {
 		require.NoError(w.t, err)
 	}
 }
@@ -200,7 +200,7 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 		mine = from{cookie: w.cookie(w.account)}
 	}
 	put := func(fn func(ctx context.Context, tx *storage.Tx) error) {
-		require.NoError(w.t, d.n.db.Write(w.t.Context(), fn))
+		require.NoError(w.t, d.house.db.Write(w.t.Context(), fn))
 	}
 	agent := from{caller: &protocol.Caller{Standing: protocol.Signed, Network: "n", Agent: chainAgent(9), Owner: "0xc", KeyID: strings.Repeat("n", 43),
 		Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}}

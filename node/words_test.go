@@ -18,7 +18,7 @@ func TestTags_AnyScript(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, change func(*Config)) {
 		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
+		pair := h.hosted("asha")
 		const body = `{"kind":"offer","title":"Looms","body":"Two looms.","tags":["Paper","हिन्दी","PAPER","caf\u0065\u0301","caf\u00e9","日本語"]}`
 		a := h.signed(pair, body, nil)
 		require.Equal(t, 201, a.Code, "%s", a.Body)

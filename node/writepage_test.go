@@ -36,7 +36,7 @@ func TestVisitorsWrite(t *testing.T) {
 	h.accounts.Mail = box
 	h.run()
 	h.runPulse()
-	putOpen(t, h.Node, "asha", nil)
+	h.putOpen("asha", nil)
 	_, _, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
 	require.NoError(t, err)
 	visitor, owner := openBrowser(t, h.Base), openBrowser(t, h.Base)
@@ -103,8 +103,8 @@ func TestVisitorsWrite(t *testing.T) {
 func TestVisitorsWrite_Refused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
-	putOpen(t, h.Node, "shop", func(d *protocol.ProfileDraft) { d.Handle, d.ContactPolicy.Anonymous = "shop", false })
+	h.putOpen("asha", nil)
+	h.putOpen("shop", func(d *protocol.ProfileDraft) { d.Handle, d.ContactPolicy.Anonymous = "shop", false })
 	require.Nil(t, h.open("/@shop", 200).find("form", "id", "write"), "nobody without identity may write")
 	require.NotNil(t, h.open("/@asha", 200).find("form", "id", "write"))
 
