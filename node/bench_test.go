@@ -202,7 +202,7 @@ func bareServer(b testing.TB, body []byte) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
-	s := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))

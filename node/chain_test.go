@@ -260,7 +260,7 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 	}
 	up := func() string {
 		w := httptest.NewRecorder()
-		h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		_, rest, _ := strings.Cut(w.Body.String(), `stoa_chain_up{chain="31337"} `)
 		value, _, _ := strings.Cut(rest, "\n")
 		return value

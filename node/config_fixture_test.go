@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/big"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -27,7 +28,7 @@ func testConfig(t testing.TB, change ...func(*Config)) Config {
 	for _, f := range change {
 		f(&c)
 	}
-	if path := c.sqlite(); path != "" {
+	if path := filepath.Join(c.Data, "stoa.db"); c.Database == "" {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			require.NoError(t, os.MkdirAll(c.Data, 0o700))
 			storagetest.Migrated(t, path)

@@ -60,7 +60,7 @@ func TestCrawl(t *testing.T) {
 func TestSiteFiles_Answer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	for _, f := range siteFiles() {
+	for _, f := range SiteFiles() {
 		if f.Kind != "endpoint" && !strings.Contains(f.Path, "{") {
 			require.Equal(t, 200, h.ask("GET", f.Path, "").Code, f.Path)
 		}

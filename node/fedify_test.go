@@ -123,7 +123,7 @@ func TestFedify(t *testing.T) {
 	h.run()
 	life, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- h.federation.Run(life) }()
+	go func() { ended <- h.Federation().Run(life) }()
 	t.Cleanup(func() { stop(); <-ended })
 	h.putOpen("asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
 	bearer := "Bearer " + h.ownerToken("asha")

@@ -1,13 +1,10 @@
 package node
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,7 +26,7 @@ func TestFront(t *testing.T) {
 		{"actor", "GET", "/ap/board", "", "application/problem+json"},
 		{"log", "GET", "/ap/board/log?after=0", "", "application/problem+json"},
 		{"webfinger", "GET", "/.well-known/webfinger?resource=acct:asha@example.org", "", "application/problem+json"},
-		{"key directory", "GET", nodeDirectory, "", "application/problem+json"},
+		{"key directory", "GET", "/.well-known/http-message-signatures-directory", "", "application/problem+json"},
 		{"document", "GET", "/openapi.json", "", "application/problem+json"},
 		{"guide", "GET", "/SKILL.md", "", "application/problem+json"},
 		{"sitemap", "GET", "/sitemap.xml", "", "application/problem+json"},
@@ -97,7 +94,7 @@ func TestFront(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	h.metrics.operatorHandler(http.NotFoundHandler(), http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Contains(t, w.Body.String(), "\nstoa_limited_requests_total "+strconv.Itoa(len(doors))+"\n")
 	require.Equal(t, 200, h.from("203.0.113.99", "GET", "/api/public/board", "").Code, "another network")
 }
@@ -113,7 +110,7 @@ func TestFront_Once(t *testing.T) {
 		head := http.Header{}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = address + ":1"
-		h.table.Limits.Fields(head, h.front.network(r), true)
+		h.table.Limits.Fields(head, h.Network(r), true)
 		return head.Get("RateLimit")
 	}
 	for i, path := range []string{
@@ -138,26 +135,6 @@ func TestFront_Once(t *testing.T) {
 
 	r := httptest.NewRequest("POST", "/ap/inbox", nil)
 	r.RemoteAddr = address + ":1"
-	h.front.handBack(r)
+	h.HandBack(r)
 	require.Contains(t, left(address), `r=37;`, "of a request that has a bound of another kind")
-}
-
-// However often it is asked whether the node is ready, the database is asked once a
-// second.
-func TestReady_AsksOnceASecond(t *testing.T) {
-	t.Parallel()
-	var p pulse
-	asked := 0
-	ping := func(context.Context) error { asked++; return errors.New("away") } // under the lock of the pulse
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() { p.take(t.Context(), ping) })
-	}
-	all.Wait()
-	require.EqualError(t, p.take(t.Context(), ping), "away")
-	require.Equal(t, 1, asked)
-	p.at = p.at.Add(-pulseAge)
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, p.take(gone, func(ctx context.Context) error { return ctx.Err() }), "of a client that left")
 }

@@ -163,10 +163,10 @@ func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
 	server.Let(t)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- h.receiver().Serve(ctx, h.lmtp) }()
+	go func() { done <- h.ServeLMTP(ctx) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
 	h.hosted("asha")
-	m := &mailed{house: h, test: t, server: server, sender: h.accounts.Mail.(letters).Sender, calendar: calendar}
+	m := &mailed{house: h, test: t, server: server, sender: h.Sender(), calendar: calendar}
 	reader := exec.Command(os.Getenv("STOA_TEST_RADICALE"), "-c", readInvitation)
 	reader.Stderr = os.Stderr
 	in, err := reader.StdinPipe()
@@ -416,19 +416,19 @@ func TestLMTP_Setting(t *testing.T) {
 	}
 	require.ErrorContains(t, testConfig(t, func(c *Config) { c.LMTP = "127.0.0.1:0" }).Validate(), "no mail is sent")
 
-	l, err := listenLMTP("unix:" + dir + "/s")
+	l, err := ListenLMTP("unix:" + dir + "/s")
 	require.NoError(t, err)
-	_, err = listenLMTP("unix:" + dir + "/s")
+	_, err = ListenLMTP("unix:" + dir + "/s")
 	require.ErrorIs(t, err, ErrConfig, "it is in use")
 	info, err := os.Stat(dir + "/s")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o660), info.Mode().Perm())
 	l.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())
-	l, err = listenLMTP("unix:" + dir + "/s")
+	l, err = ListenLMTP("unix:" + dir + "/s")
 	require.NoError(t, err, "its process is dead")
 	require.NoError(t, l.Close())
 	require.NoError(t, os.WriteFile(dir+"/file", nil, 0o600))
-	_, err = listenLMTP("unix:" + dir + "/file")
+	_, err = ListenLMTP("unix:" + dir + "/file")
 	require.ErrorIs(t, err, ErrConfig, "another file is not deleted")
 }

@@ -26,7 +26,7 @@ func TestLiveness(t *testing.T) {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}))
 		defer up.Close()
-		h.prober.Client = up.Client()
+		h.Prober().Client = up.Client()
 		put := func(handle, endpoint string) {
 			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Business,
@@ -57,7 +57,7 @@ func TestLiveness(t *testing.T) {
 				}
 				return nil
 			}))
-			_, err := h.prober.Job(ctx, jobs[0])
+			_, err := h.Prober().Job(ctx, jobs[0])
 			require.NoError(t, err)
 			var asha, ravi protocol.Profile
 			h.ask("GET", "/api/public/agents/asha", "").into(&asha)
@@ -74,7 +74,7 @@ func TestLiveness(t *testing.T) {
 		require.Equal(t, "stoa/test (+"+h.Base+"/; asks whether listed endpoints answer)", <-agent)
 
 		operator := httptest.NewRecorder()
-		h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
+		h.OperatorHandler().ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
 		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="answered"} 1`)
 		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="unreachable"} 1`)
 		var info struct {
@@ -101,7 +101,7 @@ func TestLiveness_Signed(t *testing.T) {
 	require.Equal(t, 201, h.signed(pair, goodPost, nil).Code)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.NoError(t, h.sightings.Run(ctx))
+	require.NoError(t, h.Sightings().Run(ctx))
 	var p protocol.Profile
 	h.ask("GET", "/api/public/agents/asha", "").into(&p)
 	require.True(t, *p.Alive)

@@ -83,7 +83,7 @@ func TestNewerDatabase(t *testing.T) {
 		if at.URL != "" {
 			c.Database = storagetest.EmptyPostgresURL(t)
 		}
-		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.SQLite()}, func(exec func(string, ...any)) {
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
 		})
 		refused := func(version string) {
@@ -96,11 +96,11 @@ func TestNewerDatabase(t *testing.T) {
 			}
 		}
 		refused("version 9999")
-		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.SQLite()}, func(exec func(string, ...any)) {
 			exec(`DELETE FROM goose_db_version WHERE version_id > 0`)
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (50, TRUE)`)
 		})
 		refused("version 50")
-		require.NoFileExists(t, c.masterKey(), "nothing was made")
+		require.NoFileExists(t, c.MasterKeyFile(), "nothing was made")
 	})
 }

@@ -129,7 +129,7 @@ func TestMessage_Private(t *testing.T) {
 			doors = append(doors, strings.NewReplacer("{handle}", "asha", "{threadId}", id).Replace(op.HTTP.Path))
 		}
 	}
-	for _, feed := range feedDocuments() {
+	for _, feed := range FeedDocuments() {
 		doors = append(doors, feed.Path)
 	}
 	require.Greater(t, len(doors), 40)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -79,7 +78,7 @@ func (h *house) report(address, id string) {
 // waiting is the gauge of what waits for a decision.
 func (h *house) waiting() (n int) {
 	w := httptest.NewRecorder()
-	h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	_, line, found := strings.Cut(w.Body.String(), "\nstoa_review_posts ")
 	require.True(h.t, found)
 	_, err := fmt.Sscan(line, &n)

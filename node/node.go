@@ -164,6 +164,11 @@ func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*st
 // Handler is the public handler of the node, for tests that need no socket.
 func (n *Node) Handler() http.Handler { return n.handler }
 
+// OperatorHandler is the handler of the operator's address, under whatever name it is asked.
+func (n *Node) OperatorHandler() http.Handler {
+	return n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready))
+}
+
 // Operate runs one operation as the operator, in this process.
 func (n *Node) Operate(ctx context.Context, op string, args []byte) error {
 	_, err := n.table.Invoke(ctx, hall.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})

@@ -30,7 +30,7 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return serve(server, n.listener) })
 	var operator *http.Server
 	if n.operatorListener != nil {
-		operator = newServer(n.config.operatorOnly(n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready))))
+		operator = newServer(n.config.operatorOnly(n.OperatorHandler()))
 		operator.WriteTimeout = 2 * time.Minute // recording a profile takes long
 		group.Go(func() error { return serve(operator, n.operatorListener) })
 	}

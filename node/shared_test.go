@@ -287,7 +287,7 @@ func TestMetrics(t *testing.T) {
 	h.ask("GET", "/api/public/board", "")
 	h.ask("GET", "/api/public/board", "")
 	w := httptest.NewRecorder()
-	h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Equal(t, 200, w.Code)
 	for _, line := range []string{
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="post_to_board"} 1`,

@@ -46,7 +46,7 @@ func TestUCP_Profile(t *testing.T) {
 		set, err := key.ParseSet(a.Body.Bytes())
 		require.NoError(t, err, "the profile is a JWK Set")
 		require.Zero(t, set.Ignored)
-		own, err := key.ParseSet(h.ask("GET", nodeDirectory, "").Body.Bytes())
+		own, err := key.ParseSet(h.ask("GET", "/.well-known/http-message-signatures-directory", "").Body.Bytes())
 		require.NoError(t, err)
 		require.Equal(t, own.Keys, set.Keys, "of the same keys as the key directory")
 	}

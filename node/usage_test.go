@@ -18,10 +18,10 @@ func TestUsage(t *testing.T) {
 		h := newHouse(t, change, slow)
 		two := h.second(change, slow)
 		if h.db.Engine() == "sqlite" { // which one process serves
-			require.Nil(t, h.usage)
+			require.Nil(t, h.Usage())
 			return
 		}
-		here, there := h.usage, two.usage
+		here, there := h.Usage(), two.Usage()
 		exchange := func() {
 			require.NoError(t, here.Exchange(t.Context()))
 			require.NoError(t, there.Exchange(t.Context()))

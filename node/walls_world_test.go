@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func newWalls(t *testing.T) *wallsWorld {
 	w := &wallsWorld{doors: d, house: d.house, t: t, others: map[string]from{}}
 	admin := d.house.Admin()
 	var err error
-	w.file, err = sql.Open("sqlite", d.house.config.sqlite()+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	w.file, err = sql.Open("sqlite", filepath.Join(d.house.config.Data, "stoa.db")+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.file.Close()) })
 	w.account = w.owner("asha")
