@@ -140,11 +140,11 @@ func TestA2A_Card(t *testing.T) {
 		}
 		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/No%20Body/agent-card.json", "").problem().Code)
 
-		node := h.ask("GET", "/.well-known/agent-card.json", "")
-		require.Equal(t, 200, node.Code)
-		require.Equal(t, []string{"EdDSA", "ES256"}, h.signatures(node.Body.Bytes()))
+		own := h.ask("GET", "/.well-known/agent-card.json", "")
+		require.Equal(t, 200, own.Code)
+		require.Equal(t, []string{"EdDSA", "ES256"}, h.signatures(own.Body.Bytes()))
 		var card a2a.Card
-		node.into(&card)
+		own.into(&card)
 		require.Equal(t, h.Base+"/a2a", card.SupportedInterfaces[0].URL)
 		var names []string
 		for _, s := range card.Skills {

@@ -295,12 +295,12 @@ func TestReviews(t *testing.T) {
 		by7 := func(c *protocol.OrderReceiptClaims) {
 			c.Client = fmt.Sprintf("eip155:%d:%s", m.chain.ChainID, strings.ToLower(m.chain.Accounts[7].Address))
 		}
-		brought := func(handle, node string) string { // a receipt of another node that came with an archive
+		brought := func(handle, from string) string { // a receipt of another node that came with an archive
 			claims := claimsOf(t, m.keySet(), first.Receipt)
-			file := forge(first, node, stranger, by7)
+			file := forge(first, from, stranger, by7)
 			_, token, _ := strings.Cut(strings.TrimSuffix(file, `"`), `:"`)
 			require.NoError(t, m.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(node, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: node,
+				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(from, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: from,
 					Handle: handle, Token: token}, protocol.MaxOrderReceipts)
 			}))
 			return file
@@ -356,10 +356,10 @@ func TestReviews(t *testing.T) {
 			{"a payment after the review", data(8, 80, m.payLater(8, 4, wallet)), protocol.PaymentLate},
 			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
 		}
-		node, err := rpc.DialContext(t.Context(), m.chain.RPC)
+		client, err := rpc.DialContext(t.Context(), m.chain.RPC)
 		require.NoError(t, err)
-		defer node.Close()
-		require.NoError(t, node.CallContext(t.Context(), nil, "eth_sendRawTransaction", m.late))
+		defer client.Close()
+		require.NoError(t, client.CallContext(t.Context(), nil, "eth_sendRawTransaction", m.late))
 		m.index()
 		_, early := m.reviews("rao")[cases[len(cases)-1].made.TxHash.Hex()]
 		require.False(t, early, "nothing before it is final")

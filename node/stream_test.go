@@ -120,10 +120,10 @@ func TestStream_Node(t *testing.T) {
 func run(t testing.TB, c Config) (n *house, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	node, err := New(ctx, c, slog.New(slog.DiscardHandler))
+	made, err := New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- node.Run(ctx) }()
+	go func() { done <- made.Run(ctx) }()
 	ended := false
 	stop = func() {
 		cancel()
@@ -133,7 +133,7 @@ func run(t testing.TB, c Config) (n *house, stop func()) {
 		}
 	}
 	t.Cleanup(stop)
-	n = &house{node, t}
+	n = &house{made, t}
 	require.Eventually(t, func() bool {
 		res, err := http.Get(n.URL + "/readyz")
 		if err != nil {
