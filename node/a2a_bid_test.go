@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,19 +22,19 @@ import (
 // a payment, and its state follows the bid's.
 func TestA2A_Bid(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.hosted("asha")
-		h.hosted("ravi")
-		d := &doors{t: t, house: h, token: h.ownerToken("asha")}
-		d.reopen(protocol.PayUPI)
-		all := h.agents(2)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Hosted("asha")
+		h.Hosted("ravi")
+		d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
+		d.Reopen(protocol.PayUPI)
+		all := h.Agents(2)
 		me, other := all[0], all[1]
 		bid := func(messageID string) a2a.Task {
-			return me.do("/a2a/asha", "SendMessage", fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"data":{"operation":"bid_for_attention",`+
-				`"input":{"amount":500,"message":"Yarn."}}}]}}`, messageID)).task(t)
+			return me.Do("/a2a/asha", "SendMessage", fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"data":{"operation":"bid_for_attention",`+
+				`"input":{"amount":500,"message":"Yarn."}}}]}}`, messageID)).Task(t)
 		}
-		state := func(id string) a2a.State { return me.getTask("asha", id).task(t).Status.State }
+		state := func(id string) a2a.State { return me.GetTask("asha", id).Task(t).Status.State }
 
 		task := bid("b-1")
 		require.Equal(t, a2a.InputRequired, task.Status.State)
@@ -46,28 +49,30 @@ func TestA2A_Bid(t *testing.T) {
 			return again.PaymentURL
 		}(), "the same message is the same bid")
 		require.Equal(t, a2a.InputRequired, state(task.ID))
-		for _, lost := range []a2aAnswer{other.getTask("asha", task.ID), me.getTask("ravi", task.ID), other.do("/a2a/asha", "CancelTask", `{"id":"`+task.ID+`"}`)} {
+		for _, lost := range []nodetest.A2AAnswer{
+			other.GetTask("asha", task.ID), me.GetTask("ravi", task.ID), other.Do("/a2a/asha", "CancelTask", `{"id":"`+task.ID+`"}`),
+		} {
 			require.Contains(t, string(lost.Raw), `"code":-32001`, "another caller's, or at another agent")
 		}
-		require.Equal(t, a2a.InputRequired, me.do("/a2a", "GetTask", `{"id":"`+task.ID+`"}`).task(t).Status.State, "at the node's own agent")
+		require.Equal(t, a2a.InputRequired, me.Do("/a2a", "GetTask", `{"id":"`+task.ID+`"}`).Task(t).Status.State, "at the node's own agent")
 
 		secret := made.PaymentURL[strings.LastIndexByte(made.PaymentURL, '/')+1:]
-		d.good("POST", "/api/public/payment/claim", `{"utr":"`+newUTR()+`","payToken":"`+secret+`"}`, "", nil)
+		d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+secret+`"}`, "", nil)
 		require.Equal(t, a2a.Working, state(task.ID), "the caller has nothing to do")
-		require.Contains(t, string(me.do("/a2a/asha", "CancelTask", `{"id":"`+task.ID+`"}`).Raw), `"code":-32002`)
-		d.good("POST", "/api/owner/bids/"+task.ID+"/confirm", `{}`, d.token, nil)
+		require.Contains(t, string(me.Do("/a2a/asha", "CancelTask", `{"id":"`+task.ID+`"}`).Raw), `"code":-32002`)
+		d.Good("POST", "/api/owner/bids/"+task.ID+"/confirm", `{}`, d.Token, nil)
 		require.Equal(t, a2a.Completed, state(task.ID))
 		require.Equal(t, a2a.Completed, bid("b-1").Status.State, "a repeat tells the present state")
-		d.good("POST", "/api/owner/bids/"+task.ID+"/remove", `{"reason":"No yarn."}`, d.token, nil)
-		removed := me.getTask("asha", task.ID).task(t)
+		d.Good("POST", "/api/owner/bids/"+task.ID+"/remove", `{"reason":"No yarn."}`, d.Token, nil)
+		removed := me.GetTask("asha", task.ID).Task(t)
 		require.Equal(t, a2a.Completed, removed.Status.State, "a task that has ended stays as it ended")
 		require.Contains(t, string(removed.Artifacts[0].Parts[0].Data), `"No yarn."`)
 
 		next := bid("b-2")
-		require.Equal(t, a2a.Canceled, me.do("/a2a/asha", "CancelTask", `{"id":"`+next.ID+`"}`).task(t).Status.State)
+		require.Equal(t, a2a.Canceled, me.Do("/a2a/asha", "CancelTask", `{"id":"`+next.ID+`"}`).Task(t).Status.State)
 		require.Equal(t, a2a.Canceled, state(next.ID))
 		lapsed := bid("b-3")
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			b, err := tx.Bids().ByID(ctx, lapsed.ID)
 			if err != nil {
 				return err
@@ -76,8 +81,8 @@ func TestA2A_Bid(t *testing.T) {
 			return tx.Bids().Save(ctx, b)
 		}))
 		require.Equal(t, a2a.Failed, state(lapsed.ID))
-		d.good("POST", "/api/owner/attention/close", `{"handle":"asha"}`, d.token, nil)
-		d.good("POST", "/api/owner/bids/"+lapsed.ID+"/confirm", `{"utr":"`+newUTR()+`"}`, d.token, nil)
+		d.Good("POST", "/api/owner/attention/close", `{"handle":"asha"}`, d.Token, nil)
+		d.Good("POST", "/api/owner/bids/"+lapsed.ID+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, d.Token, nil)
 		require.Equal(t, a2a.Rejected, state(lapsed.ID), "paid too late, and the board is closed")
 	})
 }

@@ -1,7 +1,9 @@
-package node
+package node_test
 
 import (
-	"context"
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -24,48 +26,31 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// putOpen makes a profile that takes letters from outside agents.
-func (h *house) putOpen(handle string, change func(*protocol.ProfileDraft)) {
-	h.t.Helper()
-	d := protocol.ProfileDraft{
-		Handle: handle, Name: "Asha Rao", Kind: protocol.Person, Description: "कागज़ और किताबें",
-		ContactPolicy: &protocol.PolicyDraft{OutsideAgentsWithIdentity: true, Anonymous: true, Kinds: []string{"question", "quote_request"}},
-		Capabilities:  []protocol.Capability{{ID: "make-paper", Name: "Paper", Description: "Hand-made paper to order."}},
-	}
-	if change != nil {
-		change(&d)
-	}
-	raw, err := json.Marshal(d)
-	require.NoError(h.t, err)
-	_, _, err = h.Admin().PutProfile(context.Background(), raw)
-	require.NoError(h.t, err)
-}
-
 // signatures checks every signature of a card with the key that its jku leads to
 // on this node, and returns the algorithms.
-func (h *house) signatures(raw []byte) (algs []string) {
-	h.t.Helper()
+func signatures(h *nodetest.House, raw []byte) (algs []string) {
+	h.T.Helper()
 	var members map[string]json.RawMessage
-	require.NoError(h.t, json.Unmarshal(raw, &members))
+	require.NoError(h.T, json.Unmarshal(raw, &members))
 	var list []a2a.Signature
-	require.NoError(h.t, json.Unmarshal(members["signatures"], &list))
+	require.NoError(h.T, json.Unmarshal(members["signatures"], &list))
 	delete(members, "signatures")
 	payload, err := json.Marshal(members)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	canonical, err := strictjson.Canonical(payload)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	for _, s := range list {
 		header, err := base64.RawURLEncoding.DecodeString(s.Protected)
-		require.NoError(h.t, err)
+		require.NoError(h.T, err)
 		var protected struct{ Alg, Kid, Jku string }
-		require.NoError(h.t, json.Unmarshal(header, &protected))
-		require.Contains(h.t, protected.Jku, h.Base+"/.well-known/")
-		set, err := key.ParseSet(h.ask("GET", protected.Jku[len(h.Base):], "").Body.Bytes())
-		require.NoError(h.t, err)
+		require.NoError(h.T, json.Unmarshal(header, &protected))
+		require.Contains(h.T, protected.Jku, h.Base+"/.well-known/")
+		set, err := key.ParseSet(h.Ask("GET", protected.Jku[len(h.Base):], "").Body.Bytes())
+		require.NoError(h.T, err)
 		public, found := set.Find(protected.Kid)
-		require.True(h.t, found, "%s in %s", protected.Kid, protected.Jku)
+		require.True(h.T, found, "%s in %s", protected.Kid, protected.Jku)
 		sig, err := base64.RawURLEncoding.DecodeString(s.Signature)
-		require.NoError(h.t, err)
+		require.NoError(h.T, err)
 		good := func(payload []byte) bool {
 			input := []byte(s.Protected + "." + base64.RawURLEncoding.EncodeToString(payload))
 			if k, ok := public.Key.(ed25519.PublicKey); ok {
@@ -74,7 +59,7 @@ func (h *house) signatures(raw []byte) (algs []string) {
 			digest := sha256.Sum256(input)
 			return ecdsa.Verify(public.Key.(*ecdsa.PublicKey), digest[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
 		}
-		require.True(h.t, good(canonical) || good(escaped(canonical)), "%s", protected.Alg)
+		require.True(h.T, good(canonical) || good(escaped(canonical)), "%s", protected.Alg)
 		algs = append(algs, protected.Alg)
 	}
 	return algs
@@ -96,55 +81,55 @@ func escaped(canonical []byte) (out []byte) {
 
 func TestA2A_Card(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.putOpen("asha", nil)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.PutOpen("asha", nil)
 		pair, err := key.GenerateEd25519()
 		require.NoError(t, err)
 		require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, true))
-		a := h.ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0")
+		a := h.Ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0")
 		require.Equal(t, 200, a.Code, "%s", a.Body)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
 		require.Contains(t, a.Header().Values("Vary"), "A2A-Version")
-		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256", "EdDSA", "EdDSA"}, h.signatures(a.Body.Bytes()),
+		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256", "EdDSA", "EdDSA"}, signatures(h, a.Body.Bytes()),
 			"the agent's key and the node's; EdDSA once more for readers that escape")
-		require.Equal(t, a.Body.String(), h.ask("GET", "/a2a/asha/.well-known/agent-card.json?A2A-Version=1.0", "").Body.String())
+		require.Equal(t, a.Body.String(), h.Ask("GET", "/a2a/asha/.well-known/agent-card.json?A2A-Version=1.0", "").Body.String())
 		require.Contains(t, a.Body.String(), `"securityRequirements":[{"schemes":{"httpsig":{"list":["agent"]}}}]`)
-		bare := h.ask("GET", "/a2a/asha/agent-card.json", "")
+		bare := h.Ask("GET", "/a2a/asha/agent-card.json", "")
 		require.NotContains(t, bare.Body.String(), "securityRequirements", "who names no version may be a client that cannot read them")
 		require.Contains(t, bare.Body.String(), `"securitySchemes"`)
 		require.NotEqual(t, a.Header().Get("ETag"), bare.Header().Get("ETag"))
-		require.Len(t, h.signatures(bare.Body.Bytes()), 5, "and it is signed as it is")
+		require.Len(t, signatures(h, bare.Body.Bytes()), 5, "and it is signed as it is")
 		a = bare
 
 		tag, date := a.Header().Get("ETag"), a.Header().Get("Last-Modified")
-		require.Equal(t, 304, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", `"x", W/`+tag).Code)
-		require.Equal(t, 304, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-Modified-Since", date).Code)
-		require.Equal(t, 200, h.ask("GET", "/a2a/asha/agent-card.json", "", "If-Modified-Since", date, "If-None-Match", `"x"`).Code)
-		head := h.ask("HEAD", "/a2a/asha/agent-card.json", "")
+		require.Equal(t, 304, h.Ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", `"x", W/`+tag).Code)
+		require.Equal(t, 304, h.Ask("GET", "/a2a/asha/agent-card.json", "", "If-Modified-Since", date).Code)
+		require.Equal(t, 200, h.Ask("GET", "/a2a/asha/agent-card.json", "", "If-Modified-Since", date, "If-None-Match", `"x"`).Code)
+		head := h.Ask("HEAD", "/a2a/asha/agent-card.json", "")
 		require.Equal(t, tag, head.Header().Get("ETag"))
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // dates have seconds
-		h.putOpen("asha", func(d *protocol.ProfileDraft) { d.Description = "Paper" })
-		after := h.ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", tag, "If-Modified-Since", date)
+		h.PutOpen("asha", func(d *protocol.ProfileDraft) { d.Description = "Paper" })
+		after := h.Ask("GET", "/a2a/asha/agent-card.json", "", "If-None-Match", tag, "If-Modified-Since", date)
 		require.Equal(t, 200, after.Code, "a new profile is a new card")
-		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256"}, h.signatures(after.Body.Bytes()))
+		require.Equal(t, []string{"EdDSA", "EdDSA", "ES256"}, signatures(h, after.Body.Bytes()))
 
-		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/nobody/agent-card.json", "").problem().Code)
-		joined := h.ask("GET", "/a2a/.well-known/agent-card.json", "")
-		require.Equal(t, protocol.NotFound, joined.problem().Code, "where clients look that were given an address without the slash at its end")
+		require.Equal(t, protocol.NotFound, h.Ask("GET", "/a2a/nobody/agent-card.json", "").Problem().Code)
+		joined := h.Ask("GET", "/a2a/.well-known/agent-card.json", "")
+		require.Equal(t, protocol.NotFound, joined.Problem().Code, "where clients look that were given an address without the slash at its end")
 		require.Contains(t, joined.Body.String(), h.Base+"/a2a/{handle}/agent-card.json")
 		for _, accept := range []string{"text/html", "text/plain"} {
-			require.Contains(t, h.ask("GET", "/", "", "Accept", accept).Body.String(), "/a2a", "the first page names the door")
+			require.Contains(t, h.Ask("GET", "/", "", "Accept", accept).Body.String(), "/a2a", "the first page names the door")
 		}
-		require.Equal(t, protocol.NotFound, h.ask("GET", "/a2a/No%20Body/agent-card.json", "").problem().Code)
+		require.Equal(t, protocol.NotFound, h.Ask("GET", "/a2a/No%20Body/agent-card.json", "").Problem().Code)
 
-		own := h.ask("GET", "/.well-known/agent-card.json", "")
+		own := h.Ask("GET", "/.well-known/agent-card.json", "")
 		require.Equal(t, 200, own.Code)
-		require.Equal(t, []string{"EdDSA", "ES256"}, h.signatures(own.Body.Bytes()))
+		require.Equal(t, []string{"EdDSA", "ES256"}, signatures(h, own.Body.Bytes()))
 		var card a2a.Card
-		own.into(&card)
+		own.Into(&card)
 		require.Equal(t, h.Base+"/a2a", card.SupportedInterfaces[0].URL)
 		var names []string
 		for _, s := range card.Skills {
@@ -159,8 +144,8 @@ func TestA2A_Card(t *testing.T) {
 // that it derives itself.
 func TestA2A_Card_Client(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.putOpen("asha", nil)
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
 	served := httptest.NewServer(h.Handler())
 	t.Cleanup(served.Close)
 	for at, want := range map[string]string{"": h.Base + "/a2a", "/a2a/asha": h.Base + "/a2a/asha"} {

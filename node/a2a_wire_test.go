@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -17,14 +19,12 @@ import (
 	"stoa/protocol"
 )
 
-const hello = `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}`
-
 // TestA2A_Refusals: the wire as the sheet has it, for a caller who is known.
 func TestA2A_Refusals(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.putOpen("asha", nil)
-	me := h.agents(1)[0]
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
+	me := h.Agents(1)[0]
 	method := func(name string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{}}`, name)
 	}
@@ -43,7 +43,7 @@ func TestA2A_Refusals(t *testing.T) {
 		{name: "not JSON", body: `{"jsonrpc":`, code: -32700, ours: protocol.InvalidRequest, id: "null"},
 		{name: "twice", body: `{"jsonrpc":"2.0","id":7,"id":8,"method":"GetTask"}`, code: -32700, ours: protocol.InvalidRequest, id: "null"},
 		{name: "deep", body: strings.Repeat("[", 30) + strings.Repeat("]", 30), code: -32700, ours: protocol.InvalidRequest, id: "null"},
-		{name: "a batch", body: "[" + hello + "]", code: -32600, ours: protocol.InvalidRequest, id: "null"},
+		{name: "a batch", body: "[" + nodetest.Hello + "]", code: -32600, ours: protocol.InvalidRequest, id: "null"},
 		{name: "no version of JSON-RPC", body: `{"id":7,"method":"GetTask","params":{}}`, code: -32600, ours: protocol.InvalidRequest},
 		{name: "no method", body: `{"jsonrpc":"2.0","id":7}`, code: -32600, ours: protocol.InvalidRequest},
 		{name: "method of a wrong type", body: `{"jsonrpc":"2.0","id":7,"method":1}`, code: -32600, ours: protocol.InvalidRequest},
@@ -55,25 +55,26 @@ func TestA2A_Refusals(t *testing.T) {
 		{name: "method of 0.3 in 1.0", body: method("message/send"), code: -32601, ours: protocol.NotFound},
 		{name: "0.3 by its method", body: method("message/send"), headers: []string{"A2A-Version", ""}, code: -32009, ours: protocol.InvalidRequest,
 			reason: "VERSION_NOT_SUPPORTED"},
-		{name: "0.3", body: hello, headers: []string{"A2A-Version", "0.3"}, code: -32009, ours: protocol.InvalidRequest},
-		{name: "9.9", body: hello, headers: []string{"A2A-Version", "9.9"}, code: -32009, ours: protocol.InvalidRequest},
+		{name: "0.3", body: nodetest.Hello, headers: []string{"A2A-Version", "0.3"}, code: -32009, ours: protocol.InvalidRequest},
+		{name: "9.9", body: nodetest.Hello, headers: []string{"A2A-Version", "9.9"}, code: -32009, ours: protocol.InvalidRequest},
 		{name: "streaming", body: method("SendStreamingMessage"), code: -32004, ours: protocol.Conflict, reason: "UNSUPPORTED_OPERATION"},
 		{name: "subscribing", body: method("SubscribeToTask"), code: -32004, ours: protocol.Conflict},
 		{name: "listing", body: method("ListTasks"), code: -32004, ours: protocol.Conflict},
 		{name: "extended card", body: method("GetExtendedAgentCard"), code: -32004, ours: protocol.Conflict},
 		{name: "push", body: method("CreateTaskPushNotificationConfig"), code: -32003, ours: protocol.Conflict, reason: "PUSH_NOTIFICATION_NOT_SUPPORTED"},
-		{name: "push along with a message", body: strings.Replace(hello, `"params":{`,
+		{name: "push along with a message", body: strings.Replace(nodetest.Hello, `"params":{`,
 			`"params":{"configuration":{"taskPushNotificationConfig":{"url":"https://a.example/"}},`, 1), code: -32003, ours: protocol.Conflict},
 		{name: "no params", body: `{"jsonrpc":"2.0","id":7,"method":"SendMessage"}`, code: -32602, ours: protocol.Validation},
-		{name: "another tenant", body: strings.Replace(hello, `"params":{`, `"params":{"tenant":"x",`, 1), code: -32602, ours: protocol.Validation, field: "tenant"},
-		{name: "bytes", body: strings.Replace(hello, `{"text":"hi"}`, `{"raw":"aGk="}`, 1), code: -32005, ours: protocol.UnsupportedMediaType,
+		{name: "another tenant", body: strings.Replace(nodetest.Hello, `"params":{`, `"params":{"tenant":"x",`, 1), code: -32602,
+			ours: protocol.Validation, field: "tenant"},
+		{name: "bytes", body: strings.Replace(nodetest.Hello, `{"text":"hi"}`, `{"raw":"aGk="}`, 1), code: -32005, ours: protocol.UnsupportedMediaType,
 			reason: "CONTENT_TYPE_NOT_SUPPORTED"},
-		{name: "too long a text", body: strings.Replace(hello, `"hi"`, `"`+strings.Repeat("x", 2001)+`"`, 1), code: -32602, ours: protocol.Validation,
+		{name: "too long a text", body: strings.Replace(nodetest.Hello, `"hi"`, `"`+strings.Repeat("x", 2001)+`"`, 1), code: -32602, ours: protocol.Validation,
 			field: "message.parts"},
-		{name: "invisible text", body: strings.Replace(hello, `"hi"`, `"a\u202eb"`, 1), code: -32602, ours: protocol.Validation, field: "message.parts"},
-		{name: "kind", body: strings.Replace(hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":"rumour"}},"role"`, 1), code: -32602,
+		{name: "invisible text", body: strings.Replace(nodetest.Hello, `"hi"`, `"a\u202eb"`, 1), code: -32602, ours: protocol.Validation, field: "message.parts"},
+		{name: "kind", body: strings.Replace(nodetest.Hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":"rumour"}},"role"`, 1), code: -32602,
 			ours: protocol.Validation, field: `message.metadata["urn:stoa:a2a:contact:v1"].kind`},
-		{name: "kind of a wrong type", body: strings.Replace(hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":1}},"role"`, 1), code: -32602,
+		{name: "kind of a wrong type", body: strings.Replace(nodetest.Hello, `"role"`, `"metadata":{"urn:stoa:a2a:contact:v1":{"kind":1}},"role"`, 1), code: -32602,
 			ours: protocol.Validation},
 		{name: "unknown operation", body: data(`{"operation":"dance"}`), code: -32602, ours: protocol.Validation, field: "message.parts[0].data.operation"},
 		{name: "operation of an owner", body: data(`{"operation":"send_exchange","input":{}}`), code: -32602, ours: protocol.Validation,
@@ -86,17 +87,18 @@ func TestA2A_Refusals(t *testing.T) {
 			field: "message.parts[0].data.input.handle"},
 		{name: "what is not there", body: data(`{"operation":"get_board_post","input":{"id":"post_01k9h2v4tqe7dsq1h0y5m8x3zr"}}`), code: -32602,
 			ours: protocol.NotFound, reason: "NOT_FOUND"},
-		{name: "media type", body: hello, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32005, ours: protocol.UnsupportedMediaType,
+		{name: "media type", body: nodetest.Hello, headers: []string{"Content-Type", "text/plain"}, status: 415, code: -32005, ours: protocol.UnsupportedMediaType,
 			id: "null"},
-		{name: "encoding", body: hello, headers: []string{"Content-Encoding", "gzip"}, status: 415, code: -32005, ours: protocol.UnsupportedMediaType, id: "null"},
-		{name: "too large", body: hello + strings.Repeat(" ", 256<<10), status: 413, code: -32600, ours: protocol.TooLarge, id: "null"},
+		{name: "encoding", body: nodetest.Hello, headers: []string{"Content-Encoding", "gzip"}, status: 415, code: -32005,
+			ours: protocol.UnsupportedMediaType, id: "null"},
+		{name: "too large", body: nodetest.Hello + strings.Repeat(" ", 256<<10), status: 413, code: -32600, ours: protocol.TooLarge, id: "null"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := h.on(t)
-			a := (&agent{h, me.id, me.pair}).post("/a2a/asha", tt.body, tt.headers...)
-			code, ours := a.code()
+			h := h.On(t)
+			a := (&nodetest.Agent{H: h, ID: me.ID, Pair: me.Pair}).Post("/a2a/asha", tt.body, tt.headers...)
+			code, ours := codeOf(a)
 			require.Equal(t, tt.code, code, "%s", a.Raw)
 			require.Equal(t, tt.ours, ours, "%s", a.Raw)
 			require.Equal(t, cmp.Or(tt.status, 200), a.Status)
@@ -116,17 +118,17 @@ func TestA2A_Refusals(t *testing.T) {
 		for _, headers := range [][]string{
 			{"A2A-Version", ""}, {"A2A-Version", "1.0.1"}, {"Content-Type", "application/a2a+json"}, {"Content-Type", "application/json; charset=utf-8"},
 		} {
-			require.Nil(t, me.post("/a2a/asha", hello, headers...).Error)
+			require.Nil(t, me.Post("/a2a/asha", nodetest.Hello, headers...).Error)
 		}
-		require.Nil(t, me.post("/a2a/asha/", hello).Error, "with a slash after it")
-		require.Nil(t, me.post("/a2a/asha", strings.Replace(hello, `"role"`, `"metadata":{"x":"`+strings.Repeat("y", 16000)+`"},"role"`, 1)).Error)
-		large := me.post("/a2a/asha", hello+strings.Repeat(" ", 200<<10))
+		require.Nil(t, me.Post("/a2a/asha/", nodetest.Hello).Error, "with a slash after it")
+		require.Nil(t, me.Post("/a2a/asha", strings.Replace(nodetest.Hello, `"role"`, `"metadata":{"x":"`+strings.Repeat("y", 16000)+`"},"role"`, 1)).Error)
+		large := me.Post("/a2a/asha", nodetest.Hello+strings.Repeat(" ", 200<<10))
 		require.Nil(t, large.Error, "up to 256 KiB: %s", large.Raw)
-		silent := me.post("/a2a/asha", `{"jsonrpc":"2.0","method":"SendMessage"}`)
+		silent := me.Post("/a2a/asha", `{"jsonrpc":"2.0","method":"SendMessage"}`)
 		require.Equal(t, 204, silent.Status, "a notification is not answered")
-		require.Equal(t, 405, h.ask("GET", "/a2a/asha", "").Code)
-		require.Equal(t, "POST", h.ask("GET", "/a2a/asha", "").Header().Get("Allow"))
-		preflight := h.ask("OPTIONS", "/a2a/asha", "")
+		require.Equal(t, 405, h.Ask("GET", "/a2a/asha", "").Code)
+		require.Equal(t, "POST", h.Ask("GET", "/a2a/asha", "").Header().Get("Allow"))
+		preflight := h.Ask("OPTIONS", "/a2a/asha", "")
 		require.Contains(t, preflight.Header().Get("Access-Control-Allow-Headers"), "A2A-Version")
 	})
 }
@@ -134,16 +136,16 @@ func TestA2A_Refusals(t *testing.T) {
 // TestA2A_Who: nobody is served without an identity that the chain vouches for.
 func TestA2A_Who(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.putOpen("asha", nil)
-	hosted := h.hosted("vikram")
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
+	hosted := h.Hosted("vikram")
 	token, _, err := h.Admin().CreateToken(t.Context(), "vikram", "test", 0)
 	require.NoError(t, err)
-	me := h.agents(1)[0]
+	me := h.Agents(1)[0]
 	stranger, err := key.GenerateEd25519()
 	require.NoError(t, err)
-	plain := func(headers ...string) a2aAnswer {
-		r := httptest.NewRequest("POST", h.Base+"/a2a/asha", strings.NewReader(hello))
+	plain := func(headers ...string) nodetest.A2AAnswer {
+		r := httptest.NewRequest("POST", h.Base+"/a2a/asha", strings.NewReader(nodetest.Hello))
 		r.RequestURI = "/a2a/asha"
 		r.Header.Set("Content-Type", "application/json")
 		for i := 0; i < len(headers); i += 2 {
@@ -151,10 +153,10 @@ func TestA2A_Who(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		h.Handler().ServeHTTP(w, r)
-		return h.readA2A(w.Result())
+		return h.ReadA2A(w.Result())
 	}
-	signed := func(pair key.Pair, identity string, change func(*http.Request)) a2aAnswer {
-		r := httptest.NewRequest("POST", h.Base+"/a2a/asha", strings.NewReader(hello))
+	signed := func(pair key.Pair, identity string, change func(*http.Request)) nodetest.A2AAnswer {
+		r := httptest.NewRequest("POST", h.Base+"/a2a/asha", strings.NewReader(nodetest.Hello))
 		r.RequestURI = "/a2a/asha"
 		r.Header.Set("Content-Type", "application/json")
 		if identity != "" {
@@ -162,39 +164,39 @@ func TestA2A_Who(t *testing.T) {
 		}
 		target, err := httpsig.ParseTarget(h.Base)
 		require.NoError(t, err)
-		require.NoError(t, httpsig.SignRequest(r, target, []byte(hello), httpsig.SignOptions{Key: pair.Signer()}))
-		r.Body = readCloser(hello)
+		require.NoError(t, httpsig.SignRequest(r, target, []byte(nodetest.Hello), httpsig.SignOptions{Key: pair.Signer()}))
+		r.Body = readCloser(nodetest.Hello)
 		if change != nil {
 			change(r)
 		}
 		w := httptest.NewRecorder()
 		h.Handler().ServeHTTP(w, r)
-		return h.readA2A(w.Result())
+		return h.ReadA2A(w.Result())
 	}
 	tests := []struct {
 		name   string
-		answer a2aAnswer
+		answer nodetest.A2AAnswer
 		status int
 		code   int
 		ours   protocol.Code
 		fault  bool // Signature-Error
 	}{
 		{"nothing", plain(), 401, -31401, protocol.Unauthorized, false},
-		{"a proof of work", plain("Proof-Of-Work", h.proof("contact")), 401, -31401, protocol.Unauthorized, false},
+		{"a proof of work", plain("Proof-Of-Work", h.Proof("contact")), 401, -31401, protocol.Unauthorized, false},
 		{"an owner's token", plain("Authorization", "Bearer "+token), 401, -31401, protocol.Unauthorized, false},
 		{"a wrong token", plain("Authorization", "Bearer stoa_x"), 401, -31401, protocol.Unauthorized, false},
 		{"a key of a hosted profile without chain identity", signed(hosted, "", nil), 403, -31403, protocol.IdentityUnverified, false},
 		{"a key that nobody knows", signed(stranger, "", nil), 401, -31401, protocol.KeyUnknown, true},
-		{"a key that the chain does not grant", signed(stranger, me.id, nil), 401, -31401, protocol.KeyUnknown, false},
-		{"an identity that is not registered", signed(me.pair, me.id+"7", nil), 403, -31403, protocol.IdentityUnverified, false},
-		{"another body", signed(me.pair, me.id, func(r *http.Request) { r.Body = readCloser(strings.Replace(hello, "hi", "ho", 1)) }), 401, -31401,
+		{"a key that the chain does not grant", signed(stranger, me.ID, nil), 401, -31401, protocol.KeyUnknown, false},
+		{"an identity that is not registered", signed(me.Pair, me.ID+"7", nil), 403, -31403, protocol.IdentityUnverified, false},
+		{"another body", signed(me.Pair, me.ID, func(r *http.Request) { r.Body = readCloser(strings.Replace(nodetest.Hello, "hi", "ho", 1)) }), 401, -31401,
 			protocol.SignatureInvalid, true},
-		{"half a signature", signed(me.pair, me.id, func(r *http.Request) { r.Header.Del("Signature") }), 401, -31401, protocol.SignatureInvalid, true},
-		{"an identity that is not covered", signed(me.pair, "", func(r *http.Request) { r.Header.Set("Agent-Identity", me.id) }), 401, -31401,
+		{"half a signature", signed(me.Pair, me.ID, func(r *http.Request) { r.Header.Del("Signature") }), 401, -31401, protocol.SignatureInvalid, true},
+		{"an identity that is not covered", signed(me.Pair, "", func(r *http.Request) { r.Header.Set("Agent-Identity", me.ID) }), 401, -31401,
 			protocol.SignatureInvalid, true},
 	}
 	for _, tt := range tests {
-		code, ours := tt.answer.code()
+		code, ours := codeOf(tt.answer)
 		require.Equal(t, tt.status, tt.answer.Status, "%s: %s", tt.name, tt.answer.Raw)
 		require.Equal(t, tt.code, code, tt.name)
 		require.Equal(t, tt.ours, ours, tt.name)
@@ -204,16 +206,16 @@ func TestA2A_Who(t *testing.T) {
 		require.NotContains(t, string(tt.answer.Raw), "Bearer", "%s: no token helps here", tt.name)
 	}
 	var sent http.Header
-	once := signed(me.pair, me.id, func(r *http.Request) { sent = r.Header.Clone() })
+	once := signed(me.Pair, me.ID, func(r *http.Request) { sent = r.Header.Clone() })
 	require.Nil(t, once.Error, "%s", once.Raw)
-	again := signed(me.pair, me.id, func(r *http.Request) { r.Header = sent })
-	_, ours := again.code()
+	again := signed(me.Pair, me.ID, func(r *http.Request) { r.Header = sent })
+	_, ours := codeOf(again)
 	require.Equal(t, protocol.SignatureReplayed, ours, "the same message is signed again")
-	fresh := signed(me.pair, me.id, nil)
+	fresh := signed(me.Pair, me.ID, nil)
 	require.Equal(t, "true", fresh.Header.Get("Idempotency-Replayed"), "then it gets its answer and writes nothing")
 	sent.Set("Idempotency-Key", "other") // not covered, as an attacker who copied the request would do
-	replayed := signed(me.pair, me.id, func(r *http.Request) { r.Header = sent })
-	code, ours := replayed.code()
+	replayed := signed(me.Pair, me.ID, func(r *http.Request) { r.Header = sent })
+	code, ours := codeOf(replayed)
 	require.Equal(t, -31401, code)
 	require.Equal(t, protocol.SignatureReplayed, ours)
 	require.Equal(t, 401, replayed.Status)
@@ -231,7 +233,7 @@ func FuzzA2A(f *testing.F) {
 	raw, err := os.ReadFile("../protocol/a2a/testdata/wire-pairs.json")
 	require.NoError(f, err)
 	f.Add(raw)
-	f.Add([]byte(hello))
+	f.Add([]byte(nodetest.Hello))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a","method":"GetTask","params":{"id":"task_01k9y3v6k8e5w9q2x4z7c1m0ad_1","history_length":"0"}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"method":"SendMessage","params":{"message":{"message_id":"m","role":1,` +
 		`"parts":[{"data":{"operation":"read_board","input":{"limit":1}}}]}}}`))
@@ -243,13 +245,13 @@ func FuzzA2A(f *testing.F) {
 		f.Add([]byte(p.V1))
 		f.Add([]byte(p.V03))
 	}
-	h := newHouse(f)
-	h.putOpen("asha", nil)
-	me := h.agents(1)[0]
+	h := nodetest.New(f)
+	h.PutOpen("asha", nil)
+	me := h.Agents(1)[0]
 	f.Fuzz(func(t *testing.T, body []byte) {
-		a := (&agent{h.on(t), me.id, me.pair}).post("/a2a/asha", string(body))
+		a := (&nodetest.Agent{H: h.On(t), ID: me.ID, Pair: me.Pair}).Post("/a2a/asha", string(body))
 		require.Contains(t, []int{200, 204, 413}, a.Status)
-		code, ours := a.code()
+		code, ours := codeOf(a)
 		require.NotEqual(t, -32603, code, "%s", a.Raw)
 		require.NotEqual(t, protocol.Internal, ours)
 	})

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -16,13 +18,13 @@ import (
 // both before.
 func TestA2A_Limits(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.putOpen("asha", nil)
-	all := h.agents(2)
-	card := h.ask("GET", "/a2a/asha/agent-card.json", "").Body.String()
-	refused := func(a a2aAnswer, reason, of string, most int) {
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
+	all := h.Agents(2)
+	card := h.Ask("GET", "/a2a/asha/agent-card.json", "").Body.String()
+	refused := func(a nodetest.A2AAnswer, reason, of string, most int) {
 		t.Helper()
-		code, ours := a.code()
+		code, ours := codeOf(a)
 		require.Equal(t, -32000, code, "%s", a.Raw)
 		require.Equal(t, protocol.Conflict, ours)
 		info := a.Error.Data[0]
@@ -32,14 +34,14 @@ func TestA2A_Limits(t *testing.T) {
 		require.Contains(t, card, fmt.Sprintf(`{"limit":%d,"of":%q,"reason":%q}`, most, of, reason))
 	}
 	for i := range protocol.MaxOpenThreads {
-		require.Nil(t, all[0].write("asha", fmt.Sprint("m-", i), fmt.Sprint("Hello ", i), "").Error)
+		require.Nil(t, all[0].Write("asha", fmt.Sprint("m-", i), fmt.Sprint("Hello ", i), "").Error)
 	}
-	refused(all[0].write("asha", "m-last", "And one more", ""), protocol.TooManyWaiting, "openThreads", protocol.MaxOpenThreads)
-	task := all[1].write("asha", "n-0", "Hello", "").task(t)
+	refused(all[0].Write("asha", "m-last", "And one more", ""), protocol.TooManyWaiting, "openThreads", protocol.MaxOpenThreads)
+	task := all[1].Write("asha", "n-0", "Hello", "").Task(t)
 	for i := range protocol.MaxUnanswered - 1 {
-		require.Nil(t, all[1].write("asha", fmt.Sprint("n-", i+1), "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)).Error)
+		require.Nil(t, all[1].Write("asha", fmt.Sprint("n-", i+1), "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)).Error)
 	}
-	refused(all[1].write("asha", "n-last", "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)), protocol.TooManyWaiting, "unansweredMessages",
+	refused(all[1].Write("asha", "n-last", "And", fmt.Sprintf(`,"contextId":%q`, task.ContextID)), protocol.TooManyWaiting, "unansweredMessages",
 		protocol.MaxUnanswered)
 }
 
@@ -48,9 +50,9 @@ func TestA2A_Limits(t *testing.T) {
 // wrote (A2A 1.0 §5.5).
 func TestA2A_Members(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.putOpen("asha", nil)
-	me := h.agents(1)[0]
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
+	me := h.Agents(1)[0]
 	var walk func(at string, v any)
 	walk = func(at string, v any) {
 		switch v := v.(type) {
@@ -67,11 +69,11 @@ func TestA2A_Members(t *testing.T) {
 			}
 		}
 	}
-	task := me.write("asha", "m-1", "Hello", "")
-	h.answered(task.task(t).ContextID, "Hello back")
+	task := me.Write("asha", "m-1", "Hello", "")
+	answeredTask(h, task.Task(t).ContextID, "Hello back")
 	read := `{"operation":"read_board","input":{"limit":%d}}`
-	called := me.do("/a2a", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"idem-1","role":"ROLE_USER","parts":[{"data":`+read+`}]}}`, 1))
-	for _, a := range []a2aAnswer{task, me.getTask("asha", task.task(t).ID), called} {
+	called := me.Do("/a2a", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"idem-1","role":"ROLE_USER","parts":[{"data":`+read+`}]}}`, 1))
+	for _, a := range []nodetest.A2AAnswer{task, me.GetTask("asha", task.Task(t).ID), called} {
 		require.Nil(t, a.Error, "%s", a.Raw)
 		var result any
 		require.NoError(t, json.Unmarshal(a.Result, &result))
@@ -80,14 +82,14 @@ func TestA2A_Members(t *testing.T) {
 	}
 
 	// The answer to a used message id with another input is another message.
-	id := func(a a2aAnswer) string {
+	id := func(a nodetest.A2AAnswer) string {
 		var r a2a.SendResult
 		require.NoError(t, json.Unmarshal(a.Result, &r))
 		require.NotNil(t, r.Message, "%s", a.Raw)
 		return r.Message.MessageID
 	}
 	ask := func(limit int) string {
-		return id(me.do("/a2a", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"idem-1","role":"ROLE_USER","parts":[{"data":`+read+`}]}}`, limit)))
+		return id(me.Do("/a2a", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"idem-1","role":"ROLE_USER","parts":[{"data":`+read+`}]}}`, limit)))
 	}
 	require.Equal(t, id(called), ask(1), "the same again")
 	require.NotEqual(t, id(called), ask(2))
@@ -97,17 +99,17 @@ func TestA2A_Members(t *testing.T) {
 // protocol's own members with a pointer into the parameters.
 func TestA2A_Faults(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.putOpen("asha", nil)
-	me := h.agents(1)[0]
-	overHTTP := h.ask("GET", "/api/public/board?limit=0&kind=rumour", "").problem().Errors
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
+	me := h.Agents(1)[0]
+	overHTTP := h.Ask("GET", "/api/public/board?limit=0&kind=rumour", "").Problem().Errors
 	require.Len(t, overHTTP, 2)
-	last := func(a a2aAnswer) []protocol.Fault {
+	last := func(a nodetest.A2AAnswer) []protocol.Fault {
 		t.Helper()
 		require.NotNil(t, a.Error)
 		return a.Error.Data[len(a.Error.Data)-1].Errors
 	}
-	a := me.do("/a2a", "SendMessage",
+	a := me.Do("/a2a", "SendMessage",
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":"read_board","input":{"limit":0,"kind":"rumour"}}}]}}`)
 	require.ElementsMatch(t, overHTTP, last(a), "%s", a.Raw)
 	for body, want := range map[string]string{
@@ -117,7 +119,7 @@ func TestA2A_Faults(t *testing.T) {
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"operation":"read_board","input":[]}}]}}`: "/message/parts/0/data/input invalid",
 		`{"message":{"messageId":"m","role":"ROLE_NOBODY","parts":[{"text":"x"}]}}`:                                 "/message/role invalid",
 	} {
-		a := me.do("/a2a/asha", "SendMessage", body)
+		a := me.Do("/a2a/asha", "SendMessage", body)
 		var got []string
 		for _, f := range last(a) {
 			got = append(got, f.Pointer+" "+string(f.Code))

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"regexp"
 	"testing"
@@ -12,33 +15,33 @@ import (
 	"stoa/storage"
 )
 
-var codeInMail = regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{32}$`)
-
 // TestAccountMail: an owner's new address takes effect when its code comes back,
 // and not before; the former one is told, and links that went there are dead.
 func TestAccountMail(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, testAccountMail)
+	nodetest.Any(t, testAccountMail)
 }
 
-func testAccountMail(t *testing.T, change func(*Config)) {
-	h := newHouse(t, change)
-	box := &postbox{}
-	h.accounts.Mail = box
-	h.run()
-	h.hosted("asha")
+func testAccountMail(t *testing.T, change func(*node.Config)) {
+	h := nodetest.New(t, change)
+	box := &nodetest.Postbox{}
+	h.Accounts.Mail = box
+	h.Work()
+	h.Hosted("asha")
 	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "old@example.org", []string{"asha"})
 	require.NoError(t, err)
 	_, _, err = h.Admin().OpenAccount(t.Context(), "Ravi", protocol.RoleOwner, "ravi@example.org", nil)
 	require.NoError(t, err)
-	session := []string{"Cookie", "stoa_session=" + h.signIn(link)}
+	session := []string{"Cookie", "stoa_session=" + h.SignIn(link)}
 	const path = "/api/owner/account/mail"
 	get := func() (m protocol.AccountMail) {
-		h.ask("GET", path, "", session...).into(&m)
+		h.Ask("GET", path, "", session...).Into(&m)
 		return m
 	}
-	put := func(mail string) answer { return h.ask("PUT", path, `{"mail":"`+mail+`"}`, session...) }
-	confirm := func(code string) answer { return h.ask("POST", path+"/confirm", `{"code":"`+code+`"}`, session...) }
+	put := func(mail string) nodetest.Answer { return h.Ask("PUT", path, `{"mail":"`+mail+`"}`, session...) }
+	confirm := func(code string) nodetest.Answer {
+		return h.Ask("POST", path+"/confirm", `{"code":"`+code+`"}`, session...)
+	}
 
 	require.Equal(t, 422, put("no address").Code)
 	require.Equal(t, 422, put(`a@example.org\r\nBcc: b@example.org`).Code)
@@ -46,22 +49,22 @@ func testAccountMail(t *testing.T, change func(*Config)) {
 	m := get()
 	require.Equal(t, "old@example.org", *m.Mail, "nothing changes before the code comes back")
 	require.Equal(t, "new@example.org", *m.Asked)
-	asked := box.next(t, h)
+	asked := box.Next(t, h)
 	require.Equal(t, "new@example.org", asked.To)
-	code := codeInMail.FindString(asked.Text)
+	code := nodetest.CodeInMail.FindString(asked.Text)
 	require.NotEmpty(t, code)
 
 	// A link that is on its way to the former address.
-	a := h.ask("POST", "/sign-in", "mail=old@example.org", "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+	a := h.Ask("POST", "/sign-in", "mail=old@example.org", "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
 	require.Equal(t, 200, a.Code)
-	stale := regexp.MustCompile(`http\S*/sign-in\?ticket=[A-Za-z0-9_-]{32}`).FindString(box.next(t, h).Text)
+	stale := regexp.MustCompile(`http\S*/sign-in\?ticket=[A-Za-z0-9_-]{32}`).FindString(box.Next(t, h).Text)
 	require.NotEmpty(t, stale)
 
 	require.Equal(t, 410, confirm("q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5h6").Code)
-	stranger := ownerOf(t, h, "mira")
-	require.Equal(t, 410, h.ask("POST", path+"/confirm", `{"code":"`+code+`"}`, "Authorization", "Bearer "+stranger).Code, "another account's code")
+	stranger := nodetest.OwnerOf(t, h, "mira")
+	require.Equal(t, 410, h.Ask("POST", path+"/confirm", `{"code":"`+code+`"}`, "Authorization", "Bearer "+stranger).Code, "another account's code")
 	require.Equal(t, 200, put("other@example.org").Code, "a slip of the pen is mended at once")
-	other := codeInMail.FindString(box.next(t, h).Text)
+	other := nodetest.CodeInMail.FindString(box.Next(t, h).Text)
 	require.Equal(t, 410, confirm(code).Code, "what was asked for before is not wanted any more")
 	require.Equal(t, 200, put("new@example.org").Code)
 	require.Equal(t, 200, confirm(code).Code, "no second letter is needed within the time of the first")
@@ -70,26 +73,26 @@ func testAccountMail(t *testing.T, change func(*Config)) {
 	m = get()
 	require.Equal(t, "new@example.org", *m.Mail)
 	require.Nil(t, m.Asked)
-	told := box.next(t, h)
+	told := box.Next(t, h)
 	require.Equal(t, "old@example.org", told.To)
 	require.NotContains(t, told.Text, "new@example.org")
-	_, err = h.begin(stale)
+	_, err = h.Begin(stale)
 	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "who reads the former address signs in no more")
-	require.Equal(t, 200, h.ask("GET", "/api/owner/account", "", session...).Code, "sessions stay")
+	require.Equal(t, 200, h.Ask("GET", "/api/owner/account", "", session...).Code, "sessions stay")
 
 	// Nobody learns from asking whose address it is, only who reads it.
 	require.Equal(t, 200, put("ravi@example.org").Code)
-	require.Equal(t, 409, confirm(codeInMail.FindString(box.next(t, h).Text)).Code)
+	require.Equal(t, 409, confirm(nodetest.CodeInMail.FindString(box.Next(t, h).Text)).Code)
 	require.Equal(t, "new@example.org", *get().Mail)
 	require.Equal(t, 200, put("new@example.org").Code)
 	require.Nil(t, get().Asked, "withdrawn")
 
-	require.Equal(t, 200, h.ask("PUT", path, `{}`, session...).Code)
+	require.Equal(t, 200, h.Ask("PUT", path, `{}`, session...).Code)
 	require.Nil(t, get().Mail)
-	require.Equal(t, "new@example.org", box.next(t, h).To, "told as well")
+	require.Equal(t, "new@example.org", box.Next(t, h).To, "told as well")
 
 	// What a job or the audit log holds is no address.
-	require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for _, state := range []storage.JobState{storage.JobWaiting, storage.JobDone, storage.JobDead} {
 			jobs, err := tx.Jobs().List(ctx, state, "", 100, "")
 			require.NoError(t, err)
@@ -115,17 +118,17 @@ func testAccountMail(t *testing.T, change func(*Config)) {
 // address, codes go to few addresses, and without mail there is nothing to ask for.
 func TestAccountMail_Bounds(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
-	full := h.ownerToken("asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	full := h.OwnerToken("asha")
 	const path = "/api/owner/account/mail"
 	ask := func(bearer, mail string) int {
-		return h.ask("PUT", path, `{"mail":"`+mail+`"}`, "Authorization", "Bearer "+bearer).Code
+		return h.Ask("PUT", path, `{"mail":"`+mail+`"}`, "Authorization", "Bearer "+bearer).Code
 	}
-	h.accounts.Mail = nil
+	h.Accounts.Mail = nil
 	require.Equal(t, 409, ask(full, "a@example.org"))
-	box := &postbox{}
-	h.accounts.Mail = box
+	box := &nodetest.Postbox{}
+	h.Accounts.Mail = box
 	every := append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)
 	for name, token := range map[string]struct {
 		ttl    time.Duration
@@ -142,13 +145,13 @@ func TestAccountMail_Bounds(t *testing.T) {
 		require.Equal(t, token.want, ask(secret, "a@example.org"), name)
 	}
 	var acc protocol.Account
-	h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+full).into(&acc)
+	h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+full).Into(&acc)
 	for _, mail := range []string{"a@example.org", "b@example.org", "c@example.org"} {
 		require.Equal(t, 200, ask(full, mail))
-		_, err := h.accounts.SendAddressCode(t.Context(), storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)})
+		_, err := h.Accounts.SendAddressCode(t.Context(), storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)})
 		require.NoError(t, err)
 	}
 	require.Equal(t, 429, ask(full, "d@example.org"))
 	require.Equal(t, 200, ask(full, "a@example.org"), "its code is still good")
-	require.Len(t, box.letters, 3)
+	require.Len(t, box.Letters, 3)
 }

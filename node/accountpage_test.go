@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"fmt"
 	"net/url"
 	"testing"
@@ -15,23 +17,23 @@ import (
 // of the page alone, as a browser without script sends them.
 func TestAccountPage_Profile(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	bearer := "Bearer " + ownerOf(t, h, "asha")
+	h := nodetest.New(t)
+	bearer := "Bearer " + nodetest.OwnerOf(t, h, "asha")
 	var acc protocol.Account
-	h.ask("GET", "/api/owner/account", "", "Authorization", bearer).into(&acc)
+	h.Ask("GET", "/api/owner/account", "", "Authorization", bearer).Into(&acc)
 	link, err := h.Admin().SignInLink(t.Context(), acc.ID)
 	require.NoError(t, err)
-	cookie := "stoa_session=" + h.signIn(link)
-	send := func(do string, fields ...string) answer {
+	cookie := "stoa_session=" + h.SignIn(link)
+	send := func(do string, fields ...string) nodetest.Answer {
 		form := url.Values{"do": {do}, "handle": {"asha"}}
 		for i := 0; i < len(fields); i += 2 {
 			form.Add(fields[i], fields[i+1])
 		}
-		return h.ask("POST", "/account", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
+		return h.Ask("POST", "/account", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
 			"Sec-Fetch-Site", "same-origin", "Origin", h.Base, "Cookie", cookie)
 	}
 	own := func() (p protocol.OwnProfile) {
-		h.ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", bearer).into(&p)
+		h.Ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", bearer).Into(&p)
 		return p
 	}
 
@@ -56,13 +58,13 @@ func TestAccountPage_Profile(t *testing.T) {
 	require.Nil(t, p.Capabilities[1].Pricing)
 	require.Equal(t, []protocol.Need{{ID: "yarn", Description: "Cotton yarn."}}, p.Needs)
 
-	page := h.ask("GET", "/account/offers", "", "Cookie", cookie, "Accept", "text/html")
+	page := h.Ask("GET", "/account/offers", "", "Cookie", cookie, "Accept", "text/html")
 	require.Equal(t, 200, page.Code)
-	parsePage(t, "/account/offers", page.Body.String()).wellFormed()
+	nodetest.ParsePage(t, "/account/offers", page.Body.String()).WellFormed()
 	require.Contains(t, page.Body.String(), `value="120.5"`)
 	require.Contains(t, page.Body.String(), "Weave &lt;b&gt;")
 
-	for name, refused := range map[string]answer{
+	for name, refused := range map[string]nodetest.Answer{
 		"an amount in words": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-amount", "much"),
 		"NaN": send("put_capability", "id", "weave", "name", "W", "description", "d", "pricing-model", "fixed", "pricing-currency",
 			"INR", "pricing-amount", "NaN"),
@@ -87,21 +89,21 @@ func TestAccountPage_Profile(t *testing.T) {
 // TestAccountPage_Mail changes the address of the account by the page's forms.
 func TestAccountPage_Mail(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	box := &postbox{}
-	h.accounts.Mail = box
-	h.run()
+	h := nodetest.New(t)
+	box := &nodetest.Postbox{}
+	h.Accounts.Mail = box
+	h.Work()
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "old@example.org", nil)
 	require.NoError(t, err)
-	cookie := "stoa_session=" + h.signIn(link)
-	send := func(form url.Values) answer {
-		return h.ask("POST", "/account", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
+	cookie := "stoa_session=" + h.SignIn(link)
+	send := func(form url.Values) nodetest.Answer {
+		return h.Ask("POST", "/account", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
 			"Sec-Fetch-Site", "same-origin", "Origin", h.Base, "Cookie", cookie)
 	}
 	page := func() string {
-		a := h.ask("GET", "/account/settings", "", "Cookie", cookie, "Accept", "text/html")
+		a := h.Ask("GET", "/account/settings", "", "Cookie", cookie, "Accept", "text/html")
 		require.Equal(t, 200, a.Code)
-		parsePage(t, "/account/settings", a.Body.String()).wellFormed()
+		nodetest.ParsePage(t, "/account/settings", a.Body.String()).WellFormed()
 		return a.Body.String()
 	}
 	require.Contains(t, page(), "old@example.org")
@@ -109,7 +111,7 @@ func TestAccountPage_Mail(t *testing.T) {
 	require.Equal(t, 422, send(url.Values{"do": {"put_account_mail"}, "mail": {"<b>"}}).Code)
 	require.Equal(t, 303, send(url.Values{"do": {"put_account_mail"}, "mail": {"new@example.org"}}).Code)
 	require.Contains(t, page(), "confirm_account_mail")
-	code := codeInMail.FindString(box.next(t, h).Text)
+	code := nodetest.CodeInMail.FindString(box.Next(t, h).Text)
 	require.Equal(t, 410, send(url.Values{"do": {"confirm_account_mail"}, "code": {"q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5h6"}}).Code)
 	require.Equal(t, 303, send(url.Values{"do": {"confirm_account_mail"}, "code": {code}}).Code)
 	require.Contains(t, page(), "Sign-in links go to <strong translate=\"no\">new@example.org</strong>")
@@ -122,29 +124,29 @@ func TestAccountPage_Mail(t *testing.T) {
 // alone, a page at a time.
 func TestAccountPage_Inbox(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for _, handle := range []string{"asha", "ravi", "mira"} {
-		h.hosted(handle)
-		h.putOpen(handle, func(d *protocol.ProfileDraft) { d.Handle = handle })
+		h.Hosted(handle)
+		h.PutOpen(handle, func(d *protocol.ProfileDraft) { d.Handle = handle })
 	}
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Both", protocol.RoleOwner, "", []string{"asha", "ravi"})
 	require.NoError(t, err)
-	cookie := "stoa_session=" + h.signIn(link)
-	page := func(path string, headers ...string) answer {
-		return h.ask("GET", path, "", append([]string{"Accept", "text/html", "Cookie", cookie}, headers...)...)
+	cookie := "stoa_session=" + h.SignIn(link)
+	page := func(path string, headers ...string) nodetest.Answer {
+		return h.Ask("GET", path, "", append([]string{"Accept", "text/html", "Cookie", cookie}, headers...)...)
 	}
 	read := func(path string) string {
 		a := page(path)
 		require.Equal(t, 200, a.Code, "%s", a.Body)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
-		parsePage(t, path, a.Body.String()).wellFormed()
+		nodetest.ParsePage(t, path, a.Body.String()).WellFormed()
 		return a.Body.String()
 	}
 	begin := func(handle string) string {
 		var begun protocol.ContactReceipt
-		a := h.ask("POST", "/api/public/agents/"+handle+"/contact", `{"message":"Do you <b>deliver</b>?","name":"<i>Kim"}`, "Proof-Of-Work", h.proof("contact"))
+		a := h.Ask("POST", "/api/public/agents/"+handle+"/contact", `{"message":"Do you <b>deliver</b>?","name":"<i>Kim"}`, "Proof-Of-Work", h.Proof("contact"))
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&begun)
+		a.Into(&begun)
 		return begun.ThreadID
 	}
 	require.Contains(t, read("/account/threads"), "Nothing here")
@@ -184,20 +186,20 @@ func TestAccountPage_Inbox(t *testing.T) {
 	}
 
 	for i := range 21 {
-		a := h.ask("POST", "/api/owner/threads/"+ashas+"/messages", fmt.Sprintf(`{"message":"More %d"}`, i), "Cookie", cookie)
+		a := h.Ask("POST", "/api/owner/threads/"+ashas+"/messages", fmt.Sprintf(`{"message":"More %d"}`, i), "Cookie", cookie)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 	}
-	doc := parsePage(t, "/account/threads/"+ashas, read("/account/threads/"+ashas))
-	require.NotContains(t, doc.raw, "More 20")
-	require.Contains(t, read(attr(doc.find("a", "rel", "next"), "href")), "More 20")
+	doc := nodetest.ParsePage(t, "/account/threads/"+ashas, read("/account/threads/"+ashas))
+	require.NotContains(t, doc.Raw, "More 20")
+	require.Contains(t, read(nodetest.Attr(doc.Find("a", "rel", "next"), "href")), "More 20")
 }
 
 // TestAccountPage_Tokens: tokens that are good are on the page, however many others
 // there were since.
 func TestAccountPage_Tokens(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
 	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
 	_, good, err := h.Admin().CreateAccountToken(t.Context(), acc.ID, "the good one", 0, protocol.ScopePost)
@@ -209,7 +211,7 @@ func TestAccountPage_Tokens(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, h.Admin().RevokeToken(t.Context(), x.ID))
 	}
-	page := h.ask("GET", "/account/tokens", "", "Accept", "text/html", "Cookie", "stoa_session="+h.signIn(link)).Body.String()
+	page := h.Ask("GET", "/account/tokens", "", "Accept", "text/html", "Cookie", "stoa_session="+h.SignIn(link)).Body.String()
 	require.Contains(t, page, good.ID)
 	require.NotContains(t, page, out.ID)
 }

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"cmp"
 	"fmt"
 	"os"
@@ -21,11 +23,11 @@ import (
 // the operator's account is not that.
 func TestAdmin_Local(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	a := h.Admin()
 	account := &protocol.Caller{Standing: protocol.Operator, Account: "acc_1"}
 	for _, op := range protocol.LocalOperations() {
-		for _, table := range []*hall.Table{h.table, a.table} {
+		for _, table := range []*hall.Table{h.Table, a.Table} {
 			_, err := table.Invoke(t.Context(), hall.Request{Op: op.Name, Caller: account})
 			require.ErrorContains(t, err, "no operation of that name", op.Name)
 		}
@@ -37,7 +39,7 @@ func TestAdmin_Local(t *testing.T) {
 // TestAdmin_Commands: every operation that a command of stoa admin does is bound there too.
 func TestAdmin_Commands(t *testing.T) {
 	t.Parallel()
-	a := newHouse(t).Admin()
+	a := nodetest.New(t).Admin()
 	names := map[string]string{} // of operations, by their Go names
 	declared := regexp.MustCompile(`var (\w+) = (?:declare|local)\[.*\]\(Operation\{\s*Name: "(\w+)"`)
 	sources, err := filepath.Glob("../protocol/*.go")
@@ -59,7 +61,7 @@ func TestAdmin_Commands(t *testing.T) {
 		for _, m := range done.FindAllStringSubmatch(string(text), -1) {
 			name := cmp.Or(m[2], names[m[1]])
 			require.NotEmpty(t, name, m[1])
-			_, err := a.table.Invoke(t.Context(), hall.Request{Op: name, Args: []byte(`{}`), Evidence: identity.Evidence{Operator: true}})
+			_, err := a.Table.Invoke(t.Context(), hall.Request{Op: name, Args: []byte(`{}`), Evidence: identity.Evidence{Operator: true}})
 			require.NotContains(t, fmt.Sprint(err), "no operation of that name", "%s does %s", file, name)
 			tried++
 		}
@@ -71,8 +73,8 @@ func TestAdmin_Commands(t *testing.T) {
 // audit log says the same of both.
 func TestAdmin_Rules(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	a, pair := h.Admin(), h.hosted("asha")
+	h := nodetest.New(t)
+	a, pair := h.Admin(), h.Hosted("asha")
 	for range 2 {
 		require.NoError(t, a.RetireKey(t.Context(), pair.Thumbprint()))
 	}
@@ -83,7 +85,7 @@ func TestAdmin_Rules(t *testing.T) {
 	require.Equal(t, []string{"operator", "asha", pair.Thumbprint()}, []string{retired[0].Actor, retired[0].Subject, retired[0].Detail})
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(a.RetireKey(t.Context(), strings.Repeat("k", 43))))
 	for n := range protocol.MaxKeys + 1 {
-		err := a.AddKey(t.Context(), "asha", newPair(t), n%2 == 0)
+		err := a.AddKey(t.Context(), "asha", nodetest.NewPair(t), n%2 == 0)
 		require.Equal(t, n == protocol.MaxKeys, protocol.CodeOf(err) == protocol.Conflict, n)
 	}
 }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"cmp"
 	"context"
 	"encoding/json"
@@ -36,7 +39,7 @@ const (
 
 // A town is a running node with something on every page.
 type town struct {
-	*house
+	*nodetest.House
 	cookie string   // of the account of asha and rao-tiffins
 	kiran  string   // of an operator's account
 	public []string // pages that anyone may read
@@ -46,11 +49,13 @@ type town struct {
 // newTown fills a node with the agents and posts of a local world.
 func newTown(t *testing.T) *town {
 	server := httptest.NewUnstartedServer(nil)
-	h := newHouse(t, func(c *Config) { c.BaseURL, c.Name = "http://"+server.Listener.Addr().String(), "Stoa of Bengaluru" })
+	h := nodetest.New(t, func(c *node.Config) {
+		c.BaseURL, c.Name = "http://"+server.Listener.Addr().String(), "Stoa of Bengaluru"
+	})
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	h.runPulse()
+	runPulse(h)
 	var agents []struct {
 		Profile, Merchant, Meetings, Attention json.RawMessage
 	}
@@ -65,13 +70,13 @@ func newTown(t *testing.T) *town {
 			_, err = h.Admin().PutMerchant(t.Context(), p.Handle, a.Merchant)
 			require.NoError(t, err)
 		}
-		secret := h.ownerToken(p.Handle)
+		secret := h.OwnerToken(p.Handle)
 		tokens[p.Handle] = "Bearer " + secret
 		if a.Meetings != nil {
-			require.Equal(t, 200, h.ask("PUT", "/api/owner/meeting-settings", string(a.Meetings), "Authorization", "Bearer "+secret).Code)
+			require.Equal(t, 200, h.Ask("PUT", "/api/owner/meeting-settings", string(a.Meetings), "Authorization", "Bearer "+secret).Code)
 		}
 		if a.Attention != nil {
-			h.takeBids(p.Handle)
+			h.TakeBids(p.Handle)
 		}
 	}
 	post := seedBoard(t, h, tokens)
@@ -79,10 +84,10 @@ func newTown(t *testing.T) *town {
 	require.NoError(t, err)
 	for i := range 3 {
 		body := fmt.Sprintf(`{"message":"Do you bring lunch for %d people to Jayanagar from Monday?","name":"Meera"}`, 3*i+3)
-		require.Equal(t, 201, h.ask("POST", "/api/public/agents/rao-tiffins/contact", body, "Proof-Of-Work", h.proof("contact")).Code)
+		require.Equal(t, 201, h.Ask("POST", "/api/public/agents/rao-tiffins/contact", body, "Proof-Of-Work", h.Proof("contact")).Code)
 	}
-	h.troubled()
-	w := &town{house: h, cookie: h.signIn(link), kiran: h.signInOperator(), lists: []string{"/board", "/agents", "/people", "/merchants", "/feed"}}
+	troubled(h)
+	w := &town{House: h, cookie: h.SignIn(link), kiran: h.SignInOperator(), lists: []string{"/board", "/agents", "/people", "/merchants", "/feed"}}
 	for _, e := range web.Entries() {
 		for _, handle := range []string{"asha", "rao-tiffins"} {
 			path := strings.NewReplacer("{handle}", handle, "{id}", post, "{code}", "pow-required").Replace(e.Path)
@@ -98,7 +103,7 @@ func newTown(t *testing.T) *town {
 }
 
 // seedBoard writes the posts of a local world, and some pages of others; it returns one with replies.
-func seedBoard(t *testing.T, h *house, tokens map[string]string) (withReplies string) {
+func seedBoard(t *testing.T, h *nodetest.House, tokens map[string]string) (withReplies string) {
 	var posts []struct {
 		ID, By, Re, Kind, Title, Body string
 		Tags                          []string
@@ -107,7 +112,7 @@ func seedBoard(t *testing.T, h *house, tokens map[string]string) (withReplies st
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &posts))
 	for i := range 40 {
-		h.post(fmt.Sprintf("Office lunch for %d people, brought by half past twelve", i+2))
+		h.Post(fmt.Sprintf("Office lunch for %d people, brought by half past twelve", i+2))
 	}
 	ids := map[string]string{}
 	for _, p := range posts {
@@ -115,12 +120,12 @@ func seedBoard(t *testing.T, h *house, tokens map[string]string) (withReplies st
 		headers := []string{"Authorization", tokens[p.By]}
 		if tokens[p.By] == "" {
 			in.Name = p.By
-			headers = []string{"Proof-Of-Work", h.proof("board")}
+			headers = []string{"Proof-Of-Work", h.Proof("board")}
 		}
 		var made protocol.Post
-		a := h.ask("POST", "/api/public/board", string(encoded(in)), headers...)
+		a := h.Ask("POST", "/api/public/board", string(nodetest.Encoded(in)), headers...)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&made)
+		a.Into(&made)
 		ids[p.ID] = made.ID
 		if ids[p.Re] != "" && withReplies == "" {
 			withReplies = ids[p.Re]
@@ -143,23 +148,23 @@ func (f *faults) take() []string {
 	return said
 }
 
-func (b *tab) do(step chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+func do(b *nodetest.Tab, step chromedp.Action[chromedp.Void]) {
+	b.T.Helper()
+	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
 	defer stop()
-	require.NoError(b.t, chromedp.Do(ctx, step))
+	require.NoError(b.T, chromedp.Do(ctx, step))
 }
 
 // listen collects exceptions, errors and refused loads; pages that are refused as such may say so.
-func (b *tab) listen() *faults {
-	b.t.Helper()
+func listen(b *nodetest.Tab) *faults {
+	b.T.Helper()
 	f := &faults{}
 	note := func(format string, args ...any) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.said = append(f.said, fmt.Sprintf(format, args...))
 	}
-	require.NoError(b.t, chromedp.Listen(b.ctx, func(ev any) {
+	require.NoError(b.T, chromedp.Listen(b.Ctx, func(ev any) {
 		switch e := ev.(type) {
 		case *runtime.EventExceptionThrown:
 			note("exception: %s", e.ExceptionDetails.Text)
@@ -173,17 +178,18 @@ func (b *tab) listen() *faults {
 			}
 		}
 	}))
-	b.do(devCall(log.Enable, cdp.Empty{}))
+	do(b, devCall(log.Enable, cdp.Empty{}))
 	return f
 }
 
 // dark sets the colours that the reader prefers.
-func (b *tab) dark(on bool) {
+func dark(b *nodetest.Tab, on bool) {
 	scheme := "light"
 	if on {
 		scheme = "dark"
 	}
-	b.do(devCall(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
+	do(b, devCall(emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
 }
 
 // A report is what holds for every page, as seen in it.
@@ -198,9 +204,9 @@ type report struct {
 }
 
 // see looks at the page that is open. axe is the source of axe-core, "" to leave it out.
-func (b *tab) see(axe string) (r report) {
-	b.t.Helper()
-	r = look[report](b, `(async () => {
+func see(b *nodetest.Tab, axe string) (r report) {
+	b.T.Helper()
+	r = nodetest.Look[report](b, `(async () => {
 		const entries = kind => performance.getEntriesByType(kind);
 		let shift = 0;
 		const observer = new PerformanceObserver(list => { for (const e of list.getEntries()) shift += e.value; });
@@ -218,7 +224,7 @@ func (b *tab) see(axe string) (r report) {
 	if axe == "" {
 		return r
 	}
-	found := look[report](b, axe+`;axe.run(document, {
+	found := nodetest.Look[report](b, axe+`;axe.run(document, {
 		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], rules: { "target-size": { enabled: true } }, resultTypes: ["violations"],
 	}).then(r => ({ Checked: r.passes.length, Wrong: r.violations.flatMap(v => v.nodes.map(n => v.id + " " + n.target + " " + n.failureSummary)) }))`)
 	r.Checked, r.Wrong = found.Checked, found.Wrong
@@ -227,8 +233,8 @@ func (b *tab) see(axe string) (r report) {
 
 // accountPages visits the pages that are reached from that of the account, with visit where it opens a page,
 // and returns their paths.
-func (b *tab) accountPages(visit func(path string)) (paths []string) {
-	b.t.Helper()
+func accountPages(b *nodetest.Tab, visit func(path string)) (paths []string) {
+	b.T.Helper()
 	queue := []string{"/account"}
 	for len(queue) > 0 {
 		path := queue[0]
@@ -238,7 +244,7 @@ func (b *tab) accountPages(visit func(path string)) (paths []string) {
 		}
 		paths = append(paths, path)
 		visit(path)
-		queue = append(queue, look[[]string](b,
+		queue = append(queue, nodetest.Look[[]string](b,
 			`[...document.querySelectorAll('main a[href^="/account"]')].map(a => a.pathname).filter(p => !/export|archive|\.csv/.test(p))`)...)
 	}
 	return paths
@@ -255,16 +261,16 @@ func TestAllPages(t *testing.T) {
 	axe, err := os.ReadFile(os.Getenv(AxeEnv))
 	require.NoError(t, err)
 	w := newTown(t)
-	b := openBrowser(t, w.Base)
-	said := b.listen()
+	b := nodetest.OpenBrowser(t, w.Base)
+	said := listen(b)
 	all := os.Getenv(AllPagesEnv) == "all"
-	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	do(b, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
 	var wrong []string
 	check := func(path string) {
 		t.Helper()
 		status := map[string]int{"/@nobody": 404, "/agents?region=Nowhere": 422}[path]
-		require.Equal(t, cmp.Or(status, 200), b.open(path), path)
-		r := b.see(string(axe))
+		require.Equal(t, cmp.Or(status, 200), b.Open(path), path)
+		r := see(b, string(axe))
 		require.Greater(t, r.Checked, 5, path)
 		for _, fault := range append(r.Wrong, said.take()...) {
 			wrong = append(wrong, path+": "+fault)
@@ -285,125 +291,125 @@ func TestAllPages(t *testing.T) {
 		check(path)
 	}
 	if all {
-		b.inHindi(w, true)
+		inHindi(b, w, true)
 		for _, path := range w.public {
 			check(path)
 		}
-		b.inHindi(w, false)
-		b.dark(true)
+		inHindi(b, w, false)
+		dark(b, true)
 		for _, path := range w.public {
 			check(path)
 		}
-		b.dark(false)
+		dark(b, false)
 	}
-	b.walkByKeys()
-	b.signedIn(w.kiran)
-	operators := b.accountPages(func(path string) {
+	walkByKeys(b)
+	signedIn(b, w.kiran)
+	operators := accountPages(b, func(path string) {
 		if strings.HasPrefix(path, "/account/node") {
 			check(path)
 		} else {
-			b.open(path)
+			b.Open(path)
 		}
 	})
 	require.Contains(t, operators, "/account/node/audit")
 	if all {
-		b.dark(true)
+		dark(b, true)
 		for _, path := range operators {
 			if strings.HasPrefix(path, "/account/node") {
 				check(path)
 			}
 		}
-		b.dark(false)
+		dark(b, false)
 	}
-	b.signedIn(w.cookie)
-	own := b.accountPages(check)
+	signedIn(b, w.cookie)
+	own := accountPages(b, check)
 	require.Greater(t, len(own), 5, "%v", own)
 	if all {
 		for _, path := range w.public {
 			check(path)
 		}
-		b.dark(true)
+		dark(b, true)
 		for _, path := range append(own, w.public...) {
 			check(path)
 		}
-		b.inHindi(w, true)
+		inHindi(b, w, true)
 		for _, path := range append(own, w.public...) {
 			check(path)
 		}
-		b.inHindi(w, false)
+		inHindi(b, w, false)
 	}
 
 	require.Empty(t, wrong)
 
-	b.do(devCall(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	do(b, devCall(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	for path, text := range map[string]string{
 		"/": "Find a shop", "/board": "Office lunch", "/merchants": "Rao Tiffins", "/@rao-tiffins": "Opening hours", "/feed": "Office lunch", "/account": "Asha",
 	} {
-		b.open(path)
-		require.Contains(t, b.text("main"), text, "%s without script", path)
+		b.Open(path)
+		require.Contains(t, b.Text("main"), text, "%s without script", path)
 	}
 }
 
 // walkByKeys does what visitors do most with the keyboard alone: finds a shop, asks it, posts, and reports a post.
-func (b *tab) walkByKeys() {
-	b.t.Helper()
+func walkByKeys(b *nodetest.Tab) {
+	b.T.Helper()
 	to := func(selector string) { // Tab by Tab, as far as the focus goes
-		b.t.Helper()
+		b.T.Helper()
 		for range 150 {
-			b.do(chromedp.KeyEvent(kb.Tab))
-			if look[bool](b, `document.activeElement.matches(`+quoted(selector)+`)`) {
-				require.NotEqual(b.t, "none 0px", look[string](b,
+			do(b, chromedp.KeyEvent(kb.Tab))
+			if nodetest.Look[bool](b, `document.activeElement.matches(`+nodetest.Quoted(selector)+`)`) {
+				require.NotEqual(b.T, "none 0px", nodetest.Look[string](b,
 					`(s => s.outlineStyle + " " + s.outlineWidth)(getComputedStyle(document.activeElement))`), "%s shows the focus", selector)
 				return
 			}
 		}
-		require.Fail(b.t, "the keyboard does not reach "+selector)
+		require.Fail(b.T, "the keyboard does not reach "+selector)
 	}
-	enter := func() { b.t.Helper(); require.Equal(b.t, 200, b.load(chromedp.KeyEvent(kb.Enter))) }
-	b.open("/")
+	enter := func() { b.T.Helper(); require.Equal(b.T, 200, b.Load(chromedp.KeyEvent(kb.Enter))) }
+	b.Open("/")
 	to(`main a[href="/merchants"]`)
 	enter()
 	to(`h2 a[href="/@rao-tiffins"]`)
 	enter()
 	to(`a[href="#to-write"]`)
-	b.do(chromedp.KeyEvent(kb.Enter))
+	do(b, chromedp.KeyEvent(kb.Enter))
 	to("#write-message")
-	b.do(chromedp.KeyEvent("Is there lunch on Friday?"))
+	do(b, chromedp.KeyEvent("Is there lunch on Friday?"))
 	to("#write button[type=submit]")
 	enter()
-	require.Contains(b.t, b.text("main"), "Is there lunch on Friday?")
+	require.Contains(b.T, b.Text("main"), "Is there lunch on Friday?")
 	to(`nav a[href="/board"]`)
 	enter()
 	to(`a[href="#to-post"]`)
-	b.do(chromedp.KeyEvent(kb.Enter))
+	do(b, chromedp.KeyEvent(kb.Enter))
 	to("#post-title")
-	b.do(chromedp.KeyEvent("Who brings lunch?"))
+	do(b, chromedp.KeyEvent("Who brings lunch?"))
 	to("#post-body")
-	b.do(chromedp.KeyEvent("For nine people."))
+	do(b, chromedp.KeyEvent("For nine people."))
 	to("#post button[type=submit]")
 	enter()
-	require.Equal(b.t, "Who brings lunch?", b.text("h1"))
+	require.Equal(b.T, "Who brings lunch?", b.Text("h1"))
 	to("#to-report ~ details summary")
-	b.do(chromedp.KeyEvent(kb.Enter))
+	do(b, chromedp.KeyEvent(kb.Enter))
 	to("#report-reason")
-	b.do(chromedp.KeyEvent("Spam."))
+	do(b, chromedp.KeyEvent("Spam."))
 	to("#report button[type=submit]")
 	enter()
-	require.Equal(b.t, "Reported", b.text("h1"))
+	require.Equal(b.T, "Reported", b.Text("h1"))
 }
 
 // signedIn gives the browser the session of the account.
-func (b *tab) signedIn(cookie string) {
-	b.do(devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_session", Value: cookie, URL: b.base + "/"}))
+func signedIn(b *nodetest.Tab, cookie string) {
+	do(b, devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_session", Value: cookie, URL: b.Base + "/"}))
 }
 
 // inHindi gives the browser the cookie of the switch of languages, for Hindi or English.
-func (b *tab) inHindi(w *town, on bool) {
+func inHindi(b *nodetest.Tab, w *town, on bool) {
 	code := "en"
 	if on {
 		code = "hi"
 	}
-	b.do(devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_language", Value: code, URL: w.Base + "/"}))
+	do(b, devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_language", Value: code, URL: w.Base + "/"}))
 }
 
 // TestScreenshots makes a picture of each page: phone and desk, light and dark, and on a phone in Hindi.
@@ -414,7 +420,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	w := newTown(t)
-	b := openBrowser(t, w.Base)
+	b := nodetest.OpenBrowser(t, w.Base)
 	take := func(path, name string) {
 		for _, s := range []struct {
 			name          string
@@ -424,11 +430,11 @@ func TestScreenshots(t *testing.T) {
 			{"phone-light", 390, 844, false, false}, {"phone-dark", 390, 844, true, false}, {"phone-hindi", 390, 844, false, true},
 			{"desk-light", 1280, 1000, false, false}, {"desk-dark", 1280, 1000, true, false},
 		} {
-			b.do(chromedp.EmulateViewport(s.width, s.height))
-			b.dark(s.dark)
-			b.inHindi(w, s.hindi)
-			b.open(path)
-			ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+			do(b, chromedp.EmulateViewport(s.width, s.height))
+			dark(b, s.dark)
+			inHindi(b, w, s.hindi)
+			b.Open(path)
+			ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
 			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 			stop()
 			require.NoError(t, err)
@@ -446,12 +452,12 @@ func TestScreenshots(t *testing.T) {
 	for _, path := range w.public {
 		take(path, "public-"+file(path))
 	}
-	b.signedIn(w.cookie)
-	for _, path := range b.accountPages(func(path string) { b.open(path) }) {
+	signedIn(b, w.cookie)
+	for _, path := range accountPages(b, func(path string) { b.Open(path) }) {
 		take(path, file(path))
 	}
-	b.signedIn(w.kiran)
-	for _, path := range b.accountPages(func(path string) { b.open(path) }) {
+	signedIn(b, w.kiran)
+	for _, path := range accountPages(b, func(path string) { b.Open(path) }) {
 		if strings.HasPrefix(path, "/account/node") {
 			take(path, file(path))
 		}

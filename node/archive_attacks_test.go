@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
@@ -23,23 +25,23 @@ import (
 // forged changes an archive as someone would who can write one: the manifest is
 // true of what is in it, and the signature of the node is gone.
 func forged(t testing.TB, raw []byte, edit func(name, body string) string) []byte {
-	all := membersOf(t, raw)
+	all := nodetest.MembersOf(t, raw)
 	var m map[string]any
-	require.NoError(t, json.Unmarshal(all[0].body, &m))
+	require.NoError(t, json.Unmarshal(all[0].Body, &m))
 	listed := m["members"].([]any)
 	for i := range all[2:] {
 		one := &all[2+i]
-		one.body = []byte(edit(one.name, string(one.body)))
-		sum := sha256.Sum256(one.body)
+		one.Body = []byte(edit(one.Name, string(one.Body)))
+		sum := sha256.Sum256(one.Body)
 		entry := listed[i].(map[string]any)
-		entry["sha256"], entry["bytes"] = hex.EncodeToString(sum[:]), len(one.body)
-		if strings.HasSuffix(one.name, ".ndjson") {
-			entry["count"] = bytes.Count(one.body, []byte("\n"))
+		entry["sha256"], entry["bytes"] = hex.EncodeToString(sum[:]), len(one.Body)
+		if strings.HasSuffix(one.Name, ".ndjson") {
+			entry["count"] = bytes.Count(one.Body, []byte("\n"))
 		}
 	}
 	manifest, err := json.Marshal(m)
 	require.NoError(t, err)
-	all[0].body = []byte(edit("manifest.json", string(manifest)))
+	all[0].Body = []byte(edit("manifest.json", string(manifest)))
 	return pack(t, all)
 }
 
@@ -58,11 +60,13 @@ func in(t testing.TB, member, old, with string) func(string, string) string {
 // fresh input, is refused, and nothing of it is left.
 func TestArchive_Hostile(t *testing.T) {
 	t.Parallel()
-	one, two := newMover(t), newMover(t)
-	one.settle()
-	raw := one.export(map[string]any{"handle": "asha", "passphrase": passphrase})
+	one, two := nodetest.NewMover(t), nodetest.NewMover(t)
+	settle(one)
+	raw := export(one, map[string]any{"handle": "asha", "passphrase": passphrase})
 	edit := func(member, old, with string) []byte { return forged(t, raw, in(t, member, old, with)) }
-	moved := func(change func([]packed) []packed) []byte { return pack(t, change(membersOf(t, raw))) }
+	moved := func(change func([]nodetest.Packed) []nodetest.Packed) []byte {
+		return pack(t, change(nodetest.MembersOf(t, raw)))
+	}
 	link := func() []byte {
 		var out bytes.Buffer
 		zip := gzip.NewWriter(&out)
@@ -84,12 +88,14 @@ func TestArchive_Hostile(t *testing.T) {
 		"more behind the end":   {append(slices.Clone(raw), raw...), protocol.InvalidRequest},
 		"another format":        {edit("manifest.json", "stoa.archive/v1", "stoa.archive/v9"), protocol.InvalidRequest},
 		"a link":                {link(), protocol.InvalidRequest},
-		"a path":                {moved(func(a []packed) []packed { a[2].name = "../profile.json"; return a }), protocol.InvalidRequest},
-		"two members exchanged": {moved(func(a []packed) []packed { a[2], a[3] = a[3], a[2]; return a }), protocol.InvalidRequest},
-		"a member more":         {moved(func(a []packed) []packed { return append(a, packed{"run.sh", []byte("x")}) }), protocol.InvalidRequest},
-		"a member less":         {moved(func(a []packed) []packed { return a[:len(a)-1] }), protocol.InvalidRequest},
-		"a byte changed":        {moved(func(a []packed) []packed { a[2].body[len(a[2].body)-3] ^= 1; return a }), protocol.InvalidRequest},
-		"no manifest":           {moved(func(a []packed) []packed { return a[1:] }), protocol.InvalidRequest},
+		"a path":                {moved(func(a []nodetest.Packed) []nodetest.Packed { a[2].Name = "../profile.json"; return a }), protocol.InvalidRequest},
+		"two members exchanged": {moved(func(a []nodetest.Packed) []nodetest.Packed { a[2], a[3] = a[3], a[2]; return a }), protocol.InvalidRequest},
+		"a member more": {moved(func(a []nodetest.Packed) []nodetest.Packed {
+			return append(a, nodetest.Packed{Name: "run.sh", Body: []byte("x")})
+		}), protocol.InvalidRequest},
+		"a member less":         {moved(func(a []nodetest.Packed) []nodetest.Packed { return a[:len(a)-1] }), protocol.InvalidRequest},
+		"a byte changed":        {moved(func(a []nodetest.Packed) []nodetest.Packed { a[2].Body[len(a[2].Body)-3] ^= 1; return a }), protocol.InvalidRequest},
+		"no manifest":           {moved(func(a []nodetest.Packed) []nodetest.Packed { return a[1:] }), protocol.InvalidRequest},
 		"count of members":      {edit("manifest.json", `"count":3`, `"count":2`), protocol.InvalidRequest},
 		"more than it may have": {edit("manifest.json", `"count":3`, `"count":3000000`), protocol.TooLarge},
 		"no address":            {edit("manifest.json", one.Base, "file:///etc"), protocol.InvalidRequest},
@@ -113,8 +119,8 @@ func TestArchive_Hostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := *two
-			m.t = t
-			report, err := m.imports(c.file, map[string]any{"dryRun": c.code == ""})
+			m.T = t
+			report, err := m.Imports(c.file, map[string]any{"dryRun": c.code == ""})
 			require.Equal(t, c.code, protocol.CodeOf(err), "%v", err)
 			if c.code == "" {
 				require.Equal(t, count(0, 0, 3), report.Posts, "what is not signed is nobody's")
@@ -125,29 +131,29 @@ func TestArchive_Hostile(t *testing.T) {
 			}
 		})
 	}
-	_, err := two.imports(raw, map[string]any{"passphrase": "wrong horse battery"})
+	_, err := two.Imports(raw, map[string]any{"passphrase": "wrong horse battery"})
 	require.Equal(t, protocol.Validation, protocol.CodeOf(err))
 }
 
 // TestArchive_Bounds: an archive costs no more than its limits.
 func TestArchive_Bounds(t *testing.T) {
 	t.Parallel()
-	one := newMover(t)
-	one.settle()
-	h := newHouse(t)
-	file := archiveFile(t, one.export(map[string]any{"handle": "asha"}))
+	one := nodetest.NewMover(t)
+	settle(one)
+	h := nodetest.New(t)
+	file := archiveFile(t, export(one, map[string]any{"handle": "asha"}))
 	order := archive.Order{By: protocol.Caller{Standing: protocol.Operator}, Limits: archive.OwnerLimits, Vouch: true}
 
 	small := order
 	small.Limits.Bytes = 3000
-	_, err := h.archive.Read(t.Context(), file, small)
+	_, err := h.Archive.Read(t.Context(), file, small)
 	require.Equal(t, protocol.TooLarge, protocol.CodeOf(err), "%v", err)
 	require.Empty(t, arrived(t, h, "asha"))
 
-	report, err := h.archive.Read(t.Context(), file, order)
+	report, err := h.Archive.Read(t.Context(), file, order)
 	require.NoError(t, err)
 	require.Equal(t, count(3, 0, 0), report.Posts)
-	left, err := os.ReadDir(h.config.Data)
+	left, err := os.ReadDir(h.Config.Data)
 	require.NoError(t, err)
 	for _, f := range left {
 		require.False(t, strings.HasPrefix(f.Name(), ".archive"), "no spool file stays")
@@ -157,93 +163,93 @@ func TestArchive_Bounds(t *testing.T) {
 // TestArchive_Forger checks that a made-up archive attributes no words to others.
 func TestArchive_Forger(t *testing.T) {
 	t.Parallel()
-	victim, evil, here := newMover(t), newMover(t), newMover(t)
-	thread, _ := victim.settle()
-	whole := victim.export(map[string]any{"handle": "asha", "passphrase": passphrase})
-	bare := victim.export(map[string]any{"handle": "asha"})
+	victim, evil, here := nodetest.NewMover(t), nodetest.NewMover(t), nodetest.NewMover(t)
+	thread, _ := settle(victim)
+	whole := export(victim, map[string]any{"handle": "asha", "passphrase": passphrase})
+	bare := export(victim, map[string]any{"handle": "asha"})
 
 	// Without the private half, a key proves nothing: the posts are the node's word.
-	report, err := here.imports(bare, map[string]any{"as": "asha-two"})
+	report, err := here.Imports(bare, map[string]any{"as": "asha-two"})
 	require.NoError(t, err)
 	require.Equal(t, count(3, 0, 0), report.Posts)
 	require.Equal(t, count(0, 0, 1), report.PrivateKeys)
 	var page protocol.Page[protocol.Post]
-	require.NoError(t, json.Unmarshal([]byte(here.get("/api/public/board?q=yarn")), &page))
+	require.NoError(t, json.Unmarshal([]byte(get(here, "/api/public/board?q=yarn")), &page))
 	require.False(t, page.Items[0].Author.Verified)
 	require.Equal(t, protocol.ByFederation, page.Items[0].Author.Method)
 	require.Equal(t, "asha", *page.Items[0].Author.Handle, "under the handle it was written under")
 
 	// An archive that names another node as its maker brings no post of it.
-	evil.settle()
-	own := evil.export(map[string]any{"handle": "asha", "passphrase": passphrase})
+	settle(evil)
+	own := export(evil, map[string]any{"handle": "asha", "passphrase": passphrase})
 	posing := forged(t, own, func(_, body string) string { return strings.ReplaceAll(body, evil.Base, victim.Base) })
-	fresh := newMover(t)
-	report, err = fresh.imports(posing, map[string]any{"passphrase": passphrase})
+	fresh := nodetest.NewMover(t)
+	report, err = fresh.Imports(posing, map[string]any{"passphrase": passphrase})
 	require.NoError(t, err)
 	require.Equal(t, count(0, 0, 3), report.Posts)
 	require.Contains(t, strings.Join(report.Notes, "\n"), "is not valid")
 
 	// Nobody in a thread is verified, and who has a name here does not read it by it.
 	m := *fresh
-	m.hosted("loud")
+	m.Hosted("loud")
 	loud, _, err := m.Admin().CreateToken(t.Context(), "loud", "t", 0)
 	require.NoError(t, err)
-	for _, p := range membersOf(t, own) {
-		if p.name != "threads.ndjson" {
+	for _, p := range nodetest.MembersOf(t, own) {
+		if p.Name != "threads.ndjson" {
 			continue
 		}
-		for line := range strings.Lines(string(p.body)) {
+		for line := range strings.Lines(string(p.Body)) {
 			var l struct{ Thread *struct{ ID string } }
 			require.NoError(t, json.Unmarshal([]byte(line), &l))
 			if l.Thread != nil {
-				err := m.callWith(loud, protocol.CheckConversation.Operation, map[string]any{"threadId": l.Thread.ID}, nil, nil)
+				err := m.CallWith(loud, protocol.CheckConversation.Operation, map[string]any{"threadId": l.Thread.ID}, nil, nil)
 				require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
 			}
 		}
 	}
 
 	// A handle that is someone's is refused, and a token of one profile makes no other.
-	other := newMover(t)
-	other.hosted("asha")
-	_, err = other.imports(whole, nil)
+	other := nodetest.NewMover(t)
+	other.Hosted("asha")
+	_, err = other.Imports(whole, nil)
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 	single, _, err := other.Admin().CreateToken(t.Context(), "home", "one", 0)
 	require.NoError(t, err)
-	err = other.callWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)
+	err = other.CallWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)
 	require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
-	report, err = other.imports(whole, map[string]any{"as": "asha-two", "passphrase": passphrase})
+	report, err = other.Imports(whole, map[string]any{"as": "asha-two", "passphrase": passphrase})
 	require.NoError(t, err)
 	require.Equal(t, "asha-two", report.Handle)
-	require.Contains(t, other.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken), "We do.")
+	require.Contains(t, get(other, "/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken), "We do.")
 
 	// A profile that is there is replaced only on the owner's word.
 	var home []byte
-	require.NoError(t, victim.call(protocol.ExportArchive.Operation, map[string]any{"handle": "home"}, nil, &home))
+	require.NoError(t, victim.Call(protocol.ExportArchive.Operation, map[string]any{"handle": "home"}, nil, &home))
 	edited := forged(t, home, in(t, "profile.json", `"Load"`, `"Loaded"`))
-	report, err = other.imports(edited, nil)
+	report, err = other.Imports(edited, nil)
 	require.NoError(t, err)
 	require.Equal(t, "kept", report.Profile)
-	require.Contains(t, other.get("/api/public/agents/home"), `"Load"`)
-	report, err = other.imports(edited, map[string]any{"replace": true})
+	require.Contains(t, get(other, "/api/public/agents/home"), `"Load"`)
+	report, err = other.Imports(edited, map[string]any{"replace": true})
 	require.NoError(t, err)
 	require.Equal(t, "replaced", report.Profile)
-	require.Contains(t, other.get("/api/public/agents/home"), `"Loaded"`)
+	require.Contains(t, get(other, "/api/public/agents/home"), `"Loaded"`)
 }
 
 // TestArchive_Secrets: private keys leave the node only for who may have them, and
 // passphrases stay out of addresses.
 func TestArchive_Secrets(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
-	h.ownerToken("asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	h.OwnerToken("asha")
 	narrow, _, err := h.Admin().CreateAccountToken(t.Context(), "asha", "narrow", 0, protocol.ScopeArchive)
 	require.NoError(t, err)
-	ask := func(method, path, body string, headers ...string) answer {
-		return h.ask(method, path, body, append(headers, "Authorization", "Bearer "+narrow)...)
+	ask := func(method, path, body string, headers ...string) nodetest.Answer {
+		return h.Ask(method, path, body, append(headers, "Authorization", "Bearer "+narrow)...)
 	}
 	a := ask("POST", "/api/owner/export", `{"passphrase":"`+passphrase+`"}`)
-	require.Equal(t, protocol.Forbidden, a.problem().Code)
+	require.Equal(t, protocol.Forbidden, a.Problem().Code)
 	a = ask("POST", "/api/owner/export", `{}`)
 	require.Equal(t, http.StatusOK, a.Code)
 	require.Equal(t, "application/gzip", a.Header().Get("Content-Type"))
@@ -251,11 +257,11 @@ func TestArchive_Secrets(t *testing.T) {
 	require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 	require.Empty(t, a.Header().Get("Access-Control-Allow-Origin"))
 	for _, short := range []string{"elevenchars", strings.Repeat("x", 129)} {
-		require.Equal(t, protocol.Validation, ask("POST", "/api/owner/export", `{"passphrase":"`+short+`"}`).problem().Code)
+		require.Equal(t, protocol.Validation, ask("POST", "/api/owner/export", `{"passphrase":"`+short+`"}`).Problem().Code)
 	}
 	a = ask("POST", "/api/owner/import?passphrase=correct-horse-battery", "x", "Content-Type", "application/gzip")
-	require.Equal(t, "secret-in-url", a.problem().Errors[0].Code)
-	require.Equal(t, protocol.UnsupportedMediaType, ask("POST", "/api/owner/import", "{}", "Content-Type", "application/json").problem().Code)
-	require.Equal(t, protocol.InvalidRequest, ask("POST", "/api/owner/import", "x", "Content-Type", "application/gzip").problem().Code)
-	require.Equal(t, protocol.Unauthorized, h.ask("POST", "/api/owner/import", "x", "Content-Type", "application/gzip").problem().Code)
+	require.Equal(t, "secret-in-url", a.Problem().Errors[0].Code)
+	require.Equal(t, protocol.UnsupportedMediaType, ask("POST", "/api/owner/import", "{}", "Content-Type", "application/json").Problem().Code)
+	require.Equal(t, protocol.InvalidRequest, ask("POST", "/api/owner/import", "x", "Content-Type", "application/gzip").Problem().Code)
+	require.Equal(t, protocol.Unauthorized, h.Ask("POST", "/api/owner/import", "x", "Content-Type", "application/gzip").Problem().Code)
 }

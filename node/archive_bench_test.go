@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"fmt"
 	"os"
@@ -18,29 +21,29 @@ import (
 // BenchmarkImport imports 20,000 posts and 2,000 threads, while another writer
 // makes one post after the other, and says how long that one waits.
 func BenchmarkImport(b *testing.B) {
-	engines := map[string]func(*Config){"sqlite": func(*Config) {}}
+	engines := map[string]func(*node.Config){"sqlite": func(*node.Config) {}}
 	if os.Getenv(storagetest.PostgresEnv) != "" {
-		engines["postgres"] = func(c *Config) { c.Database = storagetest.PostgresURL(b) }
+		engines["postgres"] = func(c *node.Config) { c.Database = storagetest.PostgresURL(b) }
 	}
-	one := newMover(b)
-	one.settle()
-	raw := many(b, one.export(map[string]any{"handle": "asha"}), 20_000, 2_000)
+	one := nodetest.NewMover(b)
+	settle(one)
+	raw := many(b, export(one, map[string]any{"handle": "asha"}), 20_000, 2_000)
 	for name, change := range engines {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
-				n := startNode(b, change)
+				n := nodetest.Start(b, change)
 				file := archiveFile(b, raw)
 				done := make(chan error, 1)
 				start := time.Now()
 				go func() {
-					_, err := n.archive.Read(b.Context(), file, vouched(nil))
+					_, err := n.Archive.Read(b.Context(), file, vouched(nil))
 					done <- err
 				}()
 				waits := []time.Duration{}
 				for running := true; running; {
 					before := time.Now()
-					require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-						_, err := n.board.Post(ctx, tx, protocol.Caller{Standing: protocol.Proof},
+					require.NoError(b, n.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+						_, err := n.Board.Post(ctx, tx, protocol.Caller{Standing: protocol.Proof},
 							protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint(len(waits)), Body: "Meanwhile."})
 						return err
 					}))

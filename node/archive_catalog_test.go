@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,14 +22,14 @@ import (
 // order, without filling the feed.
 func TestArchive_Catalog(t *testing.T) {
 	t.Parallel()
-	one := newMover(t)
-	two := newMover(t, func(c *Config) {
+	one := nodetest.NewMover(t)
+	two := nodetest.NewMover(t, func(c *node.Config) {
 		if os.Getenv(storagetest.PostgresEnv) != "" {
 			c.Database = storagetest.PostgresURL(t)
 		}
 	})
 	var account string
-	one.write(func(ctx context.Context, tx *storage.Tx) error {
+	writeIn(one, func(ctx context.Context, tx *storage.Tx) error {
 		a, err := tx.Accounts().OfProfile(ctx, "home")
 		account = a.ID
 		return err
@@ -39,16 +42,16 @@ func TestArchive_Catalog(t *testing.T) {
 		fmt.Fprintf(&file, `{"sku":"s%d","name":"Thing %d","price":{"currency":"INR","amount":"%d.00"},"options":[{"name":"Size","values":["S","L"]}],`+
 			`"variants":[{"options":["S"]},{"options":["L"],"price":{"currency":"INR","amount":"%d.50"}}]}`+"\n", n, n, 10+n, 20+n)
 	}
-	require.NoError(t, one.call(protocol.ImportItems.Operation, map[string]any{"handle": "shop"}, []byte(file.String()), nil))
-	raw := one.export(map[string]any{"handle": "shop"})
+	require.NoError(t, one.Call(protocol.ImportItems.Operation, map[string]any{"handle": "shop"}, []byte(file.String()), nil))
+	raw := export(one, map[string]any{"handle": "shop"})
 	for range 2 { // the second time nothing changes
-		report, err := two.imports(raw, map[string]any{"replace": true})
+		report, err := two.Imports(raw, map[string]any{"replace": true})
 		require.NoError(t, err)
 		require.Equal(t, "shop", report.Handle)
-		items := func(m *mover) (all []protocol.ItemDraft) {
+		items := func(m *nodetest.Mover) (all []protocol.ItemDraft) {
 			for after := ""; ; {
 				var page protocol.Page[protocol.OwnItem]
-				require.NoError(t, m.call(protocol.ListOwnItems.Operation, map[string]any{"handle": "shop", "limit": 100, "after": after}, nil, &page))
+				require.NoError(t, m.Call(protocol.ListOwnItems.Operation, map[string]any{"handle": "shop", "limit": 100, "after": after}, nil, &page))
 				for _, i := range page.Items {
 					all = append(all, i.Item)
 				}
@@ -62,6 +65,6 @@ func TestArchive_Catalog(t *testing.T) {
 		require.Equal(t, items(one), items(two))
 	}
 	var feed protocol.Page[protocol.FeedItem]
-	require.NoError(t, json.Unmarshal([]byte(two.get("/api/public/feed?types=listing")), &feed))
+	require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/feed?types=listing")), &feed))
 	require.Empty(t, feed.Items)
 }

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"bytes"
 	"context"
 	"crypto"
@@ -48,17 +50,17 @@ func (r registry) Enrolment(ctx context.Context, id, keyid string) (e storage.En
 func TestArchive_Identity(t *testing.T) {
 	t.Parallel()
 	const id = "eip155:31337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"
-	one := newMover(t)
-	one.settle()
+	one := nodetest.NewMover(t)
+	settle(one)
 	var keys protocol.Keys
-	require.NoError(t, one.call(protocol.ListKeys.Operation, map[string]any{"handle": "asha"}, nil, &keys))
+	require.NoError(t, one.Call(protocol.ListKeys.Operation, map[string]any{"handle": "asha"}, nil, &keys))
 	keyid := keys.Items[0].KeyID
 	require.NoError(t, one.Admin().PutIdentity(t.Context(), "asha", id, keyid))
 	secret, _, err := one.Admin().CreateToken(t.Context(), "asha", "t", 0)
 	require.NoError(t, err)
-	require.NoError(t, one.callWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "On chain", "body": "b"}, nil, nil))
-	raw := one.export(map[string]any{"handle": "asha", "passphrase": passphrase})
-	pair, err := one.keys.Agent(t.Context(), "asha", keyid)
+	require.NoError(t, one.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "On chain", "body": "b"}, nil, nil))
+	raw := export(one, map[string]any{"handle": "asha", "passphrase": passphrase})
+	pair, err := one.Keys.Agent(t.Context(), "asha", keyid)
 	require.NoError(t, err)
 	grants := registry{id: id, keyid: keyid, key: pair.Public()}
 
@@ -79,11 +81,11 @@ func TestArchive_Identity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			two := newMover(t)
+			two := nodetest.NewMover(t)
 			if name == "another profile here has it" {
 				require.NoError(t, two.Admin().PutIdentity(t.Context(), "home", id, keyid))
 			}
-			room := *two.archive
+			room := *two.Archive
 			room.Chain = c.chain
 			file, err := os.Create(t.TempDir() + "/a")
 			require.NoError(t, err)
@@ -93,7 +95,7 @@ func TestArchive_Identity(t *testing.T) {
 			var account protocol.Account
 			all, _, err := two.Admin().CreateAccountToken(t.Context(), "home", "all", 0, protocol.ScopeAccount)
 			require.NoError(t, err)
-			require.NoError(t, two.callWith(all, protocol.GetAccount.Operation, nil, nil, &account))
+			require.NoError(t, two.CallWith(all, protocol.GetAccount.Operation, nil, nil, &account))
 			order := archive.Order{ImportRequest: protocol.ImportRequest{Passphrase: c.passphrase}, Limits: archive.OwnerLimits,
 				By: protocol.Caller{Standing: protocol.Session, Account: account.ID}}
 			if c.operator {
@@ -108,21 +110,21 @@ func TestArchive_Identity(t *testing.T) {
 			}
 			require.Equal(t, c.identity, report.Identity, "%v", report.Notes)
 			var page protocol.Page[protocol.Post]
-			require.NoError(t, json.Unmarshal([]byte(two.get("/api/public/board?q=chain")), &page))
+			require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/board?q=chain")), &page))
 			require.Len(t, page.Items, 1)
 			// Also where another profile has it: the key is the bearer's, and the chain's.
 			proven := c.identity == "enrolled" || strings.HasPrefix(name, "another profile")
 			require.Equal(t, proven, page.Items[0].Author.Verified, "%v", report.Notes)
 			if c.identity == "enrolled" {
 				require.Equal(t, id, *page.Items[0].Author.ERC8004)
-				require.Equal(t, one.profile(), two.profile(), "identity and its addresses are the same")
+				require.Equal(t, profile(one), profile(two), "identity and its addresses are the same")
 			}
 			if c.identity == "enrolled" && c.passphrase != "" { // else the node cannot sign the directory
 				jwks := "/.well-known/service-agents/" + keyid + "/jwks.json"
-				require.Equal(t, one.get(jwks), two.get(jwks))
+				require.Equal(t, get(one, jwks), get(two, jwks))
 			}
 		})
 	}
 	require.False(t, bytes.Contains(raw, []byte(passphrase)))
-	require.NotContains(t, strings.ToLower(unpacked(t, raw)), "begin private")
+	require.NotContains(t, strings.ToLower(nodetest.Unpacked(t, raw)), "begin private")
 }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,8 +31,8 @@ func archiveFile(t testing.TB, raw []byte) *os.File {
 }
 
 // arrived says what a node has of a profile: nothing at all is "".
-func arrived(t testing.TB, n *house, handle string) (what string) {
-	require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+func arrived(t testing.TB, n *nodetest.House, handle string) (what string) {
+	require.NoError(t, n.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		if _, err := tx.Profiles().ByHandle(ctx, handle); err == nil {
 			what += "profile "
 		}
@@ -89,7 +92,7 @@ func many(t testing.TB, raw []byte, posts, threads int) []byte {
 			for i := range threads {
 				more := thread
 				for _, prefix := range []string{protocol.ThreadID, protocol.MessageID} {
-					for _, id := range typeID.FindAllString(thread, -1) {
+					for _, id := range nodetest.TypeID.FindAllString(thread, -1) {
 						if strings.HasPrefix(id, prefix) {
 							more = strings.ReplaceAll(more, id, protocol.NewID(prefix, at.Add(time.Duration(i)*time.Millisecond)))
 						}
@@ -111,34 +114,34 @@ func vouched(progress archive.Progress) archive.Order {
 // and see of it what is there already; nobody exports or imports it meanwhile.
 func TestArchive_GivesWay(t *testing.T) {
 	t.Parallel()
-	one := newMover(t)
-	one.settle()
-	raw := one.export(map[string]any{"handle": "asha"})
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := startNode(t, change)
+	one := nodetest.NewMover(t)
+	settle(one)
+	raw := export(one, map[string]any{"handle": "asha"})
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.Start(t, change)
 		middle := 0
 		order := vouched(func(string, int) {
 			middle++
 			if middle > 1 {
 				return
 			}
-			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "x", "y") }), "others write")
+			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "x", "y") }), "others write")
 			part := arrived(t, h, "asha")
 			require.Contains(t, part, "profile ")
 			require.NotContains(t, part, "1203 posts")
-			_, err := h.archive.Export(t.Context(), protocol.Caller{Standing: protocol.Operator}, protocol.ExportRequest{Owned: owned("asha")})
+			_, err := h.Archive.Export(t.Context(), protocol.Caller{Standing: protocol.Operator}, protocol.ExportRequest{Owned: nodetest.Owned("asha")})
 			require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "%v", err)
-			_, err = h.archive.Read(t.Context(), archiveFile(t, raw), vouched(nil))
+			_, err = h.Archive.Read(t.Context(), archiveFile(t, raw), vouched(nil))
 			require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "%v", err)
 		})
 		file := archiveFile(t, many(t, raw, 1200, 3))
 		dry := order
 		dry.DryRun = true
 		dry.Progress = nil
-		said, err := h.archive.Read(t.Context(), file, dry)
+		said, err := h.Archive.Read(t.Context(), file, dry)
 		require.NoError(t, err)
 		require.Empty(t, arrived(t, h, "asha"))
-		report, err := h.archive.Read(t.Context(), file, order)
+		report, err := h.Archive.Read(t.Context(), file, order)
 		require.NoError(t, err)
 		require.Positive(t, middle)
 		require.Equal(t, count(1203, 0, 0), report.Posts)
@@ -146,7 +149,7 @@ func TestArchive_GivesWay(t *testing.T) {
 		said.DryRun = false
 		require.Equal(t, report, said, "a dry run says what happens")
 		require.Equal(t, "profile 1203 posts 5 threads ", arrived(t, h, "asha"))
-		require.NoError(t, h.db.Check(t.Context()))
+		require.NoError(t, h.DB.Check(t.Context()))
 	})
 }
 
@@ -154,14 +157,14 @@ func TestArchive_GivesWay(t *testing.T) {
 // the node, as it was decided in the beginning; one whose profile is deleted ends.
 func TestArchive_GoesOn(t *testing.T) {
 	t.Parallel()
-	one := newMover(t)
-	one.settle()
-	raw := one.export(map[string]any{"handle": "asha", "passphrase": passphrase})
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		n := startNode(t, change)
+	one := nodetest.NewMover(t)
+	settle(one)
+	raw := export(one, map[string]any{"handle": "asha", "passphrase": passphrase})
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		n := nodetest.Start(t, change)
 		broken := errors.New("broken")
-		room := *n.archive
-		n.archive.Nodes = func(context.Context, string) (key.Set, error) { // what was decided is not asked again
+		room := *n.Archive
+		n.Archive.Nodes = func(context.Context, string) (key.Set, error) { // what was decided is not asked again
 			return key.Set{}, errors.New("asked again")
 		}
 		room.Watch = func(context.Context, *storage.Tx, *storage.StoredThread) error { return broken }
@@ -172,7 +175,7 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
 		require.Contains(t, arrived(t, n, "asha"), "profile ")
 		require.Eventually(t, func() bool { return arrived(t, n, "asha") == "profile 3 posts 2 threads " }, time.Minute, 50*time.Millisecond)
-		require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, n.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			posts, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "yarn"})
 			require.True(t, posts.Items[0].Author.Verified, "by the key that came along")
 			return err
@@ -185,7 +188,7 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.NoError(t, n.Admin().DeleteProfile(t.Context(), "asha-two"))
 		require.Eventually(t, func() bool {
 			var waiting int
-			require.NoError(t, n.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, n.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 				for _, j := range jobs.Items {
 					if j.Kind == storage.ImportJob {
@@ -197,7 +200,7 @@ func TestArchive_GoesOn(t *testing.T) {
 			return waiting == 0
 		}, time.Minute, 50*time.Millisecond)
 		require.Empty(t, arrived(t, n, "asha-two"))
-		require.NoError(t, n.db.Check(t.Context()))
+		require.NoError(t, n.DB.Check(t.Context()))
 	})
 }
 
@@ -206,17 +209,17 @@ func TestArchive_GoesOn(t *testing.T) {
 // next archive from there takes the copies back.
 func TestArchive_OwnPosts(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		one, two := newMover(t), newMover(t, change)
-		_, posts := one.settle()
-		raw := one.export(map[string]any{"handle": "asha"})
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		one, two := nodetest.NewMover(t), nodetest.NewMover(t, change)
+		_, posts := settle(one)
+		raw := export(one, map[string]any{"handle": "asha"})
 		host := strings.TrimPrefix(one.Base, "http://")
-		_, err := two.imports(raw, nil)
+		_, err := two.Imports(raw, nil)
 		require.NoError(t, err)
 		var here protocol.Post
 		secret, _, err := two.Admin().CreateToken(t.Context(), "asha", "t", 0)
 		require.NoError(t, err)
-		require.NoError(t, two.callWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &here))
+		require.NoError(t, two.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &here))
 
 		var list []protocol.OwnPost
 		for after, more := "", true; more; {
@@ -225,7 +228,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 			if after != "" {
 				args["after"] = after
 			}
-			require.NoError(t, two.call(protocol.ListOwnPosts.Operation, args, nil, &page))
+			require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, args, nil, &page))
 			list = append(list, page.Items...)
 			if more = page.Next != nil; more {
 				after = *page.Next
@@ -242,10 +245,10 @@ func TestArchive_OwnPosts(t *testing.T) {
 			require.Equal(t, protocol.Visible, list[2+i].State)
 		}
 		var others protocol.Page[protocol.OwnPost]
-		require.NoError(t, two.call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "home"}, nil, &others))
+		require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "home"}, nil, &others))
 		require.Empty(t, others.Items)
 
-		err = two.call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": list[3].ID}, nil, nil)
+		err = two.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": list[3].ID}, nil, nil)
 		require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
 		require.ErrorContains(t, err, posts[0].URI)
 		require.ErrorContains(t, err, "a new archive")
@@ -255,7 +258,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "kept", report.Profile)
 			var page protocol.Page[protocol.OwnPost]
-			require.NoError(t, two.call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "asha"}, nil, &page))
+			require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "asha"}, nil, &page))
 			n := 0
 			for _, p := range page.Items {
 				if p.State == protocol.Deleted {
@@ -264,18 +267,18 @@ func TestArchive_OwnPosts(t *testing.T) {
 			}
 			return n
 		}
-		require.Equal(t, 1, taken(two.imports(raw, nil)))
+		require.Equal(t, 1, taken(two.Imports(raw, nil)))
 		wiped := forged(t, raw, in(t, "posts.ndjson", `"state":"visible"`, `"state":"deleted"`))
-		require.Equal(t, 1, taken(two.imports(wiped, nil)))
-		report, err := two.imports(wiped, map[string]any{"as": "asha-two"})
+		require.Equal(t, 1, taken(two.Imports(wiped, nil)))
+		report, err := two.Imports(wiped, map[string]any{"as": "asha-two"})
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(report.Notes, "\n"), "is not valid")
-		require.NoError(t, two.call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "asha-two"}, nil, &others))
+		require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "asha-two"}, nil, &others))
 		require.Empty(t, others.Items, "an archive that is not signed makes nobody's posts one's own")
-		require.NoError(t, one.call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": posts[0].ID}, nil, nil))
-		report, err = two.imports(one.export(map[string]any{"handle": "asha"}), nil)
+		require.NoError(t, one.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": posts[0].ID}, nil, nil))
+		report, err = two.Imports(export(one, map[string]any{"handle": "asha"}), nil)
 		require.Equal(t, 2, taken(report, err))
 		require.Contains(t, strings.Join(report.Notes, "\n"), "were deleted on")
-		require.NoError(t, two.db.Check(t.Context()))
+		require.NoError(t, two.DB.Check(t.Context()))
 	})
 }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"os"
 	"strings"
@@ -15,11 +18,11 @@ import (
 )
 
 // furnish fills the rooms of asha with marked settings, a live bid, and meeting requests of which one is over.
-func (m *mover) furnish() {
-	t := m.t
+func furnish(m *nodetest.Mover) {
+	t := m.T
 	put := func(op *protocol.Operation, args map[string]any) {
 		args["handle"] = "asha"
-		require.NoError(t, m.call(op, args, nil, nil), op.Name)
+		require.NoError(t, m.Call(op, args, nil, nil), op.Name)
 	}
 	put(protocol.PutAttentionBoard.Operation, map[string]any{"rules": "rules-mark", "floor": "501", "step": "17", "maxBid": "9001", "slots": 7,
 		"slotDays":     21,
@@ -38,7 +41,7 @@ func (m *mover) furnish() {
 		"questions": []string{"question-mark"}, "policy": "policy-mark"})
 	put(protocol.PutNotify.Operation, map[string]any{"mail": "mail-mark@example.org", "webhook": "https://hook-mark.example.org/n",
 		"events": []string{"bid.live"}})
-	m.write(func(ctx context.Context, tx *storage.Tx) error {
+	writeIn(m, func(ctx context.Context, tx *storage.Tx) error {
 		b, err := tx.AttentionBoards().ByHandle(ctx, "asha")
 		require.NoError(t, err)
 		bid := &storage.StoredBid{ID: protocol.NewID(protocol.BidID, tx.Now), Board: b.ID, State: protocol.BidLive, Paise: 600_00, Paid: true,
@@ -76,14 +79,15 @@ func (m *mover) furnish() {
 }
 
 // own reads what the owner has in each room.
-func (m *mover) own() (board protocol.OwnAttentionBoard, rules protocol.MeetingSettings, notify protocol.NotifySettings, calendars protocol.CalendarAccounts,
+func ownThings(m *nodetest.Mover) (board protocol.OwnAttentionBoard, rules protocol.MeetingSettings,
+	notify protocol.NotifySettings, calendars protocol.CalendarAccounts,
 	meetings protocol.Page[protocol.OwnMeeting]) {
 	asha := func() map[string]any { return map[string]any{"handle": "asha"} }
-	require.NoError(m.t, m.call(protocol.GetOwnAttentionBoard.Operation, asha(), nil, &board))
-	require.NoError(m.t, m.call(protocol.GetMeetingSettings.Operation, asha(), nil, &rules))
-	require.NoError(m.t, m.call(protocol.GetNotify.Operation, asha(), nil, &notify))
-	require.NoError(m.t, m.call(protocol.ListCalendars.Operation, asha(), nil, &calendars))
-	require.NoError(m.t, m.call(protocol.ListMeetings.Operation, asha(), nil, &meetings))
+	require.NoError(m.T, m.Call(protocol.GetOwnAttentionBoard.Operation, asha(), nil, &board))
+	require.NoError(m.T, m.Call(protocol.GetMeetingSettings.Operation, asha(), nil, &rules))
+	require.NoError(m.T, m.Call(protocol.GetNotify.Operation, asha(), nil, &notify))
+	require.NoError(m.T, m.Call(protocol.ListCalendars.Operation, asha(), nil, &calendars))
+	require.NoError(m.T, m.Call(protocol.ListMeetings.Operation, asha(), nil, &meetings))
 	return
 }
 
@@ -91,28 +95,28 @@ func (m *mover) own() (board protocol.OwnAttentionBoard, rules protocol.MeetingS
 // move, through the doors; nothing is open, and nobody is told.
 func TestArchive_Rooms(t *testing.T) {
 	t.Parallel()
-	postgres := func(c *Config) {
+	postgres := func(c *node.Config) {
 		if os.Getenv(storagetest.PostgresEnv) != "" {
 			c.Database = storagetest.PostgresURL(t)
 		}
 	}
-	plain := func(*Config) {}
-	for name, ends := range map[string][2]func(*Config){"to PostgreSQL": {plain, postgres}, "from PostgreSQL": {postgres, plain}} {
+	plain := func(*node.Config) {}
+	for name, ends := range map[string][2]func(*node.Config){"to PostgreSQL": {plain, postgres}, "from PostgreSQL": {postgres, plain}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one, two := newMover(t, ends[0]), newMover(t, ends[1])
-			one.settle()
-			one.furnish()
-			raw := one.export(map[string]any{"handle": "asha"})
-			all := unpacked(t, raw)
+			one, two := nodetest.NewMover(t, ends[0]), nodetest.NewMover(t, ends[1])
+			settle(one)
+			furnish(one)
+			raw := export(one, map[string]any{"handle": "asha"})
+			all := nodetest.Unpacked(t, raw)
 			for _, secret := range []string{"sealed-secret", "cookie-secret", "key=secret", "192.0.2.0"} {
 				require.False(t, strings.Contains(all, secret), secret)
 			}
-			require.Contains(t, string(membersOf(t, raw)[0].body), "1 of the bids in bids.ndjson are not over")
+			require.Contains(t, string(nodetest.MembersOf(t, raw)[0].Body), "1 of the bids in bids.ndjson are not over")
 
-			dry, err := two.imports(raw, map[string]any{"dryRun": true})
+			dry, err := two.Imports(raw, map[string]any{"dryRun": true})
 			require.NoError(t, err)
-			report, err := two.imports(raw, nil)
+			report, err := two.Imports(raw, nil)
 			require.NoError(t, err)
 			dry.DryRun = false
 			require.Equal(t, report, dry)
@@ -128,8 +132,8 @@ func TestArchive_Rooms(t *testing.T) {
 				require.True(t, strings.Contains(all, mark), mark)
 			}
 
-			board, rules, notify, calendars, meetings := one.own()
-			board2, rules2, notify2, calendars2, meetings2 := two.own()
+			board, rules, notify, calendars, meetings := ownThings(one)
+			board2, rules2, notify2, calendars2, meetings2 := ownThings(two)
 			require.False(t, board2.Open)
 			require.False(t, board2.Accepting)
 			require.Equal(t, board.Rules, board2.Rules)
@@ -140,7 +144,7 @@ func TestArchive_Rooms(t *testing.T) {
 					board2.RespondWithinDays,
 					board2.RefundIfNoReply, board2.ClaimHours, board2.Categories, board2.AutoApprove})
 			var account protocol.PaymentAccount
-			require.NoError(t, two.call(protocol.GetPaymentAccount.Operation, map[string]any{"handle": "asha"}, nil, &account))
+			require.NoError(t, two.Call(protocol.GetPaymentAccount.Operation, map[string]any{"handle": "asha"}, nil, &account))
 			require.Nil(t, account.Provider)
 
 			require.True(t, rules.Accepting)
@@ -169,10 +173,10 @@ func TestArchive_Rooms(t *testing.T) {
 					"done": "done"}[was.State], r.State)
 				require.Equal(t, protocol.CalendarNone, r.Calendar.State)
 			}
-			require.NotContains(t, two.get("/api/public/agents/asha"), `"meetings":"`)
-			require.Equal(t, protocol.NotFound, protocol.CodeOf(two.callWith("", protocol.ReadAttentionBoard.Operation,
+			require.NotContains(t, get(two, "/api/public/agents/asha"), `"meetings":"`)
+			require.Equal(t, protocol.NotFound, protocol.CodeOf(two.CallWith("", protocol.ReadAttentionBoard.Operation,
 				map[string]any{"handle": "asha"}, nil, nil)))
-			two.write(func(ctx context.Context, tx *storage.Tx) error {
+			writeIn(two, func(ctx context.Context, tx *storage.Tx) error {
 				stored, err := tx.AttentionBoards().ByHandle(ctx, "asha")
 				require.NoError(t, err)
 				require.True(t, stored.Terms.Accepting)
@@ -188,11 +192,11 @@ func TestArchive_Rooms(t *testing.T) {
 				}
 				return err
 			})
-			again, err := two.imports(raw, nil)
+			again, err := two.Imports(raw, nil)
 			require.NoError(t, err)
 			require.Equal(t, count(0, 3, 0), again.Meetings)
-			require.NoError(t, two.db.Check(t.Context()))
-			onward := unpacked(t, two.export(map[string]any{"handle": "asha"}))
+			require.NoError(t, two.DB.Check(t.Context()))
+			onward := nodetest.Unpacked(t, export(two, map[string]any{"handle": "asha"}))
 			for _, mark := range []string{"rules-mark", "category-mark", "policy-mark", "question-mark", "user-mark", "calendar-mark", "purpose-mark",
 				"note-mark", "comment-mark"} {
 				require.True(t, strings.Contains(onward, mark), mark)

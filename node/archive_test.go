@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
@@ -17,7 +20,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"stoa/cmd/stoa/client"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -25,57 +27,20 @@ import (
 
 const passphrase = "correct horse battery"
 
-// mover is one end of a move: a running node, and the owner who is signed in.
-type mover struct {
-	t testing.TB
-	*house
-	token string
-}
-
-// call makes a call as the owner, in the node's own JSON.
-func (m *mover) call(op *protocol.Operation, args map[string]any, file []byte, into any) error {
-	m.t.Helper()
-	return m.callWith(m.token, op, args, file, into)
-}
-
-func (m *mover) callWith(token string, op *protocol.Operation, args map[string]any, file []byte, into any) error {
-	m.t.Helper()
-	c, err := client.New(m.URL, client.Options{Token: token})
-	require.NoError(m.t, err)
-	call := client.Call{Operation: op.Name, Args: args}
-	if file != nil {
-		call.File = bytes.NewReader(file)
-	}
-	out, raw := &bytes.Buffer{}, []byte(nil)
-	if op.GivesFile() {
-		call.Out = out
-	}
-	res, err := c.Do(m.t.Context(), call)
-	if err == nil {
-		raw = res.Body
-		if op.GivesFile() {
-			*into.(*[]byte) = out.Bytes()
-		} else if into != nil {
-			require.NoError(m.t, json.Unmarshal(raw, into), "%s", raw)
-		}
-	}
-	return err
-}
-
 // get reads a public address, with the node's own address as {base}.
-func (m *mover) get(path string, header ...string) string {
-	m.t.Helper()
-	req, err := http.NewRequestWithContext(m.t.Context(), "GET", m.Base+path, nil)
-	require.NoError(m.t, err)
+func get(m *nodetest.Mover, path string, header ...string) string {
+	m.T.Helper()
+	req, err := http.NewRequestWithContext(m.T.Context(), "GET", m.Base+path, nil)
+	require.NoError(m.T, err)
 	if len(header) == 2 {
 		req.Header.Set(header[0], header[1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	require.NoError(m.t, err)
+	require.NoError(m.T, err)
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
-	require.NoError(m.t, err)
-	require.Equal(m.t, 200, resp.StatusCode, "%s: %s", path, raw)
+	require.NoError(m.T, err)
+	require.Equal(m.T, 200, resp.StatusCode, "%s: %s", path, raw)
 	return strings.ReplaceAll(string(raw), m.Base, "{base}")
 }
 
@@ -83,25 +48,13 @@ func (m *mover) get(path string, header ...string) string {
 var findings = regexp.MustCompile(`,"alive":(true|false)|,"lastSeenAt":"[^"]*"`)
 
 // profile is asha's, byte for byte, but for addresses and the node's findings.
-func (m *mover) profile() string {
-	return findings.ReplaceAllString(m.get("/api/public/agents/asha"), "")
+func profile(m *nodetest.Mover) string {
+	return findings.ReplaceAllString(get(m, "/api/public/agents/asha"), "")
 }
 
-func (m *mover) write(fn func(context.Context, *storage.Tx) error) {
-	m.t.Helper()
-	require.NoError(m.t, m.db.Write(m.t.Context(), fn))
-}
-
-// newMover starts a node with an account that has the profile home.
-func newMover(t testing.TB, change ...func(*Config)) *mover {
-	m := &mover{t: t, house: startNode(t, change...)}
-	m.hosted("home")
-	_, _, err := m.Admin().CreateToken(t.Context(), "home", "first", 0)
-	require.NoError(t, err)
-	secret, _, err := m.Admin().CreateAccountToken(t.Context(), "home", "mover", 0, protocol.OwnerScopes...)
-	require.NoError(t, err)
-	m.token = secret
-	return m
+func writeIn(m *nodetest.Mover, fn func(context.Context, *storage.Tx) error) {
+	m.T.Helper()
+	require.NoError(m.T, m.DB.Write(m.T.Context(), fn))
 }
 
 const rich = `{"handle":"asha","name":"Asha <Rao>","kind":"person","headline":"हाथ से बुना कपड़ा","description":"Weaves.","tags":["weaving","cotton"],
@@ -111,55 +64,49 @@ const rich = `{"handle":"asha","name":"Asha <Rao>","kind":"person","headline":"�
 	"support"],"responseTime":"a day"}}`
 
 // settle makes asha on a node, with everything that an archive holds.
-func (m *mover) settle() (thread protocol.ContactReceipt, posts []protocol.Post) {
-	t, admin := m.t, m.Admin()
+func settle(m *nodetest.Mover) (thread protocol.ContactReceipt, posts []protocol.Post) {
+	t, admin := m.T, m.Admin()
 	_, _, err := admin.PutProfile(t.Context(), []byte(rich))
 	require.NoError(t, err)
 	var account string
-	m.write(func(ctx context.Context, tx *storage.Tx) error {
+	writeIn(m, func(ctx context.Context, tx *storage.Tx) error {
 		a, err := tx.Accounts().OfProfile(ctx, "home")
 		account = a.ID
 		return err
 	})
 	require.NoError(t, admin.LinkProfile(t.Context(), account, "asha"))
-	require.NoError(t, m.call(protocol.MakeKey.Operation, map[string]any{"handle": "asha"}, nil, nil))
+	require.NoError(t, m.Call(protocol.MakeKey.Operation, map[string]any{"handle": "asha"}, nil, nil))
 	post := func(args map[string]any) (p protocol.Post) {
 		secret, _, err := admin.CreateToken(t.Context(), "asha", "posts", 0)
 		require.NoError(t, err)
-		require.NoError(t, m.callWith(secret, protocol.PostToBoard.Operation, args, nil, &p))
+		require.NoError(t, m.CallWith(secret, protocol.PostToBoard.Operation, args, nil, &p))
 		return p
 	}
 	first := post(map[string]any{"kind": "question", "title": "Who spins?", "body": "Looking for yarn.", "tags": []string{"Yarn", "सूत"}})
 	reply := post(map[string]any{"kind": "resolution", "title": "Found", "body": "Thanks.", "inReplyTo": first.ID})
 	gone := post(map[string]any{"kind": "offer", "title": "Mistake", "body": "Not this."})
-	require.NoError(t, m.call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": gone.ID}, nil, nil))
+	require.NoError(t, m.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": gone.ID}, nil, nil))
 
-	require.NoError(t, m.callWith("", protocol.ContactAgent.Operation,
+	require.NoError(t, m.CallWith("", protocol.ContactAgent.Operation,
 		map[string]any{"handle": "asha", "message": "Do you ship?", "name": "Visitor", "callbackUrl": "https://reader.example.org/replies"}, nil, &thread))
-	require.NoError(t, m.call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "We do."}, nil, nil))
+	require.NoError(t, m.Call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "We do."}, nil, nil))
 	var other protocol.ContactReceipt
-	m.hosted("loud")
+	m.Hosted("loud")
 	loud, _, err := admin.CreateToken(t.Context(), "loud", "loud", 0)
 	require.NoError(t, err)
-	require.NoError(t, m.callWith(loud, protocol.ContactAgent.Operation, map[string]any{"handle": "asha", "message": "Buy now!!!"}, nil, &other))
-	require.NoError(t, m.call(protocol.BlockWriter.Operation, map[string]any{"threadId": other.ThreadID, "note": "spam"}, nil, nil))
-	m.write(func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, m.CallWith(loud, protocol.ContactAgent.Operation, map[string]any{"handle": "asha", "message": "Buy now!!!"}, nil, &other))
+	require.NoError(t, m.Call(protocol.BlockWriter.Operation, map[string]any{"threadId": other.ThreadID, "note": "spam"}, nil, nil))
+	writeIn(m, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org", Confirmed: true,
 			Webhook: "https://reader.example.org/notices", Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
 	})
 	return thread, []protocol.Post{first, reply}
 }
 
-func (m *mover) export(args map[string]any) (raw []byte) {
-	m.t.Helper()
-	require.NoError(m.t, m.call(protocol.ExportArchive.Operation, args, nil, &raw))
+func export(m *nodetest.Mover, args map[string]any) (raw []byte) {
+	m.T.Helper()
+	require.NoError(m.T, m.Call(protocol.ExportArchive.Operation, args, nil, &raw))
 	return raw
-}
-
-func (m *mover) imports(raw []byte, args map[string]any) (r protocol.ImportReport, err error) {
-	m.t.Helper()
-	err = m.call(protocol.ImportArchive.Operation, args, raw, &r)
-	return r, err
 }
 
 var count = func(n, same, left int) protocol.ImportCount {
@@ -170,25 +117,25 @@ var count = func(n, same, left int) protocol.ImportCount {
 // again, through the doors.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	one := newMover(t)
-	two := newMover(t, func(c *Config) {
+	one := nodetest.NewMover(t)
+	two := nodetest.NewMover(t, func(c *node.Config) {
 		if os.Getenv(storagetest.PostgresEnv) != "" {
 			c.Database = storagetest.PostgresURL(t)
 		}
 	})
-	thread, posts := one.settle()
-	raw := one.export(map[string]any{"handle": "asha", "passphrase": passphrase})
-	require.NotContains(t, unpacked(t, raw), `"d":`, "no private half in clear")
-	require.NotContains(t, unpacked(t, raw), "stoa_", "no token and no session")
+	thread, posts := settle(one)
+	raw := export(one, map[string]any{"handle": "asha", "passphrase": passphrase})
+	require.NotContains(t, nodetest.Unpacked(t, raw), `"d":`, "no private half in clear")
+	require.NotContains(t, nodetest.Unpacked(t, raw), "stoa_", "no token and no session")
 
 	want := map[string]any{"passphrase": passphrase}
-	dry, err := two.imports(raw, map[string]any{"passphrase": passphrase, "dryRun": true})
+	dry, err := two.Imports(raw, map[string]any{"passphrase": passphrase, "dryRun": true})
 	require.NoError(t, err)
 	require.True(t, dry.DryRun)
 	_, err = two.Admin().Profile(t.Context(), "asha")
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(err), "a dry run leaves nothing")
 
-	report, err := two.imports(raw, want)
+	report, err := two.Imports(raw, want)
 	require.NoError(t, err)
 	require.Equal(t, "created", report.Profile)
 	require.Equal(t, one.Base, report.From)
@@ -202,11 +149,11 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, report, dry, "a dry run says what happens")
 
 	// The profile is the same but for addresses.
-	require.Equal(t, one.profile(), two.profile())
+	require.Equal(t, profile(one), profile(two))
 
 	// Posts stay those of the node that made them, and are verified by their own key.
 	var page protocol.Page[protocol.Post]
-	require.NoError(t, json.Unmarshal([]byte(two.get("/api/public/board?q=yarn")), &page))
+	require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/board?q=yarn")), &page))
 	require.Len(t, page.Items, 1)
 	got := page.Items[0]
 	require.Equal(t, posts[0].URI, got.URI)
@@ -218,8 +165,8 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, posts[0].Author.KeyID, got.Author.KeyID)
 	require.True(t, got.Resolved, "the reply came with it")
 	require.Equal(t, 1, got.ReplyCount)
-	require.JSONEq(t, `{"items":[],"next":null}`, two.get("/api/public/feed"), "the feed tells nothing of it")
-	two.write(func(ctx context.Context, tx *storage.Tx) error {
+	require.JSONEq(t, `{"items":[],"next":null}`, get(two, "/api/public/feed"), "the feed tells nothing of it")
+	writeIn(two, func(ctx context.Context, tx *storage.Tx) error {
 		entries, err := tx.Logs().After(ctx, protocol.BoardID(two.Base), 0, 10)
 		for _, e := range entries { // what lists the two profiles may be there by now
 			assert.Contains(t, []string{storage.LogAgent + "home", storage.LogAgent + "asha"}, e.ObjectID, "and no peer")
@@ -228,43 +175,43 @@ func TestArchive(t *testing.T) {
 	})
 
 	// The writer's token opens the thread, and the writer continues.
-	was := one.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
-	now := two.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
+	was := get(one, "/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
+	now := get(two, "/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken)
 	require.Equal(t, said(t, was), said(t, now))
-	require.NoError(t, two.callWith("", protocol.ContinueConversation.Operation,
+	require.NoError(t, two.CallWith("", protocol.ContinueConversation.Operation,
 		map[string]any{"threadId": thread.ThreadID, "readToken": thread.ReadToken, "message": "And here?"}, nil, nil))
-	require.NoError(t, two.call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "Here too."}, nil, nil))
+	require.NoError(t, two.Call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "Here too."}, nil, nil))
 
 	// The kept key signs here.
 	secret, _, err := two.Admin().CreateToken(t.Context(), "asha", "t", 0)
 	require.NoError(t, err)
 	var fresh protocol.Post
-	require.NoError(t, two.callWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &fresh))
+	require.NoError(t, two.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &fresh))
 	require.Equal(t, posts[0].Author.KeyID, fresh.Author.KeyID)
 
 	// Once more changes nothing.
-	before := unpacked(t, two.export(map[string]any{"handle": "asha"}))
-	again, err := two.imports(raw, want)
+	before := nodetest.Unpacked(t, export(two, map[string]any{"handle": "asha"}))
+	again, err := two.Imports(raw, want)
 	require.NoError(t, err)
 	require.Equal(t, "kept", again.Profile)
 	require.Equal(t, []protocol.ImportCount{count(0, 1, 0), count(0, 1, 0), count(0, 3, 0), count(0, 2, 0), count(0, 1, 0), count(0, 1, 0)},
 		[]protocol.ImportCount{again.Keys, again.PrivateKeys, again.Posts, again.Threads, again.Callbacks, again.Blocks})
-	require.Equal(t, before, unpacked(t, two.export(map[string]any{"handle": "asha"})))
+	require.Equal(t, before, nodetest.Unpacked(t, export(two, map[string]any{"handle": "asha"})))
 
 	// And on: what was made on the first node is its word, not the second's.
-	three := newMover(t)
-	last, err := three.imports(two.export(map[string]any{"handle": "asha", "passphrase": passphrase}), want)
+	three := nodetest.NewMover(t)
+	last, err := three.Imports(export(two, map[string]any{"handle": "asha", "passphrase": passphrase}), want)
 	require.NoError(t, err)
-	require.Equal(t, one.profile(), three.profile())
+	require.Equal(t, profile(one), profile(three))
 	require.Equal(t, count(1, 0, 3), last.Posts)
 	require.Equal(t, count(2, 0, 0), last.Threads)
-	require.Contains(t, three.get("/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken), "Here too.")
-	whole, err := three.imports(raw, want)
+	require.Contains(t, get(three, "/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken), "Here too.")
+	whole, err := three.Imports(raw, want)
 	require.NoError(t, err)
 	require.Equal(t, count(3, 0, 0), whole.Posts, "the first archive brings them")
 
 	// And back: nothing is doubled.
-	back, err := one.imports(two.export(map[string]any{"handle": "asha"}), nil)
+	back, err := one.Imports(export(two, map[string]any{"handle": "asha"}), nil)
 	require.NoError(t, err)
 	require.Equal(t, "kept", back.Profile)
 	require.Equal(t, count(1, 3, 0), back.Posts)
@@ -283,48 +230,13 @@ func said(t *testing.T, raw string) (lines []string) {
 	return lines
 }
 
-// tries are what a callback has been through, which continues by itself.
-var tries = regexp.MustCompile(`("callback":\{"id":"[^"]*","n":\d+,"url":"[^"]*"),[^\n]*`)
-
-// unpacked is everything in an archive but the manifest, its signature, what is
-// encrypted, and tries.
-func unpacked(t testing.TB, raw []byte) string {
-	var all strings.Builder
-	for _, m := range membersOf(t, raw) {
-		if !strings.HasPrefix(m.name, "manifest") && m.name != "private-keys.age" {
-			all.WriteString(m.name + "\n" + string(m.body))
-		}
-	}
-	return tries.ReplaceAllString(all.String(), "$1}}")
-}
-
-type packed struct {
-	name string
-	body []byte
-}
-
-func membersOf(t testing.TB, raw []byte) (all []packed) {
-	zip, err := gzip.NewReader(bytes.NewReader(raw))
-	require.NoError(t, err)
-	for r := tar.NewReader(zip); ; {
-		h, err := r.Next()
-		if err == io.EOF {
-			return all
-		}
-		require.NoError(t, err)
-		body, err := io.ReadAll(r)
-		require.NoError(t, err)
-		all = append(all, packed{h.Name, body})
-	}
-}
-
-func pack(t testing.TB, all []packed) []byte {
+func pack(t testing.TB, all []nodetest.Packed) []byte {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
 	w := tar.NewWriter(zip)
 	for _, m := range all {
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: m.name, Size: int64(len(m.body)), Typeflag: tar.TypeReg, Mode: 0o600}))
-		_, err := w.Write(m.body)
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: m.Name, Size: int64(len(m.Body)), Typeflag: tar.TypeReg, Mode: 0o600}))
+		_, err := w.Write(m.Body)
 		require.NoError(t, err)
 	}
 	require.NoError(t, errors.Join(w.Close(), zip.Close()))

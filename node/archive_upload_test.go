@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"bufio"
 	"fmt"
 	"io"
@@ -19,8 +21,8 @@ import (
 // else's export and import, and an account sends one at a time.
 func TestArchive_SlowUploads(t *testing.T) {
 	t.Parallel()
-	m := newMover(t)
-	raw := m.export(map[string]any{"handle": "home"})
+	m := nodetest.NewMover(t)
+	raw := export(m, map[string]any{"handle": "home"})
 	host := strings.TrimPrefix(m.URL, "http://")
 	begin := func(secret string) net.Conn { // the node reads the upload when it returns
 		conn, err := net.Dial("tcp", host)
@@ -41,18 +43,18 @@ func TestArchive_SlowUploads(t *testing.T) {
 	var conns []net.Conn
 	var secrets []string
 	under := func(secret string) bool { // an upload of the account is on its way
-		err := m.callWith(secret, protocol.ImportArchive.Operation, map[string]any{"dryRun": true}, raw, nil)
+		err := m.CallWith(secret, protocol.ImportArchive.Operation, map[string]any{"dryRun": true}, raw, nil)
 		return protocol.CodeOf(err) == protocol.Conflict && strings.Contains(err.Error(), "uploading another archive")
 	}
 	for i := range 3 {
 		handle := fmt.Sprint("slow-", i)
-		m.hosted(handle)
-		secrets = append(secrets, m.ownerToken(handle))
+		m.Hosted(handle)
+		secrets = append(secrets, m.OwnerToken(handle))
 		conns = append(conns, begin(secrets[i]))
 		require.True(t, under(secrets[i]))
 	}
-	require.Equal(t, raw[:2], m.export(map[string]any{"handle": "home"})[:2], "an export is made")
-	_, err := m.imports(raw, map[string]any{"dryRun": true})
+	require.Equal(t, raw[:2], export(m, map[string]any{"handle": "home"})[:2], "an export is made")
+	_, err := m.Imports(raw, map[string]any{"dryRun": true})
 	require.NoError(t, err)
 
 	// Who is slow and gets it all here in the end is served.

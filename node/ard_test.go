@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,11 +20,11 @@ import (
 var airURN = regexp.MustCompile(`^urn:air:([a-zA-Z0-9.-]+)(?::([a-zA-Z0-9._:-]+))?:([a-zA-Z0-9._-]+)$`)
 
 // ardAgents puts agents that differ in what ARD filters by.
-func ardAgents(t *testing.T, h *house) {
+func ardAgents(t *testing.T, h *nodetest.House) {
 	t.Helper()
 	put := func(d protocol.ProfileDraft, erc8004 string) {
-		require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: d, ERC8004: erc8004})
+		require.NoError(t, h.DB.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := h.Directory.Put(ctx, tx, &storage.StoredProfile{Draft: d, ERC8004: erc8004})
 			return err
 		}))
 	}
@@ -36,26 +39,10 @@ func ardAgents(t *testing.T, h *house) {
 	put(protocol.ProfileDraft{Handle: "hidden", Name: "Hidden Papers", Kind: protocol.Business, Headline: "paper", Listed: &off}, "")
 }
 
-func (h *house) ardSearch(body string) (found protocol.ARDFound) {
-	h.t.Helper()
-	a := h.ask("POST", "/ard/search", body)
-	require.Equal(h.t, 200, a.Code, "%s", a.Body)
-	a.into(&found)
-	return found
-}
-
-func handles(found protocol.ARDFound) []string {
-	names := []string{}
-	for _, r := range found.Results {
-		names = append(names, r.Identifier[strings.LastIndexByte(r.Identifier, ':')+1:])
-	}
-	return names
-}
-
 func TestARDSearch(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		ardAgents(t, h)
 		for _, c := range []struct {
 			name, text, filter string
@@ -86,27 +73,27 @@ func TestARDSearch(t *testing.T) {
 			{"another publisher", "paper", `{"publisher":"other.example"}`, []string{}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				found := h.ardSearch(fmt.Sprintf(`{"query":{"text":%q,"filter":%s},"federation":"none"}`, c.text, c.filter))
-				require.ElementsMatch(t, c.want, handles(found))
+				found := h.ARDSearch(fmt.Sprintf(`{"query":{"text":%q,"filter":%s},"federation":"none"}`, c.text, c.filter))
+				require.ElementsMatch(t, c.want, nodetest.Handles(found))
 				require.Empty(t, found.PageToken)
 				require.Empty(t, found.Referrals)
 			})
 		}
-		scores := h.ardSearch(`{"query":{"text":"lease of an aeroplane in Hindi"}}`).Results
+		scores := h.ARDSearch(`{"query":{"text":"lease of an aeroplane in Hindi"}}`).Results
 		require.Equal(t, "asha", scores[0].Identifier[len("urn:air:agent.localhost:agent:"):])
 		require.Less(t, scores[0].Score, 85)
-		require.Equal(t, 85, h.ardSearch(`{"query":{"text":"artist"}}`).Results[0].Score)
+		require.Equal(t, 85, h.ARDSearch(`{"query":{"text":"artist"}}`).Results[0].Score)
 	})
 }
 
 // Pages of either kind of search show each entry once.
 func TestARDSearch_Pages(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		for i := range 25 {
-			require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d", i), Name: "Agent",
+			require.NoError(t, h.DB.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+				_, err := h.Directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d", i), Name: "Agent",
 					Kind: protocol.Business, Headline: "paper"}})
 				return err
 			}))
@@ -114,9 +101,9 @@ func TestARDSearch_Pages(t *testing.T) {
 		for _, text := range []string{"paper", "paper aeroplane"} {
 			seen, token := map[string]bool{}, ""
 			for range 10 {
-				found := h.ardSearch(fmt.Sprintf(`{"query":{"text":%q},"pageSize":7,"pageToken":%q}`, text, token))
+				found := h.ARDSearch(fmt.Sprintf(`{"query":{"text":%q},"pageSize":7,"pageToken":%q}`, text, token))
 				require.LessOrEqual(t, len(found.Results), 7)
-				for _, name := range handles(found) {
+				for _, name := range nodetest.Handles(found) {
 					require.False(t, seen[name])
 					seen[name] = true
 				}
@@ -126,7 +113,7 @@ func TestARDSearch_Pages(t *testing.T) {
 			}
 			require.Len(t, seen, 25, text)
 		}
-		require.Len(t, h.ardSearch(`{"query":{"text":"paper"}}`).Results, 10, "ten where nothing is said")
+		require.Len(t, h.ARDSearch(`{"query":{"text":"paper"}}`).Results, 10, "ten where nothing is said")
 	})
 }
 
@@ -134,19 +121,19 @@ func TestARDSearch_Pages(t *testing.T) {
 // (ards-project/ard-spec, 2026-07-15, Apache-2.0), with its own requests.
 func TestARD_Registry(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ardAgents(t, h)
 	for _, body := range []string{
 		`{"query":{"text":"weather forecast tools","filter":{"type":["application/mcp-server-card+json"]}},"federation":"none","pageSize":2}`,
 		`{"query":{"text":"paper lease"},"federation":"none","pageSize":2}`,
 	} {
-		a := h.ask("POST", "/ard/search", body)
+		a := h.Ask("POST", "/ard/search", body)
 		require.Equal(t, 200, a.Code)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 		var answer map[string]any
-		a.into(&answer)
+		a.Into(&answer)
 		results, ok := answer["results"].([]any)
 		require.True(t, ok, "results is a list, empty or not")
 		require.LessOrEqual(t, len(results), 2)
@@ -164,22 +151,22 @@ func TestARD_Registry(t *testing.T) {
 		}
 	}
 	var explored map[string]any
-	h.ask("POST", "/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":20,"minCount":1}]}}`).into(&explored)
+	h.Ask("POST", "/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":20,"minCount":1}]}}`).Into(&explored)
 	require.Equal(t, map[string]any{"resultType": "facets", "facets": map[string]any{
 		"type": map[string]any{"buckets": []any{map[string]any{"value": "application/a2a-agent-card+json", "count": 3.0}}, "otherCount": 0.0}}}, explored)
-	require.Equal(t, 404, h.ask("GET", "/ard/agents", "").Code, "optional")
+	require.Equal(t, 404, h.Ask("GET", "/ard/agents", "").Code, "optional")
 }
 
 func TestARDExplore(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		ardAgents(t, h)
 		explore := func(query, facet string) protocol.ARDBuckets {
-			a := h.ask("POST", "/ard/explore", fmt.Sprintf(`{%s"resultType":{"facets":[%s]}}`, query, facet))
+			a := h.Ask("POST", "/ard/explore", fmt.Sprintf(`{%s"resultType":{"facets":[%s]}}`, query, facet))
 			require.Equal(t, 200, a.Code, "%s", a.Body)
 			var e protocol.ARDExplored
-			a.into(&e)
+			a.Into(&e)
 			require.Len(t, e.Facets, 1)
 			for _, b := range e.Facets {
 				return b
@@ -203,11 +190,11 @@ func TestARDExplore(t *testing.T) {
 		require.Equal(t, buckets(0), explore(`"query":{"text":"aeroplane"},`, `{"field":"tags"}`))
 
 		put := func(d protocol.ProfileDraft) {
-			require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, h.DB.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 				p, err := tx.Profiles().ByHandle(ctx, d.Handle)
 				require.NoError(t, err)
 				p.Draft = d
-				_, err = h.directory.Put(ctx, tx, p)
+				_, err = h.Directory.Put(ctx, tx, p)
 				return err
 			}))
 		}
@@ -215,7 +202,7 @@ func TestARDExplore(t *testing.T) {
 		require.Equal(t, buckets(0, "business", 1, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`),
 			"all of it is of the time when it was counted")
 		require.Equal(t, buckets(0), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
-		h.directory.Explored.Age = 0 // each is counted again, from what was counted before
+		h.Directory.Explored.Age = 0 // each is counted again, from what was counted before
 		require.Equal(t, buckets(0, "wings", 1), explore(`"query":{"text":"aeroplanes"},`, `{"field":"tags"}`))
 		require.Equal(t, buckets(0, "person", 1), explore(`"query":{"text":"paper"},`, `{"field":"metadata.kind"}`))
 		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "meera"))
@@ -227,7 +214,7 @@ func TestARDExplore(t *testing.T) {
 // What is wrong with a request is 400 in ARD's words, next to ours.
 func TestARD_Errors(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	filter := func(f string) string { return `{"query":{"text":"x","filter":` + f + `}}` }
 	many := strings.TrimSuffix(strings.Repeat(`"a",`, 21), ",")
 	for _, c := range []struct {
@@ -259,7 +246,7 @@ func TestARD_Errors(t *testing.T) {
 		{"explore", `{"resultType":{"facets":[{"field":"tags","limit":101}]}}`, 400, "INVALID_ARGUMENT"},
 		{"explore", `{"query":{"filter":{"x":1}},"resultType":{"facets":[{"field":"tags"}]}}`, 400, "INVALID_ARGUMENT"},
 	} {
-		a := h.ask("POST", "/ard/"+c.path, c.body)
+		a := h.Ask("POST", "/ard/"+c.path, c.body)
 		require.NotContains(t, a.Body.String(), "after is not", "ARD's word is pageToken")
 		require.Equal(t, c.status, a.Code, "%s %s", c.body[:min(len(c.body), 80)], a.Body)
 		var e struct{ ErrorCode, Message string }
@@ -267,15 +254,15 @@ func TestARD_Errors(t *testing.T) {
 		require.Equal(t, c.code, e.ErrorCode)
 		require.NotEmpty(t, e.Message)
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
-		require.NotEmpty(t, a.problem().Code)
+		require.NotEmpty(t, a.Problem().Code)
 	}
-	require.Equal(t, 405, h.ask("GET", "/ard/search", "").Code)
-	require.Equal(t, 415, h.ask("POST", "/ard/search", `{"query":{"text":"x"}}`, "Content-Type", "text/plain").Code)
+	require.Equal(t, 405, h.Ask("GET", "/ard/search", "").Code)
+	require.Equal(t, 415, h.Ask("POST", "/ard/search", `{"query":{"text":"x"}}`, "Content-Type", "text/plain").Code)
 
-	narrow := newHouse(t, func(c *Config) { c.Dev, c.ReadRate = false, 1 })
-	var last answer
+	narrow := nodetest.New(t, func(c *node.Config) { c.Dev, c.ReadRate = false, 1 })
+	var last nodetest.Answer
 	for range 20 {
-		if last = narrow.ask("POST", "/ard/search", `{"query":{"text":"x"}}`); last.Code != 200 {
+		if last = narrow.Ask("POST", "/ard/search", `{"query":{"text":"x"}}`); last.Code != 200 {
 			break
 		}
 	}
@@ -286,9 +273,9 @@ func TestARD_Errors(t *testing.T) {
 // Nodes that are followed are named as further registries.
 func TestARD_Referrals(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ctx := context.Background()
-	require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		for _, s := range []storage.Subscription{
 			{Board: "https://n2.example/ap/board", Host: "n2.example", LogURL: "https://n2.example/ap/board/log", State: storage.SubscriptionAccepted},
 			{Board: "https://n3.example/ap/board", Host: "n3.example", LogURL: "https://n3.example/ap/board/log", State: storage.SubscriptionPending},
@@ -302,7 +289,7 @@ func TestARD_Referrals(t *testing.T) {
 	}))
 	want := []protocol.ARDReferral{{Identifier: "urn:air:n2.example:registry:stoa", DisplayName: "n2.example", Type: "application/ai-registry+json",
 		URL: "https://n2.example/ard/search"}}
-	require.Equal(t, want, h.ardSearch(`{"query":{"text":"paper"},"federation":"referrals"}`).Referrals)
-	require.Equal(t, want, h.ardSearch(`{"query":{"text":"paper"}}`).Referrals)
-	require.Empty(t, h.ardSearch(`{"query":{"text":"paper"},"federation":"none"}`).Referrals)
+	require.Equal(t, want, h.ARDSearch(`{"query":{"text":"paper"},"federation":"referrals"}`).Referrals)
+	require.Equal(t, want, h.ARDSearch(`{"query":{"text":"paper"}}`).Referrals)
+	require.Empty(t, h.ARDSearch(`{"query":{"text":"paper"},"federation":"none"}`).Referrals)
 }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -21,43 +24,43 @@ var linkInMail = regexp.MustCompile(`http\S*/bid-link\?ticket=(stoa_read_[A-Za-z
 // looking does nothing, and it works once, as long as the bid and the address are the same.
 func TestBidLink(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, testBidLink)
+	nodetest.Any(t, testBidLink)
 }
 
-func testBidLink(t *testing.T, change func(*Config)) {
-	h := newHouse(t, change)
-	box := &postbox{}
-	h.accounts.Mail = box
-	h.hosted("asha")
-	d := &doors{t: t, house: h, token: h.ownerToken("asha")}
-	h.run()
+func testBidLink(t *testing.T, change func(*node.Config)) {
+	h := nodetest.New(t, change)
+	box := &nodetest.Postbox{}
+	h.Accounts.Mail = box
+	h.Hosted("asha")
+	d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
+	h.Work()
 	address := func(mail string) {
-		d.good("PUT", "/api/owner/notify", `{"mail":"`+mail+`","events":["bid.claimed","bid.live"]}`, d.token, nil)
-		d.good("POST", "/api/owner/notify/confirm", `{"code":"`+codeInMail.FindString(box.next(t, h).Text)+`"}`, d.token, nil)
+		d.Good("PUT", "/api/owner/notify", `{"mail":"`+mail+`","events":["bid.claimed","bid.live"]}`, d.Token, nil)
+		d.Good("POST", "/api/owner/notify/confirm", `{"code":"`+nodetest.CodeInMail.FindString(box.Next(t, h).Text)+`"}`, d.Token, nil)
 	}
 	address("asha@example.org")
-	d.reopen(protocol.PayUPI)
-	d.good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":9,"autoApprove":false}`, d.token, nil)
+	d.Reopen(protocol.PayUPI)
+	d.Good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":9,"autoApprove":false}`, d.Token, nil)
 	claim := func() (made protocol.BidReceipt, ticket string) {
-		made = d.newBid()
+		made = d.NewBid()
 		secret := made.PaymentURL[strings.LastIndexByte(made.PaymentURL, '/')+1:]
-		d.good("POST", "/api/public/payment/claim", `{"utr":"`+newUTR()+`","payToken":"`+secret+`"}`, "", nil)
-		return made, linkInMail.FindStringSubmatch(box.next(t, h).Text)[1]
+		d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+secret+`"}`, "", nil)
+		return made, linkInMail.FindStringSubmatch(box.Next(t, h).Text)[1]
 	}
 	page := "/bid-link?ticket="
 	show := func(ticket string, status int) string {
-		a := h.ask("GET", page+ticket, "", "Accept", browser)
+		a := h.Ask("GET", page+ticket, "", "Accept", nodetest.Accept)
 		require.Equal(t, status, a.Code, "%s", a.Body)
-		shown := parsePage(t, "/bid-link", a.Body.String())
-		shown.wellFormed()
-		return shown.text()
+		shown := nodetest.ParsePage(t, "/bid-link", a.Body.String())
+		shown.WellFormed()
+		return shown.Text()
 	}
-	use := func(ticket, do string) answer {
-		return h.sendForm("/bid-link", url.Values{"ticket": {ticket}, "do": {do}})
+	use := func(ticket, do string) nodetest.Answer {
+		return h.SendForm("/bid-link", url.Values{"ticket": {ticket}, "do": {do}})
 	}
 	state := func(id string) protocol.BidState {
 		var b protocol.OwnBid
-		d.good("GET", "/api/owner/bids/"+id, "", d.token, &b)
+		d.Good("GET", "/api/owner/bids/"+id, "", d.Token, &b)
 		return b.State
 	}
 
@@ -67,16 +70,16 @@ func testBidLink(t *testing.T, change func(*Config)) {
 		shown := show(ticket, 200)
 		require.Contains(t, shown, "Has this payment arrived?")
 		require.Contains(t, shown, "Yarn from Panipat.")
-		h.ask("GET", "/api/owner/bid-link", "", "Authorization", "Bearer "+ticket).into(&l)
+		h.Ask("GET", "/api/owner/bid-link", "", "Authorization", "Bearer "+ticket).Into(&l)
 	}
 	require.Equal(t, []protocol.BidLinkDo{protocol.LinkConfirm, protocol.LinkDeny}, l.Do)
 	require.Equal(t, protocol.BidClaimed, state(made.Bid.ID))
-	a := h.ask("GET", page+ticket, "", "Accept", browser)
+	a := h.Ask("GET", page+ticket, "", "Accept", nodetest.Accept)
 	require.Equal(t, "no-referrer", a.Header().Get("Referrer-Policy"))
 	require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 	require.Contains(t, a.Header().Get("X-Robots-Tag"), "noindex")
 	require.Equal(t, 409, use(ticket, "approve").Code, "not what the bid waits for")
-	require.Equal(t, 403, h.ask("POST", "/bid-link", "ticket="+ticket+"&do=confirm", "Content-Type", "application/x-www-form-urlencoded",
+	require.Equal(t, 403, h.Ask("POST", "/bid-link", "ticket="+ticket+"&do=confirm", "Content-Type", "application/x-www-form-urlencoded",
 		"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site").Code)
 	done := use(ticket, "confirm")
 	require.Equal(t, 200, done.Code, "%s", done.Body)
@@ -85,15 +88,15 @@ func testBidLink(t *testing.T, change func(*Config)) {
 	require.Equal(t, 410, use(ticket, "confirm").Code, "once")
 	require.Contains(t, show(ticket, 410), "was used before")
 
-	text := linkInMail.FindStringSubmatch(box.next(t, h).Text)
+	text := linkInMail.FindStringSubmatch(box.Next(t, h).Text)
 	require.NotNil(t, text, "the text of the bid waits for its approval")
 	require.Contains(t, show(text[1], 200), "Show this text on your board?")
 	require.Equal(t, 200, use(text[1], "approve").Code)
 	require.Equal(t, 410, use(text[1], "approve").Code)
-	require.Contains(t, h.ask("GET", "/api/public/agents/asha/attention", "").Body.String(), "Yarn from Panipat.")
+	require.Contains(t, h.Ask("GET", "/api/public/agents/asha/attention", "").Body.String(), "Yarn from Panipat.")
 
 	denied, ticket := claim()
-	require.Equal(t, 200, h.ask("POST", "/api/owner/bid-link", `{"do":"deny","ticket":"`+ticket+`"}`).Code, "a program")
+	require.Equal(t, 200, h.Ask("POST", "/api/owner/bid-link", `{"do":"deny","ticket":"`+ticket+`"}`).Code, "a program")
 	require.Equal(t, protocol.BidUnconfirmed, state(denied.Bid.ID))
 
 	made, ticket = claim()
@@ -102,8 +105,8 @@ func testBidLink(t *testing.T, change func(*Config)) {
 	for what, forged := range map[string]string{"another bid": foreign, "cut": ticket[:len(ticket)-1], "short": "stoa_read_x", "no ticket": "nonsense"} {
 		require.Equal(t, 410, use(forged, "confirm").Code, what)
 	}
-	require.Equal(t, 401, h.ask("GET", "/api/owner/bid-link", "").Code)
-	require.Equal(t, 422, h.ask("GET", "/api/owner/bid-link?ticket="+ticket, "").Code, "in no address of the API")
+	require.Equal(t, 401, h.Ask("GET", "/api/owner/bid-link", "").Code)
+	require.Equal(t, 422, h.Ask("GET", "/api/owner/bid-link?ticket="+ticket, "").Code, "in no address of the API")
 	address("new@example.org")
 	require.Equal(t, 410, use(ticket, "confirm").Code, "who reads the former address decides no more")
 	require.Equal(t, protocol.BidClaimed, state(made.Bid.ID))
@@ -114,14 +117,14 @@ func testBidLink(t *testing.T, change func(*Config)) {
 // address of its choice.
 func TestBidLink_Webhook(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, testBidLinkWebhook)
+	nodetest.Any(t, testBidLinkWebhook)
 }
 
-func testBidLinkWebhook(t *testing.T, change func(*Config)) {
-	h := newHouse(t, change)
-	h.hosted("asha")
-	d := &doors{t: t, house: h, token: h.ownerToken("asha")}
-	d.reopen(protocol.PayUPI)
+func testBidLinkWebhook(t *testing.T, change func(*node.Config)) {
+	h := nodetest.New(t, change)
+	h.Hosted("asha")
+	d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
+	d.Reopen(protocol.PayUPI)
 	got := make(chan protocol.NoticeDocument, 4)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n protocol.NoticeDocument
@@ -132,15 +135,15 @@ func testBidLinkWebhook(t *testing.T, change func(*Config)) {
 		got <- n
 	}))
 	t.Cleanup(hook.Close)
-	h.run()
+	h.Work()
 	listen := func(path, token string) (s protocol.NotifySettings) {
-		d.good("PUT", "/api/owner/notify", `{"handle":"asha","webhook":"`+hook.URL+path+`","events":["bid.claimed"]}`, token, &s)
+		d.Good("PUT", "/api/owner/notify", `{"handle":"asha","webhook":"`+hook.URL+path+`","events":["bid.claimed"]}`, token, &s)
 		return s
 	}
 	claim := func() (protocol.BidReceipt, protocol.NoticeDocument) {
-		made := d.newBid()
+		made := d.NewBid()
 		secret := made.PaymentURL[strings.LastIndexByte(made.PaymentURL, '/')+1:]
-		d.good("POST", "/api/public/payment/claim", `{"utr":"`+newUTR()+`","payToken":"`+secret+`"}`, "", nil)
+		d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+secret+`"}`, "", nil)
 		select {
 		case n := <-got:
 			require.Equal(t, protocol.BidIsClaimed, n.Event)
@@ -153,27 +156,27 @@ func testBidLinkWebhook(t *testing.T, change func(*Config)) {
 	}
 	state := func(id string) protocol.BidState {
 		var b protocol.OwnBid
-		d.good("GET", "/api/owner/bids/"+id, "", d.token, &b)
+		d.Good("GET", "/api/owner/bids/"+id, "", d.Token, &b)
 		return b.State
 	}
 	path := func(address string) string { return strings.TrimPrefix(address, h.Base) }
 
-	require.True(t, listen("/one", d.token).Links)
+	require.True(t, listen("/one", d.Token).Links)
 	made, n := claim()
 	require.NotNil(t, n.Link)
 	require.Equal(t, []string{"confirm", "deny"}, n.Link.Do)
 	require.Equal(t, h.Base+"/bid-link?ticket="+n.Link.Ticket, n.Link.URL)
 	bearer := []string{"Authorization", "Bearer " + n.Link.Ticket}
 	for range 2 { // looking uses nothing up
-		require.Equal(t, 200, h.ask("GET", path(n.Link.URL), "", "Accept", browser).Code)
+		require.Equal(t, 200, h.Ask("GET", path(n.Link.URL), "", "Accept", nodetest.Accept).Code)
 		var l protocol.BidLink
-		h.ask("GET", path(n.Link.API), "", bearer...).into(&l)
+		h.Ask("GET", path(n.Link.API), "", bearer...).Into(&l)
 		require.Equal(t, made.Bid.ID, l.Bid.ID)
 	}
 	require.Equal(t, protocol.BidClaimed, state(made.Bid.ID))
-	require.Equal(t, 200, h.ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Code)
+	require.Equal(t, 200, h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Code)
 	require.Equal(t, protocol.BidLive, state(made.Bid.ID))
-	again := h.ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...)
+	again := h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...)
 	require.Equal(t, 410, again.Code)
 	require.Contains(t, again.Body.String(), "this link was used before")
 
@@ -182,7 +185,7 @@ func testBidLinkWebhook(t *testing.T, change func(*Config)) {
 	require.True(t, listen("/one", secret).Links, "the address is the same")
 	held, n := claim()
 	require.False(t, listen("/two", secret).Links)
-	require.Equal(t, 410, h.ask("POST", path(n.Link.API), `{"do":"confirm"}`, "Authorization", "Bearer "+n.Link.Ticket).Code, "who reads the former address")
+	require.Equal(t, 410, h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, "Authorization", "Bearer "+n.Link.Ticket).Code, "who reads the former address")
 	_, n = claim()
 	require.Nil(t, n.Link)
 	require.Equal(t, protocol.BidClaimed, state(held.Bid.ID))

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -14,35 +16,28 @@ import (
 	"stoa/protocol"
 )
 
-const catalogCSV = "\ufeffSKU,Name,Price,list_price,category,categories,tags,availability,measure,reference," +
-	"variant_sku,option1_name,option1_value,description\r\n" +
-	"dosa,Masala dosa,85,,Breakfast,,vegan|hot,,,,,,,\"With sambar, and\r\nchutney\"\r\n" +
-	"oil,Coconut oil,\"₹1,250.50\",1400,,Grocery|Hair care,,,750 ml,100 ml,,,,\r\n" +
-	"kurta,Kurta,1200,,Clothing,,,,,,kurta-s,Size,S,\r\n" +
-	"kurta,,1250,,,,,out_of_stock,,,,,M,\r\n"
-
 // TestImportItems imports CSV and JSON Lines as the owner does, over HTTP.
 func TestImportItems(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	token := h.business("shop", "")
-	send := func(query, media, file string) answer {
-		return h.ask("POST", "/api/owner/merchant/items/import"+query, file, "Authorization", "Bearer "+token, "Content-Type", media)
+	h := nodetest.New(t)
+	token := h.Business("shop", "")
+	send := func(query, media, file string) nodetest.Answer {
+		return h.Ask("POST", "/api/owner/merchant/items/import"+query, file, "Authorization", "Bearer "+token, "Content-Type", media)
 	}
 	items := func(query string) (all []protocol.CatalogEntry) {
 		var page protocol.Page[protocol.CatalogEntry]
-		a := h.ask("GET", "/api/public/items?"+query, "")
+		a := h.Ask("GET", "/api/public/items?"+query, "")
 		require.Equal(t, 200, a.Code, "%s", a.Body)
-		a.into(&page)
+		a.Into(&page)
 		return page.Items
 	}
 	var r protocol.ItemsImportReport
-	a := send("?dryRun=true", "text/csv", catalogCSV)
+	a := send("?dryRun=true", "text/csv", nodetest.CatalogCSV)
 	require.Equal(t, 200, a.Code, "%s", a.Body)
-	a.into(&r)
+	a.Into(&r)
 	require.Equal(t, protocol.ItemsImportReport{DryRun: true, Format: "csv", Items: 3, Added: 3, Faults: []protocol.LineFault{}}, r)
 	require.Empty(t, items("handle=shop"))
-	send("", "text/csv; charset=utf-8", catalogCSV).into(&r)
+	send("", "text/csv; charset=utf-8", nodetest.CatalogCSV).Into(&r)
 	require.Equal(t, [3]int{3, 3, 0}, [3]int{r.Items, r.Added, r.FaultCount})
 	got := items("handle=shop")
 	require.Len(t, got, 3)
@@ -57,21 +52,21 @@ func TestImportItems(t *testing.T) {
 	require.Equal(t, []string{"kurta-s", "kurta"}, []string{got[2].Variants[0].SKU, got[2].Variants[1].SKU})
 	require.Equal(t, protocol.OutOfStock, got[2].Variants[1].Availability)
 	require.Equal(t, "1200.00", got[2].PriceRange.Min.Amount)
-	require.Len(t, h.told("listing"), 3)
+	require.Len(t, h.Told("listing"), 3)
 	require.Len(t, items("q=kurt&minPrice=1250&category=कपड़े"), 1)
 
 	// The export is what was imported, and its import changes nothing.
-	out := h.ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token)
+	out := h.Ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token)
 	require.Equal(t, 200, out.Code)
 	require.Equal(t, "text/csv; charset=utf-8", out.Header().Get("Content-Type"))
 	require.Contains(t, out.Header().Get("Content-Disposition"), "shop-items.csv")
 	require.Contains(t, out.Body.String(), "\r\nkurta,Kurta,,1200.00,")
-	send("", "text/csv", out.Body.String()).into(&r)
+	send("", "text/csv", out.Body.String()).Into(&r)
 	require.Equal(t, [5]int{3, 0, 0, 3, 0}, [5]int{r.Items, r.Added, r.Changed, r.Unchanged, r.Removed})
 
 	// Every fault, by line; nothing of it is imported.
 	bad := "sku;name;price;option1_name;option1_value\na;A;ten;;\n;B;1;;\na;C;2;;\nd;D;1;Size;S\nd;;1;;S\n\"e\" x;E;;;\nf;F;1;;;;;\n"
-	send("?dryRun=true", "text/csv", bad).into(&r)
+	send("?dryRun=true", "text/csv", bad).Into(&r)
 	require.Equal(t, []string{"2 /price/amount", "3 /sku", "4 /sku", "5 /variants/1/options", "7 ", "8 "}, faultLines(r.Faults))
 	require.Equal(t, 6, r.FaultCount)
 	a = send("", "text/csv", bad)
@@ -80,7 +75,7 @@ func TestImportItems(t *testing.T) {
 	require.Contains(t, a.Body.String(), "Nothing was imported")
 	require.Len(t, items("handle=shop"), 3)
 	bad = `{"sku":"a","name":"A","colour":"x"}` + "\n\n[1]\n" + `{"sku":"b"}` + "\n" + strings.Repeat("x", 70_000) + "\n" + `{"sku":"c","name":"C","sku":"d"}`
-	send("?dryRun=true", "application/jsonl", bad).into(&r)
+	send("?dryRun=true", "application/jsonl", bad).Into(&r)
 	require.Equal(t, []string{"1 /colour", "3 ", "4 /name", "5 ", "6 "}, faultLines(r.Faults))
 	require.Equal(t, "jsonl", r.Format)
 	for file, says := range map[string]string{"": "empty", "a,b\n1,2\n": "no column", "\xff\xfea\x00": "UTF-16", "sku,name\n": "no item"} {
@@ -92,7 +87,7 @@ func TestImportItems(t *testing.T) {
 	require.NoError(t, err)
 	_, example, _ := strings.Cut(string(manual), "```csv\n")
 	example, _, _ = strings.Cut(example, "```")
-	sample := h.ask("GET", "/account/items/sample.csv", "").Body.String()
+	sample := h.Ask("GET", "/account/items/sample.csv", "").Body.String()
 	for name, x := range map[string]struct {
 		file   string
 		items  int
@@ -110,12 +105,12 @@ func TestImportItems(t *testing.T) {
 	} {
 		a := send("?dryRun=true", "text/csv", x.file)
 		require.Equal(t, 200, a.Code, "%s: %s", name, a.Body)
-		a.into(&r)
+		a.Into(&r)
 		require.Equal(t, x.items, r.Items, name)
 		require.Equal(t, x.faults, faultLines(r.Faults), name)
 	}
 	require.Equal(t, http.StatusUnsupportedMediaType, send("", "application/zip", "PK").Code)
-	require.Equal(t, 401, h.ask("POST", "/api/owner/merchant/items/import", catalogCSV, "Content-Type", "text/csv").Code)
+	require.Equal(t, 401, h.Ask("POST", "/api/owner/merchant/items/import", nodetest.CatalogCSV, "Content-Type", "text/csv").Code)
 
 	// A large one, as JSON Lines; then one item is left out, one changes and the price falls.
 	var file strings.Builder
@@ -123,44 +118,44 @@ func TestImportItems(t *testing.T) {
 		fmt.Fprintf(&file, `{"sku":"s%d","name":"Thing %d","description":"%s","price":{"currency":"INR","amount":%d}}`+"\n",
 			n, n, strings.Repeat("words ", 20), 100+n)
 	}
-	send("", "application/x-ndjson", file.String()).into(&r)
+	send("", "application/x-ndjson", file.String()).Into(&r)
 	require.Equal(t, [4]int{3000, 0, 0, 3}, [4]int{r.Added, r.Changed, r.Unchanged, r.Removed})
-	require.Len(t, h.told("listing&limit=100"), 23, "a catalog does not fill the feed")
-	send("", "application/jsonl", strings.Replace(file.String()[strings.Index(file.String(), "\n"):], `"amount":1000`, `"amount":900`, 1)).into(&r)
+	require.Len(t, h.Told("listing&limit=100"), 23, "a catalog does not fill the feed")
+	send("", "application/jsonl", strings.Replace(file.String()[strings.Index(file.String(), "\n"):], `"amount":1000`, `"amount":900`, 1)).Into(&r)
 	require.Equal(t, [4]int{0, 1, 2998, 1}, [4]int{r.Added, r.Changed, r.Unchanged, r.Removed})
-	require.Equal(t, "listing Thing 900", h.told("listing")[0])
+	require.Equal(t, "listing Thing 900", h.Told("listing")[0])
 	var m protocol.Merchant
-	h.ask("GET", "/api/public/merchants/shop?limit=100", "").into(&m)
+	h.Ask("GET", "/api/public/merchants/shop?limit=100", "").Into(&m)
 	require.Len(t, m.Items, 100)
 	require.Equal(t, 2999, m.ItemCount)
 	require.Equal(t, "s101", items("handle=shop&limit=1&after=" + *m.ItemsNext)[0].SKU)
 
 	// The record does not delete it, and a batch may be large.
-	require.Equal(t, 409, h.ask("PUT", "/api/owner/merchant", `{"items":[{"sku":"x","name":"X"}]}`, "Authorization", "Bearer "+token).Code)
-	require.Equal(t, 200, h.ask("PUT", "/api/owner/merchant", `{"city":"Pune"}`, "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 409, h.Ask("PUT", "/api/owner/merchant", `{"items":[{"sku":"x","name":"X"}]}`, "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 200, h.Ask("PUT", "/api/owner/merchant", `{"city":"Pune"}`, "Authorization", "Bearer "+token).Code)
 	var batch []string
 	for n := range 1000 {
 		batch = append(batch, fmt.Sprintf(`{"sku":"s%d","name":"Changed","description":"%s"}`, n+1, strings.Repeat("x", 900)))
 	}
 	body := `{"items":[` + strings.Join(batch, ",") + `],"remove":["s2999","gone"]}`
-	a = h.ask("POST", "/api/owner/merchant/items/batch", body, "Authorization", "Bearer "+token)
+	a = h.Ask("POST", "/api/owner/merchant/items/batch", body, "Authorization", "Bearer "+token)
 	require.Equal(t, 200, a.Code, "%s", a.Body)
 	var done protocol.ItemsReport
-	a.into(&done)
+	a.Into(&done)
 	require.Equal(t, protocol.ItemsReport{Changed: 1000, Removed: 1, ItemCount: 2998}, done)
-	require.Equal(t, 413, h.ask("POST", "/api/owner/merchant/items/batch", body).Code, "without credentials")
-	require.Equal(t, 413, h.ask("PUT", "/api/owner/merchant", `{"city":"`+strings.Repeat("x", 70_000)+`"}`, "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 413, h.Ask("POST", "/api/owner/merchant/items/batch", body).Code, "without credentials")
+	require.Equal(t, 413, h.Ask("PUT", "/api/owner/merchant", `{"city":"`+strings.Repeat("x", 70_000)+`"}`, "Authorization", "Bearer "+token).Code)
 
 	// One item, with the version that was read.
-	one := h.ask("GET", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token)
+	one := h.Ask("GET", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token)
 	tag := one.Header().Get("ETag")
 	put := func(tag string) int {
-		return h.ask("PUT", "/api/owner/merchant/items/s1", `{"name":"Again"}`, "Authorization", "Bearer "+token, "If-Match", tag).Code
+		return h.Ask("PUT", "/api/owner/merchant/items/s1", `{"name":"Again"}`, "Authorization", "Bearer "+token, "If-Match", tag).Code
 	}
 	require.Equal(t, 200, put(tag))
 	require.Equal(t, 412, put(tag))
-	require.Equal(t, 204, h.ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
-	require.Equal(t, 404, h.ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 204, h.Ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
+	require.Equal(t, 404, h.Ask("DELETE", "/api/owner/merchant/items/s1", "", "Authorization", "Bearer "+token).Code)
 }
 
 func numbered(n int) string {
@@ -181,13 +176,13 @@ func faultLines(faults []protocol.LineFault) (all []string) {
 // TestImportItems_Page: the page works without script, in Hindi, and refuses what is no file of the owner's shop.
 func TestImportItems_Page(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.business("shop", "")
-	h.business("other", "")
+	h := nodetest.New(t)
+	h.Business("shop", "")
+	h.Business("other", "")
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Rao", protocol.RoleOwner, "", []string{"shop"})
 	require.NoError(t, err)
-	cookie := h.signIn(link)
-	send := func(query, handle, mode, file string, headers ...string) answer {
+	cookie := h.SignIn(link)
+	send := func(query, handle, mode, file string, headers ...string) nodetest.Answer {
 		var body strings.Builder
 		form := multipart.NewWriter(&body)
 		require.NoError(t, form.WriteField("handle", handle))
@@ -197,11 +192,11 @@ func TestImportItems_Page(t *testing.T) {
 		_, err = io.WriteString(part, file)
 		require.NoError(t, err)
 		require.NoError(t, form.Close())
-		return h.ask("POST", "/account/items/import?handle="+handle+query, body.String(), append([]string{"Content-Type", form.FormDataContentType(),
-			"Accept", browser, "Cookie", "stoa_session=" + cookie, "Origin", h.Base}, headers...)...)
+		return h.Ask("POST", "/account/items/import?handle="+handle+query, body.String(), append([]string{"Content-Type", form.FormDataContentType(),
+			"Accept", nodetest.Accept, "Cookie", "stoa_session=" + cookie, "Origin", h.Base}, headers...)...)
 	}
-	page := func(a answer) string {
-		return textOf(parsePage(t, "/account/items/import", a.Body.String()).find("main", "id", "main"))
+	page := func(a nodetest.Answer) string {
+		return nodetest.TextOf(nodetest.ParsePage(t, "/account/items/import", a.Body.String()).Find("main", "id", "main"))
 	}
 	const good = "sku,name,price,list_price\na,A,100,150\nb,B,1,\n"
 	for name, x := range map[string]struct {
@@ -223,19 +218,19 @@ func TestImportItems_Page(t *testing.T) {
 	}
 	require.Equal(t, 403, send("", "shop", "merge", good, "Sec-Fetch-Site", "cross-site").Code)
 	require.Contains(t, page(send("&check=1", "shop", "merge", "sku,name,price\na,A,ten\n", "Accept-Language", "hi")), "यह 85.50 जैसी रकम नहीं है")
-	require.Empty(t, h.items("shop"), "none of these changed anything")
+	require.Empty(t, items(h, "shop"), "none of these changed anything")
 	require.Contains(t, page(send("", "shop", "merge", good)), "The items were imported.")
 	require.Contains(t, page(send("", "shop", "replace", "sku,name\nb,B\n")), "Removed1")
-	require.Len(t, h.items("shop"), 1)
+	require.Len(t, items(h, "shop"), 1)
 
 	// What a quick change may not do is said, though the list does not show it.
 	send("", "shop", "replace", good)
-	shown := parsePage(t, "/account/items", h.ask("GET", "/account/items", "", "Accept", browser, "Cookie", "stoa_session="+cookie).Body.String())
-	form := shown.formValues("quick-a")
+	shown := nodetest.ParsePage(t, "/account/items", h.Ask("GET", "/account/items", "", "Accept", nodetest.Accept, "Cookie", "stoa_session="+cookie).Body.String())
+	form := formValues(shown, "quick-a")
 	form.Set("amount", "200")
-	a := h.sendForm("/account", form, "Cookie", "stoa_session="+cookie)
+	a := h.SendForm("/account", form, "Cookie", "stoa_session="+cookie)
 	require.Equal(t, 422, a.Code)
-	require.Contains(t, parsePage(t, "/account", a.Body.String()).alerts(), "Must be more than the price")
-	file := h.ask("GET", "/account/items.csv?handle=shop", "", "Cookie", "stoa_session="+cookie)
+	require.Contains(t, nodetest.ParsePage(t, "/account", a.Body.String()).Alerts(), "Must be more than the price")
+	file := h.Ask("GET", "/account/items.csv?handle=shop", "", "Cookie", "stoa_session="+cookie)
 	require.Contains(t, file.Body.String(), "\r\na,A,,100.00,150.00,")
 }

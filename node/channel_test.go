@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -55,36 +57,36 @@ func (a atom) link(rel string) string {
 }
 
 // atom reads a channel and checks what RFC 4287 demands of each.
-func (h *house) atom(path string) (a atom) {
-	h.t.Helper()
-	res := h.ask("GET", path, "", "Accept", "*/*")
-	require.Equal(h.t, 200, res.Code, "%s: %s", path, res.Body)
-	require.Equal(h.t, "application/atom+xml; charset=utf-8", res.Header().Get("Content-Type"))
-	require.Equal(h.t, "*", res.Header().Get("Access-Control-Allow-Origin"))
+func readAtom(h *nodetest.House, path string) (a atom) {
+	h.T.Helper()
+	res := h.Ask("GET", path, "", "Accept", "*/*")
+	require.Equal(h.T, 200, res.Code, "%s: %s", path, res.Body)
+	require.Equal(h.T, "application/atom+xml; charset=utf-8", res.Header().Get("Content-Type"))
+	require.Equal(h.T, "*", res.Header().Get("Access-Control-Allow-Origin"))
 	d := xml.NewDecoder(strings.NewReader(res.Body.String()))
-	require.NoError(h.t, d.Decode(&a))
+	require.NoError(h.T, d.Decode(&a))
 	_, err := d.Token() // only the line's end after the root
 	for err == nil {
 		_, err = d.Token()
 	}
-	require.ErrorIs(h.t, err, io.EOF)
-	require.NotEmpty(h.t, a.Title)
-	require.Equal(h.t, a.ID, a.link("self"))
-	require.NotEmpty(h.t, a.link("alternate"))
+	require.ErrorIs(h.T, err, io.EOF)
+	require.NotEmpty(h.T, a.Title)
+	require.Equal(h.T, a.ID, a.link("self"))
+	require.NotEmpty(h.T, a.link("alternate"))
 	_, err = time.Parse(time.RFC3339, a.Updated)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	ids := map[string]bool{}
 	for _, e := range a.Entries {
-		require.NotEmpty(h.t, e.Title)
-		require.NotEmpty(h.t, e.Author)
-		require.True(h.t, strings.HasPrefix(e.ID, "http"), e.ID)
-		require.False(h.t, ids[e.ID], "%s twice", e.ID)
+		require.NotEmpty(h.T, e.Title)
+		require.NotEmpty(h.T, e.Author)
+		require.True(h.T, strings.HasPrefix(e.ID, "http"), e.ID)
+		require.False(h.T, ids[e.ID], "%s twice", e.ID)
 		ids[e.ID] = true
-		require.Equal(h.t, "text", e.Content.Type)
-		require.NotContains(h.t, e.Content.Text, "<")
+		require.Equal(h.T, "text", e.Content.Type)
+		require.NotContains(h.T, e.Content.Text, "<")
 		_, err = time.Parse(time.RFC3339, e.Updated)
-		require.NoError(h.t, err)
-		require.Equal(h.t, "alternate", e.Links[0].Rel)
+		require.NoError(h.T, err)
+		require.Equal(h.T, "alternate", e.Links[0].Rel)
 	}
 	return a
 }
@@ -107,19 +109,19 @@ type jsonChannel struct {
 	}
 }
 
-func (h *house) jsonFeed(path string) (c jsonChannel) {
-	h.t.Helper()
-	res := h.ask("GET", path, "")
-	require.Equal(h.t, 200, res.Code, "%s: %s", path, res.Body)
-	require.Equal(h.t, "application/feed+json; charset=utf-8", res.Header().Get("Content-Type"))
+func jsonFeed(h *nodetest.House, path string) (c jsonChannel) {
+	h.T.Helper()
+	res := h.Ask("GET", path, "")
+	require.Equal(h.T, 200, res.Code, "%s: %s", path, res.Body)
+	require.Equal(h.T, "application/feed+json; charset=utf-8", res.Header().Get("Content-Type"))
 	d := json.NewDecoder(strings.NewReader(res.Body.String()))
-	require.NoError(h.t, d.Decode(&c))
-	require.Equal(h.t, "https://jsonfeed.org/version/1.1", c.Version)
-	require.NotEmpty(h.t, c.Title)
+	require.NoError(h.T, d.Decode(&c))
+	require.Equal(h.T, "https://jsonfeed.org/version/1.1", c.Version)
+	require.NotEmpty(h.T, c.Title)
 	for _, i := range c.Items {
-		require.True(h.t, i.Stoa.Untrusted)
-		require.NotEmpty(h.t, i.Text)
-		require.NotEmpty(h.t, i.Authors[0].Name)
+		require.True(h.T, i.Stoa.Untrusted)
+		require.NotEmpty(h.T, i.Text)
+		require.NotEmpty(h.T, i.Authors[0].Name)
 	}
 	return c
 }
@@ -128,7 +130,7 @@ func (h *house) jsonFeed(path string) (c jsonChannel) {
 func TestChannels(t *testing.T) {
 	t.Parallel()
 	h, texts, post, _ := village(t)
-	board := h.atom("/board.atom")
+	board := readAtom(h, "/board.atom")
 	require.Len(t, board.Entries, 3)
 	require.Equal(t, h.Base+"/board", board.link("alternate"))
 	var own atom
@@ -147,7 +149,7 @@ func TestChannels(t *testing.T) {
 	require.Equal(t, "offer", e.Categories[0].Term)
 	require.Equal(t, "paper", e.Categories[1].Term)
 
-	twin := h.jsonFeed("/board.json")
+	twin := jsonFeed(h, "/board.json")
 	require.Len(t, twin.Items, 3)
 	for i, item := range twin.Items {
 		require.Equal(t, board.Entries[i].ID, item.ID)
@@ -157,26 +159,26 @@ func TestChannels(t *testing.T) {
 		require.NotContains(t, item.Authors[0].URL, "javascript")
 	}
 
-	news := h.atom("/feed.atom")
+	news := readAtom(h, "/feed.atom")
 	require.Len(t, news.Entries, 6, "three posts, a merchant and two items")
-	require.Len(t, h.jsonFeed("/feed.json?types=merchant_joined").Items, 1)
-	require.Equal(t, h.Base+"/feed.json?types=merchant_joined", h.jsonFeed("/feed.json?types=merchant_joined").FeedURL)
-	require.Empty(t, h.atom("/feed.atom?types=review").Entries)
-	require.Equal(t, "1970-01-01T00:00:00Z", h.atom("/feed.atom?types=review").Updated)
-	require.Empty(t, h.atom("/@asha/feed.atom").Entries)
-	require.Equal(t, h.Base+"/@asha", h.jsonFeed("/@asha/feed.json").HomePage)
+	require.Len(t, jsonFeed(h, "/feed.json?types=merchant_joined").Items, 1)
+	require.Equal(t, h.Base+"/feed.json?types=merchant_joined", jsonFeed(h, "/feed.json?types=merchant_joined").FeedURL)
+	require.Empty(t, readAtom(h, "/feed.atom?types=review").Entries)
+	require.Equal(t, "1970-01-01T00:00:00Z", readAtom(h, "/feed.atom?types=review").Updated)
+	require.Empty(t, readAtom(h, "/@asha/feed.atom").Entries)
+	require.Equal(t, h.Base+"/@asha", jsonFeed(h, "/@asha/feed.json").HomePage)
 }
 
 // TestChannels_Selection: a channel takes the filters of its page, and says its
 // own address, the page's and that of what is older.
 func TestChannels_Selection(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := h.hosted("asha")
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
 	for range 3 {
-		require.Equal(t, 201, h.signed(pair, `{"kind":"question","title":"Paper?","body":"Who has paper?","tags":["paper"]}`, nil).Code)
+		require.Equal(t, 201, h.Signed(pair, `{"kind":"question","title":"Paper?","body":"Who has paper?","tags":["paper"]}`, nil).Code)
 	}
-	h.post("Looms")
+	h.Post("Looms")
 	for path, n := range map[string]int{
 		"/board":                      4,
 		"/board?tag=paper":            3,
@@ -196,37 +198,37 @@ func TestChannels_Selection(t *testing.T) {
 		if found {
 			query = "?" + query
 		}
-		require.Len(t, h.atom(at+".atom"+query).Entries, n, path)
-		require.Len(t, h.jsonFeed(at+".json"+query).Items, n, path)
+		require.Len(t, readAtom(h, at+".atom"+query).Entries, n, path)
+		require.Len(t, jsonFeed(h, at+".json"+query).Items, n, path)
 	}
-	first := h.atom("/board.atom?tag=paper&limit=2")
+	first := readAtom(h, "/board.atom?tag=paper&limit=2")
 	require.Equal(t, h.Base+"/board.atom?tag=paper", first.ID, "one id, whatever page of it")
 	require.Equal(t, h.Base+"/board?tag=paper", first.link("alternate"))
-	rest := h.atom(strings.TrimPrefix(first.link("next"), h.Base))
+	rest := readAtom(h, strings.TrimPrefix(first.link("next"), h.Base))
 	require.Len(t, rest.Entries, 1)
 	require.Equal(t, first.ID, rest.ID)
 	require.Empty(t, rest.link("next"))
 	require.NotEqual(t, first.Entries[1].ID, rest.Entries[0].ID)
 	require.Equal(t, h.Base+"/@asha", rest.Entries[0].URI)
 	require.Equal(t, "Load", rest.Entries[0].Author)
-	next := h.jsonFeed("/board.json?limit=3").NextURL
-	require.Len(t, h.jsonFeed(strings.TrimPrefix(next, h.Base)).Items, 1)
+	next := jsonFeed(h, "/board.json?limit=3").NextURL
+	require.Len(t, jsonFeed(h, strings.TrimPrefix(next, h.Base)).Items, 1)
 
-	page := h.open("/board?tag=paper&limit=2", 200)
-	require.Equal(t, "/board.atom?tag=paper", page.alternate("application/atom+xml"))
-	require.Equal(t, "/board.json?tag=paper", page.alternate("application/feed+json"))
-	require.Equal(t, "/@asha/feed.atom", h.open("/@asha", 200).alternate("application/atom+xml"))
-	require.Equal(t, "/feed.atom", h.open("/", 200).alternate("application/atom+xml"))
+	page := open(h, "/board?tag=paper&limit=2", 200)
+	require.Equal(t, "/board.atom?tag=paper", alternate(page, "application/atom+xml"))
+	require.Equal(t, "/board.json?tag=paper", alternate(page, "application/feed+json"))
+	require.Equal(t, "/@asha/feed.atom", alternate(open(h, "/@asha", 200), "application/atom+xml"))
+	require.Equal(t, "/feed.atom", alternate(open(h, "/", 200), "application/atom+xml"))
 }
 
 func TestChannels_HTTP(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	require.NoError(t, err)
-	h.post("Looms")
+	h.Post("Looms")
 	var m protocol.SiteMap
-	h.ask("GET", "/api/public/site-map", "").into(&m)
+	h.Ask("GET", "/api/public/site-map", "").Into(&m)
 	listed := map[string]bool{}
 	for _, e := range m.Items {
 		listed[e.Path] = true
@@ -234,24 +236,24 @@ func TestChannels_HTTP(t *testing.T) {
 	for _, path := range []string{"/feed", "/board", "/@asha/feed"} {
 		for _, ending := range []string{".atom", ".json"} {
 			require.True(t, listed[strings.Replace(path, "asha", "{handle}", 1)+ending], path)
-			a := h.ask("GET", path+ending, "")
+			a := h.Ask("GET", path+ending, "")
 			require.Equal(t, 200, a.Code)
 			require.Equal(t, "public, no-cache", a.Header().Get("Cache-Control"))
-			same := h.ask("GET", path+ending, "", "If-None-Match", a.Header().Get("ETag"))
+			same := h.Ask("GET", path+ending, "", "If-None-Match", a.Header().Get("ETag"))
 			require.Equal(t, 304, same.Code)
 			require.Empty(t, same.Body.Bytes())
-			require.Equal(t, a.Header().Get("ETag"), h.ask("HEAD", path+ending, "").Header().Get("ETag"))
-			refused := h.ask("POST", path+ending, "")
-			require.Equal(t, protocol.MethodNotAllowed, refused.problem().Code)
+			require.Equal(t, a.Header().Get("ETag"), h.Ask("HEAD", path+ending, "").Header().Get("ETag"))
+			refused := h.Ask("POST", path+ending, "")
+			require.Equal(t, protocol.MethodNotAllowed, refused.Problem().Code)
 			require.Equal(t, "GET, HEAD", refused.Header().Get("Allow"))
 		}
 	}
-	require.Equal(t, 405, h.ask("PROPFIND", "/feed.atom", "").Code)
+	require.Equal(t, 405, h.Ask("PROPFIND", "/feed.atom", "").Code)
 	for path, code := range map[string]protocol.Code{
 		"/@nobody/feed.atom": protocol.NotFound, "/nothing/feed.atom": protocol.NotFound, "/@asha/feed.rss": protocol.NotFound,
 		"/feed.atom?types=gossip": protocol.Validation, "/board.json?tga=paper": protocol.Validation, "/@asha/feed.json?author=rao": protocol.Validation,
 		"/board.atom?after=bogus": protocol.InvalidCursor, "/board.atom?q=%zz": protocol.InvalidRequest, "/board.atom?limit=101": protocol.Validation,
 	} {
-		require.Equal(t, code, h.ask("GET", path, "").problem().Code, path)
+		require.Equal(t, code, h.Ask("GET", path, "").Problem().Code, path)
 	}
 }

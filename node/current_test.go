@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -20,9 +20,9 @@ func TestCurrentPage(t *testing.T) {
 		Untrusted         bool `json:"untrusted_content"`
 	}
 	get := func(path string) (c current) {
-		a := h.ask("GET", "/api/public/page?path="+url.QueryEscape(path), "")
+		a := h.Ask("GET", "/api/public/page?path="+url.QueryEscape(path), "")
 		require.Equal(t, 200, a.Code, "%s: %s", path, a.Body)
-		a.into(&c)
+		a.Into(&c)
 		require.True(t, c.Untrusted)
 		require.NotEmpty(t, c.Title)
 		return c
@@ -43,15 +43,15 @@ func TestCurrentPage(t *testing.T) {
 	} {
 		c := get(path)
 		require.Equal(t, want.kind, c.Kind)
-		require.JSONEq(t, h.ask("GET", want.twin, "").Body.String(), string(c.Data), path)
+		require.JSONEq(t, h.Ask("GET", want.twin, "").Body.String(), string(c.Data), path)
 	}
 	home := get("/")
 	require.Equal(t, "home", home.Kind)
 	require.Contains(t, string(home.Data), post.ID)
 	require.Contains(t, string(home.Data), `"census":{"listed":2,`)
-	require.Contains(t, h.open("/", 200).text(), "2 listed")
+	require.Contains(t, open(h, "/", 200).Text(), "2 listed")
 	var bare current
-	h.ask("GET", "/api/public/page", "").into(&bare)
+	h.Ask("GET", "/api/public/page", "").Into(&bare)
 	require.Equal(t, home, bare)
 	require.JSONEq(t, `{"code":"gone","status":410,"title":"No longer public","advice":"`+protocol.Gone.Advice()+`"}`, string(get("/problems/gone").Data))
 	require.Equal(t, "/board?kind=offer&tag=paper", get("/board?kind=offer&tag=%23paper&utm_source=mail").Path, "as the page reads it")
@@ -63,7 +63,7 @@ func TestCurrentPage(t *testing.T) {
 		"/board?kind=rumour": protocol.Validation, "/board?after=x": protocol.InvalidCursor, "/@asha?x=1": protocol.Validation,
 		"board": protocol.Validation, "/%zz": protocol.Validation,
 	} {
-		p := h.ask("GET", "/api/public/page?path="+url.QueryEscape(path), "").problem()
+		p := h.Ask("GET", "/api/public/page?path="+url.QueryEscape(path), "").Problem()
 		require.Equal(t, code, p.Code, path)
 	}
 }

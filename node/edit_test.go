@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,7 +19,7 @@ import (
 )
 
 // send sends a request to a node, signed unless pair is zero, and returns the status and the body of the answer.
-func send(t *testing.T, n *house, pair key.Pair, method, path, body string) (int, []byte) {
+func send(t *testing.T, n *nodetest.House, pair key.Pair, method, path, body string) (int, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(method, n.Base+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -40,9 +42,9 @@ func send(t *testing.T, n *house, pair key.Pair, method, path, body string) (int
 // TestEdit: the author of a post changes it over HTTP, and the text of today is on the node that follows; nobody else changes it.
 func TestEdit(t *testing.T) {
 	t.Parallel()
-	home, away := startNode(t), startNode(t)
-	ada := home.hosted("ada")
-	eve := home.hosted("eve")
+	home, away := nodetest.Start(t), nodetest.Start(t)
+	ada := home.Hosted("ada")
+	eve := home.Hosted("eve")
 	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
 	post := func(title, body, more string) string {
 		return fmt.Sprintf(`{"kind":"requirement","title":%q,"body":%q,"tags":["paper"]%s}`, title, body, more)

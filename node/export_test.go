@@ -35,7 +35,7 @@ func (c Config) TakesHost(host string) bool { return c.operatorHost(host) }
 func (n *Node) Network(r *http.Request) string          { return n.front.network(r) }
 func (n *Node) HandBack(r *http.Request)                { n.front.handBack(r) }
 func (n *Node) OperatorAddr() net.Addr                  { return n.operatorListener.Addr() }
-func (n *Node) Sender() *mail.Sender                    { return n.accounts.Mail.(letters).Sender }
+func (n *Node) Sender() *mail.Sender                    { return n.Accounts.Mail.(letters).Sender }
 func (n *Node) ServeLMTP(ctx context.Context) error     { return n.receiver().Serve(ctx, n.lmtp) }
 func (n *Node) Federated(event, host string, err error) { n.federated(event, host, err) }
 func (n *Node) Federation() *federation.Federation      { return n.federation }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -17,8 +20,8 @@ import (
 // words; what is refused costs another network nothing.
 func TestFront(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.ReadRate, c.WriteRate = false, 1, 1000 })
-	h.hosted("asha")
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.ReadRate, c.WriteRate = false, 1, 1000 })
+	h.Hosted("asha")
 	const rpc = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	doors := []struct{ name, method, path, body, media string }{
 		{"inbox", "POST", "/ap/inbox", `{}`, "application/problem+json"},
@@ -39,7 +42,7 @@ func TestFront(t *testing.T) {
 		{"preflight", "OPTIONS", "/api/public/board", "", "application/problem+json"},
 		{"kept read", "GET", "/api/public/board", "", "application/problem+json"},
 		{"read", "GET", "/api/public/pow?purpose=board", "", "application/problem+json"},
-		{"write", "POST", "/api/public/board", goodPost, "application/problem+json"},
+		{"write", "POST", "/api/public/board", nodetest.GoodPost, "application/problem+json"},
 		{"owner", "GET", "/api/owner/profile", "", "application/problem+json"},
 		{"operator", "GET", "/api/operator/limits", "", "application/problem+json"},
 		{"ARD", "POST", "/ard/search", `{"query":{"text":"x"}}`, "application/problem+json"},
@@ -54,15 +57,15 @@ func TestFront(t *testing.T) {
 		address := "203.0.113." + strconv.Itoa(i+1)
 		var headers []string
 		if strings.HasPrefix(d.media, "text/html") {
-			headers = []string{"Accept", browser}
+			headers = []string{"Accept", nodetest.Accept}
 		}
 		if d.name == "sign-in" {
 			headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
 		}
-		var last answer
+		var last nodetest.Answer
 		n := 0
 		for ; n < 40; n++ {
-			if last = h.from(address, d.method, d.path, d.body, headers...); last.Code == http.StatusTooManyRequests {
+			if last = h.From(address, d.method, d.path, d.body, headers...); last.Code == http.StatusTooManyRequests {
 				break
 			}
 			require.Equal(t, "nosniff", last.Header().Get("X-Content-Type-Options"), d.name)
@@ -88,7 +91,7 @@ func TestFront(t *testing.T) {
 			require.Contains(t, last.Body.String(), string(protocol.RateLimited), d.name)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			a := h.from(address, "GET", path, "")
+			a := h.From(address, "GET", path, "")
 			require.Equal(t, 200, a.Code, "%s: a watcher of the node is let through", d.name)
 			require.Equal(t, "nosniff", a.Header().Get("X-Content-Type-Options"))
 		}
@@ -96,41 +99,41 @@ func TestFront(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Contains(t, w.Body.String(), "\nstoa_limited_requests_total "+strconv.Itoa(len(doors))+"\n")
-	require.Equal(t, 200, h.from("203.0.113.99", "GET", "/api/public/board", "").Code, "another network")
+	require.Equal(t, 200, h.From("203.0.113.99", "GET", "/api/public/board", "").Code, "another network")
 }
 
 // TestFront_Once: one request takes one of a network's bound, however many
 // operations its answer is made of, and a write one of the narrower bound besides.
 func TestFront_Once(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	rare := func(burst int) hall.Rate { return hall.Rate{PerSecond: 0.001, Burst: burst} } // the next in a quarter of an hour
-	h.table.Limits.Set(hall.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
+	h.Table.Limits.Set(hall.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
 	left := func(address string) string {
 		head := http.Header{}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = address + ":1"
-		h.table.Limits.Fields(head, h.Network(r), true)
+		h.Table.Limits.Fields(head, h.Network(r), true)
 		return head.Get("RateLimit")
 	}
 	for i, path := range []string{
 		"/", "/board", "/api/public/page?path=/", "/api/public/board", "/.well-known/webfinger?resource=acct:board@" + strings.TrimPrefix(h.Base, "http://"),
 	} {
 		address := "203.0.113." + strconv.Itoa(i+1)
-		require.Equal(t, 200, h.from(address, "GET", path, "", "Accept", browser).Code, path)
+		require.Equal(t, 200, h.From(address, "GET", path, "", "Accept", nodetest.Accept).Code, path)
 		require.Contains(t, left(address), `r=39;`, path)
 	}
 	const address = "203.0.113.60"
-	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board","arguments":` + goodPost + `}}`
-	require.Equal(t, 401, h.from(address, "POST", "/api/public/board", goodPost).Code)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board","arguments":` + nodetest.GoodPost + `}}`
+	require.Equal(t, 401, h.From(address, "POST", "/api/public/board", nodetest.GoodPost).Code)
 	require.Contains(t, left(address), `r=39;`)
-	over := h.from(address, "POST", "/mcp/public", call)
+	over := h.From(address, "POST", "/mcp/public", call)
 	require.Contains(t, over.Body.String(), protocol.RateLimited, "what MCP changes counts with what HTTP changes")
 	require.Contains(t, over.Body.String(), "isError")
 	require.Contains(t, over.Header().Get("RateLimit-Policy"), `q=1`)
 	require.Contains(t, left(address), `r=38;`)
-	require.Equal(t, 429, h.from(address, "POST", "/sign-in", "ticket=x", "Content-Type", "application/x-www-form-urlencoded").Code, "a try to sign in is a write")
-	require.Equal(t, 200, h.from(address, "GET", "/api/public/board", "").Code, "reading continues")
+	require.Equal(t, 429, h.From(address, "POST", "/sign-in", "ticket=x", "Content-Type", "application/x-www-form-urlencoded").Code, "a try to sign in is a write")
+	require.Equal(t, 200, h.From(address, "GET", "/api/public/board", "").Code, "reading continues")
 	require.Contains(t, left(address), `r=36;`)
 
 	r := httptest.NewRequest("POST", "/ap/inbox", nil)

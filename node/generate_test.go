@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+
 	"bytes"
 	"os"
 	"path/filepath"
@@ -12,7 +14,7 @@ import (
 // TestGenerated fails when a generated file in the repository is stale.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	files, err := Generate()
+	files, err := node.Generate()
 	require.NoError(t, err)
 	for _, f := range files {
 		committed, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(f.Path)))

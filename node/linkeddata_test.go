@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"fmt"
 	"os"
@@ -23,13 +26,13 @@ var linkedData = regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*
 type linkedDocs struct{ kinds, docs []string }
 
 // linked returns the JSON-LD of a page, which has the type kind, and adds it to docs.
-func (h *house) linked(docs *linkedDocs, path, kind string) (doc map[string]any) {
-	h.t.Helper()
-	page := h.ask("GET", path, "", "Accept", "text/html").Body.String()
+func linked(h *nodetest.House, docs *linkedDocs, path, kind string) (doc map[string]any) {
+	h.T.Helper()
+	page := h.Ask("GET", path, "", "Accept", "text/html").Body.String()
 	found := linkedData.FindAllStringSubmatch(page, -1)
-	require.Len(h.t, found, 1, "%s", path)
-	require.NoError(h.t, json.Unmarshal([]byte(found[0][1]), &doc), "%s", found[0][1])
-	require.Equal(h.t, kind, doc["@type"])
+	require.Len(h.T, found, 1, "%s", path)
+	require.NoError(h.T, json.Unmarshal([]byte(found[0][1]), &doc), "%s", found[0][1])
+	require.Equal(h.T, kind, doc["@type"])
 	docs.kinds, docs.docs = append(docs.kinds, kind), append(docs.docs, strings.TrimSpace(found[0][1]))
 	return doc
 }
@@ -63,9 +66,9 @@ func member(doc any, path ...any) any {
 // TestLinkedData reads pages as a crawler does.
 func TestLinkedData(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
 	var docs linkedDocs
-	doc := h.linked(&docs, "/@rao", "LocalBusiness")
+	doc := linked(h, &docs, "/@rao", "LocalBusiness")
 	require.Equal(t, h.Base+"/@rao", doc["@id"])
 	require.Equal(t, "ProfilePage", member(doc, "mainEntityOfPage", "@type"))
 	require.NotContains(t, doc, "aggregateRating", "there are no reviews")
@@ -86,26 +89,26 @@ func TestLinkedData(t *testing.T) {
 
 	// Texts cannot leave the element.
 	evil := `</script><script>alert(1)</script><!-- & \u2028`
-	token := h.business("evil", fmt.Sprintf(`,"headline":%s`, jsonText(evil)))
-	a := h.ask("PUT", "/api/owner/merchant", `{"city":"Mysuru","items":[{"sku":"x","name":`+jsonText(evil)+`}]}`, "Authorization", "Bearer "+token)
+	token := h.Business("evil", fmt.Sprintf(`,"headline":%s`, jsonText(evil)))
+	a := h.Ask("PUT", "/api/owner/merchant", `{"city":"Mysuru","items":[{"sku":"x","name":`+jsonText(evil)+`}]}`, "Authorization", "Bearer "+token)
 	require.Equal(t, 200, a.Code, "%s", a.Body)
 	write := func(title, more string, headers ...string) (p protocol.Post) {
 		if headers == nil {
-			headers = []string{"Proof-Of-Work", h.proof("board")}
+			headers = []string{"Proof-Of-Work", h.Proof("board")}
 		}
-		a := h.ask("POST", "/api/public/board", `{"kind":"question","title":`+jsonText(title)+`,"body":`+jsonText("About "+title)+more+`}`, headers...)
+		a := h.Ask("POST", "/api/public/board", `{"kind":"question","title":`+jsonText(title)+`,"body":`+jsonText("About "+title)+more+`}`, headers...)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&p)
+		a.Into(&p)
 		return p
 	}
-	meera := h.agent("meera", openPolicy)
+	meera := h.Agent("meera", nodetest.OpenPolicy)
 	question := write(evil, `,"name":`+jsonText(evil)+`,"tags":["paper","loom"]`)
 	reply := write("Paper", `,"inReplyTo":"`+question.ID+`"`, "Authorization", meera)
 	write("Thanks", `,"inReplyTo":"`+reply.ID+`"`)
 
-	doc = h.linked(&docs, "/@evil", "LocalBusiness")
+	doc = linked(h, &docs, "/@evil", "LocalBusiness")
 	require.Contains(t, doc["description"], "</script>")
-	doc = h.linked(&docs, "/board/"+question.ID, "DiscussionForumPosting")
+	doc = linked(h, &docs, "/board/"+question.ID, "DiscussionForumPosting")
 	require.Equal(t, evil, doc["headline"])
 	require.Equal(t, "About "+evil, doc["text"])
 	require.Equal(t, evil, member(doc, "author", "name"))
@@ -114,16 +117,16 @@ func TestLinkedData(t *testing.T) {
 	require.EqualValues(t, 1, member(doc, "interactionStatistic", "userInteractionCount"))
 	require.Equal(t, h.Base+"/@meera", member(doc, "comment", 0, "author", "url"))
 	require.Equal(t, "About Thanks", member(doc, "comment", 0, "comment", 0, "text"))
-	doc = h.linked(&docs, "/board/"+reply.ID, "DiscussionForumPosting")
+	doc = linked(h, &docs, "/board/"+reply.ID, "DiscussionForumPosting")
 	require.Equal(t, question.URL, member(doc, "isPartOf", "url"))
-	doc = h.linked(&docs, "/board", "CollectionPage")
+	doc = linked(h, &docs, "/board", "CollectionPage")
 	require.Equal(t, question.URL, member(doc, "hasPart", 0, "url"))
 	require.NotContains(t, member(doc, "hasPart", 0), "text")
-	doc = h.linked(&docs, "/@meera", "ProfilePage")
+	doc = linked(h, &docs, "/@meera", "ProfilePage")
 	require.Equal(t, "Person", member(doc, "mainEntity", "@type"))
 	require.Equal(t, reply.URL, member(doc, "hasPart", 0, "url"))
 	for _, path := range []string{"/@evil", "/board", "/board/" + question.ID, "/board/" + reply.ID} {
-		require.NotContains(t, h.ask("GET", path, "", "Accept", "text/html").Body.String(), "<script>alert", path)
+		require.NotContains(t, h.Ask("GET", path, "", "Accept", "text/html").Body.String(), "<script>alert", path)
 	}
 	docs.check(t)
 }

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,14 +22,14 @@ func FuzzMCP(f *testing.F) {
 	for _, op := range protocol.Operations() {
 		args, err := json.Marshal(op.Example)
 		require.NoError(f, err)
-		f.Add([]byte(modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, op.Name, args))), "2026-07-28", "tools/call", op.Name)
+		f.Add([]byte(nodetest.ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, op.Name, args))), "2026-07-28", "tools/call", op.Name)
 		f.Add([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"pow":{},"kind":[{}],"tags":[{},[]],`+
 			`"limit":1e400}}}`, op.Name)), "", "", "")
 	}
 	f.Add([]byte(`{"jsonrpc":"2.0","id":-0,"method":"initialize","params":{"protocolVersion":7}}`), "2025-11-25", "", "")
 	f.Add([]byte(`[{"jsonrpc":"2.0"}]`), "2026-07-28", "x", "=?base64?!?=")
-	f.Add([]byte(modernBody("tools/list", `"cursor":"\ud83d\ude00"`)), "2026-07-28", "tools/list", "")
-	h := newHouse(f)
+	f.Add([]byte(nodetest.ModernBody("tools/list", `"cursor":"\ud83d\ude00"`)), "2026-07-28", "tools/list", "")
+	h := nodetest.New(f)
 	f.Fuzz(func(t *testing.T, body []byte, version, method, name string) {
 		r := httptest.NewRequest("POST", h.Base+protocol.MCPPath, strings.NewReader(string(body))).WithContext(context.Background())
 		r.RequestURI = protocol.MCPPath

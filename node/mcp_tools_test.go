@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -12,33 +14,11 @@ import (
 	"stoa/protocol"
 )
 
-// toolDeclaration is a tool as a client reads it.
-type toolDeclaration struct {
-	Name, Title, Description  string
-	InputSchema, OutputSchema map[string]any
-	Annotations               map[string]any
-}
-
-// listTools lists the tools of both doors: listing needs no secret.
-func listTools(t testing.TB, h *house) (all []toolDeclaration) {
-	t.Helper()
-	for _, path := range []string{protocol.MCPPath, protocol.OwnerMCPPath} {
-		var list struct{ Tools []toolDeclaration }
-		require.NoError(t, json.Unmarshal(h.modernAt(path, "tools/list", "").Result, &list))
-		require.NotEmpty(t, list.Tools)
-		for _, tool := range list.Tools {
-			require.Equal(t, path, doorOf(tool.Name), tool.Name)
-		}
-		all = append(all, list.Tools...)
-	}
-	return all
-}
-
 func compileTool(t testing.TB, schema map[string]any) *jsonschema.Schema {
 	t.Helper()
 	raw, err := json.Marshal(schema)
 	require.NoError(t, err)
-	return compile(t, raw, "")
+	return nodetest.Compile(t, raw, "")
 }
 
 // TestMCP_Tools: every operation of the door is a tool that clients and model
@@ -46,8 +26,8 @@ func compileTool(t testing.TB, schema map[string]any) *jsonschema.Schema {
 // at the top of a schema, a reference, a list of types.
 func TestMCP_Tools(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tools := listTools(t, h)
+	h := nodetest.New(t)
+	tools := nodetest.ListTools(t, h)
 	require.Len(t, tools, len(operationsOf(protocol.MCP))+len(protocol.OperationsFor(protocol.Owners, protocol.MCP)))
 	name := regexp.MustCompile(`^[a-z_]{1,64}$`)
 	for _, tool := range tools {
@@ -65,7 +45,7 @@ func TestMCP_Tools(t *testing.T) {
 		}
 		example, err := json.Marshal(op.Example)
 		require.NoError(t, err)
-		valid(t, compileTool(t, tool.InputSchema), example)
+		nodetest.Valid(t, compileTool(t, tool.InputSchema), example)
 		_, takesProof := tool.InputSchema["properties"].(map[string]any)["pow"]
 		require.Equal(t, op.Access&protocol.Proof != 0, takesProof, tool.Name)
 		require.Nil(t, tool.OutputSchema, "a model pays for the list before it does anything")
@@ -124,7 +104,7 @@ func soundSchema(t *testing.T, at string, schema map[string]any, top bool) {
 // them is the worst.
 func TestMCP_Annotations(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	want := map[string][4]bool{ // read only, destructive, idempotent, open world
 		"read_board":    {true, false, true, false},
 		"get_challenge": {true, false, true, false},
@@ -133,7 +113,7 @@ func TestMCP_Annotations(t *testing.T) {
 		"report_post":   {false, false, true, false},
 	}
 	seen := 0
-	for _, tool := range listTools(t, h) {
+	for _, tool := range nodetest.ListTools(t, h) {
 		a := tool.Annotations
 		require.Len(t, a, 4, tool.Name)
 		require.Equal(t, protocol.Lookup(tool.Name).ReadOnly, a["readOnlyHint"], tool.Name)

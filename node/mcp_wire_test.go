@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -18,12 +21,12 @@ import (
 // an operation, with its status and code on its wire.
 func TestMCP_Refusals(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	const version = "2026-07-28"
 	modern := func(method string, more ...string) []string {
 		return append([]string{"MCP-Protocol-Version", version, "Mcp-Method", method}, more...)
 	}
-	list, call := modernBody("tools/list", ""), modernBody("tools/call", `"name":"site_map"`)
+	list, call := nodetest.ModernBody("tools/list", ""), nodetest.ModernBody("tools/call", `"name":"site_map"`)
 	old := func(method, params string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params)
 	}
@@ -79,16 +82,16 @@ func TestMCP_Refusals(t *testing.T) {
 			400, -32022, `"q-1"`, ""},
 		{"an older version in _meta", strings.Replace(list, version, "2025-11-25", 1),
 			[]string{"MCP-Protocol-Version", "2025-11-25", "Mcp-Method", "tools/list"}, 400, -32022, `"q-1"`, ""},
-		{"unknown method", modernBody("tools/eat", ""), modern("tools/eat"), 404, -32601, `"q-1"`, protocol.NotFound},
-		{"resources", modernBody("resources/read", `"uri":"stoa://about"`), modern("resources/read", "Mcp-Name", "stoa://about"), 404, -32601, `"q-1"`,
+		{"unknown method", nodetest.ModernBody("tools/eat", ""), modern("tools/eat"), 404, -32601, `"q-1"`, protocol.NotFound},
+		{"resources", nodetest.ModernBody("resources/read", `"uri":"stoa://about"`), modern("resources/read", "Mcp-Name", "stoa://about"), 404, -32601, `"q-1"`,
 			protocol.NotFound},
-		{"handshake", modernBody("initialize", ""), modern("initialize"), 404, -32601, `"q-1"`, protocol.NotFound},
-		{"ping", modernBody("ping", ""), modern("ping"), 404, -32601, `"q-1"`, protocol.NotFound},
-		{"cursor", modernBody("tools/list", `"cursor":"bm90"`), modern("tools/list"), 400, -32602, `"q-1"`, protocol.InvalidCursor},
-		{"cursor of a number", modernBody("tools/list", `"cursor":7`), modern("tools/list"), 400, -32602, `"q-1"`, protocol.InvalidCursor},
-		{"unknown tool", modernBody("tools/call", `"name":"eat"`), modern("tools/call", "Mcp-Name", "eat"), 400, -32602, `"q-1"`, protocol.NotFound},
-		{"no tool", modernBody("tools/call", ""), modern("tools/call", "Mcp-Name", ""), 400, -32602, `"q-1"`, protocol.InvalidRequest},
-		{"arguments as a list", modernBody("tools/call", `"name":"site_map","arguments":[]`), modern("tools/call", "Mcp-Name", "site_map"), 400, -32602,
+		{"handshake", nodetest.ModernBody("initialize", ""), modern("initialize"), 404, -32601, `"q-1"`, protocol.NotFound},
+		{"ping", nodetest.ModernBody("ping", ""), modern("ping"), 404, -32601, `"q-1"`, protocol.NotFound},
+		{"cursor", nodetest.ModernBody("tools/list", `"cursor":"bm90"`), modern("tools/list"), 400, -32602, `"q-1"`, protocol.InvalidCursor},
+		{"cursor of a number", nodetest.ModernBody("tools/list", `"cursor":7`), modern("tools/list"), 400, -32602, `"q-1"`, protocol.InvalidCursor},
+		{"unknown tool", nodetest.ModernBody("tools/call", `"name":"eat"`), modern("tools/call", "Mcp-Name", "eat"), 400, -32602, `"q-1"`, protocol.NotFound},
+		{"no tool", nodetest.ModernBody("tools/call", ""), modern("tools/call", "Mcp-Name", ""), 400, -32602, `"q-1"`, protocol.InvalidRequest},
+		{"arguments as a list", nodetest.ModernBody("tools/call", `"name":"site_map","arguments":[]`), modern("tools/call", "Mcp-Name", "site_map"), 400, -32602,
 			`"q-1"`, protocol.InvalidRequest},
 
 		// The older wire: errors have status 200.
@@ -103,7 +106,7 @@ func TestMCP_Refusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := h.rpc(tt.body, tt.headers...)
+			a := callMCP(h, tt.body, tt.headers...)
 			require.Equal(t, tt.status, a.Code, "%s", a.Body)
 			require.NotNil(t, a.Error, "%s", a.Body)
 			require.Equal(t, tt.code, a.Error.Code, "%s", a.Body)
@@ -121,12 +124,12 @@ func TestMCP_Refusals(t *testing.T) {
 // TestMCP_Body is what the transport refuses of a body.
 func TestMCP_Body(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"%s"}}`
 	most := fmt.Sprintf(ping, strings.Repeat("x", 64<<10-len(ping)+2))
 	require.Len(t, most, 64<<10)
-	require.Equal(t, 200, h.rpc(most).Code)
-	long := h.rpc(most + " ")
+	require.Equal(t, 200, callMCP(h, most).Code)
+	long := callMCP(h, most+" ")
 	require.Equal(t, 413, long.Code)
 	require.Equal(t, protocol.TooLarge, long.Error.Data.Code)
 	// Without a length it is found out while reading.
@@ -138,33 +141,33 @@ func TestMCP_Body(t *testing.T) {
 	require.Equal(t, 413, w.Code)
 
 	for _, media := range []string{"text/plain", "application/json-rpc", "application/x-www-form-urlencoded", "multipart/form-data", ";"} {
-		a := h.rpc(fmt.Sprintf(ping, ""), "Content-Type", media)
+		a := callMCP(h, fmt.Sprintf(ping, ""), "Content-Type", media)
 		require.Equal(t, 415, a.Code, media)
 		require.Equal(t, protocol.UnsupportedMediaType, a.Error.Data.Code)
 	}
-	require.Equal(t, 200, h.rpc(fmt.Sprintf(ping, ""), "Content-Type", "application/json; charset=utf-8").Code)
+	require.Equal(t, 200, callMCP(h, fmt.Sprintf(ping, ""), "Content-Type", "application/json; charset=utf-8").Code)
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	z.Write([]byte(fmt.Sprintf(ping, "")))
 	z.Close()
-	require.Equal(t, 415, h.rpc(zipped.String(), "Content-Encoding", "gzip").Code)
+	require.Equal(t, 415, callMCP(h, zipped.String(), "Content-Encoding", "gzip").Code)
 	for _, accept := range []string{"", "*/*", "application/json", "text/event-stream, application/json"} {
-		require.Equal(t, 200, h.rpc(fmt.Sprintf(ping, ""), "Accept", accept).Code, "simple clients send what they like")
+		require.Equal(t, 200, callMCP(h, fmt.Sprintf(ping, ""), "Accept", accept).Code, "simple clients send what they like")
 	}
 }
 
 // TestMCP_Methods: there is no stream to open and no session to end.
 func TestMCP_Methods(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for _, method := range []string{"GET", "HEAD", "DELETE", "PUT", "PATCH"} {
 		for _, version := range []string{"2026-07-28", "2025-06-18"} {
-			a := h.ask(method, protocol.MCPPath, "", "MCP-Protocol-Version", version, "Accept", "text/event-stream", "Mcp-Session-Id", "x")
+			a := h.Ask(method, protocol.MCPPath, "", "MCP-Protocol-Version", version, "Accept", "text/event-stream", "Mcp-Session-Id", "x")
 			require.Equal(t, 405, a.Code, method)
 			require.Equal(t, "POST, OPTIONS", a.Header().Get("Allow"))
 		}
 	}
-	preflight := h.ask("OPTIONS", protocol.MCPPath, "", "Origin", "http://localhost:3000", "Access-Control-Request-Method", "POST")
+	preflight := h.Ask("OPTIONS", protocol.MCPPath, "", "Origin", "http://localhost:3000", "Access-Control-Request-Method", "POST")
 	require.Equal(t, 204, preflight.Code)
 	require.Equal(t, "*", preflight.Header().Get("Access-Control-Allow-Origin"))
 	require.Empty(t, preflight.Header().Get("Access-Control-Allow-Credentials"))
@@ -177,12 +180,12 @@ func TestMCP_Methods(t *testing.T) {
 // its visitor's browser, whatever name it gives it (DNS rebinding).
 func TestMCP_HostAndOrigin(t *testing.T) {
 	t.Parallel()
-	local := newHouse(t)
-	public := newHouse(t, func(c *Config) { c.Dev, c.BaseURL = false, "https://n1.example" })
+	local := nodetest.New(t)
+	public := nodetest.New(t, func(c *node.Config) { c.Dev, c.BaseURL = false, "https://n1.example" })
 	port := local.Base[strings.LastIndex(local.Base, ":"):]
 	tests := []struct {
 		name         string
-		h            *house
+		h            *nodetest.House
 		host, origin string
 		status       int
 	}{
@@ -227,7 +230,7 @@ func TestMCP_HostAndOrigin(t *testing.T) {
 		})
 	}
 	// Another node that listens beyond loopback takes no loopback name.
-	open := newHouse(t, func(c *Config) { c.Dev, c.Listen, c.BaseURL = false, "0.0.0.0:0", "https://n1.example" })
+	open := nodetest.New(t, func(c *node.Config) { c.Dev, c.Listen, c.BaseURL = false, "0.0.0.0:0", "https://n1.example" })
 	r := httptest.NewRequest("POST", "http://localhost"+protocol.MCPPath, http.NoBody)
 	w := httptest.NewRecorder()
 	open.Handler().ServeHTTP(w, r)

@@ -1,71 +1,38 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/room/account"
 	"stoa/protocol"
 	"stoa/storage"
 )
-
-// postbox keeps the letters of a node.
-type postbox struct {
-	greylists string     // an address that is to be asked again later
-	mu        sync.Mutex // guards letters
-	letters   []account.Letter
-}
-
-func (p *postbox) Send(_ context.Context, l account.Letter) error {
-	if l.To == p.greylists {
-		return errors.New("the mail server answered 451")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.letters = append(p.letters, l)
-	return nil
-}
-
-// next runs the node's jobs until a letter is there.
-func (p *postbox) next(t *testing.T, h *house) account.Letter {
-	t.Helper()
-	var l account.Letter
-	require.Eventually(t, func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if len(p.letters) == 0 {
-			return false
-		}
-		l, p.letters = p.letters[0], p.letters[1:]
-		return true
-	}, time.Minute, 20*time.Millisecond)
-	return l
-}
 
 // TestNotices: an address is confirmed before anything goes there, a notice goes
 // by mail and webhook and holds one line of the other side, and sign-in links go
 // to the address of an account alone.
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, testNotices)
+	nodetest.Any(t, testNotices)
 }
 
-func testNotices(t *testing.T, change func(*Config)) {
-	h := newHouse(t, change)
-	box := &postbox{}
-	h.accounts.Mail = box
-	h.hosted("asha")
-	auth := []string{"Authorization", "Bearer " + h.ownerToken("asha")}
+func testNotices(t *testing.T, change func(*node.Config)) {
+	h := nodetest.New(t, change)
+	box := &nodetest.Postbox{}
+	h.Accounts.Mail = box
+	h.Hosted("asha")
+	auth := []string{"Authorization", "Bearer " + h.OwnerToken("asha")}
 	hooks := make(chan string, 4)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -75,29 +42,29 @@ func testNotices(t *testing.T, change func(*Config)) {
 	}))
 	t.Cleanup(hook.Close)
 	ctx := t.Context()
-	h.run()
+	h.Work()
 
 	var s protocol.NotifySettings
-	put := h.ask("PUT", "/api/owner/notify", `{"mail":"Asha@Example.org","webhook":"`+hook.URL+`/n","events":["post.hidden"]}`, auth...)
+	put := h.Ask("PUT", "/api/owner/notify", `{"mail":"Asha@Example.org","webhook":"`+hook.URL+`/n","events":["post.hidden"]}`, auth...)
 	require.Equal(t, 200, put.Code, "%s", put.Body)
-	put.into(&s)
+	put.Into(&s)
 	require.Equal(t, "asha@example.org", *s.Mail)
 	require.False(t, s.MailConfirmed)
-	asked := box.next(t, h)
+	asked := box.Next(t, h)
 	require.Equal(t, "asha@example.org", asked.To)
 	code := regexp.MustCompile(`(?m)^[A-Za-z0-9_-]{32}$`).FindString(asked.Text)
 	require.NotEmpty(t, code)
-	require.Equal(t, 200, h.ask("POST", "/api/owner/notify/confirm", `{"code":"`+code+`"}`, auth...).Code)
-	require.Equal(t, 410, h.ask("POST", "/api/owner/notify/confirm", `{"code":"`+code+`"}`, auth...).Code, "once")
+	require.Equal(t, 200, h.Ask("POST", "/api/owner/notify/confirm", `{"code":"`+code+`"}`, auth...).Code)
+	require.Equal(t, 410, h.Ask("POST", "/api/owner/notify/confirm", `{"code":"`+code+`"}`, auth...).Code, "once")
 
 	notify := func(e protocol.NoticeEvent, title string) {
-		require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Notify(ctx, protocol.Notice{Handle: "asha", Event: e, Subject: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Title: title})
 		}))
 	}
 	notify(protocol.PostReported, "not wanted")
 	notify(protocol.PostHidden, "Go to https://evil.example\nSubject: x")
-	told := box.next(t, h)
+	told := box.Next(t, h)
 	require.Equal(t, "A post of @asha was hidden", told.Subject)
 	require.Contains(t, told.Text, "    | Go to https:// evil.exampleSubject: x\n", "one line, marked, no link")
 	require.NotContains(t, told.Text, "ticket")
@@ -112,22 +79,22 @@ func testNotices(t *testing.T, change func(*Config)) {
 	_, _, err := h.Admin().OpenAccount(ctx, "Ravi", protocol.RoleOwner, "ravi@example.org", nil)
 	require.NoError(t, err)
 	form := func(mail string) string {
-		a := h.ask("POST", "/sign-in", "mail="+mail, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+		a := h.Ask("POST", "/sign-in", "mail="+mail, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
 		require.Equal(t, 200, a.Code, "%s", a.Body)
 		return a.Body.String()
 	}
 	mask := regexp.MustCompile(`request <code>[^<]*`)
 	require.Equal(t, mask.ReplaceAllString(form("stranger@example.org"), ""), mask.ReplaceAllString(form("ravi@example.org"), ""),
 		"nobody learns who has an account")
-	link := box.next(t, h)
+	link := box.Next(t, h)
 	require.Equal(t, "ravi@example.org", link.To)
 	ticket := regexp.MustCompile(`/sign-in\?ticket=([A-Za-z0-9_-]{32})`).FindStringSubmatch(link.Text)
 	require.NotNil(t, ticket)
 	for range 2 { // looking spends nothing
-		require.Equal(t, 200, h.ask("GET", ticket[0], "", "Accept", "text/html").Code)
+		require.Equal(t, 200, h.Ask("GET", ticket[0], "", "Accept", "text/html").Code)
 	}
-	spend := func(headers ...string) answer {
-		return h.ask("POST", "/sign-in", "ticket="+ticket[1], append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html"},
+	spend := func(headers ...string) nodetest.Answer {
+		return h.Ask("POST", "/sign-in", "ticket="+ticket[1], append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html"},
 			headers...)...)
 	}
 	require.Equal(t, 403, spend("Sec-Fetch-Site", "cross-site").Code)
@@ -136,28 +103,20 @@ func testNotices(t *testing.T, change func(*Config)) {
 	require.Contains(t, in.Header().Get("Set-Cookie"), "HttpOnly; SameSite=Lax")
 	require.Equal(t, 410, spend().Code)
 	cookie := in.Result().Cookies()[0]
-	page := h.ask("GET", "/account", "", "Cookie", cookie.Name+"="+cookie.Value, "Accept", "text/html")
+	page := h.Ask("GET", "/account", "", "Cookie", cookie.Name+"="+cookie.Value, "Accept", "text/html")
 	require.Equal(t, 200, page.Code)
 	require.Equal(t, "no-store", page.Header().Get("Cache-Control"))
-	parsePage(t, "/account", page.Body.String()).wellFormed()
-}
-
-// run does the node's jobs until the test ends.
-func (h *house) run() {
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.worker.Run(ctx) }()
-	h.t.Cleanup(func() { stop(); <-done })
+	nodetest.ParsePage(t, "/account", page.Body.String()).WellFormed()
 }
 
 // TestLetters_OneWaits: a server that wants to be asked again for one address, or
 // a webhook that is down, holds up nobody else's.
 func TestLetters_OneWaits(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		box := &postbox{greylists: "grey@example.org"}
-		h.accounts.Mail = box
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		box := &nodetest.Postbox{Greylists: "grey@example.org"}
+		h.Accounts.Mail = box
 		down := make(chan string, 64)
 		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			raw, _ := io.ReadAll(r.Body)
@@ -171,25 +130,25 @@ func TestLetters_OneWaits(t *testing.T) {
 			"grey": {Mail: "grey@example.org", Confirmed: true, Webhook: hook.URL + "/down"},
 			"asha": {Mail: "asha@example.org", Confirmed: true, Webhook: hook.URL + "/up"},
 		} {
-			h.hosted(handle)
+			h.Hosted(handle)
 			_, _, err := h.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, s.Mail, []string{handle})
 			require.NoError(t, err)
 			s.Handle = handle
-			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Profiles().PutNotifySettings(ctx, s)
 			}))
 		}
 		for _, handle := range []string{"grey", "asha"} {
-			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				if err := h.accounts.AskLink(ctx, tx, handle+"@example.org"); err != nil {
+			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				if err := h.Accounts.AskLink(ctx, tx, handle+"@example.org"); err != nil {
 					return err
 				}
 				return tx.Notify(ctx, protocol.Notice{Handle: handle, Event: protocol.PostHidden, Subject: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Title: "t"})
 			}))
 		}
-		h.run()
+		h.Work()
 		for range 2 { // the link and the notice
-			require.Equal(t, "asha@example.org", box.next(t, h).To)
+			require.Equal(t, "asha@example.org", box.Next(t, h).To)
 		}
 		for range 2 {
 			select {
@@ -201,7 +160,7 @@ func TestLetters_OneWaits(t *testing.T) {
 		}
 		require.Eventually(t, func() bool {
 			kept := map[storage.JobKind]bool{}
-			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 				for _, j := range jobs.Items {
 					kept[j.Kind] = kept[j.Kind] || strings.Contains(string(j.Args), `"try":`)

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +21,6 @@ import (
 	"stoa/identity"
 	"stoa/identity/session"
 	"stoa/protocol"
-	"stoa/storage"
 )
 
 // ended makes a call and says how it ended, "" for well.
@@ -42,10 +44,10 @@ func named(op *protocol.Operation) bool {
 // a signature, and for a profile of someone else.
 func TestOwner_Scopes(t *testing.T) {
 	t.Parallel()
-	n := startNode(t)
-	pair := n.hosted("asha")
-	n.hosted("ravi")
-	full := n.ownerToken("asha")
+	n := nodetest.Start(t)
+	pair := n.Hosted("asha")
+	n.Hosted("ravi")
+	full := n.OwnerToken("asha")
 	_, _, err := n.Admin().CreateToken(t.Context(), "ravi", "his", 0)
 	require.NoError(t, err)
 	dial := func(o client.Options) *client.Client {
@@ -65,7 +67,7 @@ func TestOwner_Scopes(t *testing.T) {
 			continue
 		}
 		for s, c := range scoped { // a token for something else does not speak, report or take back in the profile's name
-			if got := ended(t, c, op, members(t, op.Example)); s == protocol.ScopePost {
+			if got := ended(t, c, op, nodetest.Members(t, op.Example)); s == protocol.ScopePost {
 				require.NotContains(t, []protocol.Code{protocol.Unauthorized, protocol.Internal}, got, op.Name)
 			} else {
 				require.Equal(t, protocol.Forbidden, got, "%s, scope %s", op.Name, s)
@@ -79,7 +81,7 @@ func TestOwner_Scopes(t *testing.T) {
 			continue
 		}
 		t.Run(op.Name, func(t *testing.T) {
-			example := members(t, op.Example)
+			example := nodetest.Members(t, op.Example)
 			require.Contains(t, op.HTTP.Path, "/api/owner/")
 			require.True(t, op.NoStore || !op.ReadOnly, "what an owner reads is the owner's alone")
 			require.Equal(t, protocol.Unauthorized, ended(t, nobody, op, example))
@@ -98,7 +100,7 @@ func TestOwner_Scopes(t *testing.T) {
 				require.NotContains(t, []protocol.Code{protocol.Forbidden, protocol.Unauthorized, protocol.Internal}, ended(t, signer, op, example))
 			}
 			if named(op) {
-				foreign := members(t, op.Example)
+				foreign := nodetest.Members(t, op.Example)
 				foreign["handle"] = "ravi"
 				require.Equal(t, protocol.Forbidden, ended(t, owner, op, foreign), "another's profile")
 				if op.Access&protocol.Signed != 0 {
@@ -114,39 +116,41 @@ func TestOwner_Scopes(t *testing.T) {
 // when it is revoked, when it runs out, and when its profile changes hands.
 func TestOwner_Tokens(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.hosted("asha")
-		h.hosted("ravi")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Hosted("asha")
+		h.Hosted("ravi")
 		narrow := func(scopes ...protocol.Scope) string {
 			secret, _, err := h.Admin().CreateAccountToken(t.Context(), "asha", "narrow", time.Hour, scopes...)
 			require.NoError(t, err)
 			return "Bearer " + secret
 		}
-		full := "Bearer " + h.ownerToken("asha")
-		ask := func(auth, body string) answer { return h.ask("POST", "/api/owner/tokens", body, "Authorization", auth) }
+		full := "Bearer " + h.OwnerToken("asha")
+		ask := func(auth, body string) nodetest.Answer {
+			return h.Ask("POST", "/api/owner/tokens", body, "Authorization", auth)
+		}
 		require.Equal(t, 403, ask(narrow(protocol.ScopeAccount), `{"name":"x","scopes":["post"]}`).Code, "not more than it has")
 		require.Equal(t, 403, ask(full, `{"name":"x","scopes":["operator"]}`).Code, "an owner's account")
 		require.Equal(t, 403, ask(full, `{"name":"x","scopes":["post"],"handle":"ravi"}`).Code)
 		require.Equal(t, 422, ask(full, `{"name":"x","scopes":["account"],"handle":"asha"}`).Code)
-		require.Equal(t, 422, h.ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, "Authorization", full, "Idempotency-Key", "k").Code,
+		require.Equal(t, 422, h.Ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, "Authorization", full, "Idempotency-Key", "k").Code,
 			"a kept answer would be a stored secret")
 
 		var made protocol.MadeToken
 		a := ask(narrow(protocol.ScopeAccount, protocol.ScopePost), `{"name":"child","scopes":["post","account"]}`)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
-		a.into(&made)
+		a.Into(&made)
 		require.NotNil(t, made.Token.ExpiresAt, "it does not outlive what made it")
 		child := "Bearer " + made.Secret
-		require.Equal(t, 201, h.ask("POST", "/api/public/board", goodPost, "Authorization", child).Code)
-		require.Equal(t, 403, h.ask("GET", "/api/owner/profile", "", "Authorization", child).Code)
+		require.Equal(t, 201, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", child).Code)
+		require.Equal(t, 403, h.Ask("GET", "/api/owner/profile", "", "Authorization", child).Code)
 
-		require.Equal(t, 204, h.ask("DELETE", "/api/owner/tokens/"+made.Token.ID, "", "Authorization", full).Code)
-		require.Equal(t, 401, h.ask("POST", "/api/public/board", goodPost, "Authorization", child).Code, "at once")
-		require.Equal(t, 404, h.ask("DELETE", "/api/owner/tokens/"+protocol.NewID(protocol.TokenID, time.Now()), "", "Authorization", full).Code)
+		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/tokens/"+made.Token.ID, "", "Authorization", full).Code)
+		require.Equal(t, 401, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", child).Code, "at once")
+		require.Equal(t, 404, h.Ask("DELETE", "/api/owner/tokens/"+protocol.NewID(protocol.TokenID, time.Now()), "", "Authorization", full).Code)
 		var page protocol.Page[protocol.Token]
-		h.ask("GET", "/api/owner/tokens?limit=100", "", "Authorization", full).into(&page)
+		h.Ask("GET", "/api/owner/tokens?limit=100", "", "Authorization", full).Into(&page)
 		seen := map[string]protocol.Token{}
 		for _, tok := range page.Items {
 			seen[tok.ID] = tok
@@ -156,27 +160,27 @@ func TestOwner_Tokens(t *testing.T) {
 
 		short, _, err := h.Admin().CreateToken(t.Context(), "asha", "short", time.Nanosecond)
 		require.NoError(t, err)
-		require.Equal(t, 401, h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+short).Code, "it has expired")
+		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+short).Code, "it has expired")
 
 		one, _, err := h.Admin().CreateToken(t.Context(), "asha", "one profile", 0)
 		require.NoError(t, err)
-		require.Equal(t, 200, h.ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+one).Code)
+		require.Equal(t, 200, h.Ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+one).Code)
 		other, _, err := h.Admin().OpenAccount(t.Context(), "Ravi", protocol.RoleOwner, "", []string{"ravi", "asha"})
 		require.NoError(t, err)
-		require.Equal(t, 401, h.ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+one).Code, "the profile has another owner")
-		require.Equal(t, 403, h.ask("GET", "/api/owner/profile", "", "Authorization", full).Code)
+		require.Equal(t, 401, h.Ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+one).Code, "the profile has another owner")
+		require.Equal(t, 403, h.Ask("GET", "/api/owner/profile", "", "Authorization", full).Code)
 
 		// Of several profiles one has to be named.
 		both, _, err := h.Admin().CreateAccountToken(t.Context(), other.ID, "both", 0, protocol.OwnerScopes...)
 		require.NoError(t, err)
 		auth := "Bearer " + both
-		require.Equal(t, 403, h.ask("POST", "/api/public/board", goodPost, "Authorization", auth).Code)
-		require.Equal(t, 403, h.ask("POST", "/api/public/board", goodPost, "Authorization", auth, "Act-As", "stranger").Code)
+		require.Equal(t, 403, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth).Code)
+		require.Equal(t, 403, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth, "Act-As", "stranger").Code)
 		var post protocol.Post
-		h.ask("POST", "/api/public/board", goodPost, "Authorization", auth, "Act-As", "ravi").into(&post)
+		h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth, "Act-As", "ravi").Into(&post)
 		require.Equal(t, "ravi", *post.Author.Handle)
-		require.Equal(t, 422, h.ask("GET", "/api/owner/profile", "", "Authorization", auth).Code)
-		require.Equal(t, 200, h.ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", auth).Code)
+		require.Equal(t, 422, h.Ask("GET", "/api/owner/profile", "", "Authorization", auth).Code)
+		require.Equal(t, 200, h.Ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", auth).Code)
 	})
 }
 
@@ -185,8 +189,8 @@ func TestOwner_Tokens(t *testing.T) {
 // operators' operations alone.
 func TestOperator_Standing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
 	ops, link, err := h.Admin().OpenAccount(t.Context(), "Ops", protocol.RoleOperator, "", []string{"asha"})
 	require.NoError(t, err)
 	token := func(scopes ...protocol.Scope) string {
@@ -201,7 +205,7 @@ func TestOperator_Standing(t *testing.T) {
 		if bearer != "" {
 			r.Header.Set("Authorization", "Bearer "+bearer)
 		}
-		return h.table.Gate.Admit(t.Context(), identity.Evidence{Request: r, Network: "n", Session: cookie}, op)
+		return h.Table.Gate.Admit(t.Context(), identity.Evidence{Request: r, Network: "n", Session: cookie}, op)
 	}
 	c, err := admit(operator, with, "")
 	require.NoError(t, err)
@@ -221,7 +225,7 @@ func TestOperator_Standing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, protocol.Session, c.Standing)
 
-	cookie := h.signIn(link)
+	cookie := h.SignIn(link)
 	c, err = admit(operator, "", cookie)
 	require.NoError(t, err)
 	require.Equal(t, protocol.Operator, c.Standing)
@@ -232,30 +236,13 @@ func TestOperator_Standing(t *testing.T) {
 	}
 }
 
-// signIn spends a sign-in link and gives the session's cookie.
-func (h *house) signIn(link string) string {
-	h.t.Helper()
-	secret, err := h.begin(link)
-	require.NoError(h.t, err)
-	return secret
-}
-
-func (h *house) begin(link string) (secret string, err error) {
-	ticket := link[len(h.Base+"/sign-in?ticket="):]
-	err = h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-		secret, err = h.accounts.SignIn(ctx, tx, session.Browser{Program: "Browser\x00 1.0\u202e"}, ticket)
-		return err
-	})
-	return secret, err
-}
-
 // TestSession is a browser's session: the link is good once, the cookie counts
 // for pages of this node alone, and ends when it is ended.
 func TestSession(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.hosted("asha")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Hosted("asha")
 		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha R", protocol.RoleOwner, "", []string{"asha"})
 		require.NoError(t, err)
 		var won atomic.Int32
@@ -263,7 +250,7 @@ func TestSession(t *testing.T) {
 		var group sync.WaitGroup
 		for range 16 {
 			group.Go(func() {
-				switch secret, err := h.begin(link); {
+				switch secret, err := h.Begin(link); {
 				case err == nil:
 					won.Add(1)
 					cookie = secret
@@ -276,10 +263,10 @@ func TestSession(t *testing.T) {
 		require.EqualValues(t, 1, won.Load())
 
 		state := func(headers ...string) (s protocol.SessionState) {
-			a := h.ask("GET", "/api/public/session", "", append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
+			a := h.Ask("GET", "/api/public/session", "", append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
 			require.Equal(t, 200, a.Code)
 			require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
-			a.into(&s)
+			a.Into(&s)
 			return s
 		}
 		s := state("Sec-Fetch-Site", "same-origin")
@@ -291,41 +278,36 @@ func TestSession(t *testing.T) {
 		require.False(t, state("Origin", "https://elsewhere.example").SignedIn)
 		require.False(t, state("Cookie", "stoa_session="+cookie+"; stoa_session=other").SignedIn, "two of them: someone set one")
 
-		write := func(headers ...string) answer {
-			return h.ask("POST", "/api/public/board", goodPost, append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
+		write := func(headers ...string) nodetest.Answer {
+			return h.Ask("POST", "/api/public/board", nodetest.GoodPost, append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
 		}
 		require.Equal(t, 201, write("Sec-Fetch-Site", "same-origin", "Origin", h.Base).Code)
 		require.Equal(t, 401, write("Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example").Code)
-		require.Equal(t, 401, h.ask("PUT", "/api/owner/account", `{"name":"x"}`, "Cookie", "stoa_session="+cookie, "Origin", "https://elsewhere.example").Code)
-		board := h.ask("GET", "/api/public/board", "", "Cookie", "stoa_session="+cookie, "Sec-Fetch-Site", "same-origin")
-		require.Equal(t, h.ask("GET", "/api/public/board", "").Body.String(), board.Body.String(), "an open read depends on nobody")
+		require.Equal(t, 401, h.Ask("PUT", "/api/owner/account", `{"name":"x"}`, "Cookie", "stoa_session="+cookie, "Origin", "https://elsewhere.example").Code)
+		board := h.Ask("GET", "/api/public/board", "", "Cookie", "stoa_session="+cookie, "Sec-Fetch-Site", "same-origin")
+		require.Equal(t, h.Ask("GET", "/api/public/board", "").Body.String(), board.Body.String(), "an open read depends on nobody")
 
 		var sessions protocol.Page[protocol.SignedIn]
-		h.ask("GET", "/api/owner/sessions", "", "Cookie", "stoa_session="+cookie).into(&sessions)
+		h.Ask("GET", "/api/owner/sessions", "", "Cookie", "stoa_session="+cookie).Into(&sessions)
 		require.Len(t, sessions.Items, 1)
 		require.True(t, sessions.Items[0].Current)
 		require.Equal(t, "Browser 1.0", sessions.Items[0].Program)
-		require.Equal(t, 404, h.ask("DELETE", "/api/owner/sessions/"+sessions.Items[0].ID, "", "Authorization", "Bearer "+ownerOf(t, h, "ravi")).Code, "another's")
-		require.Equal(t, 204, h.ask("DELETE", "/api/owner/sessions/"+sessions.Items[0].ID, "", "Cookie", "stoa_session="+cookie).Code)
+		ravis := "Bearer " + nodetest.OwnerOf(t, h, "ravi")
+		require.Equal(t, 404, h.Ask("DELETE", "/api/owner/sessions/"+sessions.Items[0].ID, "", "Authorization", ravis).Code, "another's")
+		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/sessions/"+sessions.Items[0].ID, "", "Cookie", "stoa_session="+cookie).Code)
 		require.False(t, state().SignedIn, "at once")
-		require.Equal(t, 401, h.ask("GET", "/api/owner/account", "", "Cookie", "stoa_session="+cookie).Code)
+		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Cookie", "stoa_session="+cookie).Code)
 		require.Equal(t, 401, write().Code)
 
 		again, err := h.Admin().SignInLink(t.Context(), acc.ID)
 		require.NoError(t, err)
-		cookie = h.signIn(again)
+		cookie = h.SignIn(again)
 		require.True(t, state().SignedIn)
 		ended, err := h.Admin().SignOut(t.Context(), "asha")
 		require.NoError(t, err)
 		require.Equal(t, 1, ended)
 		require.False(t, state().SignedIn)
 	})
-}
-
-func ownerOf(t *testing.T, h *house, handle string) string {
-	t.Helper()
-	h.hosted(handle)
-	return h.ownerToken(handle)
 }
 
 // TestCookie: under https the cookie has the prefix that subdomains cannot set.
@@ -346,81 +328,81 @@ func TestCookie(t *testing.T) {
 // those of everyone's.
 func TestOwnerDoor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
-	secret := h.ownerToken("asha")
-	list := func(headers ...string) rpcAnswer {
-		return h.modernAt(protocol.OwnerMCPPath, "tools/list", "", headers...)
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	secret := h.OwnerToken("asha")
+	list := func(headers ...string) nodetest.RPCAnswer {
+		return h.ModernAt(protocol.OwnerMCPPath, "tools/list", "", headers...)
 	}
 	require.Equal(t, 200, list().Code)
 	require.Empty(t, list().Header().Get("Access-Control-Allow-Origin"))
 	require.Equal(t, 403, list("Origin", "https://elsewhere.example").Code)
 	require.Equal(t, 403, list("Sec-Fetch-Site", "cross-site").Code)
-	require.Empty(t, h.ask("OPTIONS", protocol.OwnerMCPPath, "").Header().Get("Access-Control-Allow-Methods"))
-	refused := h.modernAt(protocol.OwnerMCPPath, "tools/call", `"name":"post_to_board","arguments":{}`, "Mcp-Name", "post_to_board")
+	require.Empty(t, h.Ask("OPTIONS", protocol.OwnerMCPPath, "").Header().Get("Access-Control-Allow-Methods"))
+	refused := h.ModernAt(protocol.OwnerMCPPath, "tools/call", `"name":"post_to_board","arguments":{}`, "Mcp-Name", "post_to_board")
 	require.NotNil(t, refused.Error, "it is at the other door")
-	got := h.tool("get_account", `{}`, "Authorization", "Bearer "+secret)
+	got := h.Tool("get_account", `{}`, "Authorization", "Bearer "+secret)
 	require.False(t, got.IsError, "%s", got.Body)
-	require.Equal(t, protocol.Unauthorized, h.tool("get_account", `{}`).Refused.Code)
+	require.Equal(t, protocol.Unauthorized, h.Tool("get_account", `{}`).Refused.Code)
 }
 
 // TestOwner_Profile walks an owner's work on a profile: whole and in parts.
 func TestOwner_Profile(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.hosted("asha")
-		auth := []string{"Authorization", "Bearer " + h.ownerToken("asha")}
-		read := h.ask("GET", "/api/owner/profile", "", auth...)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Hosted("asha")
+		auth := []string{"Authorization", "Bearer " + h.OwnerToken("asha")}
+		read := h.Ask("GET", "/api/owner/profile", "", auth...)
 		require.Equal(t, 200, read.Code)
-		put := h.ask("PUT", "/api/owner/profile", read.Body.String(), auth...)
+		put := h.Ask("PUT", "/api/owner/profile", read.Body.String(), auth...)
 		require.Equal(t, 200, put.Code, "what was read can be put back: %s", put.Body)
 		require.JSONEq(t, read.Body.String(), put.Body.String())
 		for i := range 20 {
-			a := h.ask("PUT", fmt.Sprintf("/api/owner/needs/need-%d", i), `{"description":"x"}`, auth...)
+			a := h.Ask("PUT", fmt.Sprintf("/api/owner/needs/need-%d", i), `{"description":"x"}`, auth...)
 			require.Equal(t, 200, a.Code, "%s", a.Body)
 		}
-		require.Equal(t, 422, h.ask("PUT", "/api/owner/needs/one-more", `{"description":"x"}`, auth...).Code)
+		require.Equal(t, 422, h.Ask("PUT", "/api/owner/needs/one-more", `{"description":"x"}`, auth...).Code)
 		var needs protocol.OwnNeeds
-		h.ask("PUT", "/api/owner/needs/need-3", `{"description":"Other"}`, auth...).into(&needs)
+		h.Ask("PUT", "/api/owner/needs/need-3", `{"description":"Other"}`, auth...).Into(&needs)
 		require.Len(t, needs.Items, 20)
 		require.Equal(t, "Other", needs.Items[3].Description, "it keeps its place")
-		require.Equal(t, 204, h.ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
-		require.Equal(t, 404, h.ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
-		require.Equal(t, 200, h.ask("PUT", "/api/owner/capabilities/weave",
+		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
+		require.Equal(t, 404, h.Ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
+		require.Equal(t, 200, h.Ask("PUT", "/api/owner/capabilities/weave",
 			`{"name":"W","description":"d","pricing":{"model":"fixed","amount":5,"currency":"INR"}}`, auth...).Code)
-		bad := h.ask("PUT", "/api/owner/capabilities/weave", `{"name":"W","description":"d","pricing":{"model":"fixed","amount":5}}`, auth...).problem()
+		bad := h.Ask("PUT", "/api/owner/capabilities/weave", `{"name":"W","description":"d","pricing":{"model":"fixed","amount":5}}`, auth...).Problem()
 		require.Equal(t, "/pricing/currency", bad.Errors[0].Pointer)
 		var profile protocol.Profile
-		h.ask("GET", "/api/public/agents/asha", "").into(&profile)
+		h.Ask("GET", "/api/public/agents/asha", "").Into(&profile)
 		require.Len(t, profile.Needs, 19)
 		require.True(t, slices.ContainsFunc(profile.Capabilities, func(c protocol.Capability) bool { return c.ID == "weave" }))
 
 		// Keys: the node never shows a private half, and takes none.
-		made := h.ask("POST", "/api/owner/keys/kept", `{}`, auth...)
+		made := h.Ask("POST", "/api/owner/keys/kept", `{}`, auth...)
 		require.Equal(t, 201, made.Code, "%s", made.Body)
 		require.NotContains(t, made.Body.String(), `"d"`)
 		var k protocol.Key
-		made.into(&k)
+		made.Into(&k)
 		require.True(t, k.Kept)
-		require.Equal(t, 422, h.ask("POST", "/api/owner/keys",
+		require.Equal(t, 422, h.Ask("POST", "/api/owner/keys",
 			`{"jwk":{"kty":"OKP","crv":"Ed25519","x":"cCOnUAOpk8zGtYDLPZ3Bm6fPxg1MSIAtEYLUyTc4iYk","d":"secret"}}`, auth...).Code)
-		require.Equal(t, 422, h.ask("POST", "/api/owner/keys", `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}`,
+		require.Equal(t, 422, h.Ask("POST", "/api/owner/keys", `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}`,
 			auth...).Code, "low order")
-		require.Equal(t, 204, h.ask("DELETE", "/api/owner/keys/"+k.KeyID, "", auth...).Code)
+		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/keys/"+k.KeyID, "", auth...).Code)
 		var keys protocol.Keys
-		h.ask("GET", "/api/owner/keys", "", auth...).into(&keys)
+		h.Ask("GET", "/api/owner/keys", "", auth...).Into(&keys)
 		for _, x := range keys.Items {
 			require.Equal(t, x.KeyID == k.KeyID, x.RetiredAt != nil)
 		}
 
 		var post protocol.Post
-		h.ask("POST", "/api/public/board", goodPost, auth...).into(&post)
+		h.Ask("POST", "/api/public/board", nodetest.GoodPost, auth...).Into(&post)
 		require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: post.ID, Reason: "spam"}, nil))
 		var posts protocol.Page[protocol.OwnPost]
-		h.ask("GET", "/api/owner/posts", "", auth...).into(&posts)
+		h.Ask("GET", "/api/owner/posts", "", auth...).Into(&posts)
 		require.Equal(t, protocol.Hidden, posts.Items[0].State)
 		require.NotEmpty(t, posts.Items[0].Reason)
-		require.Equal(t, http.StatusNoContent, h.ask("DELETE", "/api/owner/posts/"+post.ID, "", auth...).Code, "a hidden one too")
+		require.Equal(t, http.StatusNoContent, h.Ask("DELETE", "/api/owner/posts/"+post.ID, "", auth...).Code, "a hidden one too")
 	})
 }

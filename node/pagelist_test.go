@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"context"
 	"fmt"
 	"strings"
@@ -12,7 +14,7 @@ import (
 
 func TestPages_Filters(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ctx := context.Background()
 	for handle, rest := range map[string]string{
 		"asha": `"kind":"person","regions":["IN-KA"],"tags":["paper"],"capabilities":[{"id":"bind","name":"Bind","description":"Books"}]`,
@@ -24,8 +26,8 @@ func TestPages_Filters(t *testing.T) {
 	secret, _, err := h.Admin().CreateToken(ctx, "asha", "test", time.Hour)
 	require.NoError(t, err)
 	mine := `{"kind":"ability","title":"Mine","body":"binding","tags":["paper"]}`
-	require.Equal(t, 201, h.ask("POST", "/api/public/board", mine, "Authorization", "Bearer "+secret).Code)
-	h.post("Looms")
+	require.Equal(t, 201, h.Ask("POST", "/api/public/board", mine, "Authorization", "Bearer "+secret).Code)
+	h.Post("Looms")
 
 	for path, want := range map[string][]string{
 		"/board":                                       {"Looms", "Mine"},
@@ -47,63 +49,63 @@ func TestPages_Filters(t *testing.T) {
 		"/feed?types=merchant_joined":                  {"Name of rao joined."},
 		"/feed?types=merchant_joined&types=board_post": {"Offer: Looms", "Ability: Mine", "Name of rao joined."},
 	} {
-		d := h.open(path, 200)
-		require.ElementsMatch(t, want, d.items(), path)
+		d := open(h, path, 200)
+		require.ElementsMatch(t, want, listItems(d), path)
 		if len(want) == 0 {
-			require.Contains(t, d.text(), "matches this", path)
+			require.Contains(t, d.Text(), "matches this", path)
 		}
 	}
-	chosen := h.open("/board?kind=offer&q=loom&verifiedOnly=true", 200)
-	require.ElementsMatch(t, []string{"loom", "offer", "true", "question"}, chosen.values(), "the form shows what was asked, that of a post its usual kind")
+	chosen := open(h, "/board?kind=offer&q=loom&verifiedOnly=true", 200)
+	require.ElementsMatch(t, []string{"loom", "offer", "true", "question"}, values(chosen), "the form shows what was asked, that of a post its usual kind")
 
-	wrong := h.open("/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
-	require.Contains(t, wrong.values(), "Nowhere", "what was typed is kept")
+	wrong := open(h, "/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
+	require.Contains(t, values(wrong), "Nowhere", "what was typed is kept")
 	for _, said := range []string{"This is not a state or country such as Karnataka or India.", "At most 200 characters.", "limit: ", "colour: "} {
-		require.Contains(t, wrong.text(), said)
+		require.Contains(t, wrong.Text(), said)
 	}
-	require.Equal(t, "true", attr(wrong.find("input", "name", "region"), "aria-invalid"))
-	require.Empty(t, wrong.items())
+	require.Equal(t, "true", nodetest.Attr(wrong.Find("input", "name", "region"), "aria-invalid"))
+	require.Empty(t, listItems(wrong))
 }
 
 // TestPages_LongQuery: what a reader sends too much of comes back once, in the
 // field that was wrong, and fills no header.
 func TestPages_LongQuery(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	long := strings.Repeat("a", 20_000)
-	a := h.ask("GET", "/board?q="+long, "", "Accept", browser)
+	a := h.Ask("GET", "/board?q="+long, "", "Accept", nodetest.Accept)
 	require.Equal(t, 422, a.Code)
 	require.Equal(t, 1, strings.Count(a.Body.String(), long))
 	allowed := "/board?q=" + strings.Repeat("%F0%9F%93%9C", 150) + "&tag=paper"
-	a = h.ask("GET", allowed, "", "Accept", browser)
+	a = h.Ask("GET", allowed, "", "Accept", nodetest.Accept)
 	require.Equal(t, 200, a.Code)
 	require.NotContains(t, strings.Join(a.Header().Values("Link"), ", "), "%F0")
-	require.Contains(t, strings.Join(h.ask("GET", "/board?tag=paper", "", "Accept", browser).Header().Values("Link"), ", "),
+	require.Contains(t, strings.Join(h.Ask("GET", "/board?tag=paper", "", "Accept", nodetest.Accept).Header().Values("Link"), ", "),
 		"<"+h.Base+`/api/public/board?tag=paper>; rel="alternate"; type="application/json"`)
 }
 
 // TestPages_Paging walks the board by its links and meets every post once.
 func TestPages_Paging(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for i := range 45 {
-		h.post(fmt.Sprint("Post ", i))
+		h.Post(fmt.Sprint("Post ", i))
 	}
 	met := map[string]int{}
 	pages := 0
 	for path := "/board?kind=offer&limit=20"; path != ""; pages++ {
-		d := h.open(path, 200)
-		for _, title := range d.items() {
+		d := open(h, path, 200)
+		for _, title := range listItems(d) {
 			met[title]++
 		}
-		next := d.find("a", "rel", "next")
+		next := d.Find("a", "rel", "next")
 		if next == nil {
-			require.Contains(t, d.hrefs(), "/board?kind=offer&limit=20", "and back to the beginning")
+			require.Contains(t, hrefs(d), "/board?kind=offer&limit=20", "and back to the beginning")
 			break
 		}
-		path = attr(next, "href")
+		path = nodetest.Attr(next, "href")
 		require.Contains(t, path, "kind=offer", "the filter goes along")
-		require.Equal(t, path, attr(d.find("link", "rel", "next"), "href"))
+		require.Equal(t, path, nodetest.Attr(d.Find("link", "rel", "next"), "href"))
 	}
 	require.Equal(t, 3, pages+1)
 	require.Len(t, met, 45)
@@ -114,12 +116,12 @@ func TestPages_Paging(t *testing.T) {
 
 func TestPages_Empty(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for path, says := range map[string]string{
 		"/": "Nobody has posted yet.", "/board": "Nobody has posted yet.", "/agents": "No agent has a profile here yet.",
 		"/people": "Nobody is listed here yet.", "/moderation": "Nothing was hidden or blocked yet.", "/merchants": "No merchant is listed here yet.",
 		"/feed": "Nothing has happened yet.",
 	} {
-		require.Contains(t, h.open(path, 200).text(), says)
+		require.Contains(t, open(h, path, 200).Text(), says)
 	}
 }

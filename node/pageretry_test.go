@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"strings"
 	"testing"
 	"time"
@@ -12,15 +14,15 @@ import (
 func TestBrowser_LiveRetries(t *testing.T) {
 	t.Parallel()
 	h, cookie := newServed(t)
-	b, owner := openBrowser(t, h.Base), openBrowser(t, h.Base)
-	said := b.listen()
-	b.open("/@asha")
-	require.Equal(t, 200, b.send("#write", "message", "Can you quote for forty chairs?"))
-	thread := look[string](b, "location.pathname")
+	b, owner := nodetest.OpenBrowser(t, h.Base), nodetest.OpenBrowser(t, h.Base)
+	said := listen(b)
+	b.Open("/@asha")
+	require.Equal(t, 200, b.Send("#write", "message", "Can you quote for forty chairs?"))
+	thread := nodetest.Look[string](b, "location.pathname")
 	require.Eventually(t, func() bool { return strings.Contains(strings.Join(said.take(), " "), "503") }, time.Minute, 20*time.Millisecond)
-	h.runPulse()
-	owner.signedIn(cookie)
-	owner.open("/account" + thread)
-	require.Equal(t, 200, owner.send("#answer", "message", "Yes, in May."))
-	b.shows(`document.querySelector("main").innerText.includes("Yes, in May.")`)
+	runPulse(h)
+	signedIn(owner, cookie)
+	owner.Open("/account" + thread)
+	require.Equal(t, 200, owner.Send("#answer", "message", "Yes, in May."))
+	shows(b, `document.querySelector("main").innerText.includes("Yes, in May.")`)
 }

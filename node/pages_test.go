@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,28 +21,25 @@ import (
 
 	"stoa/node/door/web"
 	"stoa/protocol"
-	"stoa/storage"
 )
 
-const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
 // open asks for a page as a browser does and checks what holds for every page.
-func (h *house) open(path string, status int) *pageDoc {
-	h.t.Helper()
-	a := h.ask("GET", path, "", "Accept", browser)
-	require.Equal(h.t, status, a.Code, "%s: %s", path, a.Body)
-	require.Equal(h.t, "text/html; charset=utf-8", a.Header().Get("Content-Type"), path)
-	require.Contains(h.t, a.Header().Values("Vary"), "Accept")
-	d := parsePage(h.t, path, a.Body.String())
-	d.wellFormed()
-	d.harmless(h.Base)
+func open(h *nodetest.House, path string, status int) *nodetest.Page {
+	h.T.Helper()
+	a := h.Ask("GET", path, "", "Accept", nodetest.Accept)
+	require.Equal(h.T, status, a.Code, "%s: %s", path, a.Body)
+	require.Equal(h.T, "text/html; charset=utf-8", a.Header().Get("Content-Type"), path)
+	require.Contains(h.T, a.Header().Values("Vary"), "Accept")
+	d := nodetest.ParsePage(h.T, path, a.Body.String())
+	d.WellFormed()
+	harmless(d, h.Base)
 	return d
 }
 
 // village is a node with something on every page. Each text of it that anyone
 // may write is attack with a number of its own, and all of them are returned.
-func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post) {
-	h = newHouse(t)
+func village(t *testing.T) (h *nodetest.House, texts []string, post, reply protocol.Post) {
+	h = nodetest.New(t)
 	attack := func(limit int) string {
 		s := fmt.Sprintf(`<b onclick=x>%d</b><img src=x onerror=alert(1)>"'&lt;<script>alert(1)</script>`, len(texts))
 		s = s[:min(len(s), limit)]
@@ -76,31 +76,17 @@ func village(t *testing.T) (h *house, texts []string, post, reply protocol.Post)
 			"name":`+quoted(120)+`}]}`))
 	require.NoError(t, err)
 	write := func(rest string) (p protocol.Post) {
-		a := h.ask("POST", "/api/public/board",
-			`{"kind":"offer","title":`+quoted(120)+`,"body":`+quoted(4000)+`,"name":`+quoted(60)+`,"tags":["paper"]`+rest+`}`, "Proof-Of-Work", h.proof("board"))
+		a := h.Ask("POST", "/api/public/board",
+			`{"kind":"offer","title":`+quoted(120)+`,"body":`+quoted(4000)+`,"name":`+quoted(60)+`,"tags":["paper"]`+rest+`}`, "Proof-Of-Work", h.Proof("board"))
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&p)
+		a.Into(&p)
 		return p
 	}
 	post = write("")
 	reply = write(`,"inReplyTo":"` + post.ID + `"`)
-	h.receive("https://b.example/ap/posts/1", protocol.Author{Name: attack(80), Node: new("b.example"), Actor: new("javascript:alert(1)"),
+	h.Receive("https://b.example/ap/posts/1", protocol.Author{Name: attack(80), Node: new("b.example"), Actor: new("javascript:alert(1)"),
 		Method: protocol.ByFederation}, attack(120), attack(300))
 	return h, texts, post, reply
-}
-
-// receive puts a post of another node on the board, as federation does.
-func (h *house) receive(uri string, author protocol.Author, title, body string) (id string) {
-	h.t.Helper()
-	require.NoError(h.t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
-		id, err = h.board.ReceivePost(ctx, tx, &protocol.StoredPost{
-			Post: protocol.Post{ID: protocol.NewID(protocol.PostID, tx.Now), URI: uri, Kind: protocol.Announcement, Title: title, Body: body, Author: author,
-				Node: author.Node, CreatedAt: tx.Now},
-			Board: "https://b.example/ap/board",
-		})
-		return err
-	}))
-	return id
 }
 
 // TestPages_TextStaysText: whatever anyone writes is text on every page.
@@ -109,57 +95,57 @@ func TestPages_TextStaysText(t *testing.T) {
 	h, texts, post, reply := village(t)
 	var shown strings.Builder
 	paths := []string{"/", "/agents", "/people", "/merchants", "/board", "/feed", "/@asha", "/@rao", "/board/" + post.ID, "/board/" + reply.ID}
-	for _, href := range h.open("/board", 200).hrefs() {
+	for _, href := range hrefs(open(h, "/board", 200)) {
 		if strings.HasPrefix(href, "/board/post_") && !strings.Contains(href, "#") {
 			paths = append(paths, href)
 		}
 	}
-	scripts := func(d *pageDoc) []*html.Node { // without data
-		return slices.DeleteFunc(d.all("script"), func(n *html.Node) bool { return attr(n, "type") == "application/ld+json" })
+	scripts := func(d *nodetest.Page) []*html.Node { // without data
+		return slices.DeleteFunc(d.All("script"), func(n *html.Node) bool { return nodetest.Attr(n, "type") == "application/ld+json" })
 	}
 	for _, path := range paths {
-		d := h.open(path, 200)
-		shown.WriteString(d.text())
+		d := open(h, path, 200)
+		shown.WriteString(d.Text())
 		require.Len(t, scripts(d), 2, "%s: the node's own", path)
-		require.Len(t, d.all("img"), 1, "%s: the mark of the node and nothing else", path)
+		require.Len(t, d.All("img"), 1, "%s: the mark of the node and nothing else", path)
 	}
 	for _, s := range texts {
 		require.Contains(t, shown.String(), s)
 	}
 	// What a reader asked for comes back as text too.
-	d := h.open("/board?"+url.Values{"q": {texts[0]}, "tag": {texts[1]}, "x" + texts[2]: {"y"}}.Encode(), 422)
-	require.Contains(t, d.values(), texts[0])
+	d := open(h, "/board?"+url.Values{"q": {texts[0]}, "tag": {texts[1]}, "x" + texts[2]: {"y"}}.Encode(), 422)
+	require.Contains(t, values(d), texts[0])
 	require.Len(t, scripts(d), 2)
-	h.open("/"+url.PathEscape("@<script>alert(1)<"), 404)
+	open(h, "/"+url.PathEscape("@<script>alert(1)<"), 404)
 }
 
 func TestPages_LinesAndLinks(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	body := "First line\n\n  indented https://a.example/b?c=1&d=2.\nhttps://you@evil.example/ javascript:alert(1)"
-	id := h.receive("https://b.example/ap/posts/2", protocol.Author{Name: "B", Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"),
+	id := h.Receive("https://b.example/ap/posts/2", protocol.Author{Name: "B", Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"),
 		ERC8004: new("eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"), Verified: true, Method: protocol.ByFederation}, "Title", body)
-	d := h.open("/board/"+id, 200)
-	require.Contains(t, d.text(), body, "every line and space is there")
-	require.Contains(t, d.raw, "First line<br><br>  indented", "also for readers that take no style")
+	d := open(h, "/board/"+id, 200)
+	require.Contains(t, d.Text(), body, "every line and space is there")
+	require.Contains(t, d.Raw, "First line<br><br>  indented", "also for readers that take no style")
 	var outside []string
-	for _, a := range d.all("a") {
-		if href := attr(a, "href"); strings.HasPrefix(href, "http") {
+	for _, a := range d.All("a") {
+		if href := nodetest.Attr(a, "href"); strings.HasPrefix(href, "http") {
 			outside = append(outside, href)
 		}
 	}
 	require.Equal(t, []string{"https://a.example/b?c=1&d=2", "https://b.example/ap/agents/b", "https://b.example/ap/posts/2"}, outside)
-	require.Contains(t, d.text(), "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7")
-	require.Contains(t, d.text(), "from b.example")
-	require.Equal(t, "https://b.example/ap/posts/2", d.alternate("application/activity+json"), "the object is where it was made")
+	require.Contains(t, d.Text(), "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7")
+	require.Contains(t, d.Text(), "from b.example")
+	require.Equal(t, "https://b.example/ap/posts/2", alternate(d, "application/activity+json"), "the object is where it was made")
 }
 
 func TestPages_Headers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	p := h.post("Looms")
+	h := nodetest.New(t)
+	p := h.Post("Looms")
 	for _, path := range []string{"/", "/agents", "/people", "/merchants", "/board", "/board/" + p.ID, "/feed", "/moderation", "/site-map", "/problems/gone"} {
-		a := h.ask("GET", path, "", "Accept", browser)
+		a := h.Ask("GET", path, "", "Accept", nodetest.Accept)
 		require.Equal(t, 200, a.Code, path)
 		head := a.Header()
 		require.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "+
@@ -170,50 +156,50 @@ func TestPages_Headers(t *testing.T) {
 		require.Equal(t, "same-origin", head.Get("Referrer-Policy"))
 		require.Equal(t, "public, no-cache", head.Get("Cache-Control"))
 		require.Contains(t, head.Get("Link"), `</openapi.json>; rel="service-desc"`)
-		require.Contains(t, h.ask("HEAD", path, "").Header().Get("Link"), `</.well-known/api-catalog>; rel="api-catalog"`,
+		require.Contains(t, h.Ask("HEAD", path, "").Header().Get("Link"), `</.well-known/api-catalog>; rel="api-catalog"`,
 			"%s, whatever is asked for (RFC 9727 §3)", path)
-		same := h.ask("GET", path, "", "Accept", browser, "If-None-Match", head.Get("ETag"))
+		same := h.Ask("GET", path, "", "Accept", nodetest.Accept, "If-None-Match", head.Get("ETag"))
 		require.Equal(t, 304, same.Code, path)
 		require.Empty(t, same.Body.Bytes())
-		only := h.ask("HEAD", path, "", "Accept", browser)
+		only := h.Ask("HEAD", path, "", "Accept", nodetest.Accept)
 		require.Equal(t, 200, only.Code)
 		require.Equal(t, head.Get("ETag"), only.Header().Get("ETag"))
 	}
-	before := h.ask("GET", "/board", "", "Accept", browser).Header().Get("ETag")
-	h.post("Another")
-	require.Equal(t, 200, h.ask("GET", "/board", "", "Accept", browser, "If-None-Match", before).Code, "a write shows at once")
-	packed := h.ask("GET", "/board", "", "Accept", browser, "Accept-Encoding", "gzip")
+	before := h.Ask("GET", "/board", "", "Accept", nodetest.Accept).Header().Get("ETag")
+	h.Post("Another")
+	require.Equal(t, 200, h.Ask("GET", "/board", "", "Accept", nodetest.Accept, "If-None-Match", before).Code, "a write shows at once")
+	packed := h.Ask("GET", "/board", "", "Accept", nodetest.Accept, "Accept-Encoding", "gzip")
 	require.Equal(t, "gzip", packed.Header().Get("Content-Encoding"))
 	require.ElementsMatch(t, []string{"Accept", "Accept-Language", "Cookie", "Accept-Encoding"}, packed.Header().Values("Vary"))
-	require.Equal(t, 304, h.ask("GET", "/board", "", "Accept", browser, "Accept-Encoding", "gzip", "If-None-Match", packed.Header().Get("ETag")).Code)
+	require.Equal(t, 304, h.Ask("GET", "/board", "", "Accept", nodetest.Accept, "Accept-Encoding", "gzip", "If-None-Match", packed.Header().Get("ETag")).Code)
 
-	style := attr(h.open("/", 200).find("link", "rel", "stylesheet"), "href")
-	a := h.ask("GET", style, "")
+	style := nodetest.Attr(open(h, "/", 200).Find("link", "rel", "stylesheet"), "href")
+	a := h.Ask("GET", style, "")
 	require.Equal(t, 200, a.Code)
 	require.Equal(t, "text/css; charset=utf-8", a.Header().Get("Content-Type"))
 	require.Equal(t, "public, max-age=31536000, immutable", a.Header().Get("Cache-Control"))
 	require.NotContains(t, a.Body.String(), "url(", "the style loads nothing")
-	require.Equal(t, 404, h.ask("GET", "/static/stoa.css", "").Code, "only under the name of its content")
+	require.Equal(t, 404, h.Ask("GET", "/static/stoa.css", "").Code, "only under the name of its content")
 }
 
 // Servers of the fediverse show the node's own actors with its picture; they take no SVG.
 func TestActors_Picture(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
 	for _, path := range []string{"/ap/node", "/ap/board", "/ap/feed", "/ap/anon"} {
 		var actor struct {
 			Icon struct{ Type, MediaType, URL string }
 		}
-		h.ask("GET", path, "").into(&actor)
+		h.Ask("GET", path, "").Into(&actor)
 		require.Equal(t, []string{"Image", "image/png"}, []string{actor.Icon.Type, actor.Icon.MediaType}, path)
-		a := h.ask("GET", strings.TrimPrefix(actor.Icon.URL, h.Base), "")
+		a := h.Ask("GET", strings.TrimPrefix(actor.Icon.URL, h.Base), "")
 		require.Equal(t, []any{200, "image/png"}, []any{a.Code, a.Header().Get("Content-Type")}, path)
 		size, kind, err := image.DecodeConfig(a.Body)
 		require.NoError(t, err)
 		require.Equal(t, []any{"png", 256, 256}, []any{kind, size.Width, size.Height})
 	}
-	require.NotContains(t, h.ask("GET", "/ap/agents/asha", "").Body.String(), `"icon"`)
+	require.NotContains(t, h.Ask("GET", "/ap/agents/asha", "").Body.String(), `"icon"`)
 }
 
 // TestPages_Crawl follows every link from the first page: each leads somewhere,
@@ -222,7 +208,7 @@ func TestPages_Crawl(t *testing.T) {
 	t.Parallel()
 	h, _, _, _ := village(t)
 	for i := range 25 {
-		h.post(fmt.Sprint("Post ", i))
+		h.Post(fmt.Sprint("Post ", i))
 	}
 	seen := map[string]bool{}
 	queue := []string{"/"}
@@ -233,19 +219,19 @@ func TestPages_Crawl(t *testing.T) {
 			continue
 		}
 		seen[path] = true
-		a := h.ask("GET", path, "", "Accept", browser)
+		a := h.Ask("GET", path, "", "Accept", nodetest.Accept)
 		require.Less(t, a.Code, 400, "%s: %s", path, a.Body)
 		if !strings.HasPrefix(a.Header().Get("Content-Type"), "text/html") {
 			continue
 		}
-		d := parsePage(t, path, a.Body.String())
-		d.wellFormed()
-		d.harmless(h.Base)
-		queue = append(queue, d.internal(h.Base)...)
+		d := nodetest.ParsePage(t, path, a.Body.String())
+		d.WellFormed()
+		harmless(d, h.Base)
+		queue = append(queue, internal(d, h.Base)...)
 	}
 	require.Greater(t, len(seen), 60)
 	var m protocol.SiteMap
-	h.ask("GET", "/api/public/site-map", "").into(&m)
+	h.Ask("GET", "/api/public/site-map", "").Into(&m)
 	pages := 0
 	for _, e := range m.Items {
 		if e.Kind != "page" {
@@ -263,10 +249,10 @@ func TestPages_Crawl(t *testing.T) {
 
 func TestPages_OtherReaders(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	require.NoError(t, err)
-	p := h.post("Looms")
+	p := h.Post("Looms")
 	for _, tt := range []struct{ path, accept, location string }{
 		{"/@asha", "application/activity+json", "/ap/agents/asha"},
 		{"/@asha", "application/json", "/api/public/agents/asha"},
@@ -276,31 +262,31 @@ func TestPages_OtherReaders(t *testing.T) {
 		{"/board?kind=offer&tag=&utm_source=mail", "application/json", "/api/public/board?kind=offer"},
 		{"/feed?types=board_post&types=review", "application/json", "/api/public/feed?types=board_post%2Creview"},
 	} {
-		a := h.ask("GET", tt.path, "", "Accept", tt.accept)
+		a := h.Ask("GET", tt.path, "", "Accept", tt.accept)
 		require.Equal(t, 303, a.Code, "%s as %s", tt.path, tt.accept)
 		require.Equal(t, h.Base+tt.location, a.Header().Get("Location"))
 		require.Contains(t, a.Header().Values("Vary"), "Accept")
-		require.Equal(t, 200, h.ask("GET", tt.location, "", "Accept", tt.accept).Code, tt.location)
+		require.Equal(t, 200, h.Ask("GET", tt.location, "", "Accept", tt.accept).Code, tt.location)
 	}
-	d := h.open("/board/"+p.ID, 200)
-	require.Equal(t, h.Base+"/ap/posts/"+p.ID, d.alternate("application/activity+json"))
-	require.Equal(t, h.Base+"/api/public/board/"+p.ID, d.alternate("application/json"))
-	require.Equal(t, h.Base+"/ap/board", h.open("/board", 200).alternate("application/activity+json"))
+	d := open(h, "/board/"+p.ID, 200)
+	require.Equal(t, h.Base+"/ap/posts/"+p.ID, alternate(d, "application/activity+json"))
+	require.Equal(t, h.Base+"/api/public/board/"+p.ID, alternate(d, "application/json"))
+	require.Equal(t, h.Base+"/ap/board", alternate(open(h, "/board", 200), "application/activity+json"))
 
-	about := h.ask("GET", "/", "", "Accept", "*/*")
+	about := h.Ask("GET", "/", "", "Accept", "*/*")
 	require.Equal(t, "text/plain; charset=utf-8", about.Header().Get("Content-Type"))
-	require.Equal(t, h.ask("GET", "/api/public/about", "").Body.String(), about.Body.String())
-	code := h.ask("GET", "/problems/pow-spent", "")
+	require.Equal(t, h.Ask("GET", "/api/public/about", "").Body.String(), about.Body.String())
+	code := h.Ask("GET", "/problems/pow-spent", "")
 	require.Equal(t, "text/plain; charset=utf-8", code.Header().Get("Content-Type"))
 	require.Contains(t, code.Body.String(), "HTTP 401")
-	curl := h.ask("GET", "/board", "", "Accept", "*/*")
+	curl := h.Ask("GET", "/board", "", "Accept", "*/*")
 	require.Equal(t, "text/html; charset=utf-8", curl.Header().Get("Content-Type"))
 }
 
 func TestPages_Errors(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	gone := h.post("Watches")
+	h := nodetest.New(t)
+	gone := h.Post("Watches")
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.RemovePost.Operation, protocol.Decision{ID: gone.ID, Reason: "spam"}, nil))
 	for _, tt := range []struct {
 		path string
@@ -327,31 +313,31 @@ func TestPages_Errors(t *testing.T) {
 		{"/board?q=%zz", protocol.InvalidRequest},
 		{"/?x=%zz", protocol.InvalidRequest},
 	} {
-		d := h.open(tt.path, tt.code.Status())
-		require.Contains(t, d.text(), tt.code.Title())
-		require.Contains(t, d.text(), string(tt.code))
-		require.Contains(t, d.hrefs(), "/problems/"+string(tt.code))
-		require.Equal(t, tt.code == protocol.Gone, strings.Contains(d.text(), "What was hidden or deleted here"), tt.path)
-		a := h.ask("GET", tt.path, "", "Accept", browser)
+		d := open(h, tt.path, tt.code.Status())
+		require.Contains(t, d.Text(), tt.code.Title())
+		require.Contains(t, d.Text(), string(tt.code))
+		require.Contains(t, hrefs(d), "/problems/"+string(tt.code))
+		require.Equal(t, tt.code == protocol.Gone, strings.Contains(d.Text(), "What was hidden or deleted here"), tt.path)
+		a := h.Ask("GET", tt.path, "", "Accept", nodetest.Accept)
 		require.Contains(t, a.Body.String(), a.Header().Get("Request-Id"), tt.path)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 		require.Empty(t, a.Header().Get("ETag"))
-		require.Equal(t, tt.code, h.ask("GET", tt.path, "").problem().Code, "%s: others get a problem document", tt.path)
+		require.Equal(t, tt.code, h.Ask("GET", tt.path, "").Problem().Code, "%s: others get a problem document", tt.path)
 	}
-	require.Equal(t, 400, h.ask("GET", "/board?q=%zz&kind=offer", "", "Accept", "application/json").Code, "nobody is sent to a listing without the filter")
-	refused := h.ask("POST", "/people", "", "Accept", browser)
+	require.Equal(t, 400, h.Ask("GET", "/board?q=%zz&kind=offer", "", "Accept", "application/json").Code, "nobody is sent to a listing without the filter")
+	refused := h.Ask("POST", "/people", "", "Accept", nodetest.Accept)
 	require.Equal(t, 405, refused.Code)
 	require.Equal(t, "GET, HEAD", refused.Header().Get("Allow"))
 	require.Contains(t, refused.Body.String(), protocol.MethodNotAllowed.Title())
 
-	bad := h.ask("GET", "/board", "", "Accept", browser, "Authorization", "Bearer stoa_nothing")
-	require.Equal(t, protocol.Unauthorized, bad.problem().Code, "a credential that fails is never passed over")
+	bad := h.Ask("GET", "/board", "", "Accept", nodetest.Accept, "Authorization", "Bearer stoa_nothing")
+	require.Equal(t, protocol.Unauthorized, bad.Problem().Code, "a credential that fails is never passed over")
 	require.NotEmpty(t, bad.Header().Get("WWW-Authenticate"))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := httptest.NewRequest("GET", h.Base+"/board?q=x", nil).WithContext(ctx)
-	r.Header.Set("Accept", browser)
+	r.Header.Set("Accept", nodetest.Accept)
 	w := httptest.NewRecorder()
 	h.Handler().ServeHTTP(w, r)
 	require.Equal(t, 500, w.Code)
@@ -363,13 +349,13 @@ func TestPages_Errors(t *testing.T) {
 
 func TestPages_RateLimit(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.AllowPrivatePeers, c.ReadRate = false, true, 1 })
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers, c.ReadRate = false, true, 1 })
 	for range 20 {
-		if a := h.ask("GET", "/board", "", "Accept", browser); a.Code != 200 {
+		if a := h.Ask("GET", "/board", "", "Accept", nodetest.Accept); a.Code != 200 {
 			require.Equal(t, 429, a.Code)
 			require.NotEmpty(t, a.Header().Get("Retry-After"))
-			d := parsePage(t, "/board", a.Body.String())
-			require.Contains(t, d.text(), "Try again in")
+			d := nodetest.ParsePage(t, "/board", a.Body.String())
+			require.Contains(t, d.Text(), "Try again in")
 			return
 		}
 	}
@@ -380,39 +366,39 @@ func TestPages_RateLimit(t *testing.T) {
 // thread, and, to its author alone, that it is hidden and why.
 func TestPages_Thread(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	token := h.agent("asha", openPolicy)
+	h := nodetest.New(t)
+	token := h.Agent("asha", nodetest.OpenPolicy)
 	var question protocol.Post
-	h.ask("POST", "/api/public/board", `{"kind":"question","title":"Who has paper?","body":"Hand-made."}`, "Authorization", token).into(&question)
-	answer := h.reply("", question.ID, "I have some")
-	deep := h.reply("", answer.ID, "Is it white?")
-	require.NotContains(t, h.open("/board/"+question.ID, 200).text(), "resolved")
-	a := h.ask("POST", "/api/public/board", `{"kind":"resolution","title":"Thanks","body":"Found it.","inReplyTo":"`+question.ID+`"}`, "Authorization", token)
+	h.Ask("POST", "/api/public/board", `{"kind":"question","title":"Who has paper?","body":"Hand-made."}`, "Authorization", token).Into(&question)
+	answer := h.Reply("", question.ID, "I have some")
+	deep := h.Reply("", answer.ID, "Is it white?")
+	require.NotContains(t, open(h, "/board/"+question.ID, 200).Text(), "resolved")
+	a := h.Ask("POST", "/api/public/board", `{"kind":"resolution","title":"Thanks","body":"Found it.","inReplyTo":"`+question.ID+`"}`, "Authorization", token)
 	var resolution protocol.Post
-	a.into(&resolution)
+	a.Into(&resolution)
 
-	d := h.open("/board/"+question.ID, 200)
-	require.Contains(t, d.text(), "resolved")
-	require.Contains(t, d.hrefs(), "/board/"+resolution.ID)
-	require.Contains(t, d.text(), "Is it white?")
-	require.NotContains(t, d.text(), "2 replies", "that is how many answer the question, and not how many are shown")
-	outer, inner := d.find("article", "id", answer.ID), d.find("article", "id", deep.ID)
+	d := open(h, "/board/"+question.ID, 200)
+	require.Contains(t, d.Text(), "resolved")
+	require.Contains(t, hrefs(d), "/board/"+resolution.ID)
+	require.Contains(t, d.Text(), "Is it white?")
+	require.NotContains(t, d.Text(), "2 replies", "that is how many answer the question, and not how many are shown")
+	outer, inner := d.Find("article", "id", answer.ID), d.Find("article", "id", deep.ID)
 	require.Equal(t, outer.Parent, inner.Parent.Parent.Parent, "a reply is below the one it answers")
-	require.Contains(t, h.open("/board/"+answer.ID, 200).hrefs(), "/board/"+question.ID+"?thread=true")
-	require.ElementsMatch(t, []string{"Who has paper?"}, h.open("/board", 200).items(), "the list has what begins a thread")
-	require.Contains(t, h.open("/board", 200).text(), "2 replies")
-	require.ElementsMatch(t, []string{"Thanks"}, h.open("/board?kind=resolution", 200).items(), "and with a filter everything that matches")
-	d = h.open("/board/"+question.ID+"?thread=true&limit=1", 200)
-	require.Contains(t, h.open(attr(d.find("a", "rel", "next"), "href"), 200).text(), "to another reply", "which is on the page before")
-	d = h.open("/board/"+deep.ID, 200)
-	require.Subset(t, d.hrefs(), []string{"/board/" + question.ID, "/board/" + answer.ID}, "the thread's beginning and the post that is answered")
-	require.Contains(t, h.open("/board?resolved=true", 200).text(), "Who has paper?")
-	require.NotContains(t, h.open("/board?resolved=false", 200).text(), "Who has paper?")
-	require.Contains(t, h.open("/board", 200).text(), "resolved")
+	require.Contains(t, hrefs(open(h, "/board/"+answer.ID, 200)), "/board/"+question.ID+"?thread=true")
+	require.ElementsMatch(t, []string{"Who has paper?"}, listItems(open(h, "/board", 200)), "the list has what begins a thread")
+	require.Contains(t, open(h, "/board", 200).Text(), "2 replies")
+	require.ElementsMatch(t, []string{"Thanks"}, listItems(open(h, "/board?kind=resolution", 200)), "and with a filter everything that matches")
+	d = open(h, "/board/"+question.ID+"?thread=true&limit=1", 200)
+	require.Contains(t, open(h, nodetest.Attr(d.Find("a", "rel", "next"), "href"), 200).Text(), "to another reply", "which is on the page before")
+	d = open(h, "/board/"+deep.ID, 200)
+	require.Subset(t, hrefs(d), []string{"/board/" + question.ID, "/board/" + answer.ID}, "the thread's beginning and the post that is answered")
+	require.Contains(t, open(h, "/board?resolved=true", 200).Text(), "Who has paper?")
+	require.NotContains(t, open(h, "/board?resolved=false", 200).Text(), "Who has paper?")
+	require.Contains(t, open(h, "/board", 200).Text(), "resolved")
 
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: question.ID, Reason: "for the test"}, nil))
-	h.open("/board/"+question.ID, 410)
-	own := h.ask("GET", "/board/"+question.ID, "", "Accept", browser, "Authorization", token)
+	open(h, "/board/"+question.ID, 410)
+	own := h.Ask("GET", "/board/"+question.ID, "", "Accept", nodetest.Accept, "Authorization", token)
 	require.Equal(t, 200, own.Code)
 	require.Contains(t, own.Body.String(), "for the test")
 	require.Equal(t, "private, no-store", own.Header().Get("Cache-Control"))
@@ -421,15 +407,15 @@ func TestPages_Thread(t *testing.T) {
 // The parts of a row are separated by spaces, for readers that take no style.
 func TestPages_WordsArePart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	token := h.agent("asha", openPolicy)
-	p := h.post("Looms")
-	h.reply("", p.ID, "One")
-	a := h.ask("POST", "/api/public/board", `{"kind":"requirement","title":"Paper","body":"White."}`, "Authorization", token)
+	h := nodetest.New(t)
+	token := h.Agent("asha", nodetest.OpenPolicy)
+	p := h.Post("Looms")
+	h.Reply("", p.ID, "One")
+	a := h.Ask("POST", "/api/public/board", `{"kind":"requirement","title":"Paper","body":"White."}`, "Authorization", token)
 	require.Equal(t, 201, a.Code)
 	glued := regexp.MustCompile(`[a-z][0-9]{1,2} [A-Z][a-z]{2} 20|UTC[^ ]|[a-z]unverified|[a-mo-z]verified`)
 	for _, path := range []string{"/", "/board", "/feed", "/@asha", "/board/" + p.ID} {
-		require.Empty(t, glued.FindAllString(h.open(path, 200).text(), -1), path)
+		require.Empty(t, glued.FindAllString(open(h, path, 200).Text(), -1), path)
 	}
 }
 
@@ -437,24 +423,24 @@ func TestPages_WordsArePart(t *testing.T) {
 // and where it is; a selection of a listing is not theirs to keep.
 func TestPages_Head(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.agent("asha", openPolicy)
-	p := h.post("Looms")
+	h := nodetest.New(t)
+	h.Agent("asha", nodetest.OpenPolicy)
+	p := h.Post("Looms")
 	for path, sort := range map[string]string{"/": "website", "/board": "website", "/board/" + p.ID: "article", "/@asha": "profile", "/problems/gone": "website"} {
-		d := h.open(path, 200)
-		require.Equal(t, h.Base+path, attr(d.find("link", "rel", "canonical"), "href"))
-		require.Equal(t, h.Base+path, attr(d.find("meta", "property", "og:url"), "content"))
-		require.Equal(t, sort, attr(d.find("meta", "property", "og:type"), "content"), path)
-		require.NotEmpty(t, attr(d.find("meta", "property", "og:title"), "content"), path)
-		require.NotEmpty(t, attr(d.find("meta", "property", "og:description"), "content"), path)
-		require.Nil(t, d.find("meta", "name", "robots"), path)
-		require.Equal(t, h.Base+path, attr(h.open(path+"?utm_source=mail", 200).find("link", "rel", "canonical"), "href"))
+		d := open(h, path, 200)
+		require.Equal(t, h.Base+path, nodetest.Attr(d.Find("link", "rel", "canonical"), "href"))
+		require.Equal(t, h.Base+path, nodetest.Attr(d.Find("meta", "property", "og:url"), "content"))
+		require.Equal(t, sort, nodetest.Attr(d.Find("meta", "property", "og:type"), "content"), path)
+		require.NotEmpty(t, nodetest.Attr(d.Find("meta", "property", "og:title"), "content"), path)
+		require.NotEmpty(t, nodetest.Attr(d.Find("meta", "property", "og:description"), "content"), path)
+		require.Nil(t, d.Find("meta", "name", "robots"), path)
+		require.Equal(t, h.Base+path, nodetest.Attr(open(h, path+"?utm_source=mail", 200).Find("link", "rel", "canonical"), "href"))
 	}
-	require.NotContains(t, attr(h.open("/board/"+p.ID, 200).find("meta", "name", "description"), "content"), "\n")
+	require.NotContains(t, nodetest.Attr(open(h, "/board/"+p.ID, 200).Find("meta", "name", "description"), "content"), "\n")
 	for _, path := range []string{"/board?kind=offer", "/agents?limit=1", "/board/" + p.ID + "?thread=true"} {
-		d := h.open(path, 200)
-		require.Nil(t, d.find("link", "rel", "canonical"), path)
-		require.Equal(t, "noindex, follow", attr(d.find("meta", "name", "robots"), "content"), path)
+		d := open(h, path, 200)
+		require.Nil(t, d.Find("link", "rel", "canonical"), path)
+		require.Equal(t, "noindex, follow", nodetest.Attr(d.Find("meta", "name", "robots"), "content"), path)
 	}
 }
 
@@ -462,68 +448,68 @@ func TestPages_Head(t *testing.T) {
 // what can still be read.
 func TestPages_Moderation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	first, second := h.post("Watches"), h.post("Looms")
+	h := nodetest.New(t)
+	first, second := h.Post("Watches"), h.Post("Looms")
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: first.ID, Reason: `<b>cheap</b> "watches"`}, nil))
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: second.ID, Reason: "a mistake"}, nil))
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.RestorePost.Operation, protocol.Decision{ID: second.ID, Reason: "it was a mistake"}, nil))
-	d := h.open("/moderation", 200)
+	d := open(h, "/moderation", 200)
 	for _, s := range []string{"Post hidden", "Post restored", first.ID, `<b>cheap</b> "watches"`, "it was a mistake"} {
-		require.Contains(t, d.text(), s)
+		require.Contains(t, d.Text(), s)
 	}
-	require.NotContains(t, d.hrefs(), "/board/"+first.ID)
-	require.Contains(t, d.hrefs(), "/board/"+second.ID)
-	require.Contains(t, h.open("/moderation?limit=1", 200).text(), "Older entries")
-	h.open("/moderation?kind=post", 422)
+	require.NotContains(t, hrefs(d), "/board/"+first.ID)
+	require.Contains(t, hrefs(d), "/board/"+second.ID)
+	require.Contains(t, open(h, "/moderation?limit=1", 200).Text(), "Older entries")
+	open(h, "/moderation?kind=post", 422)
 }
 
 // TestPages_Handle: a handle in capitals, as phones type it, leads to the page as it
 // is named, with its query; what is below a page and not there names the page.
 func TestPages_Handle(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.hosted("asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
 	for path, to := range map[string]string{
 		"/@Asha": "/@asha", "/@ASHA?after=x%20y": "/@asha?after=x%20y", "/@aSHA/feed.atom": "/@asha/feed.atom",
 		"/@Asha/feed.json?limit=2": "/@asha/feed.json?limit=2",
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
-			a := h.ask(method, path, "", "Accept", "text/html")
+			a := h.Ask(method, path, "", "Accept", "text/html")
 			require.Equal(t, 308, a.Code, path)
 			require.Equal(t, to, a.Header().Get("Location"))
 		}
 	}
-	require.Equal(t, 308, h.ask("GET", "/@Asha", "", "Accept", "application/activity+json").Code)
-	require.Equal(t, 404, h.ask("GET", "/@Evil.example", "", "Accept", "text/html").Code)
+	require.Equal(t, 308, h.Ask("GET", "/@Asha", "", "Accept", "application/activity+json").Code)
+	require.Equal(t, 404, h.Ask("GET", "/@Evil.example", "", "Accept", "text/html").Code)
 	var page protocol.CurrentPage
-	h.ask("GET", "/api/public/page?path=/@Asha", "").into(&page)
+	h.Ask("GET", "/api/public/page?path=/@Asha", "").Into(&page)
 	require.Equal(t, "/@asha", page.Path)
 
 	for _, path := range []string{"/@asha/nothing", "/@Asha/nothing"} {
-		a := h.ask("GET", path, "", "Accept", "text/html")
+		a := h.Ask("GET", path, "", "Accept", "text/html")
 		require.Equal(t, 404, a.Code)
 		require.NotContains(t, a.Body.String(), "/api/public/site-map")
-		require.Contains(t, parsePage(t, path, a.Body.String()).hrefs(), "/@asha")
+		require.Contains(t, hrefs(nodetest.ParsePage(t, path, a.Body.String())), "/@asha")
 	}
-	require.Contains(t, h.ask("GET", "/@asha/nothing", "").Body.String(), "/api/public/site-map", "programs are told where the site map is")
+	require.Contains(t, h.Ask("GET", "/@asha/nothing", "").Body.String(), "/api/public/site-map", "programs are told where the site map is")
 }
 
 // TestPages_Problems lists every error code, for people and for programs.
 func TestPages_Problems(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	d := h.open("/problems", 200)
-	text := h.ask("GET", "/problems", "").Body.String()
+	h := nodetest.New(t)
+	d := open(h, "/problems", 200)
+	text := h.Ask("GET", "/problems", "").Body.String()
 	var page struct {
 		Kind string
 		Data []struct{ Code protocol.Code }
 	}
-	h.ask("GET", "/api/public/page?path=/problems", "").into(&page)
+	h.Ask("GET", "/api/public/page?path=/problems", "").Into(&page)
 	require.Equal(t, "problems", page.Kind)
 	require.Len(t, page.Data, len(protocol.Codes()))
 	for _, c := range protocol.Codes() {
-		require.Contains(t, d.hrefs(), "/problems/"+string(c))
+		require.Contains(t, hrefs(d), "/problems/"+string(c))
 		require.Contains(t, text, string(c)+" (HTTP ")
 	}
-	require.Equal(t, 422, h.ask("GET", "/problems?x=y", "", "Accept", "text/html").Code)
+	require.Equal(t, 422, h.Ask("GET", "/problems?x=y", "", "Accept", "text/html").Code)
 }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -26,9 +29,9 @@ const tryPage = `<!DOCTYPE html><html lang="en"><head><title>Try</title><script 
 func TestProofScript(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
-	h := newHouse(t, func(c *Config) { c.BaseURL, c.proofCost = "http://"+server.Listener.Addr().String(), 0 })
+	h := nodetest.New(t, func(c *node.Config) { c.BaseURL, c.ProofCost = "http://"+server.Listener.Addr().String(), 0 })
 	asset := func(name string) string {
-		for _, r := range h.web.Routes() {
+		for _, r := range h.Web.Routes() {
 			if strings.HasPrefix(r.Pattern, "/static/"+name+".") {
 				return r.Pattern
 			}
@@ -53,10 +56,10 @@ func TestProofScript(t *testing.T) {
 	})
 	server.Start()
 	t.Cleanup(server.Close)
-	b := openBrowser(t, h.Base)
+	b := nodetest.OpenBrowser(t, h.Base)
 
-	b.open("/try?purpose=board")
-	b.send("form", "message", "Looms")
+	b.Open("/try?purpose=board")
+	b.Send("form", "message", "Looms")
 	r := <-sent
 	require.Equal(t, "Looms", r.PostForm.Get("message"))
 	require.Equal(t, []string{"send"}, r.PostForm["do"], "the button is named once")
@@ -64,33 +67,33 @@ func TestProofScript(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Check())
 	post := func() int {
-		return h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", r.PostForm.Get("altcha")).Code
+		return h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", r.PostForm.Get("altcha")).Code
 	}
 	require.Equal(t, 201, post())
 	require.Equal(t, 401, post(), "a proof is good once")
 
-	b.open("/try?purpose=board")
-	b.load(chromedp.Click(chromedp.CSS("[data-free]")))
+	b.Open("/try?purpose=board")
+	b.Load(chromedp.Click(chromedp.CSS("[data-free]")))
 	r = <-sent
 	require.Equal(t, []string{"look"}, r.PostForm["do"])
 	require.Empty(t, r.PostForm.Get("altcha"), "not every button needs a proof")
 
 	// A puzzle that nobody solves is cancelled, and what was typed stays.
-	hard := h.table.Gate.Proofs.Issue("board", "n")
+	hard := h.Table.Gate.Proofs.Issue("board", "n")
 	hard.Parameters.KeyPrefix = strings.Repeat("0", 16)
 	raw, err := json.Marshal(hard)
 	require.NoError(t, err)
-	b.open("/try?purpose=board&challenge=data-challenge='" + string(raw) + "'")
-	look[bool](b, `document.querySelector("[name=message]").value = "Typed", document.querySelector("[value=send]").click(), true`)
-	require.Equal(t, "Solving.", b.text("[role=status]"))
-	require.True(t, look[bool](b, `document.querySelector("[value=send]").disabled`))
-	look[bool](b, `document.querySelector(".proof button").click(), true`)
-	require.Eventually(t, func() bool { return strings.HasPrefix(b.text("[role=status]"), "Cancelled.") }, time.Minute, 50*time.Millisecond)
-	require.Equal(t, "Typed", b.value("[name=message]"))
-	require.False(t, look[bool](b, `document.querySelector("[value=send]").disabled`))
+	b.Open("/try?purpose=board&challenge=data-challenge='" + string(raw) + "'")
+	nodetest.Look[bool](b, `document.querySelector("[name=message]").value = "Typed", document.querySelector("[value=send]").click(), true`)
+	require.Equal(t, "Solving.", b.Text("[role=status]"))
+	require.True(t, nodetest.Look[bool](b, `document.querySelector("[value=send]").disabled`))
+	nodetest.Look[bool](b, `document.querySelector(".proof button").click(), true`)
+	require.Eventually(t, func() bool { return strings.HasPrefix(b.Text("[role=status]"), "Cancelled.") }, time.Minute, 50*time.Millisecond)
+	require.Equal(t, "Typed", value(b, "[name=message]"))
+	require.False(t, nodetest.Look[bool](b, `document.querySelector("[value=send]").disabled`))
 
-	b.open("/try?purpose=none")
-	look[bool](b, `document.querySelector("[value=send]").click(), true`)
-	require.Eventually(t, func() bool { return strings.Contains(b.text("[role=status]"), "gave no puzzle") }, time.Minute, 50*time.Millisecond)
+	b.Open("/try?purpose=none")
+	nodetest.Look[bool](b, `document.querySelector("[value=send]").click(), true`)
+	require.Eventually(t, func() bool { return strings.Contains(b.Text("[role=status]"), "gave no puzzle") }, time.Minute, 50*time.Millisecond)
 	require.Empty(t, sent)
 }

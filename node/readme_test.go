@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+
 	"os"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ func TestReadme(t *testing.T) {
 	_, missing, found := strings.Cut(string(raw), "Does not exist yet:")
 	require.True(t, found)
 	missing, _, _ = strings.Cut(missing, "\n\n")
-	for _, s := range Subjects {
+	for _, s := range node.Subjects {
 		require.NotContains(t, strings.ToLower(missing), strings.ToLower(s), "it exists")
 	}
 }

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,9 +17,9 @@ import (
 
 // sameEverywhere reads catalog search, shop and reviews over HTTP, as a tool and as a data part of A2A, at the node's endpoint and
 // at the shop's, and the catalog by both bindings of UCP. Each gives the same, and the page of each shows it.
-func sameEverywhere(t *testing.T, h *house) {
+func sameEverywhere(t *testing.T, h *nodetest.House) {
 	const identity = "eip155:1:0x00000000000000000000000000000000000000aa:1"
-	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.Profiles().ForUpdate(ctx, "chai")
 		require.NoError(t, err)
 		p.ERC8004 = identity
@@ -32,11 +34,11 @@ func sameEverywhere(t *testing.T, h *house) {
 		}
 		return nil
 	}))
-	me, n := h.agents(1)[0], 0
+	me, n := h.Agents(1)[0], 0
 	dataPart := func(endpoint, op, input string) string {
 		t.Helper()
 		n++
-		a := me.do(endpoint, "SendMessage", fmt.Sprintf(`{"message":{"messageId":"same-%d","role":"ROLE_USER","parts":[{"data":{"operation":%q,"input":%s}}]}}`,
+		a := me.Do(endpoint, "SendMessage", fmt.Sprintf(`{"message":{"messageId":"same-%d","role":"ROLE_USER","parts":[{"data":{"operation":%q,"input":%s}}]}}`,
 			n, op, input))
 		require.Nil(t, a.Error, "%s", a.Raw)
 		var sent a2a.SendResult
@@ -51,14 +53,14 @@ func sameEverywhere(t *testing.T, h *house) {
 		{"list_reviews", `{"handle":"chai","uncounted":true}`, `{"uncounted":true}`, "/api/public/agents/chai/reviews?uncounted=true",
 			"/@chai/reviews?uncounted=true", "Strong tea."},
 	} {
-		want := h.ask("GET", c.path, "").Body.String()
+		want := h.Ask("GET", c.path, "").Body.String()
 		require.Contains(t, want, c.text)
-		require.JSONEq(t, want, string(h.tool(c.op, c.input).Structured), c.path)
+		require.JSONEq(t, want, string(h.Tool(c.op, c.input).Structured), c.path)
 		require.JSONEq(t, want, dataPart("/a2a", c.op, c.input), c.path)
 		if c.ofShop != "" {
 			require.JSONEq(t, want, dataPart("/a2a/chai", c.op, c.ofShop), c.path)
 		}
-		require.Contains(t, h.ask("GET", c.page, "", "Accept", "text/html").Body.String(), c.text)
+		require.Contains(t, h.Ask("GET", c.page, "", "Accept", "text/html").Body.String(), c.text)
 	}
 
 	// The bindings of UCP give the same products, which are those of list_items.
@@ -66,8 +68,8 @@ func sameEverywhere(t *testing.T, h *house) {
 		Products []json.RawMessage `json:"products"`
 	}
 	for _, search := range []string{`{"query":"kettle"}`, `{"filters":{"price":{"max":3000}},"context":{"currency":"INR"}}`} {
-		h.ask("POST", protocol.UCPPath+"/catalog/search", search).into(&overREST)
-		a := h.rpcAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_catalog","arguments":{"catalog":`+search+`}}}`)
+		h.Ask("POST", protocol.UCPPath+"/catalog/search", search).Into(&overREST)
+		a := h.RPCAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_catalog","arguments":{"catalog":`+search+`}}}`)
 		require.Nil(t, a.Error, "%s", a.Body)
 		var result struct {
 			Structured json.RawMessage `json:"structuredContent"`

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"fmt"
 	"net/http"
 	"os"
@@ -16,21 +18,21 @@ import (
 
 // A walker does a task on a phone, and counts.
 type walker struct {
-	*tab
+	*nodetest.Tab
 	taps, typed, words, loads int
 }
 
 // task begins a task at the first page.
-func (b *tab) task() *walker {
-	b.t.Helper()
-	require.Equal(b.t, 200, b.open("/"))
-	return &walker{tab: b, loads: 1}
+func task(b *nodetest.Tab) *walker {
+	b.T.Helper()
+	require.Equal(b.T, 200, b.Open("/"))
+	return &walker{Tab: b, loads: 1}
 }
 
 // tap taps an element, after the words from the top of the screen down to it were read.
 func (w *walker) tap(selector string) *walker {
-	w.t.Helper()
-	read := look[int](w.tab, `(selector => {
+	w.T.Helper()
+	read := nodetest.Look[int](w.Tab, `(selector => {
 		const target = document.querySelector(selector);
 		if (!target) return -1;
 		window.former = true;
@@ -44,9 +46,9 @@ func (w *walker) tap(selector string) *walker {
 				words += texts.currentNode.data.trim().split(/\s+/).filter(Boolean).length;
 		}
 		return words;
-	})(`+quoted(selector)+`)`)
-	require.GreaterOrEqual(w.t, read, 0, "%s has no %s", look[string](w.tab, "location.href"), selector)
-	w.do(chromedp.Click(chromedp.CSS(selector)))
+	})(`+nodetest.Quoted(selector)+`)`)
+	require.GreaterOrEqual(w.T, read, 0, "%s has no %s", nodetest.Look[string](w.Tab, "location.href"), selector)
+	do(w.Tab, chromedp.Click(chromedp.CSS(selector)))
 	w.taps++
 	w.words += read
 	return w
@@ -54,18 +56,19 @@ func (w *walker) tap(selector string) *walker {
 
 // follow taps what leads to another page.
 func (w *walker) follow(selector string) *walker {
-	w.t.Helper()
+	w.T.Helper()
 	w.tap(selector)
-	w.shows(`!window.former && document.readyState == "complete"`)
+	shows(w.Tab, `!window.former && document.readyState == "complete"`)
 	w.loads++
 	return w
 }
 
 // enter taps a field and types, or picks, a value.
 func (w *walker) enter(selector, value string) *walker {
-	w.t.Helper()
+	w.T.Helper()
 	w.tap(selector)
-	look[bool](w.tab, `((selector, value) => { document.querySelector(selector).value = value; return true; })(`+quoted(selector)+`, `+quoted(value)+`)`)
+	nodetest.Look[bool](w.Tab, `((selector, value) => { document.querySelector(selector).value = value; return true; })(`+
+		nodetest.Quoted(selector)+`, `+nodetest.Quoted(value)+`)`)
 	w.typed += len([]rune(value))
 	return w
 }
@@ -80,69 +83,69 @@ func (w *walker) seconds() int {
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
-	w.meeting.Mail = noMeetingMail // the request is not confirmed by mail first
-	a := w.ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
+	w.Meeting.Mail = nodetest.NoMeetingMail // the request is not confirmed by mail first
+	a := w.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 		`{"requester":"Ravi","email":"ravi@example.org","purpose":"Paper for a book","durationMin":30,"startsAt":%q,"timezone":"Asia/Kolkata"}`,
-		nextWeekday(time.Now().Add(72*time.Hour)).Format(time.RFC3339)), "Proof-Of-Work", w.proof("meeting"))
+		nextWeekday(time.Now().Add(72*time.Hour)).Format(time.RFC3339)), "Proof-Of-Work", w.Proof("meeting"))
 	require.Equal(t, http.StatusCreated, a.Code, "%s", a.Body)
 	var asked protocol.MeetingReceipt
-	a.into(&asked)
-	w.alwaysOpen("rao-tiffins")
-	visitor, owner := openBrowser(t, w.Base), openBrowser(t, w.Base)
-	for _, b := range []*tab{visitor, owner} {
-		b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	a.Into(&asked)
+	alwaysOpen(w.House, "rao-tiffins")
+	visitor, owner := nodetest.OpenBrowser(t, w.Base), nodetest.OpenBrowser(t, w.Base)
+	for _, b := range []*nodetest.Tab{visitor, owner} {
+		do(b, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
 	}
-	owner.signedIn(w.cookie)
-	owner.open("/account") // which tells the browser that it is signed in
+	signedIn(owner, w.cookie)
+	owner.Open("/account") // which tells the browser that it is signed in
 	var rows []string
 	note := func(name string, x *walker) {
 		t.Helper()
 		rows = append(rows, fmt.Sprintf("| %s | %d | %d |", name, x.taps, x.typed), fmt.Sprint(x.seconds()))
 	}
 
-	x := visitor.task().follow(`main a[href="/merchants"]`).enter("#f-q", "tiffin Bengaluru").tap("search summary").tap("[name=openNow]").
+	x := task(visitor).follow(`main a[href="/merchants"]`).enter("#f-q", "tiffin Bengaluru").tap("search summary").tap("[name=openNow]").
 		follow("search .narrow button[type=submit]").
 		follow(`h2 a[href="/@rao-tiffins"]`).tap(`a[href="#to-write"]`)
-	require.Contains(t, visitor.text("main"), "Bengaluru")
-	require.Regexp(t, "(?i)open now", visitor.text("main"))
+	require.Contains(t, visitor.Text("main"), "Bengaluru")
+	require.Regexp(t, "(?i)open now", visitor.Text("main"))
 	x.enter("#write-message", "What do lunches for 20 people cost, from Monday on?").follow("#write button[type=submit]")
-	thread := look[string](visitor, "location.pathname")
+	thread := nodetest.Look[string](visitor, "location.pathname")
 	require.Regexp(t, "^/threads/", thread)
 	note("Find a tiffin shop in Bengaluru that is open, and ask for a quote", x)
 
-	answer := owner.task().follow(`header a[href="/account"]`).follow(`.index a[href="/account/threads?handle=rao-tiffins"]`).
+	answer := task(owner).follow(`header a[href="/account"]`).follow(`.index a[href="/account/threads?handle=rao-tiffins"]`).
 		follow(`a[href^="/account`+thread+`"]`).enter("#answer-message", "Rs. 120 a lunch.").follow("#answer button[type=submit]")
-	require.Contains(t, owner.text("main"), "Your answer is sent.")
+	require.Contains(t, owner.Text("main"), "Your answer is sent.")
 
-	x = visitor.task().follow(`[data-threads] a`)
-	require.Contains(t, visitor.text("main"), "Rs. 120 a lunch.")
+	x = task(visitor).follow(`[data-threads] a`)
+	require.Contains(t, visitor.Text("main"), "Rs. 120 a lunch.")
 	note("Read the answer the next day, on the same phone", x)
 
-	x = visitor.task().follow(`main a[href="/board#to-post"]`).enter("#post-title", "Who repairs looms?").enter("#post-body", "In Mysuru, this month.").
+	x = task(visitor).follow(`main a[href="/board#to-post"]`).enter("#post-title", "Who repairs looms?").enter("#post-body", "In Mysuru, this month.").
 		follow("#post button[type=submit]")
-	require.Equal(t, "Who repairs looms?", visitor.text("h1"))
+	require.Equal(t, "Who repairs looms?", visitor.Text("h1"))
 	note("Put a question on the board", x)
 
-	x = visitor.task().follow(`.posts article h3 a`).tap("#to-report ~ details summary").follow("#report button[type=submit]")
-	require.Equal(t, "Reported", visitor.text("h1"))
+	x = task(visitor).follow(`.posts article h3 a`).tap("#to-report ~ details summary").follow("#report button[type=submit]")
+	require.Equal(t, "Reported", visitor.Text("h1"))
 	note("Report a post", x)
 
 	note("Owner: answer a question", answer)
 
-	x = owner.task().follow(`header a[href="/account"]`).follow(`.index a[href="/account/items?handle=rao-tiffins"]`).
+	x = task(owner).follow(`header a[href="/account"]`).follow(`.index a[href="/account/items?handle=rao-tiffins"]`).
 		enter("#quick-idli-amount", "45").follow("#quick-idli button[type=submit]")
-	require.Equal(t, "45", owner.value("#quick-idli-amount"))
+	require.Equal(t, "45", value(owner, "#quick-idli-amount"))
 	note("Owner: change a price", x)
 
 	day := time.Now().AddDate(0, 1, 0).Format(time.DateOnly)
-	x = owner.task().follow(`header a[href="/account"]`).follow(`.index a[href="/account/hours?handle=rao-tiffins"]`).
+	x = task(owner).follow(`header a[href="/account"]`).follow(`.index a[href="/account/hours?handle=rao-tiffins"]`).
 		enter("#close-from", day).enter("#close-why", "Diwali").follow("#close button[type=submit]")
-	require.Contains(t, owner.text("main"), "Diwali")
+	require.Contains(t, owner.Text("main"), "Diwali")
 	note("Owner: close for Diwali", x)
 
-	x = owner.task().follow(`header a[href="/account"]`).follow(`.index a[href^="/account/meetings?handle=asha"]`).
+	x = task(owner).follow(`header a[href="/account"]`).follow(`.index a[href^="/account/meetings?handle=asha"]`).
 		follow(`a[href="/account/meetings/` + asked.Request.ID + `"]`).follow("#approve_meeting button[type=submit]")
-	require.Contains(t, owner.text("main"), "The meeting is approved.")
+	require.Contains(t, owner.Text("main"), "The meeting is approved.")
 	note("Owner: approve a meeting", x)
 
 	const file = "../docs/WALK.md"
@@ -166,17 +169,17 @@ func TestTasks(t *testing.T) {
 }
 
 // alwaysOpen makes a shop open at every time, so that a test finds it so.
-func (h *house) alwaysOpen(handle string) {
-	h.t.Helper()
+func alwaysOpen(h *nodetest.House, handle string) {
+	h.T.Helper()
 	var stored protocol.MerchantRecord
-	h.ask("GET", "/api/owner/merchant?handle="+handle, "", "Authorization", "Bearer "+h.ownerToken(handle)).into(&stored)
-	require.NotEmpty(h.t, stored.Record.Hours)
+	h.Ask("GET", "/api/owner/merchant?handle="+handle, "", "Authorization", "Bearer "+h.OwnerToken(handle)).Into(&stored)
+	require.NotEmpty(h.T, stored.Record.Hours)
 	stored.Record.Hours, stored.Record.ExceptionHours = nil, nil
 	for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
 		stored.Record.Hours = append(stored.Record.Hours, protocol.DayHours{Day: day, Opens: "00:00", Closes: "24:00"})
 	}
-	_, err := h.Admin().PutMerchant(h.t.Context(), handle, encoded(stored.Record))
-	require.NoError(h.t, err)
+	_, err := h.Admin().PutMerchant(h.T.Context(), handle, nodetest.Encoded(stored.Record))
+	require.NoError(h.T, err)
 }
 
 // nextWeekday returns eleven o'clock in India on that day, or on the Monday after it.

@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"net/http"
 	"regexp"
 	"slices"
@@ -60,13 +62,13 @@ func unwrapped(page *html.Node, path string) (found []string) {
 			if n.Data == "link" { // names of formats
 				return
 			}
-			own := has(n, "lang") && attr(n, "lang") == "" && n.Data != "html" || attr(n, "translate") == "no" ||
-				textOf(n) != "" && (textOf(n) == attr(n, "href") || textOf(n) == attr(n, "value"))
+			own := nodetest.Has(n, "lang") && nodetest.Attr(n, "lang") == "" && n.Data != "html" || nodetest.Attr(n, "translate") == "no" ||
+				nodetest.TextOf(n) != "" && (nodetest.TextOf(n) == nodetest.Attr(n, "href") || nodetest.TextOf(n) == nodetest.Attr(n, "value"))
 			if own || slices.Contains([]string{"script", "style", "code", "pre", "bdi", "textarea"}, n.Data) {
 				return
 			}
 			for _, a := range n.Attr {
-				if name := attr(n, "name"); a.Key == "content" && !subject && (name == "description" || attr(n, "property") == "og:description") ||
+				if name := nodetest.Attr(n, "name"); a.Key == "content" && !subject && (name == "description" || nodetest.Attr(n, "property") == "og:description") ||
 					slices.Contains(readAttributes, a.Key) {
 					if !strings.HasPrefix(a.Val, "⟦") && letters(a.Val) {
 						found = append(found, a.Key+"="+a.Val)
@@ -87,13 +89,13 @@ func unwrapped(page *html.Node, path string) (found []string) {
 func TestTranslated(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
-	w.web.Words = pagewords.NewSet(pagewords.Pseudo())
+	w.Web.Words = pagewords.NewSet(pagewords.Pseudo())
 	met, postID := map[string]bool{}, regexp.MustCompile(`post_[0-9a-z]{26}`)
 	see := func(path string, headers ...string) (links []string) {
-		a := w.ask("GET", path, "", append(headers, "Accept", browser)...)
+		a := w.Ask("GET", path, "", append(headers, "Accept", nodetest.Accept)...)
 		page, err := html.ParseWithOptions(strings.NewReader(a.Body.String()), html.ParseOptionEnableScripting(false))
 		require.NoError(t, err)
-		d := &pageDoc{root: page}
+		d := &nodetest.Page{Root: page}
 		found := unwrapped(page, path)
 		path = postID.ReplaceAllString(path, "{id}")
 		met[path] = true
@@ -104,8 +106,8 @@ func TestTranslated(t *testing.T) {
 		} else if len(found) > 0 {
 			t.Errorf("%s has texts that no catalogue has:\n\t%s", path, strings.Join(found, "\n\t"))
 		}
-		for _, link := range d.all("a") {
-			path, _, _ := strings.Cut(attr(link, "href"), "?")
+		for _, link := range d.All("a") {
+			path, _, _ := strings.Cut(nodetest.Attr(link, "href"), "?")
 			if path, _, _ = strings.Cut(path, "#"); strings.HasPrefix(path, "/account") {
 				links = append(links, path)
 			}
@@ -137,19 +139,19 @@ func TestTranslated(t *testing.T) {
 // the page. Kept pages are kept in each.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	lang := func(headers ...string) string {
 		t.Helper()
-		a := h.ask("GET", "/board?kind=offer", "", append(headers, "Accept", browser)...)
+		a := h.Ask("GET", "/board?kind=offer", "", append(headers, "Accept", nodetest.Accept)...)
 		require.Equal(t, 200, a.Code)
 		page, err := html.Parse(strings.NewReader(a.Body.String()))
 		require.NoError(t, err)
-		d := &pageDoc{root: page}
-		code := attr(d.all("html")[0], "lang")
+		d := &nodetest.Page{Root: page}
+		code := nodetest.Attr(d.All("html")[0], "lang")
 		require.Equal(t, code, a.Header().Get("Content-Language"))
 		require.Subset(t, a.Header().Values("Vary"), []string{"Accept", "Accept-Language", "Cookie"})
-		require.Equal(t, "/board?kind=offer", attr(d.find("input", "name", "to"), "value"), "the switch returns here")
-		require.Equal(t, 304, h.ask("GET", "/board?kind=offer", "", append(headers, "Accept", browser, "If-None-Match", a.Header().Get("ETag"))...).Code)
+		require.Equal(t, "/board?kind=offer", nodetest.Attr(d.Find("input", "name", "to"), "value"), "the switch returns here")
+		require.Equal(t, 304, h.Ask("GET", "/board?kind=offer", "", append(headers, "Accept", nodetest.Accept, "If-None-Match", a.Header().Get("ETag"))...).Code)
 		return code
 	}
 	for range 2 { // the second time from what is kept
@@ -159,8 +161,8 @@ func TestLanguage(t *testing.T) {
 		require.Equal(t, "hi", lang("Accept-Language", "en", "Cookie", "stoa_language=hi"))
 		require.Equal(t, "en", lang("Accept-Language", "hi", "Cookie", "stoa_language=en; other=1"))
 	}
-	choose := func(form, site string) answer {
-		return h.ask("POST", "/language", form, "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", site, "Accept", browser)
+	choose := func(form, site string) nodetest.Answer {
+		return h.Ask("POST", "/language", form, "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", site, "Accept", nodetest.Accept)
 	}
 	a := choose("language=hi&to=%2Fboard%3Fkind%3Doffer", "same-origin")
 	require.Equal(t, http.StatusSeeOther, a.Code)
@@ -173,6 +175,6 @@ func TestLanguage(t *testing.T) {
 	}
 	require.Equal(t, 400, choose("language=xx&to=%2F", "same-origin").Code)
 	require.Equal(t, 403, choose("language=hi&to=%2F", "cross-site").Code)
-	require.Equal(t, 200, h.ask("GET", "/api/public/board", "", "Accept-Language", "hi").Code)
-	require.Empty(t, h.ask("GET", "/api/public/board", "", "Accept-Language", "hi").Header().Get("Content-Language"), "data has no language")
+	require.Equal(t, 200, h.Ask("GET", "/api/public/board", "", "Accept-Language", "hi").Code)
+	require.Empty(t, h.Ask("GET", "/api/public/board", "", "Accept-Language", "hi").Header().Get("Content-Language"), "data has no language")
 }

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"context"
 	"maps"
 	"net/http"
@@ -18,21 +21,21 @@ import (
 )
 
 // newServed is a node that a browser reaches, with the agent asha, the shop rao, and the session of their account.
-func newServed(t *testing.T) (h *house, cookie string) {
+func newServed(t *testing.T) (h *nodetest.House, cookie string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
-	h = newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	h = nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	h.openBoard("asha", "")
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao","name":"Rao","kind":"business","contactPolicy":`+openPolicy+`}`))
+	h.OpenBoard("asha", "")
+	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao","name":"Rao","kind":"business","contactPolicy":`+nodetest.OpenPolicy+`}`))
 	require.NoError(t, err)
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha", "rao"})
 	require.NoError(t, err)
-	cookie = h.signIn(link)
-	a := h.ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
-		"Authorization", "Bearer "+h.ownerToken("asha"))
+	cookie = h.SignIn(link)
+	a := h.Ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
+		"Authorization", "Bearer "+h.OwnerToken("asha"))
 	require.Equal(t, 200, a.Code, "%s", a.Body)
 	return h, cookie
 }
@@ -42,18 +45,18 @@ func newServed(t *testing.T) (h *house, cookie string) {
 func TestBrowser_DoubleClick(t *testing.T) {
 	t.Parallel()
 	h, cookie := newServed(t)
-	h.runPulse()
-	b := openBrowser(t, h.Base)
-	said := b.listen()
+	runPulse(h)
+	b := nodetest.OpenBrowser(t, h.Base)
+	said := listen(b)
 	twice := func(form string, fields ...string) {
 		t.Helper()
-		b.fill(form, fields...)
-		b.doubleClick(form + " button[type=submit]")
+		b.Fill(form, fields...)
+		doubleClick(b, form+" button[type=submit]")
 	}
 	titles := func() (all []string) {
 		t.Helper()
 		var p protocol.Page[protocol.Post]
-		h.ask("GET", "/api/public/board?limit=100", "").into(&p)
+		h.Ask("GET", "/api/public/board?limit=100", "").Into(&p)
 		for _, x := range p.Items {
 			all = append(all, x.Title)
 		}
@@ -61,77 +64,66 @@ func TestBrowser_DoubleClick(t *testing.T) {
 	}
 
 	// A visitor without account: the browser solves a proof between the clicks and the form.
-	b.open("/board")
+	b.Open("/board")
 	twice("#post", "title", "Who brings lunch?", "body", "For nine people.")
 	require.Equal(t, []string{"Who brings lunch?"}, titles())
-	post := look[string](b, "location.pathname")
-	b.walk("back", "/board")
+	post := nodetest.Look[string](b, "location.pathname")
+	walk(b, "back", "/board")
 	twice("#post", "title", "Who brings lunch?", "body", "For nine people.")
-	require.Equal(t, post, look[string](b, "location.pathname"), "the same post")
-	b.walk("back", "/board")
+	require.Equal(t, post, nodetest.Look[string](b, "location.pathname"), "the same post")
+	walk(b, "back", "/board")
 	twice("#post", "title", "Who brings dinner?", "body", "For nine people.")
 	require.ElementsMatch(t, []string{"Who brings lunch?", "Who brings dinner?"}, titles())
 	twice("#reply", "title", "I do", "body", "From noon on.")
 	require.Len(t, titles(), 3)
-	b.open("/@asha")
+	b.Open("/@asha")
 	twice("#write", "message", "Can you quote for forty chairs?")
 	twice("#again", "message", "Of oak.")
-	require.Equal(t, 1, strings.Count(b.text("main"), "Of oak."))
+	require.Equal(t, 1, strings.Count(b.Text("main"), "Of oak."))
 
 	// The owner.
-	b.signedIn(cookie)
-	b.open("/account" + look[string](b, "location.pathname"))
+	signedIn(b, cookie)
+	b.Open("/account" + nodetest.Look[string](b, "location.pathname"))
 	twice("#answer", "message", "Yes, in May.")
-	require.Equal(t, 1, strings.Count(b.text("main"), "Yes, in May."))
-	require.Equal(t, 200, b.load(chromedp.Reload()))
-	require.Equal(t, 1, strings.Count(b.text("main"), "Yes, in May."), "its answer is loaded again")
-	b.open("/account/items?handle=rao&new=1")
+	require.Equal(t, 1, strings.Count(b.Text("main"), "Yes, in May."))
+	require.Equal(t, 200, b.Load(chromedp.Reload()))
+	require.Equal(t, 1, strings.Count(b.Text("main"), "Yes, in May."), "its answer is loaded again")
+	b.Open("/account/items?handle=rao&new=1")
 	twice("#item", "name", "Filter Coffee", "amount", "25")
-	require.Len(t, h.items("rao"), 1)
-	b.open("/account/tokens")
-	b.fill("#create_token", "name", "Phone", "scopes", "post")
-	b.doubleClick("#create_token button[type=submit]")
-	require.Contains(t, b.text("main"), "stoa_", "the secret is shown")
-	b.open("/account/tokens")
-	require.Equal(t, 1, strings.Count(b.text("main"), "Phone"))
-	b.open("/account/offers?handle=asha")
-	b.fill("#put_need-asha", "id", "wool", "description", "Wool for looms.")
-	b.doubleClick("#put_need-asha button[type=submit]")
-	require.Contains(t, b.text("main"), "The need was saved.")
-	require.Equal(t, 1, strings.Count(h.ask("GET", "/api/public/agents/asha", "").Body.String(), "Wool for looms."))
+	require.Len(t, items(h, "rao"), 1)
+	b.Open("/account/tokens")
+	b.Fill("#create_token", "name", "Phone", "scopes", "post")
+	doubleClick(b, "#create_token button[type=submit]")
+	require.Contains(t, b.Text("main"), "stoa_", "the secret is shown")
+	b.Open("/account/tokens")
+	require.Equal(t, 1, strings.Count(b.Text("main"), "Phone"))
+	b.Open("/account/offers?handle=asha")
+	b.Fill("#put_need-asha", "id", "wool", "description", "Wool for looms.")
+	doubleClick(b, "#put_need-asha button[type=submit]")
+	require.Contains(t, b.Text("main"), "The need was saved.")
+	require.Equal(t, 1, strings.Count(h.Ask("GET", "/api/public/agents/asha", "").Body.String(), "Wool for looms."))
 	require.Empty(t, said.take())
 }
 
-func (d *pageDoc) alerts() (text string) {
-	for _, class := range []string{"alert", "wrong"} {
-		for _, name := range []string{"div", "p"} {
-			if n := d.find(name, "class", class); n != nil {
-				text += textOf(n) + " "
-			}
-		}
-	}
-	return text
-}
-
 // doubleClick clicks twice, and waits for the page to which that leads.
-func (b *tab) doubleClick(button string) {
-	b.t.Helper()
-	at := look[[]float64](b, `(b => {
+func doubleClick(b *nodetest.Tab, button string) {
+	b.T.Helper()
+	at := nodetest.Look[[]float64](b, `(b => {
 		window.former = true;
 		b.scrollIntoView({ block: "center", behavior: "instant" });
 		const r = b.getBoundingClientRect();
 		return [r.x + r.width / 2, r.y + r.height / 2];
-	})(document.querySelector(`+quoted(button)+`))`)
-	b.do(chromedp.MouseClickXY(at[0], at[1]))
-	b.do(chromedp.MouseClickXY(at[0], at[1], chromedp.ClickCount(2)))
-	b.shows(`!window.former && document.readyState == "complete"`)
+	})(document.querySelector(`+nodetest.Quoted(button)+`))`)
+	do(b, chromedp.MouseClickXY(at[0], at[1]))
+	do(b, chromedp.MouseClickXY(at[0], at[1], chromedp.ClickCount(2)))
+	shows(b, `!window.former && document.readyState == "complete"`)
 }
 
 // shows waits until an expression holds in the tab, whose page may change meanwhile.
-func (b *tab) shows(expression string) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool {
-		ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+func shows(b *nodetest.Tab, expression string) {
+	b.T.Helper()
+	require.Eventually(b.T, func() bool {
+		ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
 		defer stop()
 		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
 		return err == nil && holds
@@ -139,10 +131,10 @@ func (b *tab) shows(expression string) {
 }
 
 // items are those of a shop.
-func (h *house) items(handle string) []protocol.Item {
-	h.t.Helper()
+func items(h *nodetest.House, handle string) []protocol.Item {
+	h.T.Helper()
 	var m protocol.Merchant
-	h.ask("GET", "/api/public/merchants/"+handle, "").into(&m)
+	h.Ask("GET", "/api/public/merchants/"+handle, "").Into(&m)
 	return m.Items
 }
 
@@ -151,7 +143,7 @@ func (h *house) items(handle string) []protocol.Item {
 func TestForms_Twice(t *testing.T) {
 	t.Parallel()
 	h, cookie := newServed(t)
-	p := h.post("Looms")
+	p := h.Post("Looms")
 	for name, x := range map[string]struct {
 		path, purpose string
 		text          string // field of which another value is another thing; "" where there may be only one
@@ -176,7 +168,7 @@ func TestForms_Twice(t *testing.T) {
 					headers := []string{}
 					if as == "a page with script" {
 						form.Set("once", "visit-of-"+name)
-						form.Set("altcha", h.proof(x.purpose))
+						form.Set("altcha", h.Proof(x.purpose))
 					} else {
 						form.Set("as", "asha")
 						headers = []string{"Cookie", "stoa_session=" + cookie}
@@ -184,11 +176,11 @@ func TestForms_Twice(t *testing.T) {
 					if change != "" {
 						form.Set(x.text, change)
 					}
-					a := h.sendForm(x.path, form, headers...)
+					a := h.SendForm(x.path, form, headers...)
 					mu.Lock()
 					defer mu.Unlock()
 					if a.Code != http.StatusSeeOther {
-						t.Errorf("%d %s", a.Code, parsePage(t, x.path, a.Body.String()).alerts())
+						t.Errorf("%d %s", a.Code, nodetest.ParsePage(t, x.path, a.Body.String()).Alerts())
 					}
 					led[a.Header().Get("Location")]++
 				}

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -24,7 +27,7 @@ import (
 // Protocol).
 func TestUCP_Negotiation(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
 	for _, c := range []struct {
 		name, profile string
 		handle        http.HandlerFunc
@@ -60,7 +63,7 @@ func TestUCP_Negotiation(t *testing.T) {
 		p := newPlatform(t, c.profile)
 		p.handle = c.handle
 		for range 3 {
-			a := h.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", p.agent("/.well-known/ucp"))
+			a := ucp(h, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", p.agent("/.well-known/ucp"))
 			if c.status != 0 {
 				require.Equal(t, c.status, a.answer.Code, "%s: %s", c.name, a.answer.Body)
 				require.Equal(t, c.code, a.Code, c.name)
@@ -81,27 +84,27 @@ func TestUCP_Negotiation(t *testing.T) {
 	for _, field := range []string{`profile=1`, `"x"`, `other="https://a.example/"`, `profile="ftp://a.example/"`, `profile="http://a.example/"`,
 		`profile="https://"`,
 		`profile="https://u:p@a.example/"`, `profile="https://a.example/#x"`, `profile="https://a.example/` + strings.Repeat("a", 600) + `"`, `===`} {
-		a := h.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", field)
+		a := ucp(h, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", field)
 		require.Equal(t, 400, a.answer.Code, field)
 		require.Equal(t, "invalid_profile_url", a.Code, field)
 	}
 
-	blocked := newHouse(t)
-	require.NoError(t, blocked.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	blocked := nodetest.New(t)
+	require.NoError(t, blocked.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "127.0.0.1", Policy: storage.PolicyReject})
 	}))
-	a := blocked.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", newPlatform(t, "").agent("/"))
+	a := ucp(blocked, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", newPlatform(t, "").agent("/"))
 	require.Equal(t, 403, a.answer.Code, "%s", a.answer.Body)
 	require.Equal(t, "profile_not_trusted", a.Code)
 
-	strict := newHouse(t, func(c *Config) { c.UCPStrict = true })
-	require.Equal(t, "invalid_profile_url", strict.ucp("/catalog/search", `{"query":"idli"}`).Code)
+	strict := nodetest.New(t, func(c *node.Config) { c.UCPStrict = true })
+	require.Equal(t, "invalid_profile_url", ucp(strict, "/catalog/search", `{"query":"idli"}`).Code)
 	good := newPlatform(t, platformProfile("2026-08-25", catalogOf("2026-08-25"), ""))
-	require.Equal(t, 200, strict.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", good.agent("/")).answer.Code)
+	require.Equal(t, 200, ucp(strict, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", good.agent("/")).answer.Code)
 
-	public := newHouse(t, func(c *Config) { c.Dev, c.BaseURL = false, "https://node.example" })
+	public := nodetest.New(t, func(c *node.Config) { c.Dev, c.BaseURL = false, "https://node.example" })
 	for _, address := range []string{"https://127.0.0.1/x", "https://[::1]/x", "https://10.1.2.3/x", "https://169.254.169.254/latest", "https://localhost/x"} {
-		a := public.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", `profile="`+address+`"`)
+		a := ucp(public, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", `profile="`+address+`"`)
 		require.Equal(t, 400, a.answer.Code, "%s: %s", address, a.answer.Body)
 		require.Equal(t, "invalid_profile_url", a.Code, address)
 	}
@@ -110,7 +113,7 @@ func TestUCP_Negotiation(t *testing.T) {
 // A slow profile is fetched in the background; meanwhile the platform is told when to come again.
 func TestUCP_SlowProfile(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
 	p := newPlatform(t, "")
 	asked, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -119,13 +122,13 @@ func TestUCP_SlowProfile(t *testing.T) {
 		<-release
 		w.Write([]byte(platformProfile("2026-08-25", catalogOf("2026-08-25"), "")))
 	}
-	a := h.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", p.agent("/"))
+	a := ucp(h, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", p.agent("/"))
 	require.Equal(t, 503, a.answer.Code)
 	require.NotEmpty(t, a.answer.Header().Get("Retry-After"))
 	<-asked
 	close(release)
 	for a.answer.Code == 503 {
-		a = h.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", p.agent("/"))
+		a = ucp(h, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", p.agent("/"))
 	}
 	require.Equal(t, []string{"Idli"}, a.titles())
 	require.Equal(t, 1, p.requests())
@@ -135,7 +138,7 @@ func TestUCP_SlowProfile(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(gone.Close)
 	for i := range 80 {
-		if h.ucp("/catalog/search", `{"query":"idli"}`, "UCP-Agent", fmt.Sprintf(`profile="%s/%d"`, gone.URL, i)).Code != "discovery_busy" {
+		if ucp(h, "/catalog/search", `{"query":"idli"}`, "UCP-Agent", fmt.Sprintf(`profile="%s/%d"`, gone.URL, i)).Code != "discovery_busy" {
 			fetched++
 		}
 	}
@@ -144,13 +147,13 @@ func TestUCP_SlowProfile(t *testing.T) {
 
 // A ucpSigner signs requests as a platform.
 type ucpSigner struct {
-	h    *house
+	h    *nodetest.House
 	site *platformSite
 }
 
 // send signs a search and sends it. change may alter the request before it is signed, after after.
 func (s ucpSigner) send(pair key.Pair, change func(*http.Request, *httpsig.SignOptions), after func(*http.Request)) ucpAnswer {
-	s.h.t.Helper()
+	s.h.T.Helper()
 	body := []byte(`{"query":"idli"}`)
 	r := httptest.NewRequest("POST", s.h.Base+protocol.UCPSearchPath, bytes.NewReader(body))
 	r.RequestURI = protocol.UCPSearchPath
@@ -163,19 +166,19 @@ func (s ucpSigner) send(pair key.Pair, change func(*http.Request, *httpsig.SignO
 		change(r, &o)
 	}
 	target, err := httpsig.ParseTarget(s.h.Base)
-	require.NoError(s.h.t, err)
-	require.NoError(s.h.t, httpsig.SignRequest(r, target, body, o))
+	require.NoError(s.h.T, err)
+	require.NoError(s.h.T, httpsig.SignRequest(r, target, body, o))
 	if after != nil {
 		after(r)
 	}
 	w := httptest.NewRecorder()
 	s.h.Handler().ServeHTTP(w, r)
-	return s.h.judge("/catalog/search", answer{w, s.h.t})
+	return judge(s.h, "/catalog/search", nodetest.Answer{ResponseRecorder: w, T: s.h.T})
 }
 
 func TestUCP_Signatures(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
 	ed, err := key.GenerateEd25519()
 	require.NoError(t, err)
 	ec, err := key.GenerateP256()
@@ -272,22 +275,22 @@ func (nopClose) Close() error { return nil }
 // TestUCP_MCP calls the tools of the MCP binding.
 func TestUCP_MCP(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
 	var list struct {
 		Tools []struct {
 			Name                      string
 			InputSchema, OutputSchema json.RawMessage
 		}
 	}
-	require.NoError(t, json.Unmarshal(h.rpcAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Result, &list))
+	require.NoError(t, json.Unmarshal(h.RPCAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Result, &list))
 	require.Len(t, list.Tools, 3)
 	outputs, inputs := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for _, tool := range list.Tools {
 		inputs[tool.Name], outputs[tool.Name] = tool.InputSchema, tool.OutputSchema
 	}
-	call := func(name, args string, headers ...string) rpcAnswer {
-		valid(t, compile(t, inputs[name], ""), []byte(args))
-		return h.rpcAt(protocol.UCPMCPPath, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, args), headers...)
+	call := func(name, args string, headers ...string) nodetest.RPCAnswer {
+		nodetest.Valid(t, nodetest.Compile(t, inputs[name], ""), []byte(args))
+		return h.RPCAt(protocol.UCPMCPPath, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, args), headers...)
 	}
 	path := map[string]string{"search_catalog": "/catalog/search", "lookup_catalog": "/catalog/lookup", "get_product": "/catalog/product"}
 	good := func(name, args string) ucpAnswer {
@@ -299,11 +302,11 @@ func TestUCP_MCP(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(a.Result, &result))
 		require.JSONEq(t, string(result.Structured), result.Content[0].Text)
-		valid(t, compile(t, outputs[name], ""), result.Structured)
+		nodetest.Valid(t, nodetest.Compile(t, outputs[name], ""), result.Structured)
 		w := httptest.NewRecorder()
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(result.Structured)
-		return h.judge(path[name], answer{w, t})
+		return judge(h, path[name], nodetest.Answer{ResponseRecorder: w, T: t})
 	}
 	p := newPlatform(t, platformProfile("2026-04-08", catalogOf("2026-04-08"), ""))
 	meta := `"meta":{"ucp-agent":{"profile":"` + p.URL + `/"}}`
@@ -329,13 +332,13 @@ func TestUCP_MCP(t *testing.T) {
 		{"search_catalog", `{"catalog":{"query":"x","filters":{"price":{"min":1e3}},"context":{"currency":"INR"}}}`, 400, -32602, "invalid_request"},
 	} {
 		a := call(c.name, c.args)
-		require.Equal(t, c.status, a.answer.Code, "%s: %s", c.args, a.Body)
+		require.Equal(t, c.status, a.Answer.Code, "%s: %s", c.args, a.Body)
 		require.NotNil(t, a.Error, "%s", a.Body)
 		require.Equal(t, c.rpc, a.Error.Code, c.args)
 		require.Contains(t, a.Body.String(), `"code":"`+c.code+`"`)
 	}
-	a := h.rpcAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_catalog","arguments":{}}}`)
+	a := h.RPCAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_catalog","arguments":{}}}`)
 	require.Equal(t, -32602, a.Error.Code)
-	a = h.modernAt(protocol.UCPMCPPath, "tools/call", `"name":"search_catalog","arguments":{"catalog":{"query":"idli"}}`, "Mcp-Name", "search_catalog")
+	a = h.ModernAt(protocol.UCPMCPPath, "tools/call", `"name":"search_catalog","arguments":{"catalog":{"query":"idli"}}`, "Mcp-Name", "search_catalog")
 	require.Nil(t, a.Error, "%s", a.Body)
 }

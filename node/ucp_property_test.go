@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -111,11 +114,11 @@ func (m ucpMaker) request(path string) map[string]any {
 // and no request is an internal error.
 func TestUCP_Random(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := ucpWorld(t, change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
 		m := ucpMaker{r: rand.New(rand.NewPCG(7, 11)), ids: []string{"", "x", "item_", "var_01kd0c5z6eegrsm6nav3rqxywh"}}
 		for _, shop := range []string{"rao", "chai", "secret"} {
-			for _, p := range h.ucp("/catalog/search?merchant="+shop, `{}`).Products {
+			for _, p := range ucp(h, "/catalog/search?merchant="+shop, `{}`).Products {
 				m.ids = append(m.ids, p.ID)
 				for _, v := range p.Variants {
 					m.ids = append(m.ids, v.ID)
@@ -136,7 +139,7 @@ func TestUCP_Random(t *testing.T) {
 			if agent := agents[m.r.IntN(len(agents))]; agent != "" {
 				headers = []string{"UCP-Agent", agent}
 			}
-			a := h.ucp(path, string(body), headers...)
+			a := ucp(h, path, string(body), headers...)
 			require.Less(t, a.answer.Code, 500, "%s %s: %s", path, body, a.answer.Body)
 			if a.answer.Code == 200 && a.UCP.Status == "" {
 				good[path+" "+a.UCP.Version]++
@@ -171,14 +174,14 @@ func TestUCP_Examples(t *testing.T) {
 			require.Equal(t, e.Valid, s.Validate(v) == nil, "%s %s %s", release, e.Schema, e.Example)
 		}
 	}
-	h := ucpWorld(t, func(*Config) {})
-	found := regexp.MustCompile("`POST (/api/ucp/catalog/search)` with `([^`]*)`").FindAllStringSubmatch(h.ask("GET", "/SKILL.md", "").Body.String(), -1)
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
+	found := regexp.MustCompile("`POST (/api/ucp/catalog/search)` with `([^`]*)`").FindAllStringSubmatch(h.Ask("GET", "/SKILL.md", "").Body.String(), -1)
 	require.NotEmpty(t, found)
 	for _, f := range found {
 		for release := range ucpFiles {
 			ucpValid(t, release, "shopping/catalog_search.json#/$defs/search_request", []byte(f[2]))
 		}
-		require.Equal(t, 200, h.ucp("/catalog/search", f[2]).answer.Code, f[2])
+		require.Equal(t, 200, ucp(h, "/catalog/search", f[2]).answer.Code, f[2])
 	}
 	// The arguments of the tools are requests too: what the schemas of the tools name is in UCP's.
 	for _, release := range slices.Sorted(slices.Values(protocol.UCPVersions)) {

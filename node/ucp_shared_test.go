@@ -1,6 +1,8 @@
-package node
+package node_test
 
 import (
+	"stoa/node/nodetest"
+
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -97,7 +99,7 @@ type ucpAnswer struct {
 	Policies  []map[string]any
 	Untrusted bool `json:"untrusted_content"`
 
-	answer answer
+	answer nodetest.Answer
 }
 
 type ucpPrice struct {
@@ -139,34 +141,34 @@ func (a ucpAnswer) titles() []string {
 
 // judge checks an answer of a path by the schemas of its release, a catalog answer also by those of the
 // other.
-func (h *house) judge(path string, a answer) (got ucpAnswer) {
-	h.t.Helper()
-	require.Equal(h.t, "application/json", a.Header().Get("Content-Type"), "%s", a.Body)
-	a.into(&got)
+func judge(h *nodetest.House, path string, a nodetest.Answer) (got ucpAnswer) {
+	h.T.Helper()
+	require.Equal(h.T, "application/json", a.Header().Get("Content-Type"), "%s", a.Body)
+	a.Into(&got)
 	got.answer = a
 	if a.Code != 200 {
-		require.Regexp(h.t, `^[a-z_]+$`, got.Code, "%s", a.Body)
-		require.NotEmpty(h.t, got.Content)
+		require.Regexp(h.T, `^[a-z_]+$`, got.Code, "%s", a.Body)
+		require.NotEmpty(h.T, got.Content)
 		return got
 	}
 	path, _, _ = strings.Cut(path, "?")
 	if got.UCP.Status == "error" {
-		ucpValid(h.t, got.UCP.Version, ucpErrors[got.UCP.Version], a.Body.Bytes())
+		ucpValid(h.T, got.UCP.Version, ucpErrors[got.UCP.Version], a.Body.Bytes())
 		return got
 	}
-	require.True(h.t, got.Untrusted)
+	require.True(h.T, got.Untrusted)
 	for release := range ucpFiles {
 		if release == got.UCP.Version || strings.HasPrefix(path, "/catalog") && got.UCP.Version == "2026-08-25" {
-			ucpValid(h.t, release, ucpAnswers[path], a.Body.Bytes())
+			ucpValid(h.T, release, ucpAnswers[path], a.Body.Bytes())
 		}
 	}
 	return got
 }
 
 // ucp sends a request to a path below /api/ucp.
-func (h *house) ucp(path, body string, headers ...string) ucpAnswer {
-	h.t.Helper()
-	return h.judge(path, h.ask("POST", protocol.UCPPath+path, body, headers...))
+func ucp(h *nodetest.House, path, body string, headers ...string) ucpAnswer {
+	h.T.Helper()
+	return judge(h, path, h.Ask("POST", protocol.UCPPath+path, body, headers...))
 }
 
 // platformProfile is the profile of a platform in a release, with these capabilities and keys.
@@ -215,50 +217,17 @@ func (p *platformSite) requests() int {
 // agent is the value of UCP-Agent for a path of the platform.
 func (p *platformSite) agent(path string) string { return `profile="` + p.URL + path + `"` }
 
-// ucpWorld has three shops: rao, with items of every kind, chai, without returns, and one that is not
-// listed.
-func ucpWorld(t *testing.T, change func(*Config)) *house {
-	t.Helper()
-	h := newHouse(t, change)
-	put := func(handle, more, record string) {
-		token := h.business(handle, more)
-		a := h.ask("PUT", "/api/owner/merchant", record, "Authorization", "Bearer "+token)
-		require.Equal(t, 200, a.Code, "%s", a.Body)
-	}
-	put("rao", `,"timezone":"Asia/Kolkata","returns":{"acceptsReturns":true,"windowDays":7,"supportAgentApprovesUpTo":"₹500"},
-		"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question","support"]}`,
-		`{"category":"Restaurant","city":"Bengaluru","address":{"street":"14 Main Road","postalCode":"560004","region":"IN-KA","country":"IN"},
-		 "geo":{"latitude":12.9716,"longitude":77.5946},"hours":[{"day":"monday","opens":"00:00","closes":"24:00"},
-		 {"day":"tuesday","opens":"18:00","closes":"24:00"}],
-		 "exceptionHours":[{"title":"Diwali","validFrom":"2026-11-09","validThrough":"2026-11-09"}],"items":[
-		 {"sku":"idli","name":"Idli","price":{"currency":"INR","amount":"40.50"},"unit":"plate","category":"Breakfast","tags":["vegan"]},
-		 {"sku":"shirt","name":"Cotton shirt","description":"Hand-woven.","price":{"currency":"INR","amount":"900"},"listPrice":{"currency":"INR","amount":"1200"},
-		  "category":"Clothes",
-		  "options":[{"name":"Size","values":["S","M"]},{"name":"Colour","values":["Red","Blue"]}],
-		  "media":[{"url":"https://rao.example/s.jpg","alt":"A shirt"}],
-		  "variants":[{"sku":"s-red","options":["S","Red"]},{"sku":"m-red","options":["M","Red"],"availability":"out_of_stock","barcode":"8901234567894"},
-		  {"sku":"m-blue","options":["M","Blue"],"price":{"currency":"INR","amount":"1000"}}]},
-		 {"sku":"ghee","name":"Ghee","price":{"currency":"INR","amount":"375"},"category":"Groceries","availability":"preorder",
-		  "unitPrice":{"measure":{"value":750,"unit":"ml"},"reference":{"value":100,"unit":"ml"}}},
-		 {"sku":"feast","name":"Feast","category":"Meals"}]}`)
-	put("chai", "", `{"category":"Restaurant","city":"Mysuru","geo":{"latitude":12.2958,"longitude":76.6394},"items":[
-		 {"sku":"tea","name":"Masala tea","price":{"currency":"INR","amount":"20"},"category":"Drinks"},
-		 {"sku":"kettle","name":"Kettle","price":{"currency":"USD","amount":"20"},"category":"Kitchen"}]}`)
-	put("secret", `,"listed":false`, `{"city":"Mysuru","items":[{"sku":"x","name":"Hidden tea","price":{"currency":"INR","amount":"1"}}]}`)
-	return h
-}
-
 // idOf is the id of an item by its name.
-func (h *house) idOf(name string) string {
-	h.t.Helper()
+func idOf(h *nodetest.House, name string) string {
+	h.T.Helper()
 	for _, m := range []string{"rao", "chai", "secret"} {
-		for _, p := range h.ucp("/catalog/search?merchant="+m, `{}`).Products {
+		for _, p := range ucp(h, "/catalog/search?merchant="+m, `{}`).Products {
 			if p.Title == name {
 				return p.ID
 			}
 		}
 	}
-	require.Fail(h.t, "there is no "+name)
+	require.Fail(h.T, "there is no "+name)
 	return ""
 }
 

@@ -1,6 +1,9 @@
-package node
+package node_test
 
 import (
+	"stoa/node"
+	"stoa/node/nodetest"
+
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,23 +20,23 @@ import (
 // TestUCP_Profile reads the business profiles as a platform does (UCP 2026-08-25, Hosting).
 func TestUCP_Profile(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for release, path := range map[string]string{"2026-08-25": protocol.UCPProfilePath, "2026-04-08": protocol.UCPProfilePath + "/2026-04-08"} {
-		a := h.ask("GET", path, "")
+		a := h.Ask("GET", path, "")
 		require.Equal(t, 200, a.Code)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
-		require.Equal(t, 304, h.ask("GET", path, "", "If-None-Match", a.Header().Get("ETag")).Code)
+		require.Equal(t, 304, h.Ask("GET", path, "", "If-None-Match", a.Header().Get("ETag")).Code)
 		var p struct {
 			UCP     protocol.UCPMeta
 			Keys    []json.RawMessage
 			Signing []json.RawMessage `json:"signing_keys"`
 		}
-		a.into(&p)
+		a.Into(&p)
 		require.Equal(t, release, p.UCP.Version)
 		var whole map[string]json.RawMessage
-		a.into(&whole)
+		a.Into(&whole)
 		ucpValid(t, release, "ucp.json#/$defs/business_schema", whole["ucp"])
 		if release != "2026-08-25" {
 			require.Empty(t, p.UCP.Supported, "an older profile stands by itself")
@@ -46,19 +49,19 @@ func TestUCP_Profile(t *testing.T) {
 		set, err := key.ParseSet(a.Body.Bytes())
 		require.NoError(t, err, "the profile is a JWK Set")
 		require.Zero(t, set.Ignored)
-		own, err := key.ParseSet(h.ask("GET", "/.well-known/http-message-signatures-directory", "").Body.Bytes())
+		own, err := key.ParseSet(h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Body.Bytes())
 		require.NoError(t, err)
 		require.Equal(t, own.Keys, set.Keys, "of the same keys as the key directory")
 	}
 	for _, at := range []string{"/.well-known/api-catalog", "/llms.txt", "/SKILL.md", "/api/public/site-map"} {
-		require.Contains(t, h.ask("GET", at, "").Body.String(), protocol.UCPProfilePath, at)
+		require.Contains(t, h.Ask("GET", at, "").Body.String(), protocol.UCPProfilePath, at)
 	}
 }
 
 func TestUCP_Search(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := ucpWorld(t, change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
 		for _, c := range []struct {
 			name, query, body string
 			want              []string
@@ -83,7 +86,7 @@ func TestUCP_Search(t *testing.T) {
 			{"unlisted merchant by name", "?merchant=secret", `{}`, []string{"Hidden tea"}, ""},
 			{"unknown members are ignored", "", `{"query":"idli","signals":{"dev.ucp.buyer_ip":"192.0.2.1"},"attribution":{"x":1},"q":1}`, []string{"Idli"}, ""},
 		} {
-			a := h.ucp("/catalog/search"+c.query, c.body)
+			a := ucp(h, "/catalog/search"+c.query, c.body)
 			require.Equal(t, 200, a.answer.Code, "%s: %s", c.name, a.answer.Body)
 			got := a.titles()
 			slices.Sort(got)
@@ -95,7 +98,7 @@ func TestUCP_Search(t *testing.T) {
 				require.Equal(t, c.message, a.Messages[0].Path, c.name)
 			}
 		}
-		shirt := h.ucp("/catalog/search", `{"query":"shirt"}`)
+		shirt := ucp(h, "/catalog/search", `{"query":"shirt"}`)
 		p := shirt.Products[0]
 		require.Equal(t, ucpPrice{90000, "INR"}, p.PriceRange.Min)
 		require.Equal(t, ucpPrice{100000, "INR"}, p.PriceRange.Max)
@@ -110,12 +113,12 @@ func TestUCP_Search(t *testing.T) {
 		require.Contains(t, says, "up to ₹500; more goes to the owner")
 
 		// The form of the catalog link of a business profile.
-		a := h.judge("/catalog/search", h.ask("GET", protocol.UCPSearchPath+"?merchant=rao&category=Clothes&min=1&max=100000", ""))
+		a := judge(h, "/catalog/search", h.Ask("GET", protocol.UCPSearchPath+"?merchant=rao&category=Clothes&min=1&max=100000", ""))
 		require.Equal(t, []string{"Cotton shirt"}, a.titles())
-		require.Len(t, h.judge("/catalog/search", h.ask("GET", protocol.UCPSearchPath, "")).Products, 5)
+		require.Len(t, judge(h, "/catalog/search", h.Ask("GET", protocol.UCPSearchPath, "")).Products, 5)
 
 		old := newPlatform(t, platformProfile("2026-04-08", catalogOf("2026-04-08"), ""))
-		a = h.ucp("/catalog/search", `{"query":"shirt"}`, "UCP-Agent", old.agent("/"))
+		a = ucp(h, "/catalog/search", `{"query":"shirt"}`, "UCP-Agent", old.agent("/"))
 		require.Equal(t, "2026-04-08", a.UCP.Version)
 		require.Empty(t, a.Policies, "they came later")
 		require.Contains(t, a.answer.Body.String(), `"refund_policy"`)
@@ -125,15 +128,15 @@ func TestUCP_Search(t *testing.T) {
 // A walk by the cursor neither skips nor repeats a product that stays, while others are added.
 func TestUCP_CursorUnderInserts(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		token := h.business("shop", "")
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		token := h.Business("shop", "")
 		put := func(from, to int) {
 			var items []string
 			for i := from; i < to; i++ {
 				items = append(items, fmt.Sprintf(`{"sku":"s%d","name":"Cup %d","price":{"currency":"INR","amount":%d},"category":"Cups"}`, i, i, 1+i))
 			}
-			a := h.ask("PUT", "/api/owner/merchant", `{"items":[`+strings.Join(items, ",")+`]}`, "Authorization", "Bearer "+token)
+			a := h.Ask("PUT", "/api/owner/merchant", `{"items":[`+strings.Join(items, ",")+`]}`, "Authorization", "Bearer "+token)
 			require.Equal(t, 200, a.Code, "%s", a.Body)
 		}
 		for _, ask := range []string{`"query":"cup"`, `"filters":{"categories":["cups"]}`, `"filters":{"stoa.merchant":["shop"]}`} {
@@ -141,7 +144,7 @@ func TestUCP_CursorUnderInserts(t *testing.T) {
 			seen := map[string]int{}
 			cursor, pages := "", 0
 			for {
-				a := h.ucp("/catalog/search", fmt.Sprintf(`{%s,"pagination":{"limit":7%s}}`, ask, cursor))
+				a := ucp(h, "/catalog/search", fmt.Sprintf(`{%s,"pagination":{"limit":7%s}}`, ask, cursor))
 				for _, p := range a.Products {
 					seen[p.Title]++
 				}
@@ -161,12 +164,12 @@ func TestUCP_CursorUnderInserts(t *testing.T) {
 
 func TestUCP_Lookup(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := ucpWorld(t, change)
-		shirt := h.ucp("/catalog/search", `{"query":"shirt"}`).Products[0]
-		tea := h.idOf("Masala tea")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
+		shirt := ucp(h, "/catalog/search", `{"query":"shirt"}`).Products[0]
+		tea := idOf(h, "Masala tea")
 		second := shirt.Variants[1].ID
-		a := h.ucp("/catalog/lookup", `{"ids":`+asJSON(shirt.ID, second, shirt.ID, tea, "item_01kd0c5z6eegrsm6nav3rqxywh", "nonsense")+`}`)
+		a := ucp(h, "/catalog/lookup", `{"ids":`+asJSON(shirt.ID, second, shirt.ID, tea, "item_01kd0c5z6eegrsm6nav3rqxywh", "nonsense")+`}`)
 		require.ElementsMatch(t, []string{"Cotton shirt", "Masala tea"}, a.titles(), "each product once")
 		for _, p := range a.Products {
 			if p.ID != shirt.ID {
@@ -180,26 +183,26 @@ func TestUCP_Lookup(t *testing.T) {
 		require.Len(t, a.Messages, 2)
 		require.Equal(t, "not_found", a.Messages[0].Code)
 
-		a = h.ucp("/catalog/lookup", `{"ids":`+asJSON(shirt.ID, tea)+`,"context":{"currency":"INR"},"filters":{"price":{"min":95000}}}`)
+		a = ucp(h, "/catalog/lookup", `{"ids":`+asJSON(shirt.ID, tea)+`,"context":{"currency":"INR"},"filters":{"price":{"min":95000}}}`)
 		require.Equal(t, []string{"Cotton shirt"}, a.titles())
 		require.Equal(t, "m-blue", a.Products[0].Variants[0].SKU, "filters narrow the variants")
-		require.Empty(t, h.ucp("/catalog/lookup", `{"ids":["none"]}`).Products)
+		require.Empty(t, ucp(h, "/catalog/lookup", `{"ids":["none"]}`).Products)
 
 		many := make([]string, 101)
 		for i := range many {
 			many[i] = fmt.Sprint("id-", i)
 		}
-		a = h.ucp("/catalog/lookup", `{"ids":`+asJSON(many...)+`}`)
+		a = ucp(h, "/catalog/lookup", `{"ids":`+asJSON(many...)+`}`)
 		require.Equal(t, 400, a.answer.Code)
 		require.Equal(t, "request_too_large", a.Code)
-		require.Equal(t, 400, h.ucp("/catalog/lookup", `{"ids":[]}`).answer.Code)
+		require.Equal(t, 400, ucp(h, "/catalog/lookup", `{"ids":[]}`).answer.Code)
 	})
 }
 
 func TestUCP_Product(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
-	shirt := h.ucp("/catalog/search", `{"query":"shirt"}`).Products[0]
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
+	shirt := ucp(h, "/catalog/search", `{"query":"shirt"}`).Products[0]
 	chosen := func(labels ...string) (list []protocol.SelectedOption) {
 		for i := 0; i < len(labels); i += 2 {
 			list = append(list, protocol.SelectedOption{Name: labels[i], Label: labels[i+1]})
@@ -223,7 +226,7 @@ func TestUCP_Product(t *testing.T) {
 		{"a variant decides", fmt.Sprintf(`{"id":%q,"selected":[{"name":"Size","label":"S"}]}`, shirt.Variants[2].ID),
 			chosen("Size", "M", "Colour", "Blue"), []string{"m-blue"}},
 	} {
-		a := h.ucp("/catalog/product", c.body)
+		a := ucp(h, "/catalog/product", c.body)
 		require.Equal(t, 200, a.answer.Code, "%s: %s", c.name, a.answer.Body)
 		require.ElementsMatch(t, c.selected, a.Product.Selected, c.name)
 		var skus []string
@@ -232,7 +235,7 @@ func TestUCP_Product(t *testing.T) {
 		}
 		require.Equal(t, c.skus, skus, c.name)
 	}
-	a := h.ucp("/catalog/product", fmt.Sprintf(`{"id":%q,"selected":[{"name":"Size","label":"M"}]}`, shirt.ID))
+	a := ucp(h, "/catalog/product", fmt.Sprintf(`{"id":%q,"selected":[{"name":"Size","label":"M"}]}`, shirt.ID))
 	signals := map[string][2]bool{}
 	for _, o := range a.Product.Options {
 		for _, v := range o.Values {
@@ -243,19 +246,19 @@ func TestUCP_Product(t *testing.T) {
 	require.Equal(t, []any{"$.product"}, a.Policies[0]["applies_to"])
 
 	for _, id := range []string{"item_01kd0c5z6eegrsm6nav3rqxywh", "x", "var_01kd0c5z6eegrsm6nav3rqxywh"} {
-		a := h.ucp("/catalog/product", fmt.Sprintf(`{"id":%q}`, id))
+		a := ucp(h, "/catalog/product", fmt.Sprintf(`{"id":%q}`, id))
 		require.Equal(t, 200, a.answer.Code)
 		require.Equal(t, "error", a.UCP.Status)
 		require.Equal(t, "not_found", a.Messages[0].Code)
 	}
-	require.Equal(t, 400, h.ucp("/catalog/product",
+	require.Equal(t, 400, ucp(h, "/catalog/product",
 		fmt.Sprintf(`{"id":%q,"selected":[{"name":"Size","label":"S"},{"name":"Size","label":"M"}]}`, shirt.ID)).answer.Code)
 }
 
 // Requests that cannot be served are refused with UCP's body, and nothing breaks.
 func TestUCP_Refusals(t *testing.T) {
 	t.Parallel()
-	h := ucpWorld(t, func(*Config) {})
+	h := nodetest.UCPWorld(t, func(*node.Config) {})
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -288,17 +291,17 @@ func TestUCP_Refusals(t *testing.T) {
 		{"/locations/search", `{"filters":{"hours":{"open_at":"today"}}}`, 400, "invalid_request"},
 		{"/locations/lookup", `{"ids":[]}`, 400, "invalid_request"},
 	} {
-		a := h.ucp(c.path, c.body)
+		a := ucp(h, c.path, c.body)
 		require.Equal(t, c.status, a.answer.Code, "%s %.80s: %s", c.path, c.body, a.answer.Body)
 		require.Equal(t, c.code, a.Code, "%s %.80s", c.path, c.body)
 	}
-	require.Equal(t, 415, h.judge("", h.ask("POST", protocol.UCPSearchPath, `{"query":"a"}`, "Content-Type", "text/plain")).answer.Code)
-	require.Equal(t, http.StatusMethodNotAllowed, h.ask("DELETE", protocol.UCPSearchPath, "").Code)
-	limited := newHouse(t, func(c *Config) { c.Dev, c.ReadRate, c.BaseURL = false, 0.001, "https://node.example" })
+	require.Equal(t, 415, judge(h, "", h.Ask("POST", protocol.UCPSearchPath, `{"query":"a"}`, "Content-Type", "text/plain")).answer.Code)
+	require.Equal(t, http.StatusMethodNotAllowed, h.Ask("DELETE", protocol.UCPSearchPath, "").Code)
+	limited := nodetest.New(t, func(c *node.Config) { c.Dev, c.ReadRate, c.BaseURL = false, 0.001, "https://node.example" })
 	for range 10 {
-		a := limited.ask("POST", protocol.UCPSearchPath, `{"query":"a"}`)
+		a := limited.Ask("POST", protocol.UCPSearchPath, `{"query":"a"}`)
 		if a.Code == 429 {
-			require.Equal(t, "rate_limited", limited.judge("", a).Code)
+			require.Equal(t, "rate_limited", judge(limited, "", a).Code)
 			require.NotEmpty(t, a.Header().Get("Retry-After"))
 			return
 		}
@@ -308,9 +311,9 @@ func TestUCP_Refusals(t *testing.T) {
 
 func TestUCP_Locations(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := ucpWorld(t, change)
-		idli, tea := h.idOf("Idli"), h.idOf("Masala tea")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
+		idli, tea := idOf(h, "Idli"), idOf(h, "Masala tea")
 		const at = `{"filters":{"hours":{"open_at":%q}}}`
 		for _, c := range []struct {
 			name, body string
@@ -332,7 +335,7 @@ func TestUCP_Locations(t *testing.T) {
 			{"amenities", `{"filters":{"amenities":["dev.ucp.amenity.wi_fi"]}}`, []string{}},
 			{"city", `{"filters":{"stoa.city":"Bangalore"}}`, []string{"rao"}},
 		} {
-			a := h.ucp("/locations/search", c.body)
+			a := ucp(h, "/locations/search", c.body)
 			require.Equal(t, 200, a.answer.Code, "%s: %s", c.name, a.answer.Body)
 			got := []string{}
 			for _, l := range a.Locations {
@@ -341,7 +344,7 @@ func TestUCP_Locations(t *testing.T) {
 			slices.Sort(got)
 			require.Equal(t, c.want, got, c.name)
 		}
-		a := h.ucp("/locations/lookup", `{"ids":["rao","@Rao","nobody","secret","rao"]}`)
+		a := ucp(h, "/locations/lookup", `{"ids":["rao","@Rao","nobody","secret","rao"]}`)
 		require.Len(t, a.Locations, 2)
 		for _, l := range a.Locations {
 			if l.ID == "rao" {
@@ -354,13 +357,13 @@ func TestUCP_Locations(t *testing.T) {
 		for i := range many {
 			many[i] = fmt.Sprint("id", i)
 		}
-		a = h.ucp("/locations/lookup", `{"ids":`+asJSON(many...)+`}`)
+		a = ucp(h, "/locations/lookup", `{"ids":`+asJSON(many...)+`}`)
 		require.Equal(t, "batch_limit_applied", a.Messages[0].Code)
 		require.Contains(t, a.Messages[0].Content, "50")
 		require.Contains(t, a.Messages[0].Content, "10 were not")
 
 		old := newPlatform(t, platformProfile("2026-04-08", catalogOf("2026-04-08"), ""))
-		a = h.ucp("/locations/search", `{}`, "UCP-Agent", old.agent("/"))
+		a = ucp(h, "/locations/search", `{}`, "UCP-Agent", old.agent("/"))
 		require.Equal(t, "capabilities_incompatible", a.Messages[0].Code)
 	})
 }
@@ -368,20 +371,20 @@ func TestUCP_Locations(t *testing.T) {
 // TestUCP_SameRows: what a shop sells is found at every door.
 func TestUCP_SameRows(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := ucpWorld(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
 		var items protocol.Page[protocol.CatalogEntry]
-		h.ask("GET", "/api/public/items?q=kettle", "").into(&items)
+		h.Ask("GET", "/api/public/items?q=kettle", "").Into(&items)
 		require.Len(t, items.Items, 1)
 		id := items.Items[0].ID
-		require.Equal(t, id, h.ucp("/catalog/search", `{"query":"kettle"}`).Products[0].ID)
-		require.Equal(t, id, h.ucp("/catalog/lookup", `{"ids":["`+items.Items[0].Variants[0].ID+`"]}`).Products[0].ID)
-		require.Contains(t, string(h.tool("list_items", `{"q":"kettle"}`).Structured), id)
-		require.Contains(t, h.ask("GET", "/api/public/merchants/chai", "").Body.String(), id)
-		require.Contains(t, h.ask("GET", "/@chai", "", "Accept", "text/html").Body.String(), id)
-		require.Equal(t, []string{"chai"}, handles(h.ardSearch(`{"query":{"text":"kettle"},"federation":"none"}`)))
+		require.Equal(t, id, ucp(h, "/catalog/search", `{"query":"kettle"}`).Products[0].ID)
+		require.Equal(t, id, ucp(h, "/catalog/lookup", `{"ids":["`+items.Items[0].Variants[0].ID+`"]}`).Products[0].ID)
+		require.Contains(t, string(h.Tool("list_items", `{"q":"kettle"}`).Structured), id)
+		require.Contains(t, h.Ask("GET", "/api/public/merchants/chai", "").Body.String(), id)
+		require.Contains(t, h.Ask("GET", "/@chai", "", "Accept", "text/html").Body.String(), id)
+		require.Equal(t, []string{"chai"}, nodetest.Handles(h.ARDSearch(`{"query":{"text":"kettle"},"federation":"none"}`)))
 		var shops protocol.Page[protocol.MerchantEntry]
-		h.ask("GET", "/api/public/merchants?q=kettle", "").into(&shops)
+		h.Ask("GET", "/api/public/merchants?q=kettle", "").Into(&shops)
 		require.Len(t, shops.Items, 1)
 		require.Equal(t, "chai", shops.Items[0].Handle)
 
@@ -394,17 +397,17 @@ func TestUCP_SameRows(t *testing.T) {
 			{"minPrice=20&currency=USD", `{"minPrice":20,"currency":"USD"}`, "chai"},
 		} {
 			var found protocol.Page[protocol.MerchantEntry]
-			h.ask("GET", "/api/public/merchants?"+c.query, "").into(&found)
+			h.Ask("GET", "/api/public/merchants?"+c.query, "").Into(&found)
 			require.Len(t, found.Items, 1, c.query)
 			require.Equal(t, c.want, found.Items[0].Handle, c.query)
 			require.Equal(t, strings.HasPrefix(c.query, "near"), found.Items[0].Distance != nil, c.query)
 			rows := fmt.Sprintf(`"items":[{"handle":%q`, c.want)
-			require.Contains(t, string(h.tool("list_merchants", c.input).Structured), rows)
-			page := h.ask("GET", "/merchants?"+c.query, "", "Accept", "text/html").Body.String()
+			require.Contains(t, string(h.Tool("list_merchants", c.input).Structured), rows)
+			page := h.Ask("GET", "/merchants?"+c.query, "", "Accept", "text/html").Body.String()
 			require.Equal(t, 1, strings.Count(page, `<article class="card">`), c.query)
 			require.Contains(t, page, `href="/@`+c.want+`"`)
 		}
-		page := h.ask("GET", "/merchants?near=12.97,%2077.59&radius=300000", "", "Accept", "text/html", "Accept-Language", "hi").Body.String()
+		page := h.Ask("GET", "/merchants?near=12.97,%2077.59&radius=300000", "", "Accept", "text/html", "Accept-Language", "hi").Body.String()
 		require.Contains(t, page, "530 मी दूर")
 		require.Contains(t, page, "127 किमी दूर")
 		require.Contains(t, page, `<option value="300000" selected>300 किमी</option>`)

@@ -1,4 +1,4 @@
-package node
+package nodetest
 
 import (
 	"crypto/rand"
@@ -14,17 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/storage/storagetest"
 )
 
-// testConfig is the configuration of a node on loopback with a database that is
+// Config is the configuration of a node on loopback with a database that is
 // migrated and, where change says nothing else, new. Migrating it and making an RSA
 // key are nearly all of what the first start of a node costs. Proofs of work are of level 0 with
 // one iteration, which is most of what tests with many of them would take; those of an operator's
 // node (without Dev) are what they cost in use.
-func testConfig(t testing.TB, change ...func(*Config)) Config {
+func Config(t testing.TB, change ...func(*node.Config)) node.Config {
 	t.Helper()
-	c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", newRSA: rsaKeys.pair, proofCost: 1, archiveWork: 10}
+	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", NewRSA: rsaKeys.Pair, ProofCost: 1, ArchiveWork: 10}
 	for _, f := range change {
 		f(&c)
 	}
@@ -38,47 +39,34 @@ func testConfig(t testing.TB, change ...func(*Config)) Config {
 }
 
 // rsaKeys are those of the nodes of all tests.
-var rsaKeys rsaPool
+var rsaKeys RSAPool
 
-// An rsaPool makes RSA keys, all distinct, each of another two of its primes: n
+// An RSAPool makes RSA keys, all distinct, each of another two of its primes: n
 // primes are enough for n(n-1)/2 keys, and what takes time is to find primes.
-type rsaPool struct {
+type RSAPool struct {
 	mu     sync.Mutex
-	primes []*big.Int
+	Primes []*big.Int
 	i, j   int // of the last key, i below j
 }
 
-func (p *rsaPool) pair() (key.Pair, error) {
+// Pair makes the next key.
+func (p *RSAPool) Pair() (key.Pair, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.i++; p.i >= p.j {
 		p.i, p.j = 0, p.j+1
 	}
-	for p.j >= len(p.primes) {
+	for p.j >= len(p.Primes) {
 		fresh, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			return key.Pair{}, err
 		}
-		p.primes = append(p.primes, fresh.Primes...)
+		p.Primes = append(p.Primes, fresh.Primes...)
 	}
-	one, a, b := big.NewInt(1), p.primes[p.i], p.primes[p.j]
+	one, a, b := big.NewInt(1), p.Primes[p.i], p.Primes[p.j]
 	k := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: new(big.Int).Mul(a, b), E: 65537}, Primes: []*big.Int{a, b}}
 	phi := new(big.Int).Mul(new(big.Int).Sub(a, one), new(big.Int).Sub(b, one))
 	k.D = new(big.Int).ModInverse(big.NewInt(int64(k.E)), phi)
 	k.Precompute()
 	return key.NewPair(k)
-}
-
-// Twenty nodes need eight primes, and no two have the same key.
-func TestRSAPool(t *testing.T) {
-	t.Parallel()
-	var p rsaPool
-	seen := map[string]bool{}
-	for range 20 {
-		pair, err := p.pair()
-		require.NoError(t, err)
-		seen[pair.Thumbprint()] = true
-	}
-	require.Len(t, seen, 20)
-	require.LessOrEqual(t, len(p.primes), 8)
 }
