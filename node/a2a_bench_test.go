@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -22,6 +19,8 @@ import (
 
 	"stoa/identity/key"
 	"stoa/identity/strictjson"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 )

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,15 +1,14 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"cmp"
 	"fmt"
 	"os"
@@ -16,6 +14,7 @@ import (
 
 	"stoa/identity"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"cmp"
 	"context"
 	"encoding/json"
@@ -26,7 +23,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/web"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/json"
 	"net/http"
@@ -14,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/razorpay"

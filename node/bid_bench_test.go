@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

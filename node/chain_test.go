@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -24,7 +21,9 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/node/door/mcpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/storage"

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

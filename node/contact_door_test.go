@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"crypto/ed25519"
@@ -23,7 +20,9 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

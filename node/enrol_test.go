@@ -1,14 +1,13 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

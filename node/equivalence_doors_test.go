@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -20,6 +18,7 @@ import (
 
 	"stoa/cmd/stoa/client"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/passkey/passkeytest"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

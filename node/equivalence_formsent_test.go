@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"bytes"
 	"fmt"
 	"mime/multipart"
@@ -12,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
+
+	"stoa/node/nodetest"
 )
 
 // find returns the form of the row on a page, nil for none: of several the one that is about what was made.

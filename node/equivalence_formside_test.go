@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/door/web"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

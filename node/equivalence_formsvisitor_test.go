@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/session"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

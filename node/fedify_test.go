@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bufio"
 	"bytes"
 	"context"
@@ -19,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

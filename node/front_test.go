@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -12,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

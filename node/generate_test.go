@@ -1,14 +1,14 @@
 package node_test
 
 import (
-	"stoa/node"
-
 	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node"
 )
 
 // TestGenerated fails when a generated file in the repository is stale.

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bufio"
 	"bytes"
 	"context"
@@ -26,6 +23,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/out/calendar/calendartest"
 	"stoa/node/out/mail"
 	"stoa/node/out/mail/mailtest"

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/base64"
 	"net/http"
@@ -17,7 +14,9 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"cmp"
 	"context"
 	"database/sql"
@@ -24,6 +21,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"

@@ -1,14 +1,13 @@
 package node_test
 
 import (
-	"stoa/node"
-
 	"context"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/out/mail"
 )
 

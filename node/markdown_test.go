@@ -1,14 +1,14 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
 )
 
 // TestMarkdown: every public page is Markdown too, for a client that names it and at an address that the page

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/protocol/pow"

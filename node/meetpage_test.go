@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bytes"
 	"crypto/rsa"
 	"database/sql"
@@ -20,6 +17,8 @@ import (
 
 	"stoa/identity/httpsig/cavage"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 )

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"io"
 	"net/http"
@@ -15,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -1,13 +1,13 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node"
+	"stoa/node/nodetest"
 )
 
 // TestOperatorHosts: a page that had its own name lead to the operator's address

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +17,8 @@ import (
 	"stoa/cmd/stoa/client"
 	"stoa/identity"
 	"stoa/identity/session"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,11 +1,11 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"strings"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
 )
 
 func alternate(d *nodetest.Page, media string) string {

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"fmt"
 	"strings"
@@ -10,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
 )
 
 func TestPages_Filters(t *testing.T) {

@@ -1,13 +1,13 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
 )
 
 // TestBrowser_LiveRetries: the page of a conversation whose stream is refused asks again, and shows the answer then.

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"stoa/node"
 	"stoa/node/door/web"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

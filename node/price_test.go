@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -12,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/cmd/stoa/client"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/web"
+	"stoa/node/nodetest"
 	"stoa/protocol/pow"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,7 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )

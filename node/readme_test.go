@@ -1,13 +1,13 @@
 package node_test
 
 import (
-	"stoa/node"
-
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node"
 )
 
 // The README's list of what does not exist yet names nothing of the list of what works, which is generated.

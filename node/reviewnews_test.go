@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
+	"stoa/node"
 	"stoa/protocol"
 	"stoa/storage"
 )

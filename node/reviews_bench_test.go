@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"

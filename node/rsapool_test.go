@@ -1,10 +1,11 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
 )
 
 // Twenty nodes need eight primes, and no two have the same key.

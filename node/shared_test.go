@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,6 +16,8 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/room/credential"
 	"stoa/protocol"
 )

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/base64"
 	"net/http"
@@ -18,6 +15,8 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -19,6 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/out/mail"
 	"stoa/node/out/mail/mailtest"
 	"stoa/protocol"

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"crypto/ecdsa"
 	"encoding/hex"
@@ -21,6 +19,7 @@ import (
 	"stoa/identity/eip4361"
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

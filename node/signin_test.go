@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"fmt"
 	"net/http"
@@ -18,6 +15,8 @@ import (
 	"stoa/identity/passkey"
 	"stoa/identity/passkey/passkeytest"
 	"stoa/identity/session"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"fmt"
 	"maps"
 	"time"
@@ -11,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )

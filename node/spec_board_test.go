@@ -1,12 +1,11 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"fmt"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

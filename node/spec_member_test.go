@@ -1,12 +1,12 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"stoa/node/nodetest"
 )
 
 // exactly says that an object has these members and no others.

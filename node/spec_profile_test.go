@@ -1,10 +1,10 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"fmt"
 	"strings"
+
+	"stoa/node/nodetest"
 )
 
 const (

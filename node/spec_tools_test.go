@@ -1,14 +1,13 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bufio"
 	"bytes"
 	"context"
@@ -26,6 +23,8 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 )
 
 // BenchmarkStreams measures what 1024 streams of the feed cost that take

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bufio"
 	"context"
 	"encoding/json"
@@ -18,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -17,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
+	"stoa/node"
 	"stoa/node/door/httpapi"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	pagewords "stoa/node/door/web/words"
+	"stoa/node/nodetest"
 )
 
 // untranslated are the pages whose texts are not in the catalogue yet. To take one off: show its texts by

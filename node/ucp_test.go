@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

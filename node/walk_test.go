@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

@@ -1,9 +1,6 @@
 package node_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"fmt"
@@ -16,7 +13,9 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/session"
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

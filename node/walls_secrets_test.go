@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -17,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/session"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"stoa/node/nodetest"
-
 	"maps"
 	"net/http/httptest"
 	"reflect"
@@ -15,6 +13,7 @@ import (
 	"stoa/identity"
 	"stoa/node/door/httpapi"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
