@@ -1,8 +1,6 @@
-package node_test
+package archive_test
 
 import (
-	"stoa/node/nodetest"
-
 	"bytes"
 	"context"
 	"crypto"
@@ -15,6 +13,7 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
 	"stoa/storage"

@@ -1,9 +1,6 @@
-package node_test
+package archive_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
 	"stoa/storage"

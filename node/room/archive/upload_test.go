@@ -1,8 +1,6 @@
-package node_test
+package archive_test
 
 import (
-	"stoa/node/nodetest"
-
 	"bufio"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 

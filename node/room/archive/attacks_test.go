@@ -1,8 +1,6 @@
-package node_test
+package archive_test
 
 import (
-	"stoa/node/nodetest"
-
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
 )

@@ -1,9 +1,6 @@
-package node_test
+package archive_test
 
 import (
-	"stoa/node"
-	"stoa/node/nodetest"
-
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
@@ -20,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
