@@ -1,4 +1,4 @@
-package node_test
+package account_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package node_test
+package account_test
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func personal(t testing.TB, key *ecdsa.PrivateKey, text string) string {
 // contractWallet deploys the ERC-1271 wallet whose signer is an account.
 func contractWallet(c *nodetest.EVM, signer int) common.Address {
 	c.T.Helper()
-	raw, err := os.ReadFile("../cmd/devchain/contracts/TestWallet.json")
+	raw, err := os.ReadFile(nodetest.Source("cmd/devchain/contracts/TestWallet.json"))
 	require.NoError(c.T, err)
 	var artifact struct{ Bytecode string }
 	require.NoError(c.T, json.Unmarshal(raw, &artifact))
