@@ -1,4 +1,4 @@
-package node_test
+package a2aapi_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package node_test
+package a2aapi_test
 
 import (
 	"cmp"
@@ -229,7 +229,7 @@ func (*body) Close() error { return nil }
 // FuzzA2A: whatever a known caller sends, the door answers with one JSON-RPC
 // document or none, and never with an error of its own.
 func FuzzA2A(f *testing.F) {
-	raw, err := os.ReadFile("../protocol/a2a/testdata/wire-pairs.json")
+	raw, err := os.ReadFile(nodetest.Source("protocol/a2a/testdata/wire-pairs.json"))
 	require.NoError(f, err)
 	f.Add(raw)
 	f.Add([]byte(nodetest.Hello))
