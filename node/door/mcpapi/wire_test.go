@@ -1,4 +1,4 @@
-package node_test
+package mcpapi_test
 
 import (
 	"bytes"
