@@ -1,4 +1,4 @@
-package node_test
+package ucpapi_test
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ var ucpFiles = map[string]string{"2026-08-25": "schemas-2026-08-25-precut.json",
 var ucpSchemas = sync.OnceValue(func() func(release, at string) (*jsonschema.Schema, error) {
 	compilers, compiled := map[string]*jsonschema.Compiler{}, map[string]*jsonschema.Schema{}
 	for release, file := range ucpFiles {
-		raw, err := os.ReadFile("door/ucpapi/testdata/" + file)
+		raw, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			panic(err)
 		}

@@ -1,4 +1,4 @@
-package node_test
+package ucpapi_test
 
 import (
 	"encoding/json"
@@ -154,7 +154,7 @@ func TestUCP_Random(t *testing.T) {
 // TestUCP_Examples checks the examples of the fact sheets' protocol and of the texts of this project.
 func TestUCP_Examples(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("door/ucpapi/testdata/examples.json")
+	raw, err := os.ReadFile("testdata/examples.json")
 	require.NoError(t, err)
 	var examples []struct {
 		Schema   string

@@ -1,4 +1,4 @@
-package node_test
+package ucpapi_test
 
 import (
 	"bytes"
