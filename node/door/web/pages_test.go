@@ -1,4 +1,4 @@
-package node_test
+package web_test
 
 import (
 	"context"

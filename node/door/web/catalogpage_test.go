@@ -1,4 +1,4 @@
-package node_test
+package web_test
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ func TestImportItems(t *testing.T) {
 		require.Equal(t, 400, a.Code, "%q %s", file, a.Body)
 		require.Contains(t, a.Body.String(), says)
 	}
-	manual, err := os.ReadFile("../docs/OWNERS.md")
+	manual, err := os.ReadFile(nodetest.Source("docs/OWNERS.md"))
 	require.NoError(t, err)
 	_, example, _ := strings.Cut(string(manual), "```csv\n")
 	example, _, _ = strings.Cut(example, "```")

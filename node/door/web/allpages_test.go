@@ -1,4 +1,4 @@
-package node_test
+package web_test
 
 import (
 	"cmp"
@@ -58,7 +58,7 @@ func newTown(t *testing.T) *town {
 	var agents []struct {
 		Profile, Merchant, Meetings, Attention json.RawMessage
 	}
-	raw, err := os.ReadFile("../cmd/stoa/seed.json")
+	raw, err := os.ReadFile(nodetest.Source("cmd/stoa/seed.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &agents))
 	tokens := map[string]string{}
@@ -107,7 +107,7 @@ func seedBoard(t *testing.T, h *nodetest.House, tokens map[string]string) (withR
 		ID, By, Re, Kind, Title, Body string
 		Tags                          []string
 	}
-	raw, err := os.ReadFile("../cmd/stoa/seedposts.json")
+	raw, err := os.ReadFile(nodetest.Source("cmd/stoa/seedposts.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &posts))
 	for i := range 40 {

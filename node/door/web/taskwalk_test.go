@@ -1,4 +1,4 @@
-package node_test
+package web_test
 
 import (
 	"fmt"
@@ -147,7 +147,7 @@ func TestTasks(t *testing.T) {
 	require.Contains(t, owner.Text("main"), "The meeting is approved.")
 	note("Owner: approve a meeting", x)
 
-	const file = "../docs/WALK.md"
+	file := nodetest.Source("docs/WALK.md")
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	head, _, found := strings.Cut(string(raw), "| --- |")
