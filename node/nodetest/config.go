@@ -1,13 +1,14 @@
 package nodetest
 
 import (
-	"crypto/rand"
 	"crypto/rsa"
+	_ "embed"
 	"errors"
 	"io/fs"
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/node"
+	"stoa/node/room/credential"
 	"stoa/storage/storagetest"
 )
 
@@ -25,7 +27,7 @@ import (
 // node (without Dev) are what they cost in use.
 func Config(t testing.TB, change ...func(*node.Config)) node.Config {
 	t.Helper()
-	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", NewRSA: rsaKeys.Pair, ProofCost: 1, ArchiveWork: 10}
+	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", NewRSA: rsaKeys(), ProofCost: 1, ArchiveWork: 10}
 	for _, f := range change {
 		f(&c)
 	}
@@ -38,35 +40,34 @@ func Config(t testing.TB, change ...func(*node.Config)) node.Config {
 	return c
 }
 
-// rsaKeys are those of the nodes of all tests.
-var rsaKeys RSAPool
+// primes are of 1024 bits each, in base 62: to find them is nearly all of what a key costs.
+//
+//go:embed testdata/primes.txt
+var primes string
 
-// An RSAPool makes RSA keys, all distinct, each of another two of its primes: n
-// primes are enough for n(n-1)/2 keys, and what takes time is to find primes.
-type RSAPool struct {
-	mu     sync.Mutex
-	Primes []*big.Int
-	i, j   int // of the last key, i below j
-}
-
-// Pair makes the next key.
-func (p *RSAPool) Pair() (key.Pair, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.i++; p.i >= p.j {
-		p.i, p.j = 0, p.j+1
+// rsaKeys makes RSA keys, all distinct within a process: each of another two of the primes, 780 in all, and then new ones.
+var rsaKeys = sync.OnceValue(func() func() (key.Pair, error) {
+	var all []*big.Int
+	for line := range strings.FieldsSeq(primes) {
+		p, _ := new(big.Int).SetString(line, 62)
+		all = append(all, p)
 	}
-	for p.j >= len(p.Primes) {
-		fresh, err := rsa.GenerateKey(rand.Reader, 2048)
-		if err != nil {
-			return key.Pair{}, err
+	var mu sync.Mutex
+	i, j := 0, 0 // of the last key, i below j
+	return func() (key.Pair, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if i++; i >= j {
+			i, j = 0, j+1
 		}
-		p.Primes = append(p.Primes, fresh.Primes...)
+		if j >= len(all) {
+			return credential.GenerateRSA()
+		}
+		one, a, b := big.NewInt(1), all[i], all[j]
+		k := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: new(big.Int).Mul(a, b), E: 65537}, Primes: []*big.Int{a, b}}
+		phi := new(big.Int).Mul(new(big.Int).Sub(a, one), new(big.Int).Sub(b, one))
+		k.D = new(big.Int).ModInverse(big.NewInt(int64(k.E)), phi)
+		k.Precompute()
+		return key.NewPair(k)
 	}
-	one, a, b := big.NewInt(1), p.Primes[p.i], p.Primes[p.j]
-	k := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: new(big.Int).Mul(a, b), E: 65537}, Primes: []*big.Int{a, b}}
-	phi := new(big.Int).Mul(new(big.Int).Sub(a, one), new(big.Int).Sub(b, one))
-	k.D = new(big.Int).ModInverse(big.NewInt(int64(k.E)), phi)
-	k.Precompute()
-	return key.NewPair(k)
-}
+})
