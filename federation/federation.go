@@ -157,8 +157,9 @@ func New(c Config) (*Federation, error) {
 		},
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
-		growth:  growth{added: map[storage.Stock]int{}, caps: storage.Caps},
-		entries: cache.OfBytes[[]byte](16 << 20), stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), bench: newBench(), maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
+		growth:    growth{added: map[storage.Stock]int{}, caps: storage.Caps},
+		entries:   cache.OfBytes[[]byte](16 << 20),
+		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), bench: newBench(), maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
