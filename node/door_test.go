@@ -120,8 +120,7 @@ func TestDoor_BadInput(t *testing.T) {
 			}
 		})
 	}
-	var page protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board", "").Into(&page)
+	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 	require.Empty(t, page.Items, "nothing of this was stored")
 }
 
@@ -196,8 +195,7 @@ func TestDoor_Idempotency(t *testing.T) {
 	require.Equal(t, "true", again.Header().Get("Idempotency-Replayed"))
 	other := h.Ask("POST", "/api/public/board", `{"kind":"offer","title":"Other","body":"b"}`, "Idempotency-Key", "abc-1", "Proof-Of-Work", h.Proof("board"))
 	require.Equal(t, protocol.Conflict, other.Problem().Code)
-	var page protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board", "").Into(&page)
+	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 	require.Len(t, page.Items, 1)
 }
 

@@ -190,8 +190,7 @@ func (m *mailed) connect() {
 	login := fmt.Sprintf(`{"handle":"asha","address":%q,"user":%q,"password":%q}`, m.calendar, calendartest.User, calendartest.Password)
 	connected := m.House.Ask("POST", "/api/owner/calendars", login, "Authorization", "Bearer "+m.Token)
 	require.NotContains(t, connected.Body.String(), calendartest.Password)
-	var a protocol.CalendarAccount
-	connected.Into(&a)
+	a := nodetest.As[protocol.CalendarAccount](connected)
 	runMeetings(m.House, true)
 	m.Good("PUT", "/api/owner/calendars/"+a.ID, `{"create":"Meetings"}`, m.Token, nil)
 	runMeetings(m.House, true)
@@ -384,8 +383,7 @@ func TestMeetings_Servers(t *testing.T) {
 			`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":"gone@example.org"}`,
 			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.Proof("meeting"))
 		require.Equal(t, 201, made.Code)
-		var r protocol.MeetingReceipt
-		made.Into(&r)
+		r := nodetest.As[protocol.MeetingReceipt](made)
 		runMeetings(m.House, false)
 		require.Eventually(t, func() (bounced bool) {
 			require.NoError(t, m.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -230,8 +230,7 @@ func (m *market) reviews(handle string) map[string]protocol.Review {
 	for _, uncounted := range []string{"", "&uncounted=true"} {
 		var page protocol.Page[protocol.Review]
 		for after := ""; ; after = "&after=" + *page.Next {
-			a := m.Ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "")
-			require.Equal(m.T, 200, a.Code, "%s", a.Body)
+			a := m.Ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "").Is(200)
 			page = protocol.Page[protocol.Review]{}
 			a.Into(&page)
 			for _, r := range page.Items {
@@ -249,8 +248,7 @@ func (m *market) reviews(handle string) map[string]protocol.Review {
 
 func (m *market) reputed(handle string) protocol.Reputation {
 	m.T.Helper()
-	var p protocol.Merchant
-	m.Ask("GET", "/api/public/merchants/"+handle, "").Into(&p)
+	p := nodetest.As[protocol.Merchant](m.Ask("GET", "/api/public/merchants/"+handle, ""))
 	require.NotNil(m.T, p.Reputation)
 	return *p.Reputation
 }
@@ -405,8 +403,7 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, "0.001", of("a payment in the chain's own currency").Payment.Amount)
 		require.Len(t, m.Told("review"), 5)
 
-		page := m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html")
-		require.Equal(t, 200, page.Code, "%s", page.Body)
+		page := m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html").Is(200)
 		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text(),
 			"with a receipt of the shop"} {
 			require.Contains(t, page.Body.String(), text)

@@ -75,19 +75,16 @@ func TestSigned_HostedKey(t *testing.T) {
 		pair := h.Hosted("asha")
 		a := h.Signed(pair, nodetest.GoodPost, nil)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		var p protocol.Post
-		a.Into(&p)
+		p := nodetest.As[protocol.Post](a)
 		require.True(t, p.Author.Verified)
 		require.Equal(t, "asha", *p.Author.Handle)
 		require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
 		require.Nil(t, p.Author.ERC8004)
 		rests := protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}
 		require.Equal(t, rests, p.Author.Proof)
-		var kept protocol.PostWithReplies
-		h.Ask("GET", "/api/public/board/"+p.ID, "").Into(&kept)
+		kept := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, ""))
 		require.Equal(t, rests, kept.Post.Author.Proof)
-		var news protocol.Page[protocol.FeedItem]
-		h.Ask("GET", "/api/public/feed", "").Into(&news)
+		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
 		require.Equal(t, rests, news.Items[0].Actor.Proof)
 		require.Contains(t, h.Ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String(), "verified by profile key")
 
@@ -194,11 +191,9 @@ func TestReports(t *testing.T) {
 		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
 		require.Equal(t, 202, report(keys[4]))
 		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
-		var page protocol.Page[protocol.Post]
-		h.Ask("GET", "/api/public/board?q=watches", "").Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?q=watches", ""))
 		require.Empty(t, page.Items)
-		var news protocol.Page[protocol.FeedItem]
-		h.Ask("GET", "/api/public/feed", "").Into(&news)
+		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
 		require.Empty(t, news.Items)
 
 		var hidden protocol.Page[protocol.ReviewItem]
@@ -232,8 +227,7 @@ func TestPresignedDirectory(t *testing.T) {
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))
 	require.NoError(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), signed))
-	a := h.Ask("GET", at, "")
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	a := h.Ask("GET", at, "").Is(200)
 	require.NotEmpty(t, a.Header().Get("Signature"))
 	require.Contains(t, a.Body.String(), pair.Thumbprint())
 }

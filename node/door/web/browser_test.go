@@ -75,8 +75,7 @@ func TestBrowser(t *testing.T) {
 	h.Accounts.Mail = box
 	h.Work()
 	h.Hosted("asha")
-	acc, _, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
-	require.NoError(t, err)
+	acc, _ := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha")
 	bearer := "Bearer " + h.OwnerToken("asha")
 	own := func() (p protocol.OwnProfile) {
 		t.Helper()
@@ -219,8 +218,7 @@ func TestAccountPage_Kept(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	h.Hosted("asha")
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
-	require.NoError(t, err)
+	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "", "asha")
 	cookie := "stoa_session=" + h.SignIn(link)
 	send := func(form url.Values, headers ...string) nodetest.Answer {
 		return h.Ask("POST", "/account", form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",

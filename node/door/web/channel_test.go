@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/xml"
 	"io"
@@ -223,11 +222,9 @@ func TestChannels_Selection(t *testing.T) {
 func TestChannels_HTTP(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	h.Post("Looms")
-	var m protocol.SiteMap
-	h.Ask("GET", "/api/public/site-map", "").Into(&m)
+	m := nodetest.As[protocol.SiteMap](h.Ask("GET", "/api/public/site-map", ""))
 	listed := map[string]bool{}
 	for _, e := range m.Items {
 		listed[e.Path] = true

@@ -176,8 +176,7 @@ func TestOperatorPages(t *testing.T) {
 	require.Empty(t, said.take())
 
 	// Owners without the right see no link and no page; others are asked to sign in.
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", nil)
-	require.NoError(t, err)
+	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "")
 	owner := h.SignIn(link)
 	for _, path := range []string{"", "/queue", "/reviews", "/peers", "/blocks", "/health", "/jobs", "/numbers", "/audit"} {
 		a := h.Ask("GET", "/account/node"+path, "", "Accept", "text/html", "Cookie", "stoa_session="+owner)

@@ -61,8 +61,7 @@ func village(t *testing.T) (h *nodetest.House, texts []string, post, reply proto
 			"needs":[{"id":"need","description":` + quoted(400) + `,"tags":["supply"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN-KA"],
 			"timezone":"Asia/Kolkata",
 			"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["quote_request"],"responseTime":` + quoted(80) + `}}`
-		_, _, err := h.Admin().PutProfile(context.Background(), []byte(profile))
-		require.NoError(t, err)
+		h.PutProfile([]byte(profile))
 	}
 	_, err := h.Admin().PutMerchant(context.Background(), "rao", []byte(`{"category":`+quoted(60)+`,"city":`+quoted(80)+`,"timezone":"Asia/Kolkata",
 		"phone":"+91 80 1234 5678",
@@ -229,8 +228,7 @@ func TestPages_Crawl(t *testing.T) {
 		queue = append(queue, internal(d, h.Base)...)
 	}
 	require.Greater(t, len(seen), 60)
-	var m protocol.SiteMap
-	h.Ask("GET", "/api/public/site-map", "").Into(&m)
+	m := nodetest.As[protocol.SiteMap](h.Ask("GET", "/api/public/site-map", ""))
 	pages := 0
 	for _, e := range m.Items {
 		if e.Kind != "page" {
@@ -249,8 +247,7 @@ func TestPages_Crawl(t *testing.T) {
 func TestPages_OtherReaders(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	p := h.Post("Looms")
 	for _, tt := range []struct{ path, accept, location string }{
 		{"/@asha", "application/activity+json", "/ap/agents/asha"},
@@ -373,8 +370,7 @@ func TestPages_Thread(t *testing.T) {
 	deep := h.Reply("", answer.ID, "Is it white?")
 	require.NotContains(t, open(h, "/board/"+question.ID, 200).Text(), "resolved")
 	a := h.Ask("POST", "/api/public/board", `{"kind":"resolution","title":"Thanks","body":"Found it.","inReplyTo":"`+question.ID+`"}`, "Authorization", token)
-	var resolution protocol.Post
-	a.Into(&resolution)
+	resolution := nodetest.As[protocol.Post](a)
 
 	d := open(h, "/board/"+question.ID, 200)
 	require.Contains(t, d.Text(), "resolved")
@@ -480,8 +476,7 @@ func TestPages_Handle(t *testing.T) {
 	}
 	require.Equal(t, 308, h.Ask("GET", "/@Asha", "", "Accept", "application/activity+json").Code)
 	require.Equal(t, 404, h.Ask("GET", "/@Evil.example", "", "Accept", "text/html").Code)
-	var page protocol.CurrentPage
-	h.Ask("GET", "/api/public/page?path=/@Asha", "").Into(&page)
+	page := nodetest.As[protocol.CurrentPage](h.Ask("GET", "/api/public/page?path=/@Asha", ""))
 	require.Equal(t, "/@asha", page.Path)
 
 	for _, path := range []string{"/@asha/nothing", "/@Asha/nothing"} {

@@ -63,12 +63,10 @@ func TestSignIn_Passkey(t *testing.T) {
 		h.Accounts.Mail = box
 		h.Work()
 		h.Hosted("asha")
-		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
-		require.NoError(t, err)
+		acc, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha")
 		asha := []string{"Cookie", "stoa_session=" + h.SignIn(link)}
 		options := func(who ...string) (o protocol.PasskeyOptions) {
-			a := h.Ask("GET", "/api/owner/passkeys/options", "", who...)
-			require.Equal(t, 200, a.Code, "%s", a.Body)
+			a := h.Ask("GET", "/api/owner/passkeys/options", "", who...).Is(200)
 			a.Into(&o)
 			return o
 		}
@@ -87,8 +85,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		require.Equal(t, 410, add(made, other...).Code, "a challenge is for one session")
 		a := add(made, asha...)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		var stored protocol.Passkey
-		a.Into(&stored)
+		stored := nodetest.As[protocol.Passkey](a)
 		require.Equal(t, "My phone", stored.Name)
 		require.Equal(t, 410, add(made, asha...).Code, "once")
 		require.Equal(t, 409, add(phone.Register(options(asha...).Challenge), asha...).Code, "the same passkey again")
@@ -150,8 +147,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		phone.Count = 100
 		said, cookie = challenge(h, nil)
 		require.Equal(t, 403, try(phone, cookie, said.Challenge).Code)
-		var ways protocol.SignInMethods
-		h.Ask("GET", "/api/owner/sign-in", "", asha...).Into(&ways)
+		ways := nodetest.As[protocol.SignInMethods](h.Ask("GET", "/api/owner/sign-in", "", asha...))
 		require.True(t, ways.Passkeys[0].Suspect)
 		require.NotNil(t, ways.Passkeys[0].LastUsedAt)
 
@@ -168,7 +164,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		tablet := passkeytest.New(h.Base, "localhost", acc.ID)
 		require.Equal(t, 201, add(tablet.Register(options(asha...).Challenge), asha...).Code)
 		require.Equal(t, 201, h.Ask("POST", "/api/owner/recovery-codes", "{}", asha...).Code)
-		_, err = node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
+		_, err := node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
 		require.NoError(t, err)
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			keys, err := tx.Passkeys().OfAccount(ctx, acc.ID, 10)
@@ -184,8 +180,7 @@ func TestSignIn_Passkey(t *testing.T) {
 // accountOf opens an account with a profile.
 func accountOf(h *nodetest.House, handle string) string {
 	h.T.Helper()
-	acc, _, err := h.Admin().OpenAccount(context.Background(), handle, protocol.RoleOwner, "", nil)
-	require.NoError(h.T, err)
+	acc, _ := h.OpenAccount(handle, protocol.RoleOwner, "")
 	return acc.ID
 }
 
@@ -252,8 +247,7 @@ func TestSignIn_Codes(t *testing.T) {
 		require.Contains(t, box.Next(t, h).Subject, "was used")
 		spent := use(first[0])
 		require.Equal(t, 410, spent.Code, "once")
-		var ways protocol.SignInMethods
-		h.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(in)).Into(&ways)
+		ways := nodetest.As[protocol.SignInMethods](h.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(in)))
 		require.Equal(t, 9, ways.RecoveryCodes)
 		require.True(t, ways.Recent)
 		second, _ := make(sessionIn(in))
