@@ -31,8 +31,7 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 	}
 	require.NotContains(t, page, `href="/@mehta"`)
 	require.NotContains(t, h.Ask("GET", "/merchants?local=true", "", "Accept", "text/html").Body.String(), "Mehta")
-	text := h.Ask("GET", "/merchants", "", "Accept", "text/markdown")
-	require.Equal(t, 200, text.Code)
+	text := h.Ask("GET", "/merchants", "", "Accept", "text/markdown").Is(200)
 	require.Contains(t, text.Body.String(), "https://n2.example/@mehta")
 }
 

@@ -107,8 +107,7 @@ func TestOpenAPI_Audiences(t *testing.T) {
 		Servers    []struct{ URL string }
 	}
 	for path, all := range map[string]bool{"/openapi.json": false, "/openapi.json?for=all": true} {
-		a := h.Ask("GET", path, "")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", path, "").Is(200)
 		require.NotContains(t, a.Body.String(), "\n", "compact")
 		require.Equal(t, 304, h.Ask("GET", path, "", "If-None-Match", a.Header().Get("ETag")).Code)
 		d := nodetest.As[description](a)

@@ -220,8 +220,7 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 	t := m.test
 	a := m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 		`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":%q,"timezone":"Europe/Berlin"}`, at.Format(time.RFC3339), mailbox),
-		"Proof-Of-Work", m.Proof("meeting"))
-	require.Equal(t, 201, a.Code, "%s", a.Body)
+		"Proof-Of-Work", m.Proof("meeting")).Is(201)
 	a.Into(&made)
 	runMeetings(m.House, false)
 	raw := m.server.Next(t)
@@ -237,8 +236,7 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 // asha's feed.
 func (m *mailed) files(made protocol.MeetingReceipt, address string) {
 	t, id := m.test, made.Request.ID
-	file := m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken)
-	require.Equal(t, 200, file.Code)
+	file := m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken).Is(200)
 	require.Equal(t, "text/calendar; charset=utf-8", file.Header().Get("Content-Type"))
 	require.Equal(t, 404, m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "").Code)
 	var f protocol.MeetingFeed
@@ -379,11 +377,9 @@ func TestMeetings_Servers(t *testing.T) {
 		}
 
 		// The mailbox is gone: the report comes back by LMTP.
-		made := m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
+		r := nodetest.As[protocol.MeetingReceipt](m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 			`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":"gone@example.org"}`,
-			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.Proof("meeting"))
-		require.Equal(t, 201, made.Code)
-		r := nodetest.As[protocol.MeetingReceipt](made)
+			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.Proof("meeting")).Is(201))
 		runMeetings(m.House, false)
 		require.Eventually(t, func() (bounced bool) {
 			require.NoError(t, m.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -137,8 +137,7 @@ func TestKept_Home(t *testing.T) {
 		before(o)
 	}
 	for _, accept := range []string{"", "*/*", "text/html", "text/markdown"} {
-		first := h.Ask("GET", "/", "", "Accept", accept)
-		require.Equal(t, 200, first.Code)
+		first := h.Ask("GET", "/", "", "Accept", accept).Is(200)
 		var again nodetest.Answer
 		require.Eventually(t, func() bool { // within the second for which it is kept
 			n := asked.Load()

@@ -40,9 +40,7 @@ func TestModeration_Reports(t *testing.T) {
 		h := nodetest.New(t, change)
 		o := h.Operator()
 		pair := h.Hosted("asha")
-		a := h.Signed(pair, nodetest.GoodPost, nil)
-		require.Equal(t, 201, a.Code)
-		p := nodetest.As[protocol.Post](a)
+		p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil).Is(201))
 		page := "/api/public/board/" + p.ID
 		queue := func(state string) (items []protocol.ReviewItem) {
 			var page protocol.Page[protocol.ReviewItem]

@@ -19,8 +19,7 @@ import (
 // keySet is the node's published key set, as anyone reads it.
 func keySet(h *nodetest.House) key.Set {
 	h.T.Helper()
-	a := h.Ask("GET", "/.well-known/http-message-signatures-directory", "")
-	require.Equal(h.T, 200, a.Code)
+	a := h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Is(200)
 	set, err := key.ParseSet(a.Body.Bytes())
 	require.NoError(h.T, err)
 	return set

@@ -39,8 +39,7 @@ func TestProfile(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, created)
 	}
-	served := h.Ask("GET", "/schemas/agent-profile.v1.json", "")
-	require.Equal(t, 200, served.Code)
+	served := h.Ask("GET", "/schemas/agent-profile.v1.json", "").Is(200)
 	var head struct {
 		ID       string   `json:"$id"`
 		Required []string `json:"required"`
@@ -54,8 +53,7 @@ func TestProfile(t *testing.T) {
 
 	profiles := map[string]map[string]any{}
 	for _, handle := range []string{"asha", "rao-tiffins", "bare"} {
-		a := h.Ask("GET", "/api/public/agents/"+handle, "")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", "/api/public/agents/"+handle, "").Is(200)
 		require.Equal(t, "public, max-age=30", a.Header().Get("Cache-Control"))
 		nodetest.Valid(t, schema, a.Body.Bytes())
 		p := nodetest.As[map[string]any](a)
@@ -222,10 +220,8 @@ func TestAnswers(t *testing.T) {
 	h.PutProfile([]byte(fullPerson))
 	parent := h.Post("A question")
 	reply := h.Ask("POST", "/api/public/board", `{"kind":"resolution","title":"An answer","body":"b","inReplyTo":"`+parent.ID+`"}`, "Proof-Of-Work",
-		h.Proof("board"))
-	require.Equal(t, 201, reply.Code)
-	openapi := h.Ask("GET", "/openapi.json", "")
-	require.Equal(t, 200, openapi.Code)
+		h.Proof("board")).Is(201)
+	openapi := h.Ask("GET", "/openapi.json", "").Is(200)
 	doc := nodetest.As[map[string]any](openapi)
 	require.Equal(t, "3.1.0", doc["openapi"])
 	require.Equal(t, h.Base, doc["servers"].([]any)[0].(map[string]any)["url"])

@@ -97,8 +97,7 @@ func (m *market) receipt(token, order string, account int) protocol.OrderReceipt
 func (m *market) receiptOf(token, order string, account int, currency, amount string) (r protocol.OrderReceipt) {
 	m.T.Helper()
 	a := m.Ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":%q,"amount":%q},"paidAt":%q}`,
-		order, m.Chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
-	require.Equal(m.T, 201, a.Code, "%s", a.Body)
+		order, m.Chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token).Is(201)
 	a.Into(&r)
 	require.True(m.T, r.Reviewable)
 	return r
@@ -441,9 +440,8 @@ func TestReviews(t *testing.T) {
 // refund adds an adjustment to the order of a receipt.
 func (m *market) refund(token string, r protocol.OrderReceipt, status string, minor int64) {
 	m.T.Helper()
-	a := m.Ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
-		"occurred_at":"2026-11-21T09:30:00Z","totals":[{"type":"total","amount":%d}]}}`, status, minor, status, minor), "Authorization", token)
-	require.Equal(m.T, 200, a.Code, "%s", a.Body)
+	m.Ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
+		"occurred_at":"2026-11-21T09:30:00Z","totals":[{"type":"total","amount":%d}]}}`, status, minor, status, minor), "Authorization", token).Is(200)
 }
 
 // withdrawn: a shop that says that an order was refunded in full, or revokes its receipt, takes the review out of

@@ -52,8 +52,7 @@ func TestProcesses(t *testing.T) {
 		}
 		require.Equal(t, 1, won, "a proof pays once over the whole deployment")
 
-		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1")
-		require.Equal(t, 201, first.Code)
+		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1").Is(201)
 		again := two.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", two.Proof("board"), "Idempotency-Key", "k1")
 		require.Equal(t, first.Body.String(), again.Body.String())
 
@@ -73,8 +72,7 @@ func TestSigned_HostedKey(t *testing.T) {
 		h := nodetest.New(t, change)
 		ctx := context.Background()
 		pair := h.Hosted("asha")
-		a := h.Signed(pair, nodetest.GoodPost, nil)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := h.Signed(pair, nodetest.GoodPost, nil).Is(201)
 		p := nodetest.As[protocol.Post](a)
 		require.True(t, p.Author.Verified)
 		require.Equal(t, "asha", *p.Author.Handle)

@@ -22,8 +22,7 @@ func TestTags_AnyScript(t *testing.T) {
 		h := nodetest.New(t, change)
 		pair := h.Hosted("asha")
 		const body = `{"kind":"offer","title":"Looms","body":"Two looms.","tags":["Paper","हिन्दी","PAPER","caf\u0065\u0301","caf\u00e9","日本語"]}`
-		a := h.Signed(pair, body, nil)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := h.Signed(pair, body, nil).Is(201)
 		p := nodetest.As[protocol.Post](a)
 		require.Equal(t, []string{"paper", "हिन्दी", "cafe\u0301", "café", "日本語"}, p.Tags)
 
@@ -99,8 +98,7 @@ func TestHandles_AsWritten(t *testing.T) {
 			require.Equal(t, 200, a.Code, "%s: %s", path, a.Body)
 		}
 		put := h.Ask("PUT", "/api/owner/profile", fmt.Sprintf(`{"handle":%q,"name":"Asha","kind":"person","contactPolicy":%s}`, handle, nodetest.OpenPolicy),
-			"Authorization", token)
-		require.Equal(t, 200, put.Code, "%s", put.Body)
+			"Authorization", token).Is(200)
 		require.Contains(t, put.Body.String(), `"handle":"asha"`)
 	}
 	h.PutProfile([]byte(`{"handle":"@Ravi","name":"Ravi","kind":"person"}`))

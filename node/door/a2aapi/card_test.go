@@ -123,8 +123,7 @@ func TestA2A_Card(t *testing.T) {
 		}
 		require.Equal(t, protocol.NotFound, h.Ask("GET", "/a2a/No%20Body/agent-card.json", "").Problem().Code)
 
-		own := h.Ask("GET", "/.well-known/agent-card.json", "")
-		require.Equal(t, 200, own.Code)
+		own := h.Ask("GET", "/.well-known/agent-card.json", "").Is(200)
 		require.Equal(t, []string{"EdDSA", "ES256"}, signatures(h, own.Body.Bytes()))
 		card := nodetest.As[a2a.Card](own)
 		require.Equal(t, h.Base+"/a2a", card.SupportedInterfaces[0].URL)

@@ -126,8 +126,7 @@ func TestARD_Registry(t *testing.T) {
 		`{"query":{"text":"weather forecast tools","filter":{"type":["application/mcp-server-card+json"]}},"federation":"none","pageSize":2}`,
 		`{"query":{"text":"paper lease"},"federation":"none","pageSize":2}`,
 	} {
-		a := h.Ask("POST", "/ard/search", body)
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("POST", "/ard/search", body).Is(200)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))

@@ -21,8 +21,7 @@ func TestUCP_Profile(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	for release, path := range map[string]string{"2026-08-25": protocol.UCPProfilePath, "2026-04-08": protocol.UCPProfilePath + "/2026-04-08"} {
-		a := h.Ask("GET", path, "")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", path, "").Is(200)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))

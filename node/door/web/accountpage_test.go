@@ -56,8 +56,7 @@ func TestAccountPage_Profile(t *testing.T) {
 	require.Nil(t, p.Capabilities[1].Pricing)
 	require.Equal(t, []protocol.Need{{ID: "yarn", Description: "Cotton yarn."}}, p.Needs)
 
-	page := h.Ask("GET", "/account/offers", "", "Cookie", cookie, "Accept", "text/html")
-	require.Equal(t, 200, page.Code)
+	page := h.Ask("GET", "/account/offers", "", "Cookie", cookie, "Accept", "text/html").Is(200)
 	nodetest.ParsePage(t, "/account/offers", page.Body.String()).WellFormed()
 	require.Contains(t, page.Body.String(), `value="120.5"`)
 	require.Contains(t, page.Body.String(), "Weave &lt;b&gt;")
@@ -98,8 +97,7 @@ func TestAccountPage_Mail(t *testing.T) {
 			"Sec-Fetch-Site", "same-origin", "Origin", h.Base, "Cookie", cookie)
 	}
 	page := func() string {
-		a := h.Ask("GET", "/account/settings", "", "Cookie", cookie, "Accept", "text/html")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", "/account/settings", "", "Cookie", cookie, "Accept", "text/html").Is(200)
 		nodetest.ParsePage(t, "/account/settings", a.Body.String()).WellFormed()
 		return a.Body.String()
 	}

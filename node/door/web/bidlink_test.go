@@ -174,8 +174,7 @@ func testBidLinkWebhook(t *testing.T, change func(*node.Config)) {
 	require.Equal(t, protocol.BidClaimed, state(made.Bid.ID))
 	require.Equal(t, 200, h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Code)
 	require.Equal(t, protocol.BidLive, state(made.Bid.ID))
-	again := h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...)
-	require.Equal(t, 410, again.Code)
+	again := h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Is(410)
 	require.Contains(t, again.Body.String(), "this link was used before")
 
 	secret := h.TokenOf("asha", "addresses", protocol.ScopeNotify)

@@ -288,8 +288,7 @@ func TestSignIn_Development(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	require.Contains(t, h.Ask("GET", "/sign-in", "", "Accept", "text/html").Body.String(), "sends no mail")
-	a := h.Ask("POST", "/sign-in", "mail=asha@example.org", "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
-	require.Equal(t, 200, a.Code)
+	a := h.Ask("POST", "/sign-in", "mail=asha@example.org", "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html").Is(200)
 	require.Contains(t, a.Body.String(), "log")
 	require.NotContains(t, a.Body.String(), "on its way")
 	h.Accounts.Mail = &nodetest.Postbox{}

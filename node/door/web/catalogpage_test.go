@@ -54,8 +54,7 @@ func TestImportItems(t *testing.T) {
 	require.Len(t, items("q=kurt&minPrice=1250&category=कपड़े"), 1)
 
 	// The export is what was imported, and its import changes nothing.
-	out := h.Ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token)
-	require.Equal(t, 200, out.Code)
+	out := h.Ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token).Is(200)
 	require.Equal(t, "text/csv; charset=utf-8", out.Header().Get("Content-Type"))
 	require.Contains(t, out.Header().Get("Content-Disposition"), "shop-items.csv")
 	require.Contains(t, out.Body.String(), "\r\nkurta,Kurta,,1200.00,")
@@ -223,8 +222,7 @@ func TestImportItems_Page(t *testing.T) {
 	shown := nodetest.ParsePage(t, "/account/items", h.Ask("GET", "/account/items", "", "Accept", nodetest.Accept, "Cookie", "stoa_session="+cookie).Body.String())
 	form := formValues(shown, "quick-a")
 	form.Set("amount", "200")
-	a := h.SendForm("/account", form, "Cookie", "stoa_session="+cookie)
-	require.Equal(t, 422, a.Code)
+	a := h.SendForm("/account", form, "Cookie", "stoa_session="+cookie).Is(422)
 	require.Contains(t, nodetest.ParsePage(t, "/account", a.Body.String()).Alerts(), "Must be more than the price")
 	file := h.Ask("GET", "/account/items.csv?handle=shop", "", "Cookie", "stoa_session="+cookie)
 	require.Contains(t, file.Body.String(), "\r\na,A,,100.00,150.00,")

@@ -223,9 +223,8 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Contains(t, b.Text("main"), "revoked")
 
 	// The inbox: what is new, an answer, a block and its undo.
-	var begun protocol.ContactReceipt
-	h.Ask("POST", "/api/public/agents/rao/contact",
-		`{"message":"Do you <b>deliver</b>?\nTo Indiranagar.","name":"Kim"}`, "Proof-Of-Work", h.Proof("contact")).Into(&begun)
+	nodetest.As[protocol.ContactReceipt](h.Ask("POST", "/api/public/agents/rao/contact",
+		`{"message":"Do you <b>deliver</b>?\nTo Indiranagar.","name":"Kim"}`, "Proof-Of-Work", h.Proof("contact")))
 	require.Equal(t, 200, b.Open("/account"))
 	require.Equal(t, "1 new", b.Text(`.index a[href="/account/threads?handle=rao"] .fresh`))
 	press(`.index a[href="/account/threads?handle=rao"]`)

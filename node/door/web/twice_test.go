@@ -31,9 +31,8 @@ func newServed(t *testing.T) (h *nodetest.House, cookie string) {
 	h.PutProfile([]byte(`{"handle":"rao","name":"Rao","kind":"business","contactPolicy":` + nodetest.OpenPolicy + `}`))
 	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha", "rao")
 	cookie = h.SignIn(link)
-	a := h.Ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
-		"Authorization", "Bearer "+h.OwnerToken("asha"))
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	h.Ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
+		"Authorization", "Bearer "+h.OwnerToken("asha")).Is(200)
 	return h, cookie
 }
 

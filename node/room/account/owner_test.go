@@ -253,8 +253,7 @@ func TestSession(t *testing.T) {
 		require.EqualValues(t, 1, won.Load())
 
 		state := func(headers ...string) (s protocol.SessionState) {
-			a := h.Ask("GET", "/api/public/session", "", append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
-			require.Equal(t, 200, a.Code)
+			a := h.Ask("GET", "/api/public/session", "", append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...).Is(200)
 			require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 			a.Into(&s)
 			return s
@@ -342,8 +341,7 @@ func TestOwner_Profile(t *testing.T) {
 		h := nodetest.New(t, change)
 		h.Hosted("asha")
 		auth := []string{"Authorization", "Bearer " + h.OwnerToken("asha")}
-		read := h.Ask("GET", "/api/owner/profile", "", auth...)
-		require.Equal(t, 200, read.Code)
+		read := h.Ask("GET", "/api/owner/profile", "", auth...).Is(200)
 		put := h.Ask("PUT", "/api/owner/profile", read.Body.String(), auth...)
 		require.Equal(t, 200, put.Code, "what was read can be put back: %s", put.Body)
 		require.JSONEq(t, read.Body.String(), put.Body.String())

@@ -33,8 +33,7 @@ func cookies(a nodetest.Answer) map[string]*http.Cookie {
 // challenge begins a sign-in: it returns what is to be signed and the cookie that goes with it.
 func challenge(h *nodetest.House, form url.Values) (said struct{ Challenge, Domain, Message string }, cookie string) {
 	h.T.Helper()
-	a := h.SendForm("/sign-in/challenge", form)
-	require.Equal(h.T, 200, a.Code, "%s", a.Body)
+	a := h.SendForm("/sign-in/challenge", form).Is(200)
 	require.Equal(h.T, "no-store", a.Header().Get("Cache-Control"))
 	a.Into(&said)
 	c := cookies(a)["stoa_sign_in"]
@@ -229,8 +228,7 @@ func TestSignIn_Codes(t *testing.T) {
 		h.Ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post","profile","keys","inbox","notify","archive","attention","meetings","account"]}`,
 			"Cookie", lately).Into(&whole)
 		require.Equal(t, 403, h.Ask("POST", "/api/owner/recovery-codes", "{}", "Authorization", "Bearer "+whole.Secret).Code, "no token can")
-		kept := h.SendForm("/account", url.Values{"do": {"put_account_mail"}, "mail": {"typed@example.org"}}, "Cookie", long)
-		require.Equal(t, 403, kept.Code)
+		kept := h.SendForm("/account", url.Values{"do": {"put_account_mail"}, "mail": {"typed@example.org"}}, "Cookie", long).Is(403)
 		require.Contains(t, kept.Body.String(), `value="typed@example.org"`)
 		require.Contains(t, kept.Body.String(), `href="/sign-in?again=1`)
 
@@ -257,8 +255,7 @@ func TestSignIn_Codes(t *testing.T) {
 		require.Equal(t, alertOf(t, spent), alertOf(t, mistyped))
 		require.Contains(t, mistyped.Body.String(), `value="AAAAA-BBBBB-CCCCC-DDDDD"`, "what was typed is kept")
 		for _, to := range []string{"https://evil.example/", "//evil.example", "/account//evil", "/board", "/account/\\evil"} {
-			in := h.SendForm("/sign-in", url.Values{"code": {second[0]}, "to": {to}})
-			require.Equal(t, 303, in.Code)
+			in := h.SendForm("/sign-in", url.Values{"code": {second[0]}, "to": {to}}).Is(303)
 			require.Equal(t, "/account", in.Header().Get("Location"), to)
 			second = second[1:]
 		}
@@ -306,8 +303,7 @@ func TestSignIn_Pages(t *testing.T) {
 	require.Equal(t, 400, h.SendForm("/sign-in/challenge", url.Values{"account": {"0x"}}).Code)
 	require.Equal(t, 409, h.Ask("GET", "/api/owner/passkeys/options", "", "Cookie", cookie).Code)
 
-	kept := h.SendForm("/account", url.Values{"do": {"add_passkey"}, "name": {"My old phone"}}, "Cookie", "stoa_session=ended")
-	require.Equal(t, 401, kept.Code)
+	kept := h.SendForm("/account", url.Values{"do": {"add_passkey"}, "name": {"My old phone"}}, "Cookie", "stoa_session=ended").Is(401)
 	require.Contains(t, kept.Body.String(), `value="My old phone"`, "what was typed is kept")
 	out := h.SendForm("/sign-out", nil, "Cookie", cookie)
 	require.Negative(t, cookies(out)[session.MarkerName].MaxAge)
