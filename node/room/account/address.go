@@ -224,11 +224,8 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(contex
 		t, err = tx.Tickets().ByHash(ctx, hash)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, nil)
 	}
 	// The address says at which time: the same letter at each attempt.
 	at := t.ExpiresAt.Add(-tellFor).UTC().Format("2 Jan 2006, 15:04 UTC")
@@ -241,9 +238,6 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(contex
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Tickets().Spend(ctx, hash)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
-		return err
+		return storage.IfMissing(err, nil)
 	}, nil
 }

@@ -286,11 +286,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 			p.rest, err = tx.Imports().Piece(ctx, p.id, p.n)
 			return err
 		})
-		if errors.Is(err, storage.ErrNotFound) {
-			return 0, io.EOF
-		}
 		if err != nil {
-			return 0, err
+			return 0, storage.IfMissing(err, io.EOF)
 		}
 		p.n++
 	}

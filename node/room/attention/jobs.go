@@ -112,7 +112,7 @@ func (a *Attention) Link(ctx context.Context, j storage.Job) (func(context.Conte
 	return func(ctx context.Context, tx *storage.Tx) error {
 		bid, _, missing := locked(ctx, tx, s.ID)
 		if missing != nil || bid.Link.ID != "" {
-			return ignoreNotFound(missing)
+			return storage.IfMissing(missing, nil)
 		}
 		return a.linked(ctx, tx, bid, s, attempt, link, err)
 	}, nil
@@ -194,13 +194,6 @@ func (a *Attention) linked(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 	return notify(ctx, tx, board, protocol.BidRefundByHand, bid, "No payment link could be made: check your payment account")
 }
 
-func ignoreNotFound(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
 // payable returns a bid and its provider, and the node's clock; nil when there is no such bid.
 func (a *Attention) payable(ctx context.Context, id string) (bid *storage.StoredBid, provider pay.Provider, asOf time.Time, err error) {
 	var account *storage.PaymentAccount
@@ -211,11 +204,8 @@ func (a *Attention) payable(ctx context.Context, id string) (bid *storage.Stored
 		}
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil, asOf, nil
-	}
 	if err != nil {
-		return nil, nil, asOf, err
+		return nil, nil, asOf, storage.IfMissing(err, nil)
 	}
 	provider, err = a.provider(account)
 	if err != nil {
@@ -313,11 +303,8 @@ func (a *Attention) Event(_ context.Context, j storage.Job) (func(context.Contex
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		e, err := tx.Payments().EventByID(ctx, int64(s.N))
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IfMissing(err, nil)
 		}
 		account, err := tx.PaymentAccounts().ByID(ctx, e.Account)
 		if err != nil {
@@ -345,11 +332,8 @@ func (a *Attention) Hook(ctx context.Context, provider, hook string, head http.H
 		account, err = tx.PaymentAccounts().ByHook(ctx, provider, hook)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, "there is no such webhook")
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no such webhook"))
 	}
 	opened, err := a.provider(account)
 	if err != nil || !opened.Caps().Webhook {
@@ -450,7 +434,7 @@ func (a *Attention) Update(ctx context.Context, j storage.Job) (func(context.Con
 		}
 		bid, _, err := locked(ctx, tx, s.ID)
 		if err != nil {
-			return ignoreNotFound(err)
+			return storage.IfMissing(err, nil)
 		}
 		bid.Callback = ""
 		return tx.Bids().Save(ctx, bid)

@@ -80,11 +80,8 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 // settle stores the outcome of an attempt and enqueues what follows.
 func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) error {
 	cb, err := tx.Callbacks().ByID(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, nil)
 	}
 	open := cb.State == protocol.CallbackWaiting && dedupeKey(cb) == tried
 	after := applyOutcome(cb, sent, tx.Now)

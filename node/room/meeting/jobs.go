@@ -84,11 +84,8 @@ func (m *Meeting) Update(ctx context.Context, j storage.Job) (func(context.Conte
 			return nil
 		}
 		r, _, err := locked(ctx, tx, s.ID)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IfMissing(err, nil)
 		}
 		r.Callback = ""
 		return tx.Meetings().Save(ctx, r)

@@ -68,11 +68,8 @@ func (m *Meeting) Remind(ctx context.Context, j storage.Job) (func(context.Conte
 // reminded returns the meeting that a reminder is about, nil when there is nothing to remind of.
 func (m *Meeting) reminded(ctx context.Context, tx *storage.Tx, s subject) (*storage.StoredMeeting, side, error) {
 	r, err := tx.Meetings().ByID(ctx, s.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, side{}, nil
-	}
 	if err != nil {
-		return nil, side{}, err
+		return nil, side{}, storage.IfMissing(err, nil)
 	}
 	latest := r.StartsAt
 	if s.Hours > 1 {
