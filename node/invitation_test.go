@@ -42,10 +42,7 @@ func (h *house) runMeetings(twice bool) {
 			return
 		}
 		for _, j := range jobs {
-			handle := map[storage.JobKind]func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error){
-				storage.MeetingMailJob: h.meeting.SendMail, storage.MeetingDueJob: h.meeting.Due, storage.MeetingRemindJob: h.meeting.Remind,
-				storage.CalendarCheckJob: h.meeting.Check, storage.CalendarBusyJob: h.meeting.ReadBusy, storage.CalendarEventJob: h.meeting.WriteEvent,
-			}[j.Kind]
+			handle := h.meeting.Jobs()[j.Kind]
 			var after func(context.Context, *storage.Tx) error
 			if handle != nil && twice {
 				_, err = handle(ctx, j)

@@ -108,11 +108,7 @@ func enqueueResume(id string, at time.Time) func(context.Context, *storage.Tx) e
 }
 
 // Resume is the job that finishes an interrupted import.
-func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args struct{ ID string }
-	if err := j.Decode(&args); err != nil {
-		return nil, err
-	}
+func (a *Archive) Resume(ctx context.Context, j storage.Job, args struct{ ID string }) (func(context.Context, *storage.Tx) error, error) {
 	row, now := (*storage.Import)(nil), time.Time{}
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		now = tx.Now

@@ -38,11 +38,7 @@ func (a *Attention) provider(account *storage.PaymentAccount) (pay.Provider, err
 
 // Due does what is due of a bid: it ends a hold that nobody paid, a wait for the owner, a live bid
 // that was not answered as promised, or one whose time is over.
-func (a *Attention) Due(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Due(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		bid, _, err := locked(ctx, tx, s.ID)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -98,11 +94,7 @@ func (a *Attention) askLink(ctx context.Context, tx *storage.Tx, bid *storage.St
 // Link makes the payment link of a bid, after the bid is stored: the hold exists before anybody can
 // pay. The provider knows the link by the bid and the number of the attempt, so that one that was
 // made before a process died is found again.
-func (a *Attention) Link(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Link(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	bid, provider, asOf, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.State != protocol.BidHeld || bid.Link.ID != "" || !bid.HoldUntil.After(asOf) {
 		return nil, err
@@ -223,11 +215,7 @@ func cancelLink(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) err
 }
 
 // Cancel closes the payment link of a bid. When it was paid meanwhile, the poller finds that.
-func (a *Attention) Cancel(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Cancel(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	bid, provider, _, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.Link.ID == "" || !provider.Caps().Cancel {
 		return nil, err
@@ -267,11 +255,7 @@ func pollAfter(age time.Duration) (wait time.Duration, ok bool) {
 
 // Poll asks the provider what has happened to the link of a bid. Its events go through the same
 // function as those of webhooks.
-func (a *Attention) Poll(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Poll(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	bid, provider, _, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.Link.ID == "" || !provider.Caps().Poll {
 		return nil, err
@@ -296,11 +280,7 @@ func (a *Attention) Poll(ctx context.Context, j storage.Job) (func(context.Conte
 }
 
 // Event applies a stored event of a provider.
-func (a *Attention) Event(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Event(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		e, err := tx.Payments().EventByID(ctx, int64(s.N))
 		if err != nil {
@@ -389,14 +369,10 @@ func enqueueUpdate(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) 
 
 // Update makes one attempt to tell a bidder's callbackUrl of one change of the bid. It is repeated
 // under the same id, for a day at most.
-func (a *Attention) Update(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Update(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var address string
 	u := protocol.BidUpdate{Type: "bid.updated", BidID: s.ID, ID: fmt.Sprintf("%s-%d", s.ID, s.N)}
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		bid, err := tx.Bids().ByID(ctx, s.ID)
 		if err != nil {
 			return err

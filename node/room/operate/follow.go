@@ -115,7 +115,8 @@ func (Peers) Reread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 func (Peers) Conflict(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeerAddress) (protocol.ConflictEvidence, error) {
 	c, err := tx.Subscriptions().Conflict(ctx, in.URL)
 	if err != nil {
-		return protocol.ConflictEvidence{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "no conflict of %s is known; list_peers names the boards", in.URL))
+		return protocol.ConflictEvidence{}, storage.IfMissing(err,
+			protocol.Errorf(protocol.NotFound, "no conflict of %s is known; list_peers names the boards", in.URL))
 	}
 	return protocol.ConflictEvidence{
 		Conflict: moderation.ConflictOf(*c), OursDocument: string(c.OursDoc), TheirsDocument: string(c.TheirsDoc), Untrusted: true,
@@ -161,11 +162,7 @@ const followFor = 24 * time.Hour
 
 // Job is the handler of storage.FollowJob. A node that is not a stoa node with a
 // board is a final error; one that does not answer is retried for a day.
-func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args moderation.FollowArgs
-	if err := j.Decode(&args); err != nil {
-		return nil, err
-	}
+func (f FollowJobs) Job(ctx context.Context, j storage.Job, args moderation.FollowArgs) (func(context.Context, *storage.Tx) error, error) {
 	cause := f.Follow(ctx, args.URL)
 	if cause == nil {
 		return nil, nil
@@ -188,11 +185,7 @@ func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Contex
 }
 
 // EndJob is the handler of UnfollowJob.
-func (f FollowJobs) EndJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args protocol.PeerAddress
-	if err := j.Decode(&args); err != nil {
-		return nil, err
-	}
+func (f FollowJobs) EndJob(ctx context.Context, j storage.Job, args protocol.PeerAddress) (func(context.Context, *storage.Tx) error, error) {
 	if err := f.Unfollow(ctx, args.URL); !errors.Is(err, storage.ErrNotFound) {
 		return nil, err
 	}
