@@ -145,7 +145,8 @@ func TestAccountMail_Bounds(t *testing.T) {
 	h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+full).into(&acc)
 	for _, mail := range []string{"a@example.org", "b@example.org", "c@example.org"} {
 		require.Equal(t, 200, ask(full, mail))
-		_, err := h.accounts.Jobs()[storage.AddressJob](t.Context(), storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)})
+		job := storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)}
+		_, err := h.accounts.Jobs()[job.Kind](t.Context(), job)
 		require.NoError(t, err)
 	}
 	require.Equal(t, 429, ask(full, "d@example.org"))

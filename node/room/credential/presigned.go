@@ -45,7 +45,8 @@ func (p Presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	}
 	k, err := tx.Keys().ByThumbprint(ctx, in.KeyID)
 	if err != nil {
-		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", in.KeyID))
+		return protocol.None{}, storage.IfMissing(err,
+			protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", in.KeyID))
 	}
 	k.Directory = []byte(in.Directory)
 	if err := tx.Keys().Put(ctx, *k); err != nil {
