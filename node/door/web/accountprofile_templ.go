@@ -96,11 +96,9 @@ func profilePreview(f *sent) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if f.values.Get("headline") != "" {
-			templ_7745c5c3_Err = in(`p class="headline" lang="" dir="auto"`, f.values.Get("headline")).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
+		templ_7745c5c3_Err = when(f.values.Get("headline") != "", in(`p class="headline" lang="" dir="auto"`, f.values.Get("headline"))).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = userText(f.values.Get("description")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {

@@ -239,11 +239,9 @@ func importReport(x protocol.ImportReport) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if x.DryRun {
-			templ_7745c5c3_Err = say("To import it, choose the file again and press “Import it”.").Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
+		templ_7745c5c3_Err = when(x.DryRun, say("To import it, choose the file again and press “Import it”.")).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</p><dl class=\"hours\">")
 		if templ_7745c5c3_Err != nil {

@@ -220,11 +220,9 @@ func moneyTraces(items []protocol.MoneyTrace) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if t.Handle != "" {
-				templ_7745c5c3_Err = linkText(`translate="no"`, "/@"+t.Handle+"/board", "@"+t.Handle).Render(ctx, templ_7745c5c3_Buffer)
-				if templ_7745c5c3_Err != nil {
-					return templ_7745c5c3_Err
-				}
+			templ_7745c5c3_Err = when(t.Handle != "", linkText(`translate="no"`, "/@"+t.Handle+"/board", "@"+t.Handle)).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<span>")
 			if templ_7745c5c3_Err != nil {
@@ -258,11 +256,9 @@ func moneyTraces(items []protocol.MoneyTrace) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(t.Next) == 0 {
-				templ_7745c5c3_Err = quiet("Nothing is left to do.").Render(ctx, templ_7745c5c3_Buffer)
-				if templ_7745c5c3_Err != nil {
-					return templ_7745c5c3_Err
-				}
+			templ_7745c5c3_Err = when(len(t.Next) == 0, quiet("Nothing is left to do.")).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = moneySteps(t.Next).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
