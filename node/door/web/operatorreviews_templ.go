@@ -158,20 +158,8 @@ func hiddenReviewsBody(o *operatorView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<section aria-labelledby=\"hide\">")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = heading("hide", "Hide the text of a review").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = o.form("", protocol.HideReview.Operation, "hide", nil, english("Hide the text"), line("id", "Number of the review; the page of its business shows it"),
-			line("reason", "Reason; the public moderation log shows it")).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</section>")
+		templ_7745c5c3_Err = titled("hide", "Hide the text of a review",
+			o.form("", protocol.HideReview.Operation, "hide", nil, english("Hide the text"), line("id", "Number of the review; the page of its business shows it"), line("reason", "Reason; the public moderation log shows it"))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
