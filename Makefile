@@ -39,7 +39,7 @@ lint: ## vet, staticcheck and the linter of the OpenAPI description
 	.ci/lint $(PKG)
 
 screenshots: ## a picture of every page, phone and desk, light and dark, in data/screenshots
-	STOA_TEST_CHROMIUM=$$(.ci/chromium) STOA_TEST_SCREENSHOTS=$(CURDIR)/data/screenshots go test -count=1 -vet=off -run '^TestScreenshots$$' ./node
+	STOA_TEST_CHROMIUM=$$(.ci/chromium) STOA_TEST_SCREENSHOTS=$(CURDIR)/data/screenshots go test -count=1 -vet=off -run '^TestScreenshots$$' ./node/door/web
 
 fuzz: ## every fuzz target for FUZZTIME (1m)
 	.ci/fuzz $(PKG)

@@ -18,13 +18,13 @@ const nodeDirectory = "/.well-known/http-message-signatures-directory"
 
 // a2a mounts the A2A door.
 func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.ResponseWriter, *http.Request, error)) {
-	name := n.config.Name
+	name := n.Config.Name
 	if name == "" {
 		_, name, _ = strings.Cut(n.Base, "://")
 	}
 	door := a2aapi.New(a2aapi.Config{
-		Table: n.table, Base: n.Base, Name: name, Software: n.config.Version, Chains: chainNames(n.config),
-		Network: network, Changes: n.db.Version, Keys: n.cardKeys, Fail: fail,
+		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config),
+		Network: network, Changes: n.DB.Version, Keys: n.cardKeys, Fail: fail,
 	})
 	m.spoken["a2a"] = door.Refuse
 	for _, r := range door.Routes() {
@@ -65,8 +65,8 @@ func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, e
 		keys = append(keys, a2aapi.CardKey{Pair: p, ID: p.Thumbprint(), JKU: n.Base + path})
 	}
 	if handle != "" {
-		err := n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			pair, err := (&credential.Signer{Keys: n.keys}).Hosted(ctx, tx, handle, false)
+		err := n.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			pair, err := (&credential.Signer{Keys: n.Keys}).Hosted(ctx, tx, handle, false)
 			if err == nil && !pair.IsZero() {
 				add(pair, "/.well-known/service-agents/"+pair.Thumbprint()+"/jwks.json")
 			}
@@ -76,7 +76,7 @@ func (n *Node) cardKeys(ctx context.Context, handle string) ([]a2aapi.CardKey, e
 			return nil, fmt.Errorf("key of @%s: %w", handle, err)
 		}
 	}
-	add(n.keys.Ed, nodeDirectory)
-	add(n.keys.P256, nodeDirectory)
+	add(n.Keys.Ed, nodeDirectory)
+	add(n.Keys.P256, nodeDirectory)
 	return keys, nil
 }

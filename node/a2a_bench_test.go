@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"fmt"
@@ -9,17 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // unanswered sends what one caller may send to one agent that does not answer:
 // ten threads of twenty messages, or the first of them. alongside is called after
 // each. It returns how long each message took.
-func (a *agent) unanswered(handle string, most int, alongside func(n int)) (took []time.Duration) {
+func unanswered(a *nodetest.Agent, handle string, most int, alongside func(n int)) (took []time.Duration) {
 	thread := ""
 	for n := range most {
 		var each time.Duration
-		each, thread = a.message(handle, thread, n)
+		each, thread = message(a, handle, thread, n)
 		took = append(took, each)
 		alongside(n)
 	}
@@ -27,14 +28,14 @@ func (a *agent) unanswered(handle string, most int, alongside func(n int)) (took
 }
 
 // message is the n-th of them, to the thread of the one before or a new one.
-func (a *agent) message(handle, thread string, n int) (took time.Duration, _ string) {
+func message(a *nodetest.Agent, handle, thread string, n int) (took time.Duration, _ string) {
 	extra := fmt.Sprintf(`,"contextId":%q`, thread)
 	if n%protocol.MaxUnanswered == 0 {
 		extra = ""
 	}
 	began := time.Now()
-	answer := a.write(handle, fmt.Sprint("m-", n), "Can you quote for forty chairs of oak, by March?", extra)
-	return time.Since(began), answer.task(a.h.t).ContextID
+	answer := a.Write(handle, fmt.Sprint("m-", n), "Can you quote for forty chairs of oak, by March?", extra)
+	return time.Since(began), answer.Task(a.H.T).ContextID
 }
 
 func percentile(took []time.Duration, of int) time.Duration {
@@ -44,10 +45,10 @@ func percentile(took []time.Duration, of int) time.Duration {
 
 // posts writes a signed board post each ten milliseconds until it is stopped, and
 // then returns how long each took.
-func (h *house) posts(by string) (stop func() []time.Duration) {
-	h.t.Helper()
-	pair := hostedAgent(h.t, h.Node, by)
-	writer := &agent{h: h, pair: pair}
+func posts(h *nodetest.House, by string) (stop func() []time.Duration) {
+	h.T.Helper()
+	pair := h.Hosted(by)
+	writer := &nodetest.Agent{H: h, Pair: pair}
 	end, done := make(chan struct{}), make(chan []time.Duration, 1)
 	go func() {
 		var took []time.Duration
@@ -67,7 +68,7 @@ func (h *house) posts(by string) (stop func() []time.Duration) {
 			res, err := writer.RoundTrip(r)
 			took = append(took, time.Since(began))
 			if err != nil || res.StatusCode != http.StatusCreated {
-				h.t.Errorf("post: %v %v", res, err)
+				h.T.Errorf("post: %v %v", res, err)
 			}
 		}
 	}()
@@ -84,39 +85,39 @@ type a2aBacklog struct {
 // askedInVain lets callers send so many messages each to an agent that answers
 // none, three at a time.
 func askedInVain(t testing.TB, callers, each int, quiet time.Duration) (m a2aBacklog) {
-	h, fresh := &house{startNode(t), t}, &house{startNode(t), t}
-	putOpen(t, h.Node, "asha", nil)
-	putOpen(t, fresh.Node, "asha", nil)
-	all, few := h.agents(callers+2), fresh.agents(2)
+	h, fresh := nodetest.Start(t), nodetest.Start(t)
+	h.PutOpen("asha", nil)
+	fresh.PutOpen("asha", nil)
+	all, few := h.Agents(callers+2), fresh.Agents(2)
 	none := func(int) {}
-	all[0].unanswered("asha", each, none) // caches are warm
-	few[0].unanswered("asha", each, none)
+	unanswered(all[0], "asha", each, none) // caches are warm
+	unanswered(few[0], "asha", each, none)
 
-	stop := h.posts("idle")
+	stop := posts(h, "idle")
 	<-time.After(quiet)
 	m.idle = stop()
 
-	work := make(chan *agent, callers)
+	work := make(chan *nodetest.Agent, callers)
 	for _, a := range all[2:] {
 		work <- a
 	}
 	close(work)
-	stop = h.posts("busy")
-	stopOther := fresh.posts("busy")
+	stop = posts(h, "busy")
+	stopOther := posts(fresh, "busy")
 	var senders sync.WaitGroup
 	for range 3 {
 		senders.Go(func() {
 			for a := range work {
-				a.unanswered("asha", each, none)
+				unanswered(a, "asha", each, none)
 			}
 		})
 	}
 	senders.Wait()
 	m.busy, m.other = stop(), stopOther()
 	thread := ""
-	m.first = few[1].unanswered("asha", each, func(n int) {
+	m.first = unanswered(few[1], "asha", each, func(n int) {
 		var took time.Duration
-		took, thread = all[1].message("asha", thread, n)
+		took, thread = message(all[1], "asha", thread, n)
 		m.last = append(m.last, took)
 	})
 	return m

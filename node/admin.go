@@ -32,7 +32,7 @@ type Admin struct {
 	DB   *storage.DB
 	Base string
 
-	table   *hall.Table
+	Table   *hall.Table
 	archive *archive.Archive
 }
 
@@ -66,14 +66,14 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 		return nil, err
 	}
 	b, accounts := board.New(base, nil), &account.Accounts{Base: base, DB: db, Seal: keys.SealAgent}
-	a := &Admin{DB: db, Base: base, table: hall.New(db, &identity.Gate{}, hall.NewLimits(hall.WideRates()))}
+	a := &Admin{DB: db, Base: base, Table: hall.New(db, &identity.Gate{}, hall.NewLimits(hall.WideRates()))}
 	a.archive = newArchive(c, db, keys, accounts, outbound.New(outboundOptions(c, base)), chain)
 	d := directory.New(base, nil)
 	d.Sign = (&credential.Signer{Keys: keys}).SignNews
 	for _, r := range []room{
 		moderation.New(base, c.limits(), keys.Networks.Of, b.Delete, b.Distribute), &operate.Operate{Base: base}, d, accounts, a.archive,
 	} {
-		r.Bind(a.table)
+		r.Bind(a.Table)
 	}
 	enrol := credential.Enroller{DB: db, Chain: func() (*credential.Chain, error) {
 		if len(c.Chain) == 0 {
@@ -86,7 +86,7 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 
 // bind binds the operations that have no door to their rooms.
 func (a *Admin) bind(b *board.Board, d *directory.Directory, accounts *account.Accounts, enrol credential.Enroller) error {
-	t := a.table
+	t := a.Table
 	hall.Bind(t, protocol.PutProfile, d.PutFor)
 	hall.Bind(t, protocol.DeleteProfile, d.Delete)
 	hall.Bind(t, protocol.KeepKey, accounts.KeepKey)
@@ -131,7 +131,7 @@ func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file
 	if err != nil {
 		return hall.Result{}, err
 	}
-	return a.table.Invoke(ctx, hall.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
+	return a.Table.Invoke(ctx, hall.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
 }
 
 // Backup writes a copy of a SQLite database to a new file, and notes when.
@@ -164,7 +164,7 @@ func (a *Admin) Close() error { return a.DB.Close() }
 
 // Admin runs operations as the operator on a node of this process.
 func (n *Node) Admin() *Admin {
-	a, err := newAdmin(n.db, n.keys, n.Base, n.config)
+	a, err := newAdmin(n.DB, n.Keys, n.Base, n.Config)
 	if err != nil {
 		panic("node: " + err.Error()) // New has accepted these settings
 	}
@@ -179,7 +179,7 @@ func (n *Node) Follow(ctx context.Context, address string) error {
 
 // AcceptedPeers counts the boards that accepted our follow.
 func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
-	err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err = n.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		all, err := tx.Subscriptions().List(ctx)
 		for _, s := range all {
 			if s.State == storage.SubscriptionAccepted {
@@ -194,10 +194,10 @@ func (n *Node) AcceptedPeers(ctx context.Context) (accepted int, err error) {
 // SeesKey reports whether the chain, as this node reads it, grants a key for an
 // identity.
 func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
-	if n.chain == nil {
+	if n.Chain == nil {
 		return false
 	}
-	_, err := n.chain.Grant(ctx, identity, keyid)
+	_, err := n.Chain.Grant(ctx, identity, keyid)
 	return err == nil
 }
 

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )
@@ -17,16 +19,16 @@ import (
 // would be refused for, is told before a proof of work is asked for, at every door.
 func TestProof_AskedWhereItHelps(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.agent("asha", openPolicy)
-		h.agent("ravi", `{"outsideAgentsWithIdentity":true,"anonymous":false}`)
-		h.agent("shop", `{"anonymous":true,"outsideAgentsWithIdentity":true,"kinds":["support"]}`)
-		p := h.post("Looms")
-		gone := h.post("Gone")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Agent("asha", nodetest.OpenPolicy)
+		h.Agent("ravi", `{"outsideAgentsWithIdentity":true,"anonymous":false}`)
+		h.Agent("shop", `{"anonymous":true,"outsideAgentsWithIdentity":true,"kinds":["support"]}`)
+		p := h.Post("Looms")
+		gone := h.Post("Gone")
 		require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: gone.ID, Reason: "spam"}, nil))
 		const nowhere = "post_01k9y3v6k8e5w9q2x4z7c1m0ad"
-		stale := h.proof("report") // good for no other purpose
+		stale := h.Proof("report") // good for no other purpose
 		for _, c := range []struct {
 			op, path, body string
 			want           protocol.Code
@@ -38,7 +40,7 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 			{"contact_agent", "/api/public/agents/ravi/contact", `{"message":"m"}`, protocol.ContactRefused},
 			{"contact_agent", "/api/public/agents/shop/contact", `{"message":"m"}`, protocol.ContactRefused},
 			{"contact_agent", "/api/public/agents/shop/contact", `{"message":"m","kind":"support"}`, protocol.PowRequired},
-			{"post_to_board", "/api/public/board", goodPost, protocol.PowRequired},
+			{"post_to_board", "/api/public/board", nodetest.GoodPost, protocol.PowRequired},
 			{"post_to_board", "/api/public/board", `{"kind":"offer"}`, protocol.Validation},
 			{"post_to_board", "/api/public/board", `{"kind":"offer","title":"a","body":"b","inReplyTo":"` + p.ID + `"}`, protocol.PowRequired},
 			{"post_to_board", "/api/public/board", `{"kind":"offer","title":"a","body":"b","inReplyTo":"` + nowhere + `"}`, protocol.Validation},
@@ -47,11 +49,11 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 			{"report_post", "/api/public/board/" + gone.ID + "/report", `{"reason":"spam"}`, protocol.Gone},
 		} {
 			name := c.op + " " + c.path + " " + c.body
-			bare := h.ask("POST", c.path, c.body).problem()
+			bare := h.Ask("POST", c.path, c.body).Problem()
 			require.Equal(t, c.want, bare.Code, name)
 			require.Equal(t, c.want == protocol.PowRequired, bare.Challenge != nil, name)
 			if c.op != "report_post" {
-				bad := h.ask("POST", c.path, c.body, "Proof-Of-Work", stale).problem()
+				bad := h.Ask("POST", c.path, c.body, "Proof-Of-Work", stale).Problem()
 				if c.want == protocol.PowRequired {
 					require.Equal(t, protocol.PowInvalid, bad.Code, name)
 				} else {
@@ -68,7 +70,7 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 			}
 			raw, err := json.Marshal(args)
 			require.NoError(t, err)
-			require.Equal(t, c.want, h.tool(c.op, string(raw)).Refused.Code, name)
+			require.Equal(t, c.want, h.Tool(c.op, string(raw)).Refused.Code, name)
 		}
 	})
 }
@@ -77,10 +79,10 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 // limit like one who writes.
 func TestProof_LooksAreLimited(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.WriteRate = false, 0.5 })
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.WriteRate = false, 0.5 })
 	codes := map[int]int{}
 	for range 8 {
-		codes[h.ask("POST", "/api/public/agents/nobody/contact", `{"message":"m"}`).Code]++
+		codes[h.Ask("POST", "/api/public/agents/nobody/contact", `{"message":"m"}`).Code]++
 	}
 	require.NotZero(t, codes[http.StatusTooManyRequests], "%v", codes)
 	require.NotZero(t, codes[http.StatusNotFound], "%v", codes)
@@ -90,20 +92,20 @@ func TestProof_LooksAreLimited(t *testing.T) {
 // told to one who has paid, and to nobody before.
 func TestProof_BlockedStaysPrivate(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	token := h.agent("asha", openPolicy)
-	begun := h.begun("asha", `{"message":"Do you deliver?"}`)
-	a := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/block", `{}`, "Authorization", token)
+	h := nodetest.New(t)
+	token := h.Agent("asha", nodetest.OpenPolicy)
+	begun := begun(h, "asha", `{"message":"Do you deliver?"}`)
+	a := h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/block", `{}`, "Authorization", token)
 	require.Equal(t, 201, a.Code, "%s", a.Body)
-	require.Equal(t, protocol.PowRequired, h.ask("POST", "/api/public/agents/asha/contact", `{"message":"m"}`).problem().Code)
-	require.Equal(t, protocol.ContactRefused, h.write("asha", `{"message":"m"}`).problem().Code)
+	require.Equal(t, protocol.PowRequired, h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"m"}`).Problem().Code)
+	require.Equal(t, protocol.ContactRefused, write(h, "asha", `{"message":"m"}`).Problem().Code)
 }
 
 // TestProof_Forms: a solution is an object, a string that holds it, or base64; the
 // counter alone is enough.
 func TestProof_Forms(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for name, form := range map[string]func(s pow.Solution, plain []byte) any{
 		"object":           func(_ pow.Solution, plain []byte) any { return json.RawMessage(plain) },
 		"text":             func(_ pow.Solution, plain []byte) any { return string(plain) },
@@ -117,7 +119,7 @@ func TestProof_Forms(t *testing.T) {
 		},
 	} {
 		solution := func() any {
-			s, err := pow.Parse([]byte(h.proof("board")))
+			s, err := pow.Parse([]byte(h.Proof("board")))
 			require.NoError(t, err)
 			plain, err := json.Marshal(s)
 			require.NoError(t, err)
@@ -128,13 +130,13 @@ func TestProof_Forms(t *testing.T) {
 			require.NoError(t, err)
 			return string(raw)
 		}
-		a := h.ask("POST", "/api/public/board", body())
+		a := h.Ask("POST", "/api/public/board", body())
 		require.Equal(t, 201, a.Code, "%s: %s", name, a.Body)
-		require.False(t, h.tool("post_to_board", body()).IsError, name)
+		require.False(t, h.Tool("post_to_board", body()).IsError, name)
 		wrong := strings.Replace(body(), `counter\":`, `counter\":9`, 1)
 		wrong = strings.Replace(wrong, `"counter":`, `"counter":9`, 1)
 		if name != "base64" && !strings.HasPrefix(name, "counter") { // where nothing is asked for, every counter will do
-			p := h.ask("POST", "/api/public/board", wrong).problem()
+			p := h.Ask("POST", "/api/public/board", wrong).Problem()
 			require.Equal(t, protocol.PowInvalid, p.Code, "%s: %s", name, fmt.Sprint(p))
 		}
 	}

@@ -22,7 +22,7 @@ func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *ac
 	a := archive.Archive{
 		Base: accounts.Base, Private: c.private(), DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
 		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data), Named: accounts.Named,
-		Work: c.archiveWork,
+		Work: c.ArchiveWork,
 	}
 	if chain != nil {
 		a.Chain = chain

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/razorpay"
@@ -23,74 +25,74 @@ import (
 // TEST bid.
 func TestAttention_Doors(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change, func(c *Config) { c.PaySandbox = true })
-		token := h.agent("asha", openPolicy)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change, func(c *node.Config) { c.PaySandbox = true })
+		token := h.Agent("asha", nodetest.OpenPolicy)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- h.worker.Run(ctx) }()
+		go func() { done <- h.Worker.Run(ctx) }()
 		defer func() { stop(); <-done }()
 
-		a := h.ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token)
+		a := h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token)
 		require.Equal(t, 200, a.Code, a.Body)
-		a = h.ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token)
+		a = h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token)
 		require.Equal(t, 200, a.Code, a.Body)
 		for path, word := range map[string]string{
 			"/api/public/agents/asha": `"attention-board"`, "/api/public/people": `"hasAttentionBoard":true`, "/api/public/attention": `"freeSlots":1`,
 			"/api/public/agents/asha/attention": `"test":true`, "/api/public/agents/asha/attention/check?amount=500": `"wouldGetSlot":true`,
 		} {
-			require.Contains(t, h.ask("GET", path, "").Body.String(), word, path)
+			require.Contains(t, h.Ask("GET", path, "").Body.String(), word, path)
 		}
 		bids := "/api/public/agents/asha/attention/bids"
-		require.Equal(t, protocol.BelowFloor, h.ask("POST", bids, `{"amount":499.99,"message":"Yarn."}`).problem().Code)
-		a = h.ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
-		require.Equal(t, protocol.PowRequired, a.problem().Code)
+		require.Equal(t, protocol.BelowFloor, h.Ask("POST", bids, `{"amount":499.99,"message":"Yarn."}`).Problem().Code)
+		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
+		require.Equal(t, protocol.PowRequired, a.Problem().Code)
 		var got protocol.BidReceipt
-		a = h.ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.proof("bid"))
+		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.Proof("bid"))
 		require.Equal(t, 201, a.Code, a.Body)
-		a.into(&got)
+		a.Into(&got)
 		require.Equal(t, protocol.HoldReserving, *got.Bid.Hold)
-		a = h.ask("POST", bids, `{"amount":900,"message":"Ink.","name":"Dev"}`)
-		require.Equal(t, protocol.SlotTaken, a.problem().Code, "before a proof is asked for")
+		a = h.Ask("POST", bids, `{"amount":900,"message":"Ink.","name":"Dev"}`)
+		require.Equal(t, protocol.SlotTaken, a.Problem().Code, "before a proof is asked for")
 		require.Contains(t, a.Body.String(), `"slotAvailableAt"`)
 
 		status := "/api/public/bids/" + got.Bid.ID
-		require.Equal(t, 404, h.ask("GET", status, "").Code)
-		require.Equal(t, 200, h.ask("GET", status, "", "Authorization", "Bearer "+got.StatusToken).Code)
+		require.Equal(t, 404, h.Ask("GET", status, "").Code)
+		require.Equal(t, 200, h.Ask("GET", status, "", "Authorization", "Bearer "+got.StatusToken).Code)
 		secret := got.PaymentURL[strings.LastIndexByte(got.PaymentURL, '/')+1:]
 		payment := func() (p protocol.Payment) {
-			h.ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+secret).into(&p)
+			h.Ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+secret).Into(&p)
 			return p
 		}
 		require.Eventually(t, func() bool { return payment().Link == "ready" }, time.Minute, 20*time.Millisecond)
-		a = h.ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret)
+		a = h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret)
 		require.Equal(t, 200, a.Code, a.Body)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidLive }, time.Minute, 20*time.Millisecond)
 
 		var board protocol.AttentionBoard
 		require.Eventually(t, func() bool {
-			h.ask("GET", "/api/public/agents/asha/attention", "").into(&board)
+			h.Ask("GET", "/api/public/agents/asha/attention", "").Into(&board)
 			return len(board.Bids) == 1
 		}, time.Minute, 20*time.Millisecond)
 		require.Equal(t, "Yarn.", *board.Bids[0].Message)
 		require.True(t, board.Bids[0].Test)
-		require.NotContains(t, h.ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "TEST is no news")
+		require.NotContains(t, h.Ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "TEST is no news")
 		require.Eventually(t, func() bool {
-			return strings.Contains(h.ask("GET", "/api/public/since", "", "Authorization", "Bearer "+got.StatusToken).Body.String(), `"live"`)
+			return strings.Contains(h.Ask("GET", "/api/public/since", "", "Authorization", "Bearer "+got.StatusToken).Body.String(), `"live"`)
 		}, time.Minute, 20*time.Millisecond)
-		require.Contains(t, h.ask("GET", "/api/public/since", "", "Authorization", token).Body.String(), got.Bid.ID, "the owner is told too")
+		require.Contains(t, h.Ask("GET", "/api/public/since", "", "Authorization", token).Body.String(), got.Bid.ID, "the owner is told too")
 
-		over := h.tool("check_bid", `{"handle":"asha","amount":510}`)
+		over := h.Tool("check_bid", `{"handle":"asha","amount":510}`)
 		raw, err := json.Marshal(over)
 		require.NoError(t, err)
 		require.Contains(t, string(raw), "wouldGetSlot")
 
 		require.Eventually(t, func() bool {
-			csv := h.ask("GET", "/api/owner/payments.csv?month="+time.Now().In(protocol.India).Format("2006-01"), "", "Authorization", token)
+			csv := h.Ask("GET", "/api/owner/payments.csv?month="+time.Now().In(protocol.India).Format("2006-01"), "", "Authorization", token)
 			return csv.Code == 200 && strings.Count(csv.Body.String(), "\n") == 4 && strings.Contains(csv.Body.String(), "-500.00")
 		}, time.Minute, 50*time.Millisecond, "two payments, one of them sent back")
-		require.Equal(t, http.StatusNotFound, h.ask("POST", "/hooks/pay/razorpay/none", `{}`).Code)
-		a = h.ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token)
+		require.Equal(t, http.StatusNotFound, h.Ask("POST", "/hooks/pay/razorpay/none", `{}`).Code)
+		a = h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token)
 		require.Equal(t, 200, a.Code, a.Body)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidRefunded }, time.Minute, 20*time.Millisecond)
 	})
@@ -100,29 +102,29 @@ func TestAttention_Doors(t *testing.T) {
 // credential than its signature.
 func TestAttention_Webhook(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	token := h.agent("asha", openPolicy)
+	h := nodetest.New(t)
+	token := h.Agent("asha", nodetest.OpenPolicy)
 	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
 	vendor := httptest.NewServer(api)
 	defer vendor.Close()
-	h.attention.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+	h.Attention.Pay = func(a attention.PayAccount) (pay.Provider, error) {
 		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- h.worker.Run(ctx) }()
+	go func() { done <- h.Worker.Run(ctx) }()
 	defer func() { stop(); <-done }()
-	require.Equal(t, 200, h.ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Code)
-	a := h.ask("PUT", "/api/owner/payment-account",
+	require.Equal(t, 200, h.Ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Code)
+	a := h.Ask("PUT", "/api/owner/payment-account",
 		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token)
 	require.Equal(t, 200, a.Code, a.Body)
 	var account protocol.PaymentAccount
-	a.into(&account)
+	a.Into(&account)
 	var got protocol.BidReceipt
-	a = h.ask("POST", "/api/public/agents/asha/attention/bids",
-		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.proof("bid"))
+	a = h.Ask("POST", "/api/public/agents/asha/attention/bids",
+		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.Proof("bid"))
 	require.Equal(t, 201, a.Code, a.Body)
-	a.into(&got)
+	a.Into(&got)
 	link := ""
 	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(got.Bid.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
 	_, err := api.Pay(link, 500_00)
@@ -130,7 +132,7 @@ func TestAttention_Webhook(t *testing.T) {
 	hook := api.Hooks()[0]
 	path, signature := strings.TrimPrefix(*account.WebhookURL, h.Base), hook.Header.Get("X-Razorpay-Signature")
 	post := func(path, signature string) int {
-		return h.ask("POST", path, string(hook.Body), "X-Razorpay-Signature", signature, "X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Code
+		return h.Ask("POST", path, string(hook.Body), "X-Razorpay-Signature", signature, "X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Code
 	}
 	require.Equal(t, 401, post(path, strings.Repeat("0", 64)))
 	require.Equal(t, 404, post(path+"x", signature))
@@ -138,15 +140,15 @@ func TestAttention_Webhook(t *testing.T) {
 		require.Equal(t, 200, post(path, signature))
 	}
 	require.Eventually(t, func() bool {
-		return strings.Contains(h.ask("GET", "/api/public/bids/"+got.Bid.ID, "", "Authorization", "Bearer "+got.StatusToken).Body.String(), `"state":"live"`)
+		return strings.Contains(h.Ask("GET", "/api/public/bids/"+got.Bid.ID, "", "Authorization", "Bearer "+got.StatusToken).Body.String(), `"state":"live"`)
 	}, time.Minute, 20*time.Millisecond)
-	require.Contains(t, h.ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "money moved: it is news")
-	a = h.ask("GET", "/api/owner/payments", "", "Authorization", token)
+	require.Contains(t, h.Ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "money moved: it is news")
+	a = h.Ask("GET", "/api/owner/payments", "", "Authorization", token)
 	require.Equal(t, 1, strings.Count(a.Body.String(), `"bidId"`), a.Body)
 
-	a = h.ask("POST", "/api/owner/export", `{}`, "Authorization", token)
+	a = h.Ask("POST", "/api/owner/export", `{}`, "Authorization", token)
 	require.Equal(t, 200, a.Code, a.Body)
-	file := unpacked(t, a.Body.Bytes())
+	file := nodetest.Unpacked(t, a.Body.Bytes())
 	require.Contains(t, file, `"id":"`+got.Bid.ID+`","state":"live","paise":50000`)
 	for what, secret := range map[string]string{
 		"status token": got.StatusToken, "payment page": got.PaymentURL[strings.LastIndexByte(got.PaymentURL, '/')+1:], "owner": strings.TrimPrefix(token, "Bearer "),
@@ -155,7 +157,7 @@ func TestAttention_Webhook(t *testing.T) {
 		require.NotEmpty(t, secret, what)
 		require.NotContains(t, file, secret, what)
 	}
-	report, err := newMover(t).imports(a.Body.Bytes(), nil)
+	report, err := nodetest.NewMover(t).Imports(a.Body.Bytes(), nil)
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(report.Notes, "\n"), "close_attention_board", "the bid stays with its node")
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,23 +22,10 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
-
-// startNode runs a real node on loopback, with limits that a load does not meet.
-func startNode(t testing.TB, change ...func(*Config)) *Node {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	n, err := New(ctx, testConfig(t, change...), slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	done := make(chan error, 1)
-	go func() { done <- n.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
-	return n
-}
 
 const connections = 64
 
@@ -49,25 +35,13 @@ func loadClient() *http.Client {
 	}}
 }
 
-// hostedAgent puts a profile with a registered key on the node.
-func hostedAgent(t testing.TB, n *Node, handle string) key.Pair {
-	t.Helper()
-	ctx := context.Background()
-	_, _, err := n.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
-	require.NoError(t, err)
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	require.NoError(t, n.Admin().AddKey(ctx, handle, pair, false))
-	return pair
-}
-
 // BenchmarkSignedWrite measures verified, durable writes over HTTP: Ed25519
 // signed board posts on 64 connections, SQLite with synchronous=FULL. Client
 // and server share the machine. Next to it are its limits: bare Ed25519
 // verifications, and bare grouped inserts in package storage.
 func BenchmarkSignedWrite(b *testing.B) {
-	n := startNode(b)
-	pair := hostedAgent(b, n, "load")
+	n := nodetest.Start(b)
+	pair := n.Hosted("load")
 	target, err := httpsig.ParseTarget(n.Base)
 	require.NoError(b, err)
 	signedWrites(b, n, target, func(i int) (string, []byte, key.Pair) {
@@ -79,7 +53,7 @@ func BenchmarkSignedWrite(b *testing.B) {
 
 // signedWrites sends b.N signed requests on 64 connections, each to be answered 201, and reports
 // their rate and cost.
-func signedWrites(b *testing.B, n *Node, target httpsig.Target, request func(i int) (path string, body []byte, by key.Pair)) {
+func signedWrites(b *testing.B, n *nodetest.House, target httpsig.Target, request func(i int) (path string, body []byte, by key.Pair)) {
 	client := loadClient()
 	var next, failed atomic.Int64
 	b.ResetTimer()
@@ -141,8 +115,8 @@ func BenchmarkEd25519Verify(b *testing.B) {
 // BenchmarkRead compares warm reads with a bare net/http handler that writes
 // the same bytes, over HTTP on 64 connections in the same run.
 func BenchmarkRead(b *testing.B) {
-	n := startNode(b)
-	hostedAgent(b, n, "load")
+	n := nodetest.Start(b)
+	n.Hosted("load")
 	for i := range 30 {
 		seedPost(b, n, i)
 	}
@@ -161,15 +135,15 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkPage compares the page of a post with the same post as JSON, warm, without sockets, one of each in turn. The
 // figure page/json is the quotient of their times.
 func BenchmarkPage(b *testing.B) {
-	h := newHouse(b)
-	post := h.post("Two hundred sheets")
+	h := nodetest.New(b)
+	post := h.Post("Two hundred sheets")
 	for i := range 5 {
-		h.reply("", post.ID, fmt.Sprint("Reply ", i))
+		h.Reply("", post.ID, fmt.Sprint("Reply ", i))
 	}
 	kinds := []struct {
 		path, accept string
 		spent        time.Duration
-	}{{"/api/public/board/" + post.ID, "application/json", 0}, {"/board/" + post.ID, browser, 0}}
+	}{{"/api/public/board/" + post.ID, "application/json", 0}, {"/board/" + post.ID, nodetest.Accept, 0}}
 	ask := func(path, accept string) time.Duration {
 		r := httptest.NewRequest("GET", h.Base+path, nil)
 		r.RequestURI = path
@@ -192,7 +166,7 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportMetric(float64(kinds[1].spent)/float64(kinds[0].spent), "page/json")
 }
 
-func seedPost(b testing.TB, n *Node, i int) {
+func seedPost(b testing.TB, n *nodetest.House, i int) {
 	b.Helper()
 	raw, _ := json.Marshal(protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint("Seed ", i), Body: "Two hundred sheets of hand-made paper from Jaipur."})
 	require.NoError(b, n.Operate(context.Background(), "post_to_board", raw))
@@ -202,7 +176,7 @@ func bareServer(b testing.TB, body []byte) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
-	s := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := node.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -22,7 +23,7 @@ import (
 // with synchronous=FULL; check_bid and read_attention_board of a board with 100 live bids, from the
 // database and as a kept answer.
 func BenchmarkBids(b *testing.B) {
-	n := startNode(b)
+	n := nodetest.Start(b)
 	target, err := httpsig.ParseTarget(n.Base)
 	require.NoError(b, err)
 	const boards = 20 // with 100 slots each; a bidder has at most three unpaid bids
@@ -32,7 +33,7 @@ func BenchmarkBids(b *testing.B) {
 	fillBoard(b, n, "board-0")
 	keys := make([]key.Pair, boards*100/3)
 	for i := range keys {
-		keys[i] = hostedAgent(b, n, fmt.Sprintf("bidder-%d", i))
+		keys[i] = n.Hosted(fmt.Sprintf("bidder-%d", i))
 	}
 	b.Run("post", func(b *testing.B) {
 		signedWrites(b, n, target, func(i int) (string, []byte, key.Pair) {
@@ -67,9 +68,9 @@ func BenchmarkBids(b *testing.B) {
 }
 
 // openBoard opens an attention board with 100 slots that is paid by UPI.
-func openBoard(b *testing.B, n *Node, handle string) {
+func openBoard(b *testing.B, n *nodetest.House, handle string) {
 	b.Helper()
-	hostedAgent(b, n, handle)
+	n.Hosted(handle)
 	token, _, err := n.Admin().CreateToken(b.Context(), handle, "board", 0)
 	require.NoError(b, err)
 	for path, body := range map[string]string{
@@ -87,9 +88,9 @@ func openBoard(b *testing.B, n *Node, handle string) {
 }
 
 // fillBoard gives every slot of a board to a live bid.
-func fillBoard(b *testing.B, n *Node, handle string) {
+func fillBoard(b *testing.B, n *nodetest.House, handle string) {
 	b.Helper()
-	require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(b, n.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		board, err := tx.AttentionBoards().ByHandle(ctx, handle)
 		if err != nil {
 			return err
@@ -115,7 +116,7 @@ func fillBoard(b *testing.B, n *Node, handle string) {
 }
 
 // ask reads targets over raw connections.
-func ask(b *testing.B, n *Node, target func() string) {
+func ask(b *testing.B, n *nodetest.House, target func() string) {
 	u, err := url.Parse(n.URL)
 	require.NoError(b, err)
 	before := cpuTime()

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -17,18 +18,18 @@ import (
 // say it; nothing else refuses a token that may do everything.
 func TestBrowserOnly(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	secret := ownerToken(t, h.Node, "asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	secret := h.OwnerToken("asha")
 	var account protocol.Account
-	h.ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).into(&account)
+	h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).Into(&account)
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string `json:"operationId"`
 			Security    []map[string][]string
 		}
 	}
-	h.ask("GET", "/openapi.json?for=all", "").into(&doc)
+	h.Ask("GET", "/openapi.json?for=all", "").Into(&doc)
 	security := map[string]string{}
 	for _, methods := range doc.Paths {
 		for _, op := range methods {
@@ -47,7 +48,7 @@ func TestBrowserOnly(t *testing.T) {
 		}
 		c := protocol.Caller{Standing: protocol.Session, Account: account.ID, Secret: protocol.NewID(protocol.TokenID, time.Now()), Handle: "asha",
 			Handles: []string{"asha"}, Network: "n"}
-		_, err := h.table.Invoke(t.Context(), hall.Request{Op: op.Name, Args: encoded(op.Example), Door: "test", Caller: &c})
+		_, err := h.Table.Invoke(t.Context(), hall.Request{Op: op.Name, Args: nodetest.Encoded(op.Example), Door: "test", Caller: &c})
 		require.Equal(t, op.Browser, err != nil && strings.Contains(err.Error(), "a token cannot do this"), "%s: %v", op.Name, err)
 		_, section, found := strings.Cut(reference, "\n## "+op.Name+"\n")
 		require.True(t, found, op.Name)

@@ -44,7 +44,7 @@ import (
 // build makes the parts of the node in the order in which they need each other: the chain, mail and clients; the rooms; the
 // gate and the hall; federation; the worker; the documents and the doors.
 func (n *Node) build(ctx context.Context) error {
-	c := n.config
+	c := n.Config
 	base, err := url.Parse(n.Base)
 	if err != nil {
 		return err
@@ -61,11 +61,11 @@ func (n *Node) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.metrics = newMetrics(n.db, c.Version, n.feed.Hub)
-	if n.chain != nil {
-		n.metrics.registry.MustRegister(chainStates{n.chain.Reader})
+	n.metrics = newMetrics(n.DB, c.Version, n.Feed.Hub)
+	if n.Chain != nil {
+		n.metrics.registry.MustRegister(chainStates{n.Chain.Reader})
 	}
-	if n.directories, err = credential.NewDirectories(n.db, client, n.log, c.private()); err != nil {
+	if n.directories, err = credential.NewDirectories(n.DB, client, n.log, c.private()); err != nil {
 		return err
 	}
 	gate, proofs, err := n.gate(ctx, base)
@@ -80,19 +80,19 @@ func (n *Node) build(ctx context.Context) error {
 	}
 	rooms = append(rooms,
 		&site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census, Current: n.current, Proofs: proofs},
-		&operate.Operate{Base: n.Base, Health: n.state, Upkeep: operate.Upkeep{DB: n.db},
+		&operate.Operate{Base: n.Base, Health: n.state, Upkeep: operate.Upkeep{DB: n.DB},
 			FollowJobs: operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}})
 	for _, r := range rooms {
-		r.Bind(n.table)
+		r.Bind(n.Table)
 	}
-	if err := n.table.Complete(protocol.Operations()); err != nil {
+	if err := n.Table.Complete(protocol.Operations()); err != nil {
 		return err
 	}
 	if err := n.jobs(ctx, rooms); err != nil {
 		return err
 	}
 	documents, err := wellknown.New(wellknown.Config{
-		Base: base, Directory: n.agents, Keys: n.keys, Site: siteList{n.db, n.directory}, Name: c.Name, Version: c.Version,
+		Base: base, Directory: n.agents, Keys: n.Keys, Site: siteList{n.DB, n.Directory}, Name: c.Name, Version: c.Version,
 		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(),
 		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
 	})
@@ -107,43 +107,43 @@ type room interface{ Bind(*hall.Table) }
 
 // rooms makes the rooms. One more is one more line of what it returns.
 func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mailer) ([]room, error) {
-	c := n.config
+	c := n.Config
 	var faults []error
 	random := func(name string) []byte {
-		secret, err := n.keys.Random(ctx, name)
+		secret, err := n.Keys.Random(ctx, name)
 		faults = append(faults, err)
 		return secret
 	}
-	h := hall.House{Base: n.Base, DB: n.db, Log: n.log, Private: c.private()}
-	hooks := &webhook.Sender{Client: client, Key: n.keys.Ed, Base: n.Base, Private: h.Private, Form: webhook.Form(c.AgentForm)}
+	h := hall.House{Base: n.Base, DB: n.DB, Log: n.log, Private: c.private()}
+	hooks := &webhook.Sender{Client: client, Key: n.Keys.Ed, Base: n.Base, Private: h.Private, Form: webhook.Form(c.AgentForm)}
 	floors, err := reputation.ParseFloors(c.ReviewFloor)
 	faults = append(faults, err)
 	ways, err := n.signInWays(random(credential.SecretSignIn))
 	faults = append(faults, err)
 
 	var reader *erc8004.Reader
-	if n.chain != nil {
-		reader = n.chain.Reader
+	if n.Chain != nil {
+		reader = n.Chain.Reader
 	}
-	signer := &credential.Signer{Keys: n.keys}
+	signer := &credential.Signer{Keys: n.Keys}
 	posts := board.New(n.Base, signer.Sign)
-	reviews := reputation.New(h, n.keys.Ed, reader, client, c.ReceiptNodes, floors, n.author, c.Dev)
-	n.directory = directory.New(n.Base, reviews.Of)
-	n.directory.House, n.directory.Client = h, outbound.New(directoryOptions(c, n.Base))
-	reviews.Sign, n.directory.Sign = signer.SignNews, signer.SignNews
-	n.agents = credential.NewAgents(n.db, n.directory, n.chain, n.enrolments)
-	n.board, n.moderation = posts, moderation.New(n.Base, c.limits(), n.keys.Networks.Of, posts.Delete, posts.Distribute)
-	n.feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
-	n.attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.keys, random(credential.SecretBidLinks))
-	n.meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.keys, random(credential.SecretMeetingLinks), outbound.New(calendarOptions(c, n.Base)))
-	links := map[string]account.LinkFor{protocol.BidID: n.attention.LinkFor, protocol.MeetingID: n.meeting.LinkFor}
-	n.accounts = account.New(h, n.name(), mail, hooks, links, ways, n.keys.SealAgent)
-	n.archive = newArchive(c, n.db, n.keys, n.accounts, client, n.chain)
-	n.contact, n.reputation = contact.New(h, hooks), reviews
+	reviews := reputation.New(h, n.Keys.Ed, reader, client, c.ReceiptNodes, floors, n.author, c.Dev)
+	n.Directory = directory.New(n.Base, reviews.Of)
+	n.Directory.House, n.Directory.Client = h, outbound.New(directoryOptions(c, n.Base))
+	reviews.Sign, n.Directory.Sign = signer.SignNews, signer.SignNews
+	n.agents = credential.NewAgents(n.DB, n.Directory, n.Chain, n.Enrolments)
+	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)
+	n.Feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
+	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.Keys, random(credential.SecretBidLinks))
+	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, random(credential.SecretMeetingLinks), outbound.New(calendarOptions(c, n.Base)))
+	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
+	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent)
+	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
+	n.Contact, n.Reputation = contact.New(h, hooks), reviews
 	return []room{
-		n.accounts, n.archive, n.attention, n.board, n.directory, n.feed, n.meeting, n.moderation, n.contact, n.reputation,
-		catalog.New(catalog.Catalog{DB: n.db, Spool: spool(c.Data), Changed: n.directory.CatalogChanged, Error: directory.CatalogError}),
-		credential.Enroller{DB: n.db, Chain: n.readChain, Recent: n.accounts.Recent, Told: n.accounts.Connected, Status: n.directory.Identity},
+		n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
+		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
+		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
 	}, errors.Join(faults...)
 }
 
@@ -154,66 +154,66 @@ func (n *Node) author(p *storage.StoredProfile, at time.Time) protocol.Author {
 
 // name is what the operator calls the node, its host by default.
 func (n *Node) name() string {
-	return n.config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://"))
+	return n.Config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://"))
 }
 
 // readChain is what reads the chain, for what needs one.
 func (n *Node) readChain() (*credential.Chain, error) {
-	if n.chain == nil {
+	if n.Chain == nil {
 		return nil, protocol.Errorf(protocol.Conflict, "this node reads no blockchain, so it cannot check an identity")
 	}
-	return n.chain, nil
+	return n.Chain, nil
 }
 
 // current is what a page shows; the pages are made after the rooms.
 func (n *Node) current(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
-	return n.web.Current(ctx, c, in)
+	return n.Web.Current(ctx, c, in)
 }
 
 // openChain makes what reads the chain and keeps enrolments in step with it. A chain that does not
 // answer now is no error: /readyz and the metrics report it.
 func (n *Node) openChain(ctx context.Context) (err error) {
-	if n.chain, err = credential.NewChain(n.config.Chain, n.config.Dev, n.db, n.log); err != nil || n.chain == nil {
+	if n.Chain, err = credential.NewChain(n.Config.Chain, n.Config.Dev, n.DB, n.log); err != nil || n.Chain == nil {
 		return err
 	}
-	err = n.chain.Reader.Check(ctx)
+	err = n.Chain.Reader.Check(ctx)
 	if wrong, ok := errors.AsType[*erc8004.SettingError](err); ok {
 		return fmt.Errorf("%w: %w", ErrConfig, wrong)
 	}
-	n.enrolments = credential.NewEnrolments(n.db, n.chain, n.log)
+	n.Enrolments = credential.NewEnrolments(n.DB, n.Chain, n.log)
 	return ctx.Err()
 }
 
 // openHall makes the hall, and what limits and observes its requests.
 func (n *Node) openHall(ctx context.Context, gate *identity.Gate, proofs *proof.Issuer) error {
-	c := n.config
-	n.table = hall.New(n.db, gate, hall.NewLimits(c.rates()))
-	n.meter = &operate.Meter{DB: n.db, Log: n.log}
-	n.state = operate.NewHealth(n.db, c.Version, n.mailState(), n.chain.Health)
-	n.table.Observe = n.observe
+	c := n.Config
+	n.Table = hall.New(n.DB, gate, hall.NewLimits(c.rates()))
+	n.Meter = &operate.Meter{DB: n.DB, Log: n.log}
+	n.state = operate.NewHealth(n.DB, c.Version, n.mailState(), n.Chain.Health)
+	n.Table.Observe = n.observe
 	proxies := trusted(c)
-	n.front = &front{limits: n.table.Limits, refused: n.metrics.limited,
-		network: func(r *http.Request) string { return n.keys.Networks.Of(clientAddr(r, proxies)) }}
-	receipts, err := n.keys.Random(ctx, credential.SecretReceipts)
+	n.front = &front{limits: n.Table.Limits, refused: n.metrics.limited,
+		network: func(r *http.Request) string { return n.Keys.Networks.Of(clientAddr(r, proxies)) }}
+	receipts, err := n.Keys.Random(ctx, credential.SecretReceipts)
 	if err != nil {
 		return err
 	}
-	if n.table.Receipts, err = key.NewSealer(receipts); err != nil {
+	if n.Table.Receipts, err = key.NewSealer(receipts); err != nil {
 		return err
 	}
-	n.table.Rules = &operate.Rules{DB: n.db, Log: n.log, Limits: n.table.Limits, Proofs: proofs, Config: c.rates(), Dev: c.Dev}
-	if n.db.Engine() == "postgres" && !c.Dev {
-		n.usage = operate.NewUsage(owner(), n.db, n.log, n.table.Limits, proofs)
+	n.Table.Rules = &operate.Rules{DB: n.DB, Log: n.log, Limits: n.Table.Limits, Proofs: proofs, Config: c.rates(), Dev: c.Dev}
+	if n.DB.Engine() == "postgres" && !c.Dev {
+		n.usage = operate.NewUsage(owner(), n.DB, n.log, n.Table.Limits, proofs)
 	}
 	return nil
 }
 
 // jobs makes the worker, gives it the handler of each kind of job, and enqueues the first of those that repeat.
 func (n *Node) jobs(ctx context.Context, rooms []room) error {
-	n.worker = &worker.Worker{DB: n.db, Log: n.log, Owner: owner(), Observe: n.metrics.job}
+	n.Worker = &worker.Worker{DB: n.DB, Log: n.log, Owner: owner(), Observe: n.metrics.job}
 	handle := func(jobs map[storage.JobKind]storage.JobHandler) {
 		for kind, handler := range jobs {
-			n.worker.Handle(kind, handler)
+			n.Worker.Handle(kind, handler)
 		}
 	}
 	handle(n.federation.Jobs())
@@ -227,11 +227,11 @@ func (n *Node) jobs(ctx context.Context, rooms []room) error {
 	if err := n.liveness(ctx); err != nil {
 		return err
 	}
-	if err := n.worker.Complete(storage.JobKinds()); err != nil {
+	if err := n.Worker.Complete(storage.JobKinds()); err != nil {
 		return err
 	}
-	return n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return errors.Join(operate.Upkeep{}.Enqueue(ctx, tx), n.reputation.Enqueue(ctx, tx))
+	return n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return errors.Join(operate.Upkeep{}.Enqueue(ctx, tx), n.Reputation.Enqueue(ctx, tx))
 	})
 }
 
@@ -241,21 +241,21 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	if err != nil {
 		return nil, nil, err
 	}
-	master, err := n.keys.Random(ctx, credential.SecretPow)
+	master, err := n.Keys.Random(ctx, credential.SecretPow)
 	if err != nil {
 		return nil, nil, err
 	}
 	config := proof.Config{Master: master, Audience: base.Host}
-	if n.config.Dev {
-		config.Flat, config.Cost = new(0), n.config.proofCost
+	if n.Config.Dev {
+		config.Flat, config.Cost = new(0), n.Config.ProofCost
 	}
 	proofs := proof.New(config)
 	gate := &identity.Gate{
 		Target: target, Directory: n.agents, Directories: n.directories, Proofs: proofs,
-		AllowLoopback: n.config.private(),
+		AllowLoopback: n.Config.private(),
 	}
-	if n.chain != nil {
-		gate.Chain = n.chain
+	if n.Chain != nil {
+		gate.Chain = n.Chain
 	}
 	return gate, proofs, nil
 }
@@ -287,15 +287,15 @@ type receiver struct {
 
 func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federation, error) {
 	c := federation.Config{
-		Base: base, DB: n.db, Client: client,
-		Keys:     federation.Keys{RSA: n.keys.RSA, Ed25519: n.keys.Ed},
-		Receiver: receiver{n.board, n.moderation}, Threads: n.contact, Software: "stoa", Version: n.config.Version,
+		Base: base, DB: n.DB, Client: client,
+		Keys:     federation.Keys{RSA: n.Keys.RSA, Ed25519: n.Keys.Ed},
+		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
-		AllowPrivate: n.config.private(), AuthorizedFetch: n.config.AuthorizedFetch, Log: n.log, Observe: n.federated,
+		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,
 		Network: n.front.network, Return: n.front.handBack,
 	}
-	if n.chain != nil {
-		c.Authority, c.Reviews = n.chain, n.chain.Review
+	if n.Chain != nil {
+		c.Authority, c.Reviews = n.Chain, n.Chain.Review
 	}
 	return federation.New(c)
 }

@@ -20,7 +20,7 @@ func (n *Node) calendarFile(read func(ctx context.Context, tx *storage.Tx, secre
 		var body []byte
 		err := error(protocol.Errorf(protocol.NotFound, "the address ends in .ics"))
 		if ok {
-			err = n.db.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			err = n.DB.Read(r.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 				body, err = read(ctx, tx, secret)
 				return err
 			})

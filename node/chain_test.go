@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -21,7 +21,9 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/node/door/mcpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/storage"
@@ -147,17 +149,17 @@ func encodeBytes(b []byte) string {
 }
 
 // readAs reads the board from an address, signed under an identity.
-func (h *house) readAs(address, id string, pair key.Pair) (a answer) {
-	h.t.Helper()
+func readAs(h *nodetest.House, address, id string, pair key.Pair) (a nodetest.Answer) {
+	h.T.Helper()
 	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	// The stub answers at once, but on a busy machine not always within the time that a node gives a chain.
 	for end := time.Now().Add(time.Minute); a.ResponseRecorder == nil || a.Code == 503 && time.Now().Before(end); {
 		r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
 		r.RequestURI, r.RemoteAddr = "/api/public/board", address+":4711"
 		r.Header.Set("Agent-Identity", id)
-		require.NoError(h.t, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
-		a = answer{httptest.NewRecorder(), h.t}
+		require.NoError(h.T, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
+		a = nodetest.Answer{ResponseRecorder: httptest.NewRecorder(), T: h.T}
 		h.Handler().ServeHTTP(a, r)
 	}
 	return a
@@ -168,15 +170,15 @@ func (h *house) readAs(address, id string, pair key.Pair) (a answer) {
 // other networks, and agents known good even on the same network.
 func TestChain_FloodOfAgentIDs(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		rpc := newRPC(t)
-		h := newHouse(t, change, func(c *Config) { c.Chain = []string{rpc.setting()} })
-		h.chain.Dev = false
+		h := nodetest.New(t, change, func(c *node.Config) { c.Chain = []string{rpc.setting()} })
+		h.Chain.Dev = false
 		enrolled, enrolledPair := rpc.agent(1)
-		hostedAgent(t, h.Node, "asha")
+		h.Hosted("asha")
 		require.NoError(t, h.Admin().PutIdentity(t.Context(), "asha", enrolled, enrolledPair.Thumbprint()))
 		seen, seenPair := rpc.agent(2)
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Keys().RaiseIssued(ctx, seen, "0xf390bdbc27475adfeda463b9ca5b1d879aa277d3", 1)
 		}))
 		evil, err := key.GenerateEd25519()
@@ -185,29 +187,29 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 		const bad = "192.0.2.66"
 		begin, limited := time.Now(), 0
 		for n := range 1000 {
-			a := h.readAs(bad, fmt.Sprintf("eip155:%d:%s:%d", rpcChain, rpcRegistry, 100_000+n), evil)
+			a := readAs(h, bad, fmt.Sprintf("eip155:%d:%s:%d", rpcChain, rpcRegistry, 100_000+n), evil)
 			if a.Code == 429 {
 				limited++
-				require.Equal(t, protocol.RateLimited, a.problem().Code)
+				require.Equal(t, protocol.RateLimited, a.Problem().Code)
 				wait, err := strconv.Atoi(a.Header().Get("Retry-After"))
 				require.NoError(t, err)
 				require.Positive(t, wait)
 				require.LessOrEqual(t, wait, 10)
 				continue
 			}
-			require.Equal(t, protocol.IdentityUnverified, a.problem().Code)
+			require.Equal(t, protocol.IdentityUnverified, a.Problem().Code)
 			if n%200 == 0 { // honest agents nobody knew, each once
 				id, pair := rpc.agent(50 + n)
-				require.Equal(t, 200, h.readAs(fmt.Sprintf("198.51.100.%d", 1+n/200), id, pair).Code)
+				require.Equal(t, 200, readAs(h, fmt.Sprintf("198.51.100.%d", 1+n/200), id, pair).Code)
 			}
 		}
 		for n := range 5 {
 			id, pair := rpc.agent(10 + n)
-			a := h.readAs(fmt.Sprintf("203.0.113.%d", n), id, pair)
+			a := readAs(h, fmt.Sprintf("203.0.113.%d", n), id, pair)
 			require.Equal(t, 200, a.Code, "a new agent of another network: %s", a.Body)
 		}
-		require.Equal(t, 200, h.readAs(bad, enrolled, enrolledPair).Code, "enrolled here, though on the same network")
-		require.Equal(t, 200, h.readAs(bad, seen, seenPair).Code, "verified before, though on the same network")
+		require.Equal(t, 200, readAs(h, bad, enrolled, enrolledPair).Code, "enrolled here, though on the same network")
+		require.Equal(t, 200, readAs(h, bad, seen, seenPair).Code, "verified before, though on the same network")
 
 		budget := 6 + int(time.Since(begin)/(10*time.Second)) + 1
 		rpc.mu.Lock()
@@ -240,9 +242,9 @@ func TestChain_WrongSettingRefusesTheStart(t *testing.T) {
 		if c.change != nil {
 			c.change(rpc)
 		}
-		_, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Chain: []string{rpc.setting() + c.more}},
+		_, err := node.New(t.Context(), node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Chain: []string{rpc.setting() + c.more}},
 			slog.New(slog.DiscardHandler))
-		require.ErrorIs(t, err, ErrConfig, name)
+		require.ErrorIs(t, err, node.ErrConfig, name)
 		require.ErrorContains(t, err, c.want, name)
 		require.NotContains(t, err.Error(), rpc.URL, "an endpoint's address may hold a secret")
 	}
@@ -253,21 +255,21 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 	t.Parallel()
 	rpc := newRPC(t)
 	rpc.down = true
-	h := newHouse(t, func(c *Config) { c.Chain = []string{rpc.setting()} })
+	h := nodetest.New(t, func(c *node.Config) { c.Chain = []string{rpc.setting()} })
 	var ready struct {
 		Status   string
 		Degraded []string
 	}
 	up := func() string {
 		w := httptest.NewRecorder()
-		h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		_, rest, _ := strings.Cut(w.Body.String(), `stoa_chain_up{chain="31337"} `)
 		value, _, _ := strings.Cut(rest, "\n")
 		return value
 	}
-	a := h.ask("GET", "/readyz", "")
+	a := h.Ask("GET", "/readyz", "")
 	require.Equal(t, 200, a.Code, "the rest of the node works")
-	a.into(&ready)
+	a.Into(&ready)
 	require.Equal(t, "ready", ready.Status)
 	require.Len(t, ready.Degraded, 1)
 	require.Contains(t, ready.Degraded[0], "chain 31337: no endpoint answered")
@@ -278,8 +280,8 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 	rpc.down = false
 	rpc.mu.Unlock()
 	id, pair := rpc.agent(1)
-	require.Equal(t, 200, h.readAs("192.0.2.1", id, pair).Code)
-	require.Equal(t, "{\"status\":\"ready\"}\n", h.ask("GET", "/readyz", "").Body.String())
+	require.Equal(t, 200, readAs(h, "192.0.2.1", id, pair).Code)
+	require.Equal(t, "{\"status\":\"ready\"}\n", h.Ask("GET", "/readyz", "").Body.String())
 	require.Equal(t, "1", up())
 }
 
@@ -288,21 +290,21 @@ func TestChain_TwoRegistries(t *testing.T) {
 	t.Parallel()
 	rpc := newRPC(t)
 	const second = "0x8004a818bfb912233c491871b3d84c89a494bd9e"
-	h := newHouse(t, func(c *Config) {
+	h := nodetest.New(t, func(c *node.Config) {
 		c.Chain = []string{rpc.setting(), fmt.Sprintf("%d=%s,%s", rpcChain, rpc.URL, second)}
 	})
 	id, pair := rpc.agent(1)
-	require.Equal(t, 200, h.readAs("192.0.2.1", id, pair).Code)
+	require.Equal(t, 200, readAs(h, "192.0.2.1", id, pair).Code)
 	other := strings.Replace(id, rpcRegistry, second, 1)
-	require.NotEmpty(t, h.readAs("192.0.2.1", other, pair).Header().Get("Accept-Signature"), "read there too, where the record of the first counts for nothing")
-	require.Empty(t, h.readAs("192.0.2.1", id, pair).Header().Get("Accept-Signature"))
+	require.NotEmpty(t, readAs(h, "192.0.2.1", other, pair).Header().Get("Accept-Signature"), "read there too, where the record of the first counts for nothing")
+	require.Empty(t, readAs(h, "192.0.2.1", id, pair).Header().Get("Accept-Signature"))
 }
 
 // A verifier that fetches the value of Signature-Agent as it is finds the keys.
 func TestFront_KeyDirectoryByAccept(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	want := h.ask("GET", "/.well-known/http-message-signatures-directory", "")
+	h := nodetest.New(t)
+	want := h.Ask("GET", "/.well-known/http-message-signatures-directory", "")
 	for accept, keys := range map[string]bool{
 		"application/http-message-signatures-directory+json":              true,
 		"application/jwk-set+json, */*;q=0.1":                             true,
@@ -310,7 +312,7 @@ func TestFront_KeyDirectoryByAccept(t *testing.T) {
 		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
 		"*/*": false, "": false,
 	} {
-		a := h.ask("GET", "/", "", "Accept", accept)
+		a := h.Ask("GET", "/", "", "Accept", accept)
 		require.Equal(t, 200, a.Code)
 		require.Contains(t, strings.Join(a.Header().Values("Vary"), ","), "Accept", accept)
 		require.Equal(t, keys, a.Body.String() == want.Body.String(), accept)
@@ -325,28 +327,28 @@ func TestFront_KeyDirectoryByAccept(t *testing.T) {
 // that signature-expired speaks of is right.
 func TestSignature_TooLongIsInvalid(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
-	a := h.signed(pair, goodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.TTL = time.Hour })
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
+	a := h.Signed(pair, nodetest.GoodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.TTL = time.Hour })
 	require.Equal(t, 401, a.Code)
-	require.Equal(t, protocol.SignatureInvalid, a.problem().Code)
+	require.Equal(t, protocol.SignatureInvalid, a.Problem().Code)
 	require.Contains(t, a.Body.String(), "at most 5m0s after created")
-	a = h.signed(pair, goodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.Created = time.Now().Add(-time.Hour) })
-	require.Equal(t, protocol.SignatureExpired, a.problem().Code)
+	a = h.Signed(pair, nodetest.GoodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.Created = time.Now().Add(-time.Hour) })
+	require.Equal(t, protocol.SignatureExpired, a.Problem().Code)
 }
 
 // Explorers of the registry look for the version of each protocol first.
 func TestRegistration_ProtocolVersions(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.agent("asha", openPolicy)
+	h := nodetest.New(t)
+	h.Agent("asha", nodetest.OpenPolicy)
 	pair, err := key.GenerateEd25519()
 	require.NoError(t, err)
 	require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, false))
 	var file struct {
 		Services []struct{ Name, Endpoint, Version string }
 	}
-	h.ask("GET", "/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json", "").into(&file)
+	h.Ask("GET", "/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json", "").Into(&file)
 	versions := map[string]string{}
 	for _, s := range file.Services {
 		require.NotEmpty(t, s.Endpoint)

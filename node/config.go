@@ -67,15 +67,15 @@ type Config struct {
 	Dev bool `kong:"-"`
 	// Version of the software, for NodeInfo and the User-Agent.
 	Version string `kong:"-"`
-	// newRSA makes the node's RSA key at the first start; nil means
+	// NewRSA makes the node's RSA key at the first start; nil means
 	// credential.GenerateRSA. Tests that start hundreds of nodes set it.
-	newRSA func() (key.Pair, error) `kong:"-"`
-	// proofCost is the cost of proofs of work with Dev; 0 means that of level 0. Tests, which
+	NewRSA func() (key.Pair, error) `kong:"-"`
+	// ProofCost is the cost of proofs of work with Dev; 0 means that of level 0. Tests, which
 	// solve thousands, set it.
-	proofCost int `kong:"-"`
-	// archiveWork is the work factor of archives' private keys; 0 means that of the package.
+	ProofCost int `kong:"-"`
+	// ArchiveWork is the work factor of archives' private keys; 0 means that of the package.
 	// Tests, which encrypt and decrypt dozens, set it.
-	archiveWork int `kong:"-"`
+	ArchiveWork int `kong:"-"`
 }
 
 // ErrConfig is wrapped by every error of Validate.

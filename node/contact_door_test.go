@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -20,12 +20,14 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // cookieOf is the visitor cookie that an answer sets, nil when it sets none.
-func cookieOf(a answer) *http.Cookie {
+func cookieOf(a nodetest.Answer) *http.Cookie {
 	for _, c := range a.Result().Cookies() {
 		if strings.HasSuffix(c.Name, "stoa_visitor") {
 			return c
@@ -38,8 +40,8 @@ func cookieOf(a answer) *http.Cookie {
 // token, from pages of this node and from nowhere else (spec §2.11).
 func TestVisitor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.BaseURL, c.Dev = "https://n1.example", false })
-	h.agent("asha", openPolicy)
+	h := nodetest.New(t, func(c *node.Config) { c.BaseURL, c.Dev = "https://n1.example", false })
+	h.Agent("asha", nodetest.OpenPolicy)
 	fresh := func() string { // texts alike cost more
 		return `{"message":"` + rand.Text() + " " + rand.Text() + " " + rand.Text() + `"}`
 	}
@@ -52,17 +54,17 @@ func TestVisitor(t *testing.T) {
 		"a sandboxed page":                 {"Origin", "null", "Sec-Fetch-Site", "same-origin"},
 		"typed":                            {"Sec-Fetch-Site", "none"},
 	} {
-		a := h.write("asha", fresh(), headers...)
+		a := write(h, "asha", fresh(), headers...)
 		require.Equal(t, 201, a.Code, "%s: %s", name, a.Body)
 		require.Nil(t, cookieOf(a), name)
 		require.Empty(t, a.Header().Get("Access-Control-Allow-Credentials"), name)
 	}
-	refused := h.ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin")
+	refused := h.Ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin")
 	require.Equal(t, 401, refused.Code)
 	require.Nil(t, cookieOf(refused), "nothing was begun")
 
 	page := []string{"Origin", h.Base, "Sec-Fetch-Site", "same-origin"}
-	a := h.write("asha", fresh(), page...)
+	a := write(h, "asha", fresh(), page...)
 	c := cookieOf(a)
 	require.NotNil(t, c)
 	require.True(t, c.HttpOnly)
@@ -72,10 +74,10 @@ func TestVisitor(t *testing.T) {
 	require.Empty(t, c.Domain)
 	require.Len(t, c.Value, 43)
 	var begun protocol.ContactReceipt
-	a.into(&begun)
+	a.Into(&begun)
 	at, cookie := "/api/public/threads/"+begun.ThreadID, httpapi.VisitorCookie(h.Base)+"="+c.Value
-	require.Equal(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", cookie)...)).Value, "one browser, one cookie")
-	require.NotEqual(t, c.Value, cookieOf(h.write("asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie(h.Base)+"=short")...)).Value, "not one of ours")
+	require.Equal(t, c.Value, cookieOf(write(h, "asha", fresh(), append(page, "Cookie", cookie)...)).Value, "one browser, one cookie")
+	require.NotEqual(t, c.Value, cookieOf(write(h, "asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie(h.Base)+"=short")...)).Value, "not one of ours")
 
 	for _, tt := range []struct {
 		name    string
@@ -92,13 +94,13 @@ func TestVisitor(t *testing.T) {
 		{"a sibling", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-site"}, 404},
 		{"an old browser elsewhere", []string{"Cookie", cookie, "Origin", "https://evil.example"}, 404},
 	} {
-		a := h.ask("GET", at, "", tt.headers...)
+		a := h.Ask("GET", at, "", tt.headers...)
 		require.Equal(t, tt.code, a.Code, tt.name)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"), tt.name)
 		require.Nil(t, cookieOf(a), "reading gives no cookie")
 	}
 	goOn := func(headers ...string) int {
-		return h.ask("POST", at+"/messages", fresh(), append(headers, "Proof-Of-Work", h.proof("contact"))...).Code
+		return h.Ask("POST", at+"/messages", fresh(), append(headers, "Proof-Of-Work", h.Proof("contact"))...).Code
 	}
 	require.Equal(t, 201, goOn(append(page, "Cookie", cookie)...))
 	require.Equal(t, 404, goOn("Cookie", cookie, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"))
@@ -109,42 +111,42 @@ func TestVisitor(t *testing.T) {
 // TestReadToken is where a read token goes, and where it does not.
 func TestReadToken(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	owner := h.agent("asha", openPolicy)
-	begun := h.begun("asha", `{"message":"Hello"}`)
+	h := nodetest.New(t)
+	owner := h.Agent("asha", nodetest.OpenPolicy)
+	begun := begun(h, "asha", `{"message":"Hello"}`)
 	require.True(t, strings.HasPrefix(begun.ReadToken, protocol.ReadTokenPrefix))
 	require.Len(t, begun.ReadToken, len(protocol.ReadTokenPrefix)+43)
 	at, bearer := "/api/public/threads/"+begun.ThreadID, "Bearer "+begun.ReadToken
 
-	require.Equal(t, 200, h.ask("GET", at, "", "Authorization", bearer).Code)
-	require.Equal(t, 200, h.ask("GET", at, "", "Authorization", owner).Code)
-	require.Equal(t, protocol.NotFound, h.ask("GET", at, "").problem().Code)
-	require.Equal(t, protocol.NotFound, h.ask("GET", at, "", "Authorization", "Bearer "+protocol.NewReadToken()).problem().Code)
-	require.Equal(t, protocol.Unauthorized, h.ask("GET", at, "", "Authorization", "Bearer stoa_nonsense").problem().Code)
+	require.Equal(t, 200, h.Ask("GET", at, "", "Authorization", bearer).Code)
+	require.Equal(t, 200, h.Ask("GET", at, "", "Authorization", owner).Code)
+	require.Equal(t, protocol.NotFound, h.Ask("GET", at, "").Problem().Code)
+	require.Equal(t, protocol.NotFound, h.Ask("GET", at, "", "Authorization", "Bearer "+protocol.NewReadToken()).Problem().Code)
+	require.Equal(t, protocol.Unauthorized, h.Ask("GET", at, "", "Authorization", "Bearer stoa_nonsense").Problem().Code)
 
-	inURL := h.ask("GET", at+"?readToken="+begun.ReadToken+"&limit=many", "").problem()
+	inURL := h.Ask("GET", at+"?readToken="+begun.ReadToken+"&limit=many", "").Problem()
 	require.Equal(t, protocol.Validation, inURL.Code)
 	require.Len(t, inURL.Errors, 2, "every fault")
 	require.Contains(t, inURL.Errors, protocol.Fault{Pointer: "/readToken", Code: "secret-in-url",
 		Detail: "addresses are written to logs; send it as Authorization: Bearer, and consider this one exposed"})
-	require.Equal(t, protocol.Validation, h.ask("GET", at+"?readToken="+begun.ReadToken, "", "Authorization", bearer).problem().Code)
-	posted := h.ask("POST", at+"/messages?readToken="+begun.ReadToken, `{"message":"And?"}`, "Proof-Of-Work", h.proof("contact"))
-	require.Equal(t, protocol.Validation, posted.problem().Code)
+	require.Equal(t, protocol.Validation, h.Ask("GET", at+"?readToken="+begun.ReadToken, "", "Authorization", bearer).Problem().Code)
+	posted := h.Ask("POST", at+"/messages?readToken="+begun.ReadToken, `{"message":"And?"}`, "Proof-Of-Work", h.Proof("contact"))
+	require.Equal(t, protocol.Validation, posted.Problem().Code)
 
 	const goOn = `{"message":"And?"}`
-	require.Equal(t, 201, h.ask("POST", at+"/messages", goOn, "Authorization", bearer, "Proof-Of-Work", h.proof("contact")).Code)
-	require.Equal(t, 201, h.ask("POST", at+"/messages", `{"message":"And?","readToken":"`+begun.ReadToken+`"}`, "Proof-Of-Work", h.proof("contact")).Code)
-	require.Equal(t, protocol.PowRequired, h.ask("POST", at+"/messages", goOn, "Authorization", bearer).problem().Code, "it reads; writing has its price")
+	require.Equal(t, 201, h.Ask("POST", at+"/messages", goOn, "Authorization", bearer, "Proof-Of-Work", h.Proof("contact")).Code)
+	require.Equal(t, 201, h.Ask("POST", at+"/messages", `{"message":"And?","readToken":"`+begun.ReadToken+`"}`, "Proof-Of-Work", h.Proof("contact")).Code)
+	require.Equal(t, protocol.PowRequired, h.Ask("POST", at+"/messages", goOn, "Authorization", bearer).Problem().Code, "it reads; writing has its price")
 
-	elsewhere := h.ask("POST", "/api/public/board", goodPost, "Authorization", bearer, "Proof-Of-Work", h.proof("board"))
-	require.Equal(t, protocol.Unauthorized, elsewhere.problem().Code, "it is no owner's token")
-	require.Equal(t, 401, h.ask("GET", "/api/owner/threads", "", "Authorization", bearer).Code)
+	elsewhere := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", bearer, "Proof-Of-Work", h.Proof("board"))
+	require.Equal(t, protocol.Unauthorized, elsewhere.Problem().Code, "it is no owner's token")
+	require.Equal(t, 401, h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer).Code)
 
-	over := h.tool("check_conversation", `{"threadId":"`+begun.ThreadID+`","readToken":"`+begun.ReadToken+`"}`)
+	over := h.Tool("check_conversation", `{"threadId":"`+begun.ThreadID+`","readToken":"`+begun.ReadToken+`"}`)
 	require.False(t, over.IsError)
-	over = h.tool("check_conversation", `{"threadId":"`+begun.ThreadID+`"}`, "Authorization", bearer)
+	over = h.Tool("check_conversation", `{"threadId":"`+begun.ThreadID+`"}`, "Authorization", bearer)
 	require.False(t, over.IsError)
-	over = h.tool("check_conversation", `{"threadId":"`+begun.ThreadID+`"}`)
+	over = h.Tool("check_conversation", `{"threadId":"`+begun.ThreadID+`"}`)
 	require.True(t, over.IsError)
 }
 
@@ -152,20 +154,20 @@ func TestReadToken(t *testing.T) {
 // the tables and in the kept answer to an idempotency key.
 func TestSecretsAtRest(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.agent("asha", openPolicy)
+	h := nodetest.New(t)
+	h.Agent("asha", nodetest.OpenPolicy)
 	page := []string{"Origin", h.Base, "Sec-Fetch-Site", "same-origin", "Idempotency-Key", "k-1"}
-	a := h.write("asha", `{"message":"Hello","name":"Findable"}`, page...)
+	a := write(h, "asha", `{"message":"Hello","name":"Findable"}`, page...)
 	var begun, again protocol.ContactReceipt
-	a.into(&begun)
-	repeated := h.write("asha", `{"message":"Hello","name":"Findable"}`, page...)
+	a.Into(&begun)
+	repeated := write(h, "asha", `{"message":"Hello","name":"Findable"}`, page...)
 	require.Equal(t, "true", repeated.Header().Get("Idempotency-Replayed"))
-	repeated.into(&again)
+	repeated.Into(&again)
 	require.Equal(t, begun, again, "the first answer again")
-	require.Equal(t, protocol.Conflict, h.write("asha", `{"message":"Other"}`, page...).problem().Code)
+	require.Equal(t, protocol.Conflict, write(h, "asha", `{"message":"Other"}`, page...).Problem().Code)
 
 	backup := filepath.Join(t.TempDir(), "copy.db")
-	require.NoError(t, h.db.Backup(context.Background(), backup))
+	require.NoError(t, h.DB.Backup(context.Background(), backup))
 	stored, err := os.ReadFile(backup)
 	require.NoError(t, err)
 	require.True(t, bytes.Contains(stored, []byte("Findable")), "the search finds what is there")
@@ -177,20 +179,20 @@ func TestSecretsAtRest(t *testing.T) {
 // again against any path; what is private takes more.
 func TestPrivateReadsAreSignedWhole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
-	h.agent("asha", openPolicy)
-	begun := h.begun("asha", `{"message":"Hello"}`)
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
+	h.Agent("asha", nodetest.OpenPolicy)
+	begun := begun(h, "asha", `{"message":"Hello"}`)
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
-	ask := func(path string, o httpsig.SignOptions) answer {
+	ask := func(path string, o httpsig.SignOptions) nodetest.Answer {
 		r := httptest.NewRequest("GET", h.Base+path, nil)
 		r.RequestURI = path
 		o.Key = pair.Signer()
 		require.NoError(t, httpsig.SignRequest(r, target, nil, o))
 		w := httptest.NewRecorder()
 		h.Handler().ServeHTTP(w, r)
-		return answer{w, t}
+		return nodetest.Answer{ResponseRecorder: w, T: t}
 	}
 	for _, path := range []string{
 		"/api/public/threads/" + begun.ThreadID, "/api/owner/threads", "/api/owner/threads/" + begun.ThreadID, "/api/owner/callbacks?limit=5",
@@ -214,27 +216,27 @@ func TestPrivateReadsAreSignedWhole(t *testing.T) {
 // TestContact_Scopes: a token does what its scopes say (contract §4).
 func TestContact_Scopes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.agent("asha", openPolicy)
-	h.agent("bob", openPolicy)
+	h := nodetest.New(t)
+	h.Agent("asha", nodetest.OpenPolicy)
+	h.Agent("bob", nodetest.OpenPolicy)
 	scoped := func(handle string, s protocol.Scope) string {
 		secret, _, err := h.Admin().CreateAccountToken(t.Context(), handle, string(s), 0, s)
 		require.NoError(t, err)
 		return "Bearer " + secret
 	}
 	const path = "/api/public/agents/asha/contact"
-	require.Equal(t, protocol.Forbidden, h.ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopeInbox)).problem().Code)
-	a := h.ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost))
+	require.Equal(t, protocol.Forbidden, h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopeInbox)).Problem().Code)
+	a := h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost))
 	require.Equal(t, 201, a.Code, "%s", a.Body)
 	var begun protocol.ContactReceipt
-	a.into(&begun)
+	a.Into(&begun)
 	post, inbox := scoped("asha", protocol.ScopePost), scoped("asha", protocol.ScopeInbox)
 	at := "/api/owner/threads/" + begun.ThreadID
-	require.Equal(t, protocol.Forbidden, h.ask("GET", at, "", "Authorization", post).problem().Code)
-	require.Equal(t, protocol.NotFound, h.ask("GET", "/api/public/threads/"+begun.ThreadID, "", "Authorization", post).problem().Code)
-	require.Equal(t, protocol.Forbidden, h.ask("POST", at+"/messages", `{"message":"Yes."}`, "Authorization", post).problem().Code)
-	require.Equal(t, 201, h.ask("POST", at+"/messages", `{"message":"Yes."}`, "Authorization", inbox).Code)
-	require.Equal(t, 200, h.ask("GET", "/api/public/threads/"+begun.ThreadID, "", "Authorization", inbox).Code)
+	require.Equal(t, protocol.Forbidden, h.Ask("GET", at, "", "Authorization", post).Problem().Code)
+	require.Equal(t, protocol.NotFound, h.Ask("GET", "/api/public/threads/"+begun.ThreadID, "", "Authorization", post).Problem().Code)
+	require.Equal(t, protocol.Forbidden, h.Ask("POST", at+"/messages", `{"message":"Yes."}`, "Authorization", post).Problem().Code)
+	require.Equal(t, 201, h.Ask("POST", at+"/messages", `{"message":"Yes."}`, "Authorization", inbox).Code)
+	require.Equal(t, 200, h.Ask("GET", "/api/public/threads/"+begun.ThreadID, "", "Authorization", inbox).Code)
 }
 
 // TestCallback_EndToEnd answers a thread on a running node and checks what comes
@@ -251,13 +253,13 @@ func TestCallback_EndToEnd(t *testing.T) {
 		came <- delivery{r, body}
 	}))
 	t.Cleanup(receiver.Close)
-	h := &house{startNode(t), t}
-	owner := h.agent("asha", openPolicy)
-	begun := h.begun("asha", `{"message":"Hello","callbackUrl":"`+receiver.URL+`/hook?for=me"}`)
-	a := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner)
+	h := nodetest.Start(t)
+	owner := h.Agent("asha", nodetest.OpenPolicy)
+	begun := begun(h, "asha", `{"message":"Hello","callbackUrl":"`+receiver.URL+`/hook?for=me"}`)
+	a := h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner)
 	require.Equal(t, 201, a.Code, "%s", a.Body)
 	var said protocol.Said
-	a.into(&said)
+	a.Into(&said)
 
 	got := <-came
 	require.Equal(t, said.Message.ID, got.request.Header.Get("Webhook-Id"))
@@ -285,19 +287,19 @@ func TestCallback_EndToEnd(t *testing.T) {
 
 	var page protocol.Page[protocol.CallbackDelivery]
 	require.Eventually(t, func() bool {
-		h.ask("GET", "/api/owner/callbacks?state=done", "", "Authorization", owner).into(&page)
+		h.Ask("GET", "/api/owner/callbacks?state=done", "", "Authorization", owner).Into(&page)
 		return len(page.Items) == 1
 	}, time.Minute, 20*time.Millisecond)
-	require.Equal(t, 202, h.ask("POST", "/api/owner/callbacks/"+said.Message.ID+"/replay", `{}`, "Authorization", owner).Code)
+	require.Equal(t, 202, h.Ask("POST", "/api/owner/callbacks/"+said.Message.ID+"/replay", `{}`, "Authorization", owner).Code)
 	require.Equal(t, said.Message.ID, (<-came).request.Header.Get("Webhook-Id"), "again under the same id")
 }
 
 // guided verifies a delivery as a stranger does who has read the node's guide and
 // nothing else: with the components that the guide names, in the order of the
 // request, and a key of the directory.
-func guided(t *testing.T, h *house, url string, head http.Header, directory []byte) {
+func guided(t *testing.T, h *nodetest.House, url string, head http.Header, directory []byte) {
 	t.Helper()
-	guide := h.ask("GET", "/skill/callbacks.md", "").Body.String()
+	guide := h.Ask("GET", "/skill/callbacks.md", "").Body.String()
 	agent := head.Get("Signature-Agent")
 	require.Equal(t, `"`+h.Base+`"`, strings.TrimPrefix(agent, "sig1="))
 	values := map[string]string{`"@method"`: "POST", `"@target-uri"`: url, `"signature-agent"`: agent,

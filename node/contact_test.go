@@ -1,9 +1,7 @@
-package node
+package node_test
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -13,50 +11,38 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
-// agent puts a profile with a contact policy on the node and gives an owner's
-// token for it.
-func (h *house) agent(handle, policy string) (token string) {
-	h.t.Helper()
-	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Agent %s","kind":"person","contactPolicy":%s}`,
-		handle, handle, policy))
-	require.NoError(h.t, err)
-	token, _, err = h.Admin().CreateToken(context.Background(), handle, "test", 0)
-	require.NoError(h.t, err)
-	return "Bearer " + token
-}
-
-const openPolicy = `{"anonymous":true,"outsideAgentsWithIdentity":true}`
-
 // signedAs makes a request signed by an agent of this node.
-func (h *house) signedAs(pair key.Pair, method, path, body string) answer {
-	h.t.Helper()
+func signedAs(h *nodetest.House, pair key.Pair, method, path, body string) nodetest.Answer {
+	h.T.Helper()
 	r := httptest.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
 	r.RequestURI = path
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.t, err)
-	require.NoError(h.t, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
+	require.NoError(h.T, err)
+	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
 	w := httptest.NewRecorder()
 	h.Handler().ServeHTTP(w, r)
-	return answer{w, h.t}
+	return nodetest.Answer{ResponseRecorder: w, T: h.T}
 }
 
 // write begins a thread anonymously.
-func (h *house) write(handle, body string, headers ...string) answer {
-	h.t.Helper()
-	return h.ask("POST", "/api/public/agents/"+handle+"/contact", body, append(headers, "Proof-Of-Work", h.proof("contact"))...)
+func write(h *nodetest.House, handle, body string, headers ...string) nodetest.Answer {
+	h.T.Helper()
+	return h.Ask("POST", "/api/public/agents/"+handle+"/contact", body, append(headers, "Proof-Of-Work", h.Proof("contact"))...)
 }
 
-func (h *house) begun(handle, body string, headers ...string) (got protocol.ContactReceipt) {
-	h.t.Helper()
-	a := h.write(handle, body, headers...)
-	require.Equal(h.t, 201, a.Code, "%s", a.Body)
-	a.into(&got)
+func begun(h *nodetest.House, handle, body string, headers ...string) (got protocol.ContactReceipt) {
+	h.T.Helper()
+	a := write(h, handle, body, headers...)
+	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a.Into(&got)
 	return got
 }
 
@@ -64,32 +50,34 @@ func (h *house) begun(handle, body string, headers ...string) (got protocol.Cont
 // (spec §2.11, §5): by proof of work, by signature, by an owner's token.
 func TestContact_Writers(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		h.agent("asha", openPolicy)
-		bob := h.agent("bob", openPolicy)
-		pair := hostedAgent(t, h.Node, "carol")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Agent("asha", nodetest.OpenPolicy)
+		bob := h.Agent("bob", nodetest.OpenPolicy)
+		pair := h.Hosted("carol")
 		const path, message = "/api/public/agents/asha/contact", `{"message":"Do you deliver to Jaipur?","kind":"quote_request","name":"Dev"}`
 		for _, tt := range []struct {
 			name   string
-			ask    func(method, path, body string, token string) answer
+			ask    func(method, path, body string, token string) nodetest.Answer
 			author protocol.Author
 		}{
-			{"anonymous", func(method, path, body, token string) answer {
+			{"anonymous", func(method, path, body, token string) nodetest.Answer {
 				headers := []string{"Authorization", "Bearer " + token}
 				if method == "POST" {
-					headers = append(headers, "Proof-Of-Work", h.proof("contact"))
+					headers = append(headers, "Proof-Of-Work", h.Proof("contact"))
 				}
 				if token == "" {
 					headers = headers[2:]
 				}
-				return h.ask(method, path, body, headers...)
+				return h.Ask(method, path, body, headers...)
 			}, protocol.Author{Name: "Dev", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}}},
-			{"signed", func(method, path, body, _ string) answer { return h.signedAs(pair, method, path, body) },
+			{"signed", func(method, path, body, _ string) nodetest.Answer { return signedAs(h, pair, method, path, body) },
 				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature,
 					KeyID: new(pair.Thumbprint()), ClaimedName: "Dev",
 					Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: new(h.Base + "/ap/agents/carol")}}},
-			{"session", func(method, path, body, _ string) answer { return h.ask(method, path, body, "Authorization", bob) },
+			{"session", func(method, path, body, _ string) nodetest.Answer {
+				return h.Ask(method, path, body, "Authorization", bob)
+			},
 				protocol.Author{Name: "Agent bob", Handle: new("bob"), Actor: new(h.Base + "/ap/agents/bob"), Verified: true, Method: protocol.BySession,
 					ClaimedName: "Dev", Proof: protocol.AuthorProof{Level: protocol.BySignIn, Subject: new(h.Base + "/ap/agents/bob")}}},
 		} {
@@ -97,7 +85,7 @@ func TestContact_Writers(t *testing.T) {
 				a := tt.ask("POST", path, message, "")
 				require.Equal(t, 201, a.Code, "%s", a.Body)
 				var begun protocol.ContactReceipt
-				a.into(&begun)
+				a.Into(&begun)
 				require.Equal(t, protocol.ThreadOpen, begun.State)
 				require.Equal(t, h.Base+"/api/public/threads/"+begun.ThreadID, begun.URL)
 
@@ -108,7 +96,7 @@ func TestContact_Writers(t *testing.T) {
 				require.Equal(t, 200, a.Code, "%s", a.Body)
 				require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 				var got protocol.Conversation
-				a.into(&got)
+				a.Into(&got)
 				timeless := func(a protocol.Author, at time.Time) protocol.Author {
 					if a.Verified {
 						require.Equal(t, at, *a.Proof.CheckedAt, "checked with the message")
@@ -130,57 +118,57 @@ func TestContact_Writers(t *testing.T) {
 				require.Equal(t, []string{"Do you deliver to Jaipur?", "And to Ajmer?"}, texts)
 			})
 		}
-		require.Equal(t, protocol.NotFound, h.write("nobody", message).problem().Code)
+		require.Equal(t, protocol.NotFound, write(h, "nobody", message).Problem().Code)
 	})
 }
 
 func TestContact_InProfile(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for policy, want := range map[string]*string{
-		openPolicy: new(h.Base + "/api/public/agents/asha/contact"),
+		nodetest.OpenPolicy: new(h.Base + "/api/public/agents/asha/contact"),
 		`{"anonymous":false,"outsideAgentsWithIdentity":true}`: nil,
 	} {
-		h.agent("asha", policy)
+		h.Agent("asha", policy)
 		var p protocol.Profile
-		h.ask("GET", "/api/public/agents/asha", "").into(&p)
+		h.Ask("GET", "/api/public/agents/asha", "").Into(&p)
 		require.Equal(t, want, p.Interfaces.PublicContact, policy)
 		require.Equal(t, protocol.ContactKinds, p.ContactPolicy.Kinds, "none named: all")
 	}
-	require.Equal(t, http.StatusNotFound, h.ask("GET", "/api/public/agents/asha/contacts", "").Code)
+	require.Equal(t, http.StatusNotFound, h.Ask("GET", "/api/public/agents/asha/contacts", "").Code)
 }
 
 // TestContact_HandleTakenAgain: who takes the handle of a profile that is gone is
 // someone else, to whom the threads that it began are unknown.
 func TestContact_HandleTakenAgain(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		asha, bob := h.agent("asha", openPolicy), h.agent("bob", openPolicy)
-		begun := h.begun("asha", `{"message":"Between us"}`, "Authorization", bob)
-		h.answer(asha, begun.ThreadID, "Yes.")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
+		begun := begun(h, "asha", `{"message":"Between us"}`, "Authorization", bob)
+		answerThread(h, asha, begun.ThreadID, "Yes.")
 		var signed protocol.ContactReceipt
-		h.signedAs(hostedAgent(t, h.Node, "carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`).into(&signed)
+		signedAs(h, h.Hosted("carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`).Into(&signed)
 		path := "/api/public/threads/" + begun.ThreadID
-		require.Equal(t, 200, h.ask("GET", path, "", "Authorization", bob).Code)
-		news := func(path string) answer { return h.ask("GET", path, "", "Authorization", bob) }
-		require.Equal(t, []string{"agent asha Yes."}, newsOf(h.digest("", news)))
+		require.Equal(t, 200, h.Ask("GET", path, "", "Authorization", bob).Code)
+		news := func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", bob) }
+		require.Equal(t, []string{"agent asha Yes."}, newsOf(digest(h, "", news)))
 
 		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "bob"))
-		bob = h.agent("bob", openPolicy)
-		require.Equal(t, protocol.NotFound, h.ask("GET", path, "", "Authorization", bob).problem().Code)
-		require.Equal(t, protocol.NotFound, h.ask("POST", path+"/messages", `{"message":"It is me"}`, "Authorization", bob).problem().Code)
-		require.Empty(t, newsOf(h.digest("", news)))
-		h.answer(asha, begun.ThreadID, "Are you there?")
-		require.Empty(t, newsOf(h.digest("", news)), "nor what is written now")
+		bob = h.Agent("bob", nodetest.OpenPolicy)
+		require.Equal(t, protocol.NotFound, h.Ask("GET", path, "", "Authorization", bob).Problem().Code)
+		require.Equal(t, protocol.NotFound, h.Ask("POST", path+"/messages", `{"message":"It is me"}`, "Authorization", bob).Problem().Code)
+		require.Empty(t, newsOf(digest(h, "", news)))
+		answerThread(h, asha, begun.ThreadID, "Are you there?")
+		require.Empty(t, newsOf(digest(h, "", news)), "nor what is written now")
 
 		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "carol"))
-		carol := h.agent("carol", openPolicy)
-		h.answer(asha, signed.ThreadID, "For the one who signed")
-		require.Empty(t, newsOf(h.digest("", func(path string) answer { return h.ask("GET", path, "", "Authorization", carol) })))
+		carol := h.Agent("carol", nodetest.OpenPolicy)
+		answerThread(h, asha, signed.ThreadID, "For the one who signed")
+		require.Empty(t, newsOf(digest(h, "", func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", carol) })))
 
 		var kept protocol.Conversation
-		h.ask("GET", path, "", "Authorization", "Bearer "+begun.ReadToken).into(&kept)
+		h.Ask("GET", path, "", "Authorization", "Bearer "+begun.ReadToken).Into(&kept)
 		require.Equal(t, 3, kept.Count, "its read token opens it still")
 	})
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -17,14 +19,14 @@ import (
 // and every address it is given answers.
 func TestCrawl(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		hostedAgent(t, h.Node, "asha")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.Hosted("asha")
 		var post protocol.Post
-		h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).into(&post)
-		require.NoError(t, h.db.Numbered(t.Context()))
+		h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board")).Into(&post)
+		require.NoError(t, h.DB.Numbered(t.Context()))
 
-		robots := h.ask("GET", "/robots.txt", "").Body.String()
+		robots := h.Ask("GET", "/robots.txt", "").Body.String()
 		_, at, ok := strings.Cut(robots, "Sitemap: "+h.Base)
 		require.True(t, ok, robots)
 		at, _, _ = strings.Cut(at, "\n")
@@ -33,7 +35,7 @@ func TestCrawl(t *testing.T) {
 			URLs []string `xml:"url>loc"`
 		}
 		read := func(path string) (l list) {
-			a := h.ask("GET", path, "")
+			a := h.Ask("GET", path, "")
 			require.Equal(t, 200, a.Code, path)
 			require.NoError(t, xml.Unmarshal(a.Body.Bytes(), &l))
 			return l
@@ -45,36 +47,36 @@ func TestCrawl(t *testing.T) {
 		require.Contains(t, found, h.Base+"/@asha")
 		require.Contains(t, found, h.Base+"/board/"+post.ID)
 		for _, u := range found {
-			require.Equal(t, 200, h.ask("GET", strings.TrimPrefix(u, h.Base), "", "Accept", "text/html").Code, u)
+			require.Equal(t, 200, h.Ask("GET", strings.TrimPrefix(u, h.Base), "", "Accept", "text/html").Code, u)
 		}
 
-		require.NoError(t, h.db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Posts().SetState(ctx, post.ID, protocol.Hidden, "test")
 		}))
-		h.restart(change)
-		require.NotContains(t, h.ask("GET", "/sitemap.xml?posts=1", "").Body.String(), post.ID)
+		restart(h, change)
+		require.NotContains(t, h.Ask("GET", "/sitemap.xml?posts=1", "").Body.String(), post.ID)
 	})
 }
 
 // What the site map of the service lists as a file without parameters is there.
 func TestSiteFiles_Answer(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	for _, f := range siteFiles() {
+	h := nodetest.New(t)
+	for _, f := range node.SiteFiles() {
 		if f.Kind != "endpoint" && !strings.Contains(f.Path, "{") {
-			require.Equal(t, 200, h.ask("GET", f.Path, "").Code, f.Path)
+			require.Equal(t, 200, h.Ask("GET", f.Path, "").Code, f.Path)
 		}
 	}
-	card := h.ask("GET", protocol.MCPPath+"/server-card", "")
+	card := h.Ask("GET", protocol.MCPPath+"/server-card", "")
 	require.Equal(t, "application/mcp-server-card+json", card.Header().Get("Content-Type"))
 }
 
 // Every link of the API catalog that is a document of this node answers.
 func TestAPICatalog_LinksAnswer(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	var catalog struct{ Linkset []map[string]json.RawMessage }
-	h.ask("GET", "/.well-known/api-catalog", "").into(&catalog)
+	h.Ask("GET", "/.well-known/api-catalog", "").Into(&catalog)
 	links := 0
 	for _, context := range catalog.Linkset {
 		for rel, raw := range context {
@@ -84,7 +86,7 @@ func TestAPICatalog_LinksAnswer(t *testing.T) {
 			var targets []struct{ Href, Type string }
 			require.NoError(t, json.Unmarshal(raw, &targets))
 			for _, target := range targets {
-				a := h.ask("GET", strings.TrimPrefix(target.Href, h.Base), "", "Accept", target.Type)
+				a := h.Ask("GET", strings.TrimPrefix(target.Href, h.Base), "", "Accept", target.Type)
 				require.Equal(t, 200, a.Code, target.Href)
 				media, _, _ := strings.Cut(a.Header().Get("Content-Type"), ";")
 				require.Equal(t, media, strings.TrimSpace(target.Type), target.Href)
@@ -98,7 +100,7 @@ func TestAPICatalog_LinksAnswer(t *testing.T) {
 	feeds := 0
 	for _, item := range items {
 		if item.Type != "" {
-			a := h.ask("GET", strings.TrimPrefix(item.Href, h.Base), "")
+			a := h.Ask("GET", strings.TrimPrefix(item.Href, h.Base), "")
 			require.Equal(t, 200, a.Code, item.Href)
 			require.Contains(t, a.Header().Get("Content-Type"), item.Type)
 			feeds++

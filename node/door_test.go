@@ -1,12 +1,9 @@
-package node
+package node_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,121 +11,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )
 
-// house is a node that is asked through its public handler, without a server.
-type house struct {
-	*Node
-	t testing.TB
-}
-
-func newHouse(t testing.TB, change ...func(*Config)) *house {
-	t.Helper()
-	n, err := New(context.Background(), testConfig(t, change...), slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if n.db != nil { // restart has closed it
-			require.NoError(t, n.db.Check(context.Background()), "the invariants of the database hold")
-		}
-		require.NoError(t, n.Close())
-	})
-	return &house{n, t}
-}
-
 // second is another process of the deployment: on SQLite, which one process serves, the
 // house itself.
-func (h *house) second(change ...func(*Config)) *house {
-	h.t.Helper()
-	if h.db.Engine() == "sqlite" {
+func second(h *nodetest.House, change ...func(*node.Config)) *nodetest.House {
+	h.T.Helper()
+	if h.DB.Engine() == "sqlite" {
 		return h
 	}
-	return newHouse(h.t, append(change, h.deployment)...)
+	return nodetest.New(h.T, append(change, h.Deployment)...)
 }
 
 // restart ends the process of a house and starts another one, which remembers nothing that
 // is not in the database.
-func (h *house) restart(change ...func(*Config)) {
-	h.t.Helper()
-	require.NoError(h.t, h.Close())
-	h.Node = newHouse(h.t, append(change, h.deployment)...).Node
+func restart(h *nodetest.House, change ...func(*node.Config)) {
+	h.T.Helper()
+	require.NoError(h.T, h.Close())
+	h.Node = nodetest.New(h.T, append(change, h.Deployment)...).Node
 }
-
-// deployment makes a process one of those of the house.
-func (h *house) deployment(c *Config) {
-	c.Data, c.BaseURL, c.Chain = h.config.Data, h.Base, h.config.Chain
-}
-
-type answer struct {
-	*httptest.ResponseRecorder
-	t testing.TB
-}
-
-func (a answer) into(v any) {
-	a.t.Helper()
-	require.NoError(a.t, json.Unmarshal(a.Body.Bytes(), v), "%s", a.Body)
-}
-
-func (a answer) problem() (p struct {
-	Code      protocol.Code
-	Status    int
-	Instance  string
-	Errors    []protocol.Fault
-	Challenge *pow.Challenge
-}) {
-	a.t.Helper()
-	require.Equal(a.t, "application/problem+json", a.Header().Get("Content-Type"), "%s", a.Body)
-	a.into(&p)
-	require.Equal(a.t, a.Code, p.Status)
-	require.NotEmpty(a.t, p.Instance)
-	return p
-}
-
-// ask sends a request; headers come in pairs.
-func (h *house) ask(method, path, body string, headers ...string) answer {
-	h.t.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	r := httptest.NewRequest(method, h.Base+path, reader)
-	r.RequestURI = path
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return answer{w, h.t}
-}
-
-// proof solves a fresh challenge, as the base64 of the Proof-Of-Work header.
-func (h *house) proof(purpose string) string {
-	h.t.Helper()
-	var c pow.Challenge
-	h.ask("GET", "/api/public/pow?purpose="+purpose, "").into(&c)
-	s, err := pow.Solve(context.Background(), c)
-	require.NoError(h.t, err)
-	return s.Encode()
-}
-
-func (h *house) post(title string) protocol.Post {
-	h.t.Helper()
-	a := h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.proof("board"))
-	require.Equal(h.t, 201, a.Code, "%s", a.Body)
-	var p protocol.Post
-	a.into(&p)
-	return p
-}
-
-const goodPost = `{"kind":"offer","title":"Looms","body":"Two looms."}`
 
 func TestDoor_BadInput(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	long := strings.Repeat("x", 70<<10)
 	tests := []struct {
 		name, method, path, body string
@@ -141,15 +50,15 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "null", method: "POST", path: "/api/public/board", body: `null`, code: protocol.InvalidRequest},
 		{name: "member twice", method: "POST", path: "/api/public/board", body: `{"kind":"offer","kind":"offer","title":"a","body":"b"}`,
 			code: protocol.InvalidRequest},
-		{name: "text behind", method: "POST", path: "/api/public/board", body: goodPost + `{}`, code: protocol.InvalidRequest},
+		{name: "text behind", method: "POST", path: "/api/public/board", body: nodetest.GoodPost + `{}`, code: protocol.InvalidRequest},
 		{name: "deep", method: "POST", path: "/api/public/board", body: `{"tags":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`,
 			code: protocol.InvalidRequest},
 		{name: "not UTF-8", method: "POST", path: "/api/public/board", body: "{\"kind\":\"offer\",\"title\":\"\xff\",\"body\":\"b\"}", code: protocol.InvalidRequest},
 		{name: "a number beyond all", method: "POST", path: "/api/public/board", body: `{"title":1e400}`, code: protocol.InvalidRequest},
 		{name: "too large", method: "POST", path: "/api/public/board", body: `{"body":"` + long + `"}`, code: protocol.TooLarge},
-		{name: "media type", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Type", "text/plain"},
+		{name: "media type", method: "POST", path: "/api/public/board", body: nodetest.GoodPost, headers: []string{"Content-Type", "text/plain"},
 			code: protocol.UnsupportedMediaType},
-		{name: "encoded", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Content-Encoding", "gzip"},
+		{name: "encoded", method: "POST", path: "/api/public/board", body: nodetest.GoodPost, headers: []string{"Content-Encoding", "gzip"},
 			code: protocol.UnsupportedMediaType},
 		{name: "all faults at once", method: "POST", path: "/api/public/board",
 			body: `{"kind":"rumour","title":"","titel":"x","tags":["Bad Tag","ok"],"inReplyTo":"7"}`, code: protocol.Validation,
@@ -192,129 +101,123 @@ func TestDoor_BadInput(t *testing.T) {
 		{name: "no such method", method: "DELETE", path: "/api/public/feed", code: protocol.MethodNotAllowed},
 		{name: "encoded slash", method: "GET", path: "/api/public/agents/a%2fb", code: protocol.InvalidRequest},
 		{name: "delete without a name", method: "DELETE", path: "/api/public/board/post_01k9y3v6k8e5w9q2x4z7c1m0ad", code: protocol.Unauthorized},
-		{name: "unknown token", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Authorization", "Bearer stoa_nothing"},
+		{name: "unknown token", method: "POST", path: "/api/public/board", body: nodetest.GoodPost, headers: []string{"Authorization", "Bearer stoa_nothing"},
 			code: protocol.Unauthorized},
-		{name: "idempotency key", method: "POST", path: "/api/public/board", body: goodPost, headers: []string{"Idempotency-Key", "two words"},
+		{name: "idempotency key", method: "POST", path: "/api/public/board", body: nodetest.GoodPost, headers: []string{"Idempotency-Key", "two words"},
 			code: protocol.Validation},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			headers := tt.headers
 			if tt.method == "POST" {
-				headers = append([]string{"Proof-Of-Work", h.proof("board")}, headers...)
+				headers = append([]string{"Proof-Of-Work", h.Proof("board")}, headers...)
 			}
-			p := h.ask(tt.method, tt.path, tt.body, headers...).problem()
+			p := h.Ask(tt.method, tt.path, tt.body, headers...).Problem()
 			require.Equal(t, tt.code, p.Code, "%+v", p)
 			require.Equal(t, tt.code.Status(), p.Status)
 			if tt.pointers != nil {
-				require.ElementsMatch(t, tt.pointers, pointers(p.Errors))
+				require.ElementsMatch(t, tt.pointers, nodetest.Pointers(p.Errors))
 			}
 		})
 	}
 	var page protocol.Page[protocol.Post]
-	h.ask("GET", "/api/public/board", "").into(&page)
+	h.Ask("GET", "/api/public/board", "").Into(&page)
 	require.Empty(t, page.Items, "nothing of this was stored")
 }
 
 // A whole number may be written in any of the ways that JSON has for it.
 func TestDoor_WholeNumbers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	tried := 0
 	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.MCP) {
 		if _, paged := op.In.FieldByName("Limit"); !paged || !op.ReadOnly || op.Private() || op.Access != protocol.Anonymous {
 			continue
 		}
 		tried++
-		args := func(limit string) string { return with(string(encoded(op.Example)), "limit", json.RawMessage(limit)) }
-		want := h.tool(op.Name, args("20"))
+		args := func(limit string) string {
+			return with(string(nodetest.Encoded(op.Example)), "limit", json.RawMessage(limit))
+		}
+		want := h.Tool(op.Name, args("20"))
 		for _, limit := range []string{"20.0", "2e1", "200E-1"} {
-			got := h.tool(op.Name, args(limit))
+			got := h.Tool(op.Name, args(limit))
 			require.Equal(t, want.Refused.Code, got.Refused.Code, "%s with limit %s", op.Name, limit)
 			require.Equal(t, string(want.Structured), string(got.Structured), "%s with limit %s", op.Name, limit)
 		}
 		for _, limit := range []string{"20.5", "1001.0", "0.0", "1e17"} {
-			require.Contains(t, pointers(h.tool(op.Name, args(limit)).Refused.Errors), "/limit", "%s with limit %s", op.Name, limit)
+			require.Contains(t, nodetest.Pointers(h.Tool(op.Name, args(limit)).Refused.Errors), "/limit", "%s with limit %s", op.Name, limit)
 		}
-		require.Equal(t, protocol.InvalidRequest, h.tool(op.Name, args("20"+strings.Repeat("0", 400))).Refused.Code, op.Name)
+		require.Equal(t, protocol.InvalidRequest, h.Tool(op.Name, args("20"+strings.Repeat("0", 400))).Refused.Code, op.Name)
 	}
 	require.GreaterOrEqual(t, tried, 6)
 }
 
-func pointers(faults []protocol.Fault) []string {
-	var all []string
-	for _, f := range faults {
-		all = append(all, f.Pointer)
-	}
-	return all
-}
-
 func TestDoor_ProofOfWork(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	p := h.ask("POST", "/api/public/board", goodPost).problem()
+	h := nodetest.New(t)
+	p := h.Ask("POST", "/api/public/board", nodetest.GoodPost).Problem()
 	require.Equal(t, protocol.PowRequired, p.Code)
 	require.NotNil(t, p.Challenge, "a fresh challenge saves a round trip")
 
-	proof := h.proof("contact")
-	bad := h.ask("POST", "/api/public/board", `{"kind":"offer","title":"","body":"b"}`, "Proof-Of-Work", proof)
-	require.Equal(t, protocol.Validation, bad.problem().Code)
-	good := h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", proof)
+	proof := h.Proof("contact")
+	bad := h.Ask("POST", "/api/public/board", `{"kind":"offer","title":"","body":"b"}`, "Proof-Of-Work", proof)
+	require.Equal(t, protocol.Validation, bad.Problem().Code)
+	good := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", proof)
 	require.Equal(t, 201, good.Code, "a typing mistake does not burn the work: %s", good.Body)
-	spent := h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", proof).problem()
+	spent := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", proof).Problem()
 	require.Equal(t, protocol.PowSpent, spent.Code)
 	require.NotNil(t, spent.Challenge)
 
-	body, err := json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.proof("board")})
+	body, err := json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.Proof("board")})
 	require.NoError(t, err)
-	require.Equal(t, 201, h.ask("POST", "/api/public/board", string(body)).Code)
+	require.Equal(t, 201, h.Ask("POST", "/api/public/board", string(body)).Code)
 
 	var raw json.RawMessage
-	s, err := pow.Parse([]byte(h.proof("board")))
+	s, err := pow.Parse([]byte(h.Proof("board")))
 	require.NoError(t, err)
 	raw, err = json.Marshal(s)
 	require.NoError(t, err)
 	body, err = json.Marshal(map[string]any{"kind": "offer", "title": "As an object", "body": "b", "pow": raw})
 	require.NoError(t, err)
-	require.Equal(t, 201, h.ask("POST", "/api/public/board", string(body)).Code)
+	require.Equal(t, 201, h.Ask("POST", "/api/public/board", string(body)).Code)
 
-	require.Equal(t, protocol.PowInvalid, h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("report")).problem().Code)
+	require.Equal(t, protocol.PowInvalid, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("report")).Problem().Code)
 }
 
 func TestDoor_Idempotency(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	key := []string{"Idempotency-Key", "abc-1", "Proof-Of-Work", h.proof("board")}
-	first := h.ask("POST", "/api/public/board", goodPost, key...)
+	h := nodetest.New(t)
+	key := []string{"Idempotency-Key", "abc-1", "Proof-Of-Work", h.Proof("board")}
+	first := h.Ask("POST", "/api/public/board", nodetest.GoodPost, key...)
 	require.Equal(t, 201, first.Code)
-	again := h.ask("POST", "/api/public/board", goodPost, key...)
+	again := h.Ask("POST", "/api/public/board", nodetest.GoodPost, key...)
 	require.Equal(t, 201, again.Code, "the same proof, since nothing is spent twice: %s", again.Body)
 	require.Equal(t, first.Body.String(), again.Body.String())
 	require.Equal(t, "true", again.Header().Get("Idempotency-Replayed"))
-	other := h.ask("POST", "/api/public/board", `{"kind":"offer","title":"Other","body":"b"}`, "Idempotency-Key", "abc-1", "Proof-Of-Work", h.proof("board"))
-	require.Equal(t, protocol.Conflict, other.problem().Code)
+	other := h.Ask("POST", "/api/public/board", `{"kind":"offer","title":"Other","body":"b"}`, "Idempotency-Key", "abc-1", "Proof-Of-Work", h.Proof("board"))
+	require.Equal(t, protocol.Conflict, other.Problem().Code)
 	var page protocol.Page[protocol.Post]
-	h.ask("GET", "/api/public/board", "").into(&page)
+	h.Ask("GET", "/api/public/board", "").Into(&page)
 	require.Len(t, page.Items, 1)
 }
 
 func TestDoor_ConditionalReads(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.post("First")
-	first := h.ask("GET", "/api/public/board", "")
+	h := nodetest.New(t)
+	h.Post("First")
+	first := h.Ask("GET", "/api/public/board", "")
 	tag := first.Header().Get("ETag")
 	require.True(t, strings.HasPrefix(tag, `"`), "a strong validator: %s", tag)
 	require.Equal(t, "public, no-cache", first.Header().Get("Cache-Control"))
-	same := h.ask("GET", "/api/public/board", "", "If-None-Match", tag)
+	same := h.Ask("GET", "/api/public/board", "", "If-None-Match", tag)
 	require.Equal(t, 304, same.Code)
 	require.Empty(t, same.Body.Bytes())
-	h.post("Second")
-	changed := h.ask("GET", "/api/public/board", "", "If-None-Match", tag)
+	h.Post("Second")
+	changed := h.Ask("GET", "/api/public/board", "", "If-None-Match", tag)
 	require.Equal(t, 200, changed.Code, "a write shows at once")
 	require.NotEqual(t, tag, changed.Header().Get("ETag"))
-	require.Equal(t, "no-store", h.ask("GET", "/api/public/pow?purpose=contact", "").Header().Get("Cache-Control"))
-	head := h.ask("HEAD", "/api/public/board", "")
+	require.Equal(t, "no-store", h.Ask("GET", "/api/public/pow?purpose=contact", "").Header().Get("Cache-Control"))
+	head := h.Ask("HEAD", "/api/public/board", "")
 	require.Equal(t, 200, head.Code)
 	require.Equal(t, changed.Header().Get("ETag"), head.Header().Get("ETag"))
 }
@@ -323,18 +226,18 @@ func TestDoor_ConditionalReads(t *testing.T) {
 // which it was taken (RFC 9110 §8.8.3.3, §12.5.5). Browsers prefer zstd.
 func TestDoor_Compressed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.agent("asha", openPolicy)
+	h := nodetest.New(t)
+	h.Agent("asha", nodetest.OpenPolicy)
 	for range 3 {
-		h.post(strings.Repeat("Paper ", 20))
+		h.Post(strings.Repeat("Paper ", 20))
 	}
 	for path, other := range map[string]string{
 		"/openapi.json": "", "/llms.txt": "", "/api/public/board": "", "/board": "Accept", "/board.atom": "",
 		"/a2a/asha/agent-card.json": "A2A-Version", "/ap/agents/asha": "Accept",
 	} {
 		for _, coding := range []string{"gzip", "zstd"} {
-			ask := func(more ...string) answer {
-				return h.ask("GET", path, "", append([]string{"Accept", browser, "Accept-Encoding", coding}, more...)...)
+			ask := func(more ...string) nodetest.Answer {
+				return h.Ask("GET", path, "", append([]string{"Accept", nodetest.Accept, "Accept-Encoding", coding}, more...)...)
 			}
 			a := ask()
 			require.Equal(t, 200, a.Code, path)
@@ -353,11 +256,11 @@ func TestDoor_Compressed(t *testing.T) {
 // Models read the bytes of an error, so < and > are not escaped as for HTML.
 func TestDoor_ErrorsAsTheyCome(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	over := h.ask("GET", "/api/public/board?limit=101", "")
+	h := nodetest.New(t)
+	over := h.Ask("GET", "/api/public/board?limit=101", "")
 	require.Equal(t, 422, over.Code)
 	require.Contains(t, over.Body.String(), "must be <= 100")
-	tool := h.ask("POST", protocol.MCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board","arguments":{"limit":101}}}`)
+	tool := h.Ask("POST", protocol.MCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board","arguments":{"limit":101}}}`)
 	require.Contains(t, tool.Body.String(), "must be <= 100")
 	require.Contains(t, tool.Body.String(), `"isError":true`)
 }
@@ -365,7 +268,7 @@ func TestDoor_ErrorsAsTheyCome(t *testing.T) {
 // A path with a slash too many is sent to the right one with its method and body.
 func TestDoor_Slashes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for _, tt := range []struct{ method, path, location string }{
 		{"POST", "/api/public/board/", "/api/public/board"},
 		{"POST", "/mcp/public/", "/mcp/public"},
@@ -373,64 +276,64 @@ func TestDoor_Slashes(t *testing.T) {
 		{"GET", "/board/?kind=offer", "/board?kind=offer"},
 		{"GET", "/api//public/board", "/api/public/board"},
 	} {
-		a := h.ask(tt.method, tt.path, "")
+		a := h.Ask(tt.method, tt.path, "")
 		require.Equal(t, 308, a.Code, tt.path)
 		require.Equal(t, tt.location, a.Header().Get("Location"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 	}
-	require.Equal(t, 404, h.ask("GET", "//evil.example/", "").Code)
-	owners := h.ask("GET", "/api/owner/profile/", "")
+	require.Equal(t, 404, h.Ask("GET", "//evil.example/", "").Code)
+	owners := h.Ask("GET", "/api/owner/profile/", "")
 	require.Equal(t, 308, owners.Code)
 	require.Empty(t, owners.Header().Get("Access-Control-Allow-Origin"))
 }
 
 func TestDoor_CORSAndMethods(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	preflight := h.ask("OPTIONS", "/api/public/board", "", "Origin", "https://elsewhere.example", "Access-Control-Request-Method", "POST")
+	h := nodetest.New(t)
+	preflight := h.Ask("OPTIONS", "/api/public/board", "", "Origin", "https://elsewhere.example", "Access-Control-Request-Method", "POST")
 	require.Equal(t, 204, preflight.Code)
 	require.Equal(t, "*", preflight.Header().Get("Access-Control-Allow-Origin"))
 	require.Empty(t, preflight.Header().Get("Access-Control-Allow-Credentials"))
 	require.Contains(t, preflight.Header().Get("Access-Control-Allow-Headers"), "Signature-Input")
-	refused := h.ask("PUT", "/api/public/board", goodPost)
+	refused := h.Ask("PUT", "/api/public/board", nodetest.GoodPost)
 	require.Equal(t, 405, refused.Code)
 	require.Equal(t, "GET, HEAD, POST", refused.Header().Get("Allow"))
-	owner := h.ask("OPTIONS", "/api/owner/profile", "", "Origin", "https://elsewhere.example")
+	owner := h.Ask("OPTIONS", "/api/owner/profile", "", "Origin", "https://elsewhere.example")
 	require.Empty(t, owner.Header().Get("Access-Control-Allow-Origin"))
 	for _, path := range []string{
 		"/api/public/board", "/api/public/agents/nobody", "/api/public/none", "/feed.json?types=gossip", "/openapi.json", "/.well-known/api-catalog",
 		"/.well-known/agent-card.json",
 	} {
-		a := h.ask("GET", path, "")
+		a := h.Ask("GET", path, "")
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"), "%s: errors are for every origin too", path)
 		if path != "/api/public/none" {
 			require.Contains(t, a.Header().Get("Access-Control-Expose-Headers"), "ETag", path)
 		}
 	}
 	for _, path := range []string{"/api/owner/none", "/api/operator/none", "/api/owner/profile"} {
-		require.Empty(t, h.ask("PATCH", path, "").Header().Get("Access-Control-Allow-Origin"), path)
+		require.Empty(t, h.Ask("PATCH", path, "").Header().Get("Access-Control-Allow-Origin"), path)
 	}
 }
 
 func TestDoor_RateLimit(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.AllowPrivatePeers = false, true })
-	var last answer
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers = false, true })
+	var last nodetest.Answer
 	for range 60 {
-		if last = h.ask("POST", "/api/public/board", goodPost); last.Code == 429 {
+		if last = h.Ask("POST", "/api/public/board", nodetest.GoodPost); last.Code == 429 {
 			break
 		}
 		require.Equal(t, 401, last.Code)
 	}
-	require.Equal(t, protocol.RateLimited, last.problem().Code)
+	require.Equal(t, protocol.RateLimited, last.Problem().Code)
 	require.NotEmpty(t, last.Header().Get("Retry-After"))
 	require.NotEmpty(t, last.Header().Get("RateLimit-Policy"))
-	require.Equal(t, 200, h.ask("GET", "/api/public/board", "").Code, "reading still works")
+	require.Equal(t, 200, h.Ask("GET", "/api/public/board", "").Code, "reading still works")
 }
 
 func TestDoor_HidesInternals(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := httptest.NewRequest("GET", h.Base+"/api/public/board?limit=3", nil).WithContext(ctx)
@@ -451,7 +354,7 @@ func FuzzDoor(f *testing.F) {
 		f.Add(uint8(i), []byte(`{"pow":{"challenge":{}},"kind":[]}`), "after=YQ&limit=1e9", "%")
 		f.Add(uint8(i), []byte("{\"a\":1,\"a\":2}"), "q=%22%27-*&tag=a", "post_01k9y3v6k8e5w9q2x4z7c1m0ad")
 	}
-	h := newHouse(f)
+	h := nodetest.New(f)
 	operations := protocol.Operations()
 	f.Fuzz(func(t *testing.T, which uint8, body []byte, query, param string) {
 		op := operations[int(which)%len(operations)]

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -13,11 +13,12 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // send sends a request to a node, signed unless pair is zero, and returns the status and the body of the answer.
-func send(t *testing.T, n *Node, pair key.Pair, method, path, body string) (int, []byte) {
+func send(t *testing.T, n *nodetest.House, pair key.Pair, method, path, body string) (int, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(method, n.Base+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -40,9 +41,9 @@ func send(t *testing.T, n *Node, pair key.Pair, method, path, body string) (int,
 // TestEdit: the author of a post changes it over HTTP, and the text of today is on the node that follows; nobody else changes it.
 func TestEdit(t *testing.T) {
 	t.Parallel()
-	home, away := startNode(t), startNode(t)
-	ada := hostedAgent(t, home, "ada")
-	eve := hostedAgent(t, home, "eve")
+	home, away := nodetest.Start(t), nodetest.Start(t)
+	ada := home.Hosted("ada")
+	eve := home.Hosted("eve")
 	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
 	post := func(title, body, more string) string {
 		return fmt.Sprintf(`{"kind":"requirement","title":%q,"body":%q,"tags":["paper"]%s}`, title, body, more)

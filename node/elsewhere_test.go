@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -16,21 +17,21 @@ import (
 // no link of this node hides.
 func TestMerchantsPage_Elsewhere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.business("rao", "")
-	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	h := nodetest.New(t)
+	h.Business("rao", "")
+	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: "https://n2.example/ap/agents/mehta", Host: "n2.example",
 			Summary: protocol.AgentSummary{Profile: protocol.ProfileDraft{Handle: "mehta", Name: "Mehta & Sons", Kind: protocol.Business, Headline: "Spices."},
 				Shop: &protocol.ShopSummary{Record: protocol.MerchantDraft{City: "Pune"}}}})
 		return err
 	}))
-	page := h.ask("GET", "/merchants", "", "Accept", "text/html").Body.String()
+	page := h.Ask("GET", "/merchants", "", "Accept", "text/html").Body.String()
 	for _, want := range []string{"Mehta &amp; Sons", "n2.example", `href="https://n2.example/@mehta"`, `href="/@rao"`, "On this node"} {
 		require.Contains(t, page, want)
 	}
 	require.NotContains(t, page, `href="/@mehta"`)
-	require.NotContains(t, h.ask("GET", "/merchants?local=true", "", "Accept", "text/html").Body.String(), "Mehta")
-	text := h.ask("GET", "/merchants", "", "Accept", "text/markdown")
+	require.NotContains(t, h.Ask("GET", "/merchants?local=true", "", "Accept", "text/html").Body.String(), "Mehta")
+	text := h.Ask("GET", "/merchants", "", "Accept", "text/markdown")
 	require.Equal(t, 200, text.Code)
 	require.Contains(t, text.Body.String(), "https://n2.example/@mehta")
 }
@@ -39,16 +40,16 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 // the pages, with the node where every action is, and no longer when the profile is not listed.
 func TestDirectory_Elsewhere(t *testing.T) {
 	t.Parallel()
-	home, away := &house{startNode(t), t}, &house{startNode(t), t}
+	home, away := nodetest.Start(t), nodetest.Start(t)
 	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
 	_, _, err := home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","headline":"Weaver of zinnia cloth",
 		"regions":["IN-KA"],"tags":["cloth"],"capabilities":[{"id":"weaving","name":"Weaving","description":"Cloth to order."}]}`))
 	require.NoError(t, err)
-	token := []string{"Authorization", "Bearer " + ownerToken(t, home.Node, "ada")}
-	board := home.ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...)
+	token := []string{"Authorization", "Bearer " + home.OwnerToken("ada")}
+	board := home.Ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...)
 	require.Equal(t, 200, board.Code, "%s", board.Body)
 
-	find := func(path string, into any) { away.ask("GET", path, "").into(into) }
+	find := func(path string, into any) { away.Ask("GET", path, "").Into(into) }
 	var agents protocol.Page[protocol.Profile]
 	require.Eventually(t, func() bool {
 		find("/api/public/agents?q=zinnia&region=IN&capability=weaving&tag=cloth", &agents)
@@ -76,20 +77,20 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	require.Empty(t, boards.Items)
 	for federation, want := range map[string]int{"auto": 1, "referrals": 0, "none": 0} {
 		var found protocol.ARDFound
-		away.ask("POST", "/ard/search", `{"query":{"text":"zinnia cloth","filter":{"metadata.kind":"person"}},"federation":"`+federation+`"}`).into(&found)
+		away.Ask("POST", "/ard/search", `{"query":{"text":"zinnia cloth","filter":{"metadata.kind":"person"}},"federation":"`+federation+`"}`).Into(&found)
 		require.Len(t, found.Results, want, federation)
 		if want > 0 {
 			require.Equal(t, home.Base+"/ard", found.Results[0].Source)
 		}
 	}
 	for _, page := range []string{"/agents", "/people", "/attention"} {
-		text := away.ask("GET", page, "", "Accept", "text/html").Body.String()
+		text := away.Ask("GET", page, "", "Accept", "text/html").Body.String()
 		require.Contains(t, text, "Ada Rao", page)
 		require.Contains(t, text, home.Base+"/@ada", page)
 		require.NotContains(t, text, `href="/@ada`, page)
-		require.NotContains(t, away.ask("GET", page+"?local=true", "", "Accept", "text/html").Body.String(), "Ada Rao", page)
+		require.NotContains(t, away.Ask("GET", page+"?local=true", "", "Accept", "text/html").Body.String(), "Ada Rao", page)
 	}
-	require.Equal(t, 404, away.ask("GET", "/api/public/agents/ada", "").Code, "it is not of this node")
+	require.Equal(t, 404, away.Ask("GET", "/api/public/agents/ada", "").Code, "it is not of this node")
 
 	_, _, err = home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","listed":false}`))
 	require.NoError(t, err)

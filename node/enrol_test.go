@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -13,17 +15,17 @@ import (
 // comes back, whoever of them adds it.
 func TestAddKey_Again(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		admin := h.Admin()
-		hostedAgent(t, h.Node, "asha")
-		ravis := hostedAgent(t, h.Node, "ravi")
+		h.Hosted("asha")
+		ravis := h.Hosted("ravi")
 		pair, err := key.GenerateEd25519()
 		require.NoError(t, err)
 		public, err := key.MarshalPublic(pair.Published())
 		require.NoError(t, err)
 		stored := func() (kept, retired bool) {
-			keys, err := Do(t.Context(), admin, protocol.ListKeys, protocol.OwnInput{Owned: owned("asha")})
+			keys, err := node.Do(t.Context(), admin.Admin, protocol.ListKeys, protocol.OwnInput{Owned: nodetest.Owned("asha")})
 			require.NoError(t, err)
 			for _, k := range keys.Items {
 				if k.KeyID == pair.Thumbprint() {
@@ -52,10 +54,10 @@ func TestAddKey_Again(t *testing.T) {
 			require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 			require.ErrorContains(t, err, "make another", "it names the way out")
 		}
-		bearer := []string{"Authorization", "Bearer " + ownerToken(t, h.Node, "asha")}
-		require.Equal(t, 409, h.ask("POST", "/api/owner/keys", `{"jwk":`+string(public)+`}`, bearer...).Code)
+		bearer := []string{"Authorization", "Bearer " + h.OwnerToken("asha")}
+		require.Equal(t, 409, h.Ask("POST", "/api/owner/keys", `{"jwk":`+string(public)+`}`, bearer...).Code)
 		_, retired = stored()
 		require.True(t, retired)
-		require.Equal(t, 401, h.signed(pair, goodPost, nil).Code)
+		require.Equal(t, 401, h.Signed(pair, nodetest.GoodPost, nil).Code)
 	})
 }

@@ -1,18 +1,11 @@
-package node
+package node_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,137 +14,15 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// BinEnv names the directory with the programs that make built; make test sets it.
-const BinEnv = "STOA_TEST_BIN"
-
-// chainProgram builds the development chain once for all tests, where make has not.
-var chainProgram = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv(BinEnv); dir != "" {
-		return filepath.Join(dir, "stoa-devchain"), nil
-	}
-	dir, err := os.MkdirTemp("", "stoa-devchain-")
-	if err != nil {
-		return "", err
-	}
-	atEnd(func() { os.RemoveAll(dir) })
-	command := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "stoa-devchain"), ".")
-	command.Dir = "../cmd/devchain"
-	command.Env = append(os.Environ(), "CGO_ENABLED=0") // what make compiled serves
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the chain: %w\n%s", err, out)
-	}
-	return filepath.Join(dir, "stoa-devchain"), nil
-})
-
-// An evm is a chain of its own: a transaction gets one block, and nothing is final
-// until the test says so.
-type evm struct {
-	t          *testing.T
-	in         io.Writer
-	out        *bufio.Reader
-	issued     int64 // seconds that the next key record is ahead of the one before
-	RPC        string
-	ChainID    uint64
-	Identity   string `json:"identityRegistry"`
-	Reputation string `json:"reputationRegistry"`
-	Accounts   []struct{ Address, PrivateKey string }
-}
-
-func newEVM(t *testing.T) *evm {
-	t.Helper()
-	program, err := chainProgram()
-	require.NoError(t, err)
-	command := exec.Command(program, "-manual")
-	in, err := command.StdinPipe()
-	require.NoError(t, err)
-	out, err := command.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, command.Start())
-	t.Cleanup(func() { in.Close(); command.Wait() })
-	c := &evm{t: t, in: in, out: bufio.NewReader(out)}
-	line, err := c.out.ReadBytes('\n')
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(line, c))
-	return c
-}
-
-func (c *evm) do(command string) {
-	c.t.Helper()
-	_, err := fmt.Fprintln(c.in, command)
-	require.NoError(c.t, err)
-	answer, err := c.out.ReadString('\n')
-	require.NoError(c.t, err)
-	require.NotContains(c.t, answer, "error")
-}
-
-func (c *evm) registrar(account int) *erc8004.Registrar {
-	c.t.Helper()
-	wallet, err := erc8004.ParseWalletKey(c.Accounts[account].PrivateKey)
-	require.NoError(c.t, err)
-	registry, err := erc8004.ParseAddress(c.Identity)
-	require.NoError(c.t, err)
-	g, err := erc8004.NewRegistrar(erc8004.RegistrarConfig{RPC: c.RPC, ChainID: c.ChainID, Registry: registry, Key: wallet})
-	require.NoError(c.t, err)
-	return g
-}
-
-func (c *evm) must(_ erc8004.Receipt, err error) {
-	c.t.Helper()
-	require.NoError(c.t, err)
-}
-
-// publish writes the record that an account signs, in the name of another if that
-// may.
-func (c *evm) publish(signer, sender int, id erc8004.ID, pairs ...key.Pair) {
-	c.t.Helper()
-	var keys []erc8004.Key
-	for _, p := range pairs {
-		k, err := erc8004.NewKey(p.Public())
-		require.NoError(c.t, err)
-		keys = append(keys, k)
-	}
-	wallet, err := erc8004.ParseWalletKey(c.Accounts[signer].PrivateKey)
-	require.NoError(c.t, err)
-	c.issued++
-	record, err := erc8004.SignRecord(id, keys, time.Now().Add(time.Duration(c.issued)*time.Second), wallet)
-	require.NoError(c.t, err)
-	c.must(c.registrar(sender).SetKeys(c.t.Context(), id.AgentID, record))
-}
-
-func (c *evm) flag(finality string) string {
-	return fmt.Sprintf("%d=%s,%s%s", c.ChainID, c.RPC, c.Identity, finality)
-}
-
-// A stage is a node that watches a chain.
-type stage struct {
-	*house
-	chain *evm
-}
-
-func newStage(t *testing.T, finality string, change ...func(*Config)) *stage {
-	t.Helper()
-	c := newEVM(t)
-	s := &stage{newHouse(t, append(change, func(o *Config) { o.Chain = []string{c.flag(finality)} })...), c}
-	c.do("final")
-	return s
-}
-
-// watch runs what runs alongside the doors.
-func (s *stage) watch() {
-	ctx, cancel := context.WithCancel(s.t.Context())
-	var group sync.WaitGroup
-	group.Go(func() { s.Node.chain.Reader.Run(ctx) })
-	group.Go(func() { s.enrolments.Run(ctx) })
-	s.t.Cleanup(func() { cancel(); group.Wait() })
-}
-
 // An actor is an agent with an account on the chain, and mostly a profile.
 type actor struct {
-	s             *stage
+	s             *nodetest.Stage
 	handle        string
 	account       int
 	id            erc8004.ID
@@ -161,57 +32,50 @@ type actor struct {
 	addedPair     key.Pair
 }
 
-func newPair(t testing.TB) key.Pair {
-	t.Helper()
-	p, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	return p
-}
-
 // enrolled makes a profile whose agent is registered by an account and enrolled,
 // with a thread that someone wrote, a post by its token and a key that its
 // identity added.
-func (s *stage) enrolled(handle string, account int) *actor {
-	s.t.Helper()
-	ctx := s.t.Context()
+func enrolled(s *nodetest.Stage, handle string, account int) *actor {
+	s.T.Helper()
+	ctx := s.T.Context()
 	a := &actor{s: s, handle: handle, account: account}
-	a.pair = hostedAgent(s.t, s.Node, handle)
+	a.pair = s.Hosted(handle)
 	_, _, err := s.Admin().PutProfile(ctx,
 		fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person","contactPolicy":{"anonymous":true,"outsideAgentsWithIdentity":true,`+
 			`"kinds":["question"]}}`, handle))
-	require.NoError(s.t, err)
-	require.NoError(s.t, s.Admin().AddKey(ctx, handle, a.pair, true)) // the node keeps it, so its directory is served
-	a.token = ownerToken(s.t, s.Node, handle)
-	require.NoError(s.t, s.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(s.T, err)
+	require.NoError(s.T, s.Admin().AddKey(ctx, handle, a.pair, true)) // the node keeps it, so its directory is served
+	a.token = s.OwnerToken(handle)
+	require.NoError(s.T, s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://agent.example/notices",
 			Events: []protocol.NoticeEvent{protocol.ThreadBegun}})
 	}))
-	a.id, _, err = s.chain.registrar(account).Register(ctx, "https://agent.example/"+handle)
-	require.NoError(s.t, err)
-	s.chain.publish(account, account, a.id, a.pair)
+	a.id, _, err = s.Chain.Registrar(account).Register(ctx, "https://agent.example/"+handle)
+	require.NoError(s.T, err)
+	s.Chain.Publish(account, account, a.id, a.pair)
 	err = s.Admin().EnrolIdentity(ctx, handle, a.id.String(), a.pair.Thumbprint())
-	require.Equal(s.t, protocol.IdentityUnverified, protocol.CodeOf(err), "not before it is final")
-	s.chain.do("final")
-	require.NoError(s.t, s.Admin().EnrolIdentity(ctx, handle, a.id.String(), a.pair.Thumbprint()))
-	a.thread = s.begun(handle, `{"kind":"question","message":"Secret for `+handle+`"}`).ThreadID
+	require.Equal(s.T, protocol.IdentityUnverified, protocol.CodeOf(err), "not before it is final")
+	s.Chain.Do("final")
+	require.NoError(s.T, s.Admin().EnrolIdentity(ctx, handle, a.id.String(), a.pair.Thumbprint()))
+	a.thread = begun(s.House, handle, `{"kind":"question","message":"Secret for `+handle+`"}`).ThreadID
 	var p protocol.Post
-	s.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+a.token).into(&p)
-	require.Equal(s.t, a.id.String(), *p.Author.ERC8004)
+	s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+a.token).Into(&p)
+	require.Equal(s.T, a.id.String(), *p.Author.ERC8004)
 	a.ownPost = p.ID
-	a.addedPair = newPair(s.t)
+	a.addedPair = nodetest.NewPair(s.T)
 	jwk, err := key.MarshalPublic(a.addedPair.Published())
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	a.grants(a.pair, "") // the node's own look may lag a moment
 	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
-	require.Equal(s.t, 201, added.Code, "%s", added.Body)
-	require.Equal(s.t, 200, s.signedAs(a.addedPair, "GET", "/api/owner/threads", "").Code)
+	require.Equal(s.T, 201, added.Code, "%s", added.Body)
+	require.Equal(s.T, 200, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code)
 	a.holds(a.pair)
 	return a
 }
 
 // signs sends a request that a key signed under the identity.
-func (a *actor) signs(pair key.Pair, method, path, body string) answer {
-	a.s.t.Helper()
+func (a *actor) signs(pair key.Pair, method, path, body string) nodetest.Answer {
+	a.s.T.Helper()
 	r := httptest.NewRequest(method, a.s.Base+path, bytes.NewReader([]byte(body)))
 	r.RequestURI = path
 	r.Header.Set("Agent-Identity", a.id.String())
@@ -219,41 +83,41 @@ func (a *actor) signs(pair key.Pair, method, path, body string) answer {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	target, err := httpsig.ParseTarget(a.s.Base)
-	require.NoError(a.s.t, err)
-	require.NoError(a.s.t, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
+	require.NoError(a.s.T, err)
+	require.NoError(a.s.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
 	w := httptest.NewRecorder()
 	a.s.Handler().ServeHTTP(w, r)
-	return answer{w, a.s.t}
+	return nodetest.Answer{ResponseRecorder: w, T: a.s.T}
 }
 
 func (a *actor) files(pair key.Pair) (registration, jwks int) {
 	at := "/.well-known/service-agents/" + pair.Thumbprint()
-	return a.s.ask("GET", at+"/registration.json", "").Code, a.s.ask("GET", at+"/jwks.json", "").Code
+	return a.s.Ask("GET", at+"/registration.json", "").Code, a.s.Ask("GET", at+"/jwks.json", "").Code
 }
 
 func (a *actor) profile() (p protocol.Profile) {
-	a.s.ask("GET", "/api/public/agents/"+a.handle, "").into(&p)
+	a.s.Ask("GET", "/api/public/agents/"+a.handle, "").Into(&p)
 	return p
 }
 
 func (a *actor) post() (p protocol.Post) {
-	a.s.t.Helper()
-	r := a.s.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+a.token)
-	require.Equal(a.s.t, 201, r.Code, "%s", r.Body)
-	r.into(&p)
+	a.s.T.Helper()
+	r := a.s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+a.token)
+	require.Equal(a.s.T, 201, r.Code, "%s", r.Body)
+	r.Into(&p)
 	return p
 }
 
 // vouched reports whether the node proves to readers of the chain that it hosts the
 // agent.
 func (a *actor) vouched() bool {
-	return strings.Contains(a.s.ask("GET", "/.well-known/agent-registration.json", "").Body.String(),
+	return strings.Contains(a.s.Ask("GET", "/.well-known/agent-registration.json", "").Body.String(),
 		fmt.Sprintf(`{"agentId":%s,`, a.id.AgentID))
 }
 
 // holds: the profile has the identity, and the key acts as the profile.
 func (a *actor) holds(pair key.Pair) {
-	t := a.s.t
+	t := a.s.T
 	t.Helper()
 	p := a.profile()
 	require.NotNil(t, p.Identity.ERC8004)
@@ -267,29 +131,29 @@ func (a *actor) holds(pair key.Pair) {
 	require.Equal(t, 200, threads.Code, "%s", threads.Body)
 	require.Contains(t, threads.Body.String(), a.thread)
 	var status protocol.IdentityStatus
-	a.s.ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).into(&status)
-	require.Equal(t, strings.ToLower(a.s.chain.Accounts[a.account].Address), *status.Owner)
+	a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).Into(&status)
+	require.Equal(t, strings.ToLower(a.s.Chain.Accounts[a.account].Address), *status.Owner)
 	require.Equal(t, pair.Thumbprint(), *status.KeyID)
 	require.Nil(t, status.Ended)
 }
 
 // remains: nothing changes while the poller looks several times.
 func (a *actor) remains(pair key.Pair) {
-	a.s.t.Helper()
+	a.s.T.Helper()
 	time.Sleep(time.Second)
 	a.holds(pair)
 }
 
 // ends waits until the enrolment has ended, and looks at everything that ended with it.
 func (a *actor) ends(why protocol.EnrolmentEnd, pair key.Pair) {
-	t := a.s.t
+	t := a.s.T
 	t.Helper()
 	require.Eventually(t, func() bool { return a.profile().Identity.ERC8004 == nil }, time.Minute, 20*time.Millisecond)
 	a.ended(why, pair)
 }
 
 func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
-	t := a.s.t
+	t := a.s.T
 	t.Helper()
 	p := a.profile()
 	require.Nil(t, p.Identity.ERC8004)
@@ -301,18 +165,18 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	said := a.post()
 	require.Nil(t, said.Author.ERC8004)
 	require.Equal(t, a.handle, *said.Author.Handle, "the owner's own token remains")
-	require.Equal(t, 200, a.s.ask("GET", "/api/owner/threads", "", "Authorization", "Bearer "+a.token).Code)
-	require.Equal(t, 401, a.s.signedAs(a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
-	require.Equal(t, 401, a.s.signedAs(pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
+	require.Equal(t, 200, a.s.Ask("GET", "/api/owner/threads", "", "Authorization", "Bearer "+a.token).Code)
+	require.Equal(t, 401, signedAs(a.s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
+	require.Equal(t, 401, signedAs(a.s.House, pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
 
 	var status protocol.IdentityStatus
-	a.s.ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).into(&status)
+	a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).Into(&status)
 	require.Nil(t, status.ERC8004)
 	require.Nil(t, status.KeyID)
 	require.NotNil(t, status.Ended)
 	require.Equal(t, why, status.Ended.Reason)
 	require.Equal(t, a.id.String(), status.Ended.ERC8004)
-	read := func(fn func(context.Context, *storage.Tx) error) { require.NoError(t, a.s.db.Read(t.Context(), fn)) }
+	read := func(fn func(context.Context, *storage.Tx) error) { require.NoError(t, a.s.DB.Read(t.Context(), fn)) }
 	read(func(ctx context.Context, tx *storage.Tx) error {
 		audit, err := tx.AuditLog().List(ctx, "", "", 100, "")
 		told := 0
@@ -337,7 +201,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 
 // outside: the key speaks for the identity, and has no part in the profile.
 func (a *actor) outside(pair key.Pair) {
-	t := a.s.t
+	t := a.s.T
 	t.Helper()
 	for path, body := range map[string]string{
 		"GET /api/owner/threads": "", "GET /api/owner/profile": "", "GET /api/owner/keys": "", "GET /api/owner/identity": "",
@@ -357,11 +221,11 @@ func (a *actor) outside(pair key.Pair) {
 	news := a.signs(pair, "GET", "/api/public/since", "")
 	require.Equal(t, 200, news.Code, "%s", news.Body)
 	require.NotContains(t, news.Body.String(), "Secret")
-	require.Equal(t, 200, a.s.ask("GET", "/api/public/board/"+a.ownPost, "").Code)
-	said := a.signs(pair, "POST", "/api/public/board", goodPost)
+	require.Equal(t, 200, a.s.Ask("GET", "/api/public/board/"+a.ownPost, "").Code)
+	said := a.signs(pair, "POST", "/api/public/board", nodetest.GoodPost)
 	require.Equal(t, 201, said.Code, "%s", said.Body)
 	var p protocol.Post
-	said.into(&p)
+	said.Into(&p)
 	require.True(t, p.Author.Verified)
 	require.Equal(t, a.id.String(), *p.Author.ERC8004)
 	require.Nil(t, p.Author.Handle)
@@ -370,12 +234,12 @@ func (a *actor) outside(pair key.Pair) {
 
 // grants waits until the chain, as the node sees it, answers for the key with a code.
 func (a *actor) grants(pair key.Pair, code protocol.Code) {
-	a.s.t.Helper()
+	a.s.T.Helper()
 	var got protocol.Code
-	require.Eventually(a.s.t, func() bool {
+	require.Eventually(a.s.T, func() bool {
 		r := a.signs(pair, "GET", "/api/public/since", "")
 		if got = ""; r.Code != 200 {
-			got = r.problem().Code
+			got = r.Problem().Code
 		}
 		return got == code
 	}, time.Minute, 20*time.Millisecond, "%s", &got)
@@ -385,44 +249,44 @@ func (a *actor) grants(pair key.Pair, code protocol.Code) {
 // than the owner and wallet of the moment make it.
 func TestEnrolment_Sold(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newStage(t, "", change)
-		s.watch()
-		a := s.enrolled("asha", 0)
-		buyers := newPair(t)
-		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		s.Watch()
+		a := enrolled(s, "asha", 0)
+		buyers := nodetest.NewPair(t)
+		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
 		a.ends(protocol.EndedByOwner, a.pair) // before it is final
 		a.grants(a.pair, protocol.KeyUnknown)
-		s.chain.publish(1, 1, a.id, buyers)
+		s.Chain.Publish(1, 1, a.id, buyers)
 		a.grants(buyers, protocol.IdentityUnverified) // pending
 		a.ended(protocol.EndedByOwner, a.pair)
-		s.chain.do("final")
+		s.Chain.Do("final")
 		a.grants(buyers, "")
 		a.outside(buyers)
 		a.ended(protocol.EndedByOwner, a.pair)
 
 		// The buyer has authority now: another profile may have the identity.
-		hostedAgent(t, s.Node, "bina")
+		s.Hosted("bina")
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "bina", a.id.String(), buyers.Thumbprint()))
 		var p protocol.Post
-		a.signs(buyers, "POST", "/api/public/board", goodPost).into(&p)
+		a.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost).Into(&p)
 		require.Equal(t, "bina", *p.Author.Handle)
-		require.Equal(t, protocol.Forbidden, a.signs(buyers, "DELETE", "/api/public/board/"+a.ownPost, "").problem().Code)
+		require.Equal(t, protocol.Forbidden, a.signs(buyers, "DELETE", "/api/public/board/"+a.ownPost, "").Problem().Code)
 		require.Equal(t, 204, a.signs(buyers, "DELETE", "/api/owner/identity", "").Code)
 		require.Equal(t, protocol.NotFound, protocol.CodeOf(func() error { _, err := s.Admin().DropIdentity(t.Context(), "bina"); return err }()))
 
 		// Bought back: the old record counts again, and revives nothing.
-		s.chain.must(s.chain.registrar(1).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(0).Address()))
+		s.Chain.Must(s.Chain.Registrar(1).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(0).Address()))
 		a.grants(buyers, protocol.KeyUnknown)
 		a.ended(protocol.EndedByOwner, a.pair)
-		s.chain.publish(0, 0, a.id, a.pair)
-		s.chain.do("final")
+		s.Chain.Publish(0, 0, a.id, a.pair)
+		s.Chain.Do("final")
 		a.grants(a.pair, "")
 		a.outside(a.pair)
 		a.ended(protocol.EndedByOwner, a.pair)
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "asha", a.id.String(), a.pair.Thumbprint()))
 		a.remains(a.pair)
-		require.Equal(t, 401, s.signedAs(a.addedPair, "GET", "/api/owner/threads", "").Code, "what the first enrolment brought stays ended")
+		require.Equal(t, 401, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "what the first enrolment brought stays ended")
 	})
 }
 
@@ -430,37 +294,37 @@ func TestEnrolment_Sold(t *testing.T) {
 // operator then writes ends the enrolment.
 func TestEnrolment_Approved(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newStage(t, "", change)
-		s.watch()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		s.Watch()
 		const operator = 2
-		wallet, err := erc8004.ParseWalletKey(s.chain.Accounts[operator].PrivateKey)
+		wallet, err := erc8004.ParseWalletKey(s.Chain.Accounts[operator].PrivateKey)
 		require.NoError(t, err)
-		market := s.chain.registrar(operator)
+		market := s.Chain.Registrar(operator)
 		for handle, write := range map[string]func(a *actor, theirs key.Pair) protocol.EnrolmentEnd{
 			"record": func(a *actor, theirs key.Pair) protocol.EnrolmentEnd {
-				s.chain.publish(operator, operator, a.id, theirs)
+				s.Chain.Publish(operator, operator, a.id, theirs)
 				return protocol.EndedByKey
 			},
 			"cleared": func(a *actor, _ key.Pair) protocol.EnrolmentEnd {
-				s.chain.must(market.SetMetadata(t.Context(), a.id.AgentID, erc8004.MetadataKeys, nil))
+				s.Chain.Must(market.SetMetadata(t.Context(), a.id.AgentID, erc8004.MetadataKeys, nil))
 				return protocol.EndedByKey
 			},
 			"wallet": func(a *actor, theirs key.Pair) protocol.EnrolmentEnd {
-				s.chain.must(market.SetAgentWallet(t.Context(), a.id.AgentID, market.Address(), wallet))
-				s.chain.publish(operator, operator, a.id, theirs)
+				s.Chain.Must(market.SetAgentWallet(t.Context(), a.id.AgentID, market.Address(), wallet))
+				s.Chain.Publish(operator, operator, a.id, theirs)
 				return protocol.EndedByWallet
 			},
 		} {
-			a := s.enrolled(handle, 0)
-			s.chain.must(s.chain.registrar(0).Approve(t.Context(), a.id.AgentID, market.Address()))
+			a := enrolled(s, handle, 0)
+			s.Chain.Must(s.Chain.Registrar(0).Approve(t.Context(), a.id.AgentID, market.Address()))
 			a.remains(a.pair)
-			s.chain.do("final")
+			s.Chain.Do("final")
 			a.remains(a.pair)
-			theirs := newPair(t)
+			theirs := nodetest.NewPair(t)
 			why := write(a, theirs)
 			a.ends(why, a.pair)
-			s.chain.do("final")
+			s.Chain.Do("final")
 			if why == protocol.EndedByWallet {
 				a.grants(theirs, "")
 				a.outside(theirs)
@@ -476,15 +340,15 @@ func TestEnrolment_Approved(t *testing.T) {
 // enrolment when it is final; one without keys ends it at once.
 func TestEnrolment_Record(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newStage(t, "", change)
-		s.watch()
-		a := s.enrolled("asha", 0)
-		next := newPair(t)
-		s.chain.publish(0, 0, a.id, next, a.pair)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		s.Watch()
+		a := enrolled(s, "asha", 0)
+		next := nodetest.NewPair(t)
+		s.Chain.Publish(0, 0, a.id, next, a.pair)
 		a.grants(next, protocol.IdentityUnverified)
 		a.remains(a.pair)
-		s.chain.do("final")
+		s.Chain.Do("final")
 		moved := func(to key.Pair) {
 			t.Helper()
 			require.Eventually(t, func() bool { return strings.Contains(*a.profile().Identity.KeyDirectory, to.Thumbprint()) }, time.Minute, 20*time.Millisecond)
@@ -492,37 +356,37 @@ func TestEnrolment_Record(t *testing.T) {
 		}
 		moved(next)
 		require.Equal(t, 200, a.signs(a.pair, "GET", "/api/owner/threads", "").Code, "the record names both")
-		require.Equal(t, 401, s.signedAs(next, "GET", "/api/owner/threads", "").Code, "not without the identity")
+		require.Equal(t, 401, signedAs(s.House, next, "GET", "/api/owner/threads", "").Code, "not without the identity")
 
-		last := newPair(t)
-		s.chain.publish(0, 0, a.id, last)
+		last := nodetest.NewPair(t)
+		s.Chain.Publish(0, 0, a.id, last)
 		a.grants(next, protocol.KeyUnknown)
 		a.grants(last, protocol.IdentityUnverified)
 		require.NotNil(t, a.profile().Identity.ERC8004)
-		s.chain.do("final")
+		s.Chain.Do("final")
 		moved(last)
 		for _, old := range []key.Pair{a.pair, next} {
 			registration, jwks := a.files(old)
 			require.Equal(t, [2]int{410, 410}, [2]int{registration, jwks})
-			require.Equal(t, 401, s.signedAs(old, "GET", "/api/owner/threads", "").Code)
+			require.Equal(t, 401, signedAs(s.House, old, "GET", "/api/owner/threads", "").Code)
 		}
-		require.Equal(t, 200, s.signedAs(a.addedPair, "GET", "/api/owner/threads", "").Code, "what the identity added stays with it")
+		require.Equal(t, 200, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "what the identity added stays with it")
 
-		s.chain.publish(0, 0, a.id)
+		s.Chain.Publish(0, 0, a.id)
 		a.ends(protocol.EndedByKey, last)
-		s.chain.do("final")
+		s.Chain.Do("final")
 		a.grants(last, protocol.KeyUnknown)
 		a.ended(protocol.EndedByKey, last)
 
 		// Retired here by its owner, not on chain: that is for good on this node.
-		b := s.enrolled("bina", 1)
-		require.Equal(t, 204, s.ask("DELETE", "/api/owner/keys/"+b.pair.Thumbprint(), "", "Authorization", "Bearer "+b.token).Code)
+		b := enrolled(s, "bina", 1)
+		require.Equal(t, 204, s.Ask("DELETE", "/api/owner/keys/"+b.pair.Thumbprint(), "", "Authorization", "Bearer "+b.token).Code)
 		b.ended(protocol.EndedByKey, b.pair)
 		b.outside(b.pair)
 		require.Equal(t, protocol.Conflict, protocol.CodeOf(s.Admin().EnrolIdentity(t.Context(), "bina", b.id.String(), b.pair.Thumbprint())))
 
 		// Dropped by the operator.
-		c := s.enrolled("chitra", 1)
+		c := enrolled(s, "chitra", 1)
 		dropped, err := s.Admin().DropIdentity(t.Context(), "chitra")
 		require.NoError(t, err)
 		require.Equal(t, c.id.String(), dropped)
@@ -535,29 +399,29 @@ func TestEnrolment_Record(t *testing.T) {
 // where nothing else changed.
 func TestEnrolment_Reorganised(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newStage(t, ",depth:2", change)
-		s.watch()
-		a := s.enrolled("asha", 0) // the head is a multiple of 32, which others call final
-		s.chain.do("mine 6")
-		b := s.enrolled("bina", 1)
-		s.chain.do("mine 1")
-		s.chain.do("fork 2") // shallower than what the operator calls final
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, ",depth:2", change)
+		s.Watch()
+		a := enrolled(s, "asha", 0) // the head is a multiple of 32, which others call final
+		s.Chain.Do("mine 6")
+		b := enrolled(s, "bina", 1)
+		s.Chain.Do("mine 1")
+		s.Chain.Do("fork 2") // shallower than what the operator calls final
 		a.remains(a.pair)
 		b.remains(b.pair)
-		s.chain.do("fork 8") // the block of the later one goes; its registration stays
+		s.Chain.Do("fork 8") // the block of the later one goes; its registration stays
 		b.ends(protocol.EndedByBlock, b.pair)
 		a.remains(a.pair)
-		s.chain.do("final")
+		s.Chain.Do("final")
 		b.grants(b.pair, "")
 		b.outside(b.pair)
 		b.ended(protocol.EndedByBlock, b.pair)
 
 		// A sale that a reorganisation undoes: ended is ended.
-		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
+		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
 		a.ends(protocol.EndedByOwner, a.pair)
-		s.chain.do("fork 1")
-		s.chain.do("mine 4")
+		s.Chain.Do("fork 1")
+		s.Chain.Do("mine 4")
 		a.grants(a.pair, "")
 		a.outside(a.pair)
 		a.ended(protocol.EndedByOwner, a.pair)
@@ -569,17 +433,17 @@ func TestEnrolment_Reorganised(t *testing.T) {
 // its first look what ended meanwhile; and of two processes one tells.
 func TestEnrolment_Unwatched(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newStage(t, "", change)
-		a := s.enrolled("asha", 0)
-		stays := s.enrolled("bina", 0)
-		buyers := newPair(t)
-		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
-		s.chain.publish(1, 1, a.id, buyers)
-		s.chain.do("final")
-		two := &stage{s.second(change), s.chain}
-		if two.house == s.house {
-			s.restart(change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		a := enrolled(s, "asha", 0)
+		stays := enrolled(s, "bina", 0)
+		buyers := nodetest.NewPair(t)
+		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
+		s.Chain.Publish(1, 1, a.id, buyers)
+		s.Chain.Do("final")
+		two := &nodetest.Stage{House: second(s.House, change), Chain: s.Chain}
+		if two.House == s.House {
+			restart(s.House, change)
 		}
 		there := *a // at a process that has not looked at the identity before
 		there.s = two
@@ -587,14 +451,14 @@ func TestEnrolment_Unwatched(t *testing.T) {
 		there.outside(buyers)
 		require.NotNil(t, a.profile().Identity.ERC8004)
 
-		s.watch()
-		if two.house != s.house {
-			two.watch()
+		s.Watch()
+		if two.House != s.House {
+			two.Watch()
 		}
 		a.ends(protocol.EndedByOwner, a.pair)
 		stays.remains(stays.pair)
 		notices := 0
-		require.NoError(t, s.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, s.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 			for _, j := range jobs.Items {
 				if strings.Contains(string(j.Args), `"identity.ended"`) {
@@ -611,21 +475,21 @@ func TestEnrolment_Unwatched(t *testing.T) {
 // has the agent at the first look, or ends there.
 func TestEnrolment_Before(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newStage(t, "", change)
-		a, b := s.enrolled("asha", 0), s.enrolled("bina", 0)
-		s.chain.must(s.chain.registrar(0).Transfer(t.Context(), b.id.AgentID, s.chain.registrar(1).Address()))
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		a, b := enrolled(s, "asha", 0), enrolled(s, "bina", 0)
+		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), b.id.AgentID, s.Chain.Registrar(1).Address()))
 		for _, x := range []*actor{a, b} {
 			require.NoError(t, s.Admin().PutIdentity(t.Context(), x.handle, x.id.String(), x.pair.Thumbprint()))
 			var status protocol.IdentityStatus
-			s.ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+x.token).into(&status)
+			s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+x.token).Into(&status)
 			require.Nil(t, status.Owner)
 		}
-		s.watch()
+		s.Watch()
 		b.ends(protocol.EndedByKey, b.pair)
 		require.Eventually(t, func() bool {
 			var status protocol.IdentityStatus
-			s.ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).into(&status)
+			s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).Into(&status)
 			return status.Owner != nil
 		}, time.Minute, 20*time.Millisecond)
 		a.holds(a.pair)

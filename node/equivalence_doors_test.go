@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"stoa/cmd/stoa/client"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )
@@ -30,62 +31,32 @@ type outcome struct {
 	JSON   string   // of a result
 }
 
-// doors are the ways to call one node in the equivalence test.
-type doors struct {
-	t          *testing.T
-	n          *Node
-	house      *house
-	published  *openAPI
-	token      string
-	thread     string         // one that asha began with herself
-	talk       string         // another one, which nothing closes
-	receipt    string         // one that the shop issued
-	paidAt     string         // when its order was paid
-	spam       string         // one of the shop with asha, once there is one
-	shop       string         // token of the owner of bazaar, a business
-	mine       *client.Client // with the token
-	shopkeeper *client.Client // with that of the shop
-	paid       *client.Client // with a proof of work
-}
-
-func newDoors(t *testing.T) *doors {
-	d := &doors{t: t, n: startNode(t), published: newOpenAPI(t)}
-	d.house = &house{d.n, t}
-	d.n.meeting.Mail = noMeetingMail
-	hostedAgent(t, d.n, "asha")
+func newDoors(t *testing.T) *nodetest.Doors {
+	d := &nodetest.Doors{T: t, House: nodetest.Start(t), Published: newOpenAPI(t)}
+	d.House.Meeting.Mail = nodetest.NoMeetingMail
+	d.House.Hosted("asha")
 	var err error
-	d.house.takeBids("asha")
-	d.token = ownerToken(t, d.n, "asha")
-	d.thread = d.house.thread(d.token).ThreadID
-	d.talk = d.house.thread(d.token).ThreadID
-	_, _, err = d.n.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
+	d.House.TakeBids("asha")
+	d.Token = d.House.OwnerToken("asha")
+	d.Thread = thread(d.House, d.Token).ThreadID
+	d.Talk = thread(d.House, d.Token).ThreadID
+	_, _, err = d.House.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
 	require.NoError(t, err)
-	d.shop = ownerToken(t, d.n, "bazaar")
-	d.shopkeeper, err = client.New(d.n.URL, client.Options{Token: d.shop})
+	d.Shop = d.House.OwnerToken("bazaar")
+	d.Shopkeeper, err = client.New(d.House.URL, client.Options{Token: d.Shop})
 	require.NoError(t, err)
-	d.paidAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
-	a := d.house.ask("POST", "/api/owner/order-receipts", `{"order":"R-7","total":{"currency":"INR","amount":"90"},"paidAt":"`+d.paidAt+`"}`,
-		"Authorization", "Bearer "+d.shop)
+	d.PaidAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	a := d.House.Ask("POST", "/api/owner/order-receipts", `{"order":"R-7","total":{"currency":"INR","amount":"90"},"paidAt":"`+d.PaidAt+`"}`,
+		"Authorization", "Bearer "+d.Shop)
 	require.Equal(t, 201, a.Code, "%s", a.Body)
 	var receipt protocol.OrderReceipt
-	a.into(&receipt)
-	d.receipt = receipt.ID
-	d.mine, err = client.New(d.n.URL, client.Options{Token: d.token})
+	a.Into(&receipt)
+	d.Receipt = receipt.ID
+	d.Mine, err = client.New(d.House.URL, client.Options{Token: d.Token})
 	require.NoError(t, err)
-	d.paid, err = client.New(d.n.URL, client.Options{Workers: 1})
+	d.Paid, err = client.New(d.House.URL, client.Options{Workers: 1})
 	require.NoError(t, err)
 	return d
-}
-
-// ownerToken makes a token of the account of a profile, which gets one where it
-// has none, with everything an owner may do.
-func ownerToken(t testing.TB, n *Node, handle string) string {
-	t.Helper()
-	_, _, err := n.Admin().CreateToken(t.Context(), handle, "first", 0)
-	require.NoError(t, err)
-	secret, _, err := n.Admin().CreateAccountToken(t.Context(), handle, "all", 0, append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)...)
-	require.NoError(t, err)
-	return secret
 }
 
 // A call is one operation with its arguments and who makes it.
@@ -97,8 +68,8 @@ type call struct {
 
 // overHTTP sends a call to its route. ok is false for what no request to that
 // route can say: a path without one of its parameters.
-func (d *doors) overHTTP(c call) (o outcome, ok bool) {
-	d.t.Helper()
+func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
+	d.T.Helper()
 	rest := maps.Clone(c.args)
 	path := c.op.HTTP.Path
 	for _, name := range httpapi.PathParams(path) {
@@ -119,7 +90,7 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 	var body io.Reader
 	if c.op.HTTP.Method == "POST" || c.op.HTTP.Method == "PUT" {
 		raw, err := json.Marshal(rest)
-		require.NoError(d.t, err)
+		require.NoError(d.T, err)
 		body = bytes.NewReader(raw)
 	} else {
 		query := url.Values{}
@@ -135,76 +106,76 @@ func (d *doors) overHTTP(c call) (o outcome, ok bool) {
 		}
 		path += "?" + query.Encode()
 	}
-	r, err := http.NewRequestWithContext(d.t.Context(), c.op.HTTP.Method, d.n.URL+path, body)
-	require.NoError(d.t, err)
+	r, err := http.NewRequestWithContext(d.T.Context(), c.op.HTTP.Method, d.House.URL+path, body)
+	require.NoError(d.T, err)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	d.identify(r.Header, c)
+	identify(d, r.Header, c)
 	if secret != "" && c.op.ReadOnly {
 		r.Header.Set("Authorization", "Bearer "+secret)
 	}
 	res, err := http.DefaultClient.Do(r)
-	require.NoError(d.t, err)
+	require.NoError(d.T, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	require.NoError(d.t, err)
+	require.NoError(d.T, err)
 	if res.StatusCode < 300 {
-		require.Equal(d.t, c.op.HTTP.Status, res.StatusCode)
+		require.Equal(d.T, c.op.HTTP.Status, res.StatusCode)
 		return outcome{JSON: string(raw)}, true
 	}
 	var p httpapi.Problem
-	require.NoError(d.t, json.Unmarshal(raw, &p), "%s %s: %s", c.op.HTTP.Method, path, raw)
+	require.NoError(d.T, json.Unmarshal(raw, &p), "%s %s: %s", c.op.HTTP.Method, path, raw)
 	return refusal(p.Code, p.Errors), true
 }
 
-func (d *doors) identify(head http.Header, c call) {
+func identify(d *nodetest.Doors, head http.Header, c call) {
 	if c.token {
-		head.Set("Authorization", "Bearer "+d.token)
+		head.Set("Authorization", "Bearer "+d.Token)
 	} else if c.op.Access&protocol.Proof != 0 {
-		head.Set("Proof-Of-Work", d.house.proof(c.op.Purpose))
+		head.Set("Proof-Of-Work", d.House.Proof(c.op.Purpose))
 	}
 }
 
 // overMCP makes the same call as a tool call, with the proof among its arguments.
-func (d *doors) overMCP(c call) outcome {
-	d.t.Helper()
+func overMCP(d *nodetest.Doors, c call) outcome {
+	d.T.Helper()
 	args := maps.Clone(c.args)
 	var headers []string
 	if c.token {
-		headers = []string{"Authorization", "Bearer " + d.token}
+		headers = []string{"Authorization", "Bearer " + d.Token}
 	} else if c.op.Access&protocol.Proof != 0 {
-		s, err := pow.Parse([]byte(d.house.proof(c.op.Purpose)))
-		require.NoError(d.t, err)
+		s, err := pow.Parse([]byte(d.House.Proof(c.op.Purpose)))
+		require.NoError(d.T, err)
 		args["pow"] = s
 	}
 	raw, err := json.Marshal(args)
-	require.NoError(d.t, err)
-	a := d.house.tool(c.op.Name, string(raw), headers...)
+	require.NoError(d.T, err)
+	a := d.House.Tool(c.op.Name, string(raw), headers...)
 	switch {
 	case a.IsError:
 		return refusal(a.Refused.Code, a.Refused.Errors)
 	case c.op.Media != "":
-		require.Empty(d.t, a.Structured)
+		require.Empty(d.T, a.Structured)
 		return outcome{JSON: a.Content[0].Text}
 	}
-	require.JSONEq(d.t, a.Content[0].Text, string(a.Structured))
+	require.JSONEq(d.T, a.Content[0].Text, string(a.Structured))
 	return outcome{JSON: string(a.Structured)}
 }
 
 // overCall makes the same call as stoa call does.
-func (d *doors) overCall(c call) outcome {
-	d.t.Helper()
-	caller := d.paid
+func overCall(d *nodetest.Doors, c call) outcome {
+	d.T.Helper()
+	caller := d.Paid
 	if c.token {
-		caller = d.mine
+		caller = d.Mine
 	}
-	res, err := caller.Call(d.t.Context(), c.op.Name, c.args)
+	res, err := caller.Call(d.T.Context(), c.op.Name, c.args)
 	if err == nil {
 		return outcome{JSON: string(res.Body)}
 	}
 	e, ok := errors.AsType[*protocol.Error](err)
-	require.True(d.t, ok, "%v", err)
+	require.True(d.T, ok, "%v", err)
 	return refusal(e.Code, e.Faults)
 }
 

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"regexp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -28,17 +29,17 @@ func (f formRow) fieldOf(pointer string) string {
 
 // showsFaults checks that each fault of an input is described at its field, or above the form when the form has no such field, and
 // that no other field is marked.
-func (f formRow) showsFaults(d *pageDoc, faults []protocol.Fault, form sentForm, about string) {
-	d.t.Helper()
+func (f formRow) showsFaults(d *nodetest.Page, faults []protocol.Fault, form sentForm, about string) {
+	d.T.Helper()
 	marked := map[string]bool{}
-	for _, n := range d.nodes() {
-		if attr(n, "aria-invalid") != "true" {
+	for _, n := range d.Nodes() {
+		if nodetest.Attr(n, "aria-invalid") != "true" {
 			continue
 		}
-		note := d.find("p", "id", attr(n, "aria-describedby"))
-		require.NotNil(d.t, note, "%s: %s has a fault without words", about, attr(n, "name"))
-		require.NotEmpty(d.t, strings.TrimSpace(textOf(note)), about)
-		marked[attr(note, "id")] = true
+		note := d.Find("p", "id", nodetest.Attr(n, "aria-describedby"))
+		require.NotNil(d.T, note, "%s: %s has a fault without words", about, nodetest.Attr(n, "name"))
+		require.NotEmpty(d.T, strings.TrimSpace(nodetest.TextOf(note)), about)
+		marked[nodetest.Attr(note, "id")] = true
 	}
 	is := func(field, id string) bool {
 		prefix, rest := strings.CutSuffix(field, "*")
@@ -52,46 +53,48 @@ func (f formRow) showsFaults(d *pageDoc, faults []protocol.Fault, form sentForm,
 				here, shown[name] = true, true
 			}
 		}
-		require.True(d.t, here || !form.has(field) && d.text() != "", "%s: the fault of %s (%s) is not at its field %s; marked are %v; %s", about, x.Pointer,
+		require.True(d.T, here || !form.has(field) && d.Text() != "", "%s: the fault of %s (%s) is not at its field %s; marked are %v; %s", about, x.Pointer,
 			x.Detail, field,
-			marked, d.alerts())
+			marked, d.Alerts())
 	}
 	for name := range marked {
-		require.True(d.t, shown[name], "%s: %s is marked", about, name)
+		require.True(d.T, shown[name], "%s: %s is marked", about, name)
 	}
 }
 
 // kept checks that a refused form is shown again with what was typed.
-func (f formRow) kept(d *pageDoc, about, typed map[string]string, said string) {
-	d.t.Helper()
+func (f formRow) kept(d *nodetest.Page, about, typed map[string]string, said string) {
+	d.T.Helper()
 	form := f.find(d, about)
-	require.NotNil(d.t, form, "%s: the form is gone: %s", said, d.text())
-	now := sentForm{form: form, values: valuesOf(form)}
+	require.NotNil(d.T, form, "%s: the form is gone: %s", said, d.Text())
+	now := sentForm{form: form, values: nodetest.ValuesOf(form)}
 	for n := range form.Descendants() {
-		name := attr(n, "name")
+		name := nodetest.Attr(n, "name")
 		text, is := typed[name]
-		if kind := attr(n, "type"); !is || n.Data == "select" || n.Data == "button" || kind == "password" || kind == "file" {
+		if kind := nodetest.Attr(n, "type"); !is || n.Data == "select" || n.Data == "button" || kind == "password" || kind == "file" {
 			continue
 		}
-		if attr(n, "type") == "checkbox" || attr(n, "type") == "radio" {
-			require.Equal(d.t, slices.Contains(listOf(text), attr(n, "value")), has(n, "checked"), "%s: the tick of %s=%s", said, name, attr(n, "value"))
+		if nodetest.Attr(n, "type") == "checkbox" || nodetest.Attr(n, "type") == "radio" {
+			value := nodetest.Attr(n, "value")
+			require.Equal(d.T, slices.Contains(listOf(text), value), nodetest.Has(n, "checked"), "%s: the tick of %s=%s", said, name, value)
 			continue
 		}
 		if strings.TrimSpace(text) != "" || now.values.Get(name) != "" { // spaces alone are nothing
-			require.Equal(d.t, text, now.values.Get(name), "%s: what was typed into %s", said, name)
+			require.Equal(d.T, text, now.values.Get(name), "%s: what was typed into %s", said, name)
 		}
 	}
 }
 
 // speaksHindi checks that the faults on a page are in the reader's language.
-func (f formRow) speaksHindi(a answer) {
-	a.t.Helper()
-	d := parsePage(a.t, f.page, a.Body.String())
-	d.plain("in Hindi")
-	d.spaced()
-	for _, n := range d.all("p") {
-		if attr(n, "class") == "wrong" || n.Parent != nil && attr(n.Parent, "role") == "alert" {
-			require.True(a.t, strings.ContainsFunc(textOf(n), func(r rune) bool { return unicode.Is(unicode.Devanagari, r) }), "%s: %s", f.page, textOf(n))
+func (f formRow) speaksHindi(a nodetest.Answer) {
+	a.T.Helper()
+	d := nodetest.ParsePage(a.T, f.page, a.Body.String())
+	d.Plain("in Hindi")
+	d.Spaced()
+	for _, n := range d.All("p") {
+		if nodetest.Attr(n, "class") == "wrong" || n.Parent != nil && nodetest.Attr(n.Parent, "role") == "alert" {
+			text := nodetest.TextOf(n)
+			require.True(a.T, strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Devanagari, r) }), "%s: %s", f.page, text)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )
@@ -28,7 +29,7 @@ type formRow struct {
 	// there is what doors.own makes.
 	about func(*formSide) map[string]string
 	// show returns a page that has the form, where that is the answer to another form.
-	show   func(*formSide, map[string]string) *pageDoc
+	show   func(*formSide, map[string]string) *nodetest.Page
 	fields map[string][]string         // what may be typed into each field, the first one good; {n} is another number each time, {day} a day soon
 	to     map[string]string           // the member of the input that a field is, dots between names, where that has another name; "" for none
 	as     map[string]func(string) any // what a text means, nil for nothing, where that is not what its type in the schema says
@@ -54,13 +55,13 @@ func TestEquivalence_Forms(t *testing.T) {
 	byHTTP, byForm := newFormSide(t), newFormSide(t)
 	byForm.day = time.Now().Add(96 * time.Hour).In(protocol.India).Format(time.DateOnly)
 	byHTTP.day = byForm.day
-	types := inputTypes(byForm.house)
+	types := inputTypes(byForm.House)
 	n := 0
 	for _, f := range formRows() {
 		t.Run(f.name()+" at "+f.page, func(t *testing.T) {
 			for _, s := range []*formSide{byHTTP, byForm} {
-				s.house = &house{s.Node, t}
-				s.d.t, s.d.house = t, s.house
+				s.House = s.On(t)
+				s.d.T, s.d.House = t, s.House
 			}
 			longest := 0
 			for _, values := range f.fields {
@@ -98,13 +99,13 @@ func TestEquivalence_Forms(t *testing.T) {
 				d := byForm.parse(f.page, got)
 				if anew = want.Code < 300; anew {
 					done++
-					require.Contains(t, []int{200, http.StatusSeeOther}, got.Code, "%s: %s", about, d.alerts())
+					require.Contains(t, []int{200, http.StatusSeeOther}, got.Code, "%s: %s", about, d.Alerts())
 				} else {
-					require.Equal(t, want.Code, got.Code, "%s: %s\n%s", about, want.Body, d.alerts())
-					require.NotEmpty(t, strings.TrimSpace(d.text()), about)
-					d.plain(about)
-					d.spaced()
-					if faults := want.problem().Errors; len(faults) > 0 {
+					require.Equal(t, want.Code, got.Code, "%s: %s\n%s", about, want.Body, d.Alerts())
+					require.NotEmpty(t, strings.TrimSpace(d.Text()), about)
+					d.Plain(about)
+					d.Spaced()
+					if faults := want.Problem().Errors; len(faults) > 0 {
 						refused = x
 						f.showsFaults(d, faults, x, about)
 						f.kept(d, here, typed, about)
@@ -144,7 +145,7 @@ func (s *formSide) complete(t *testing.T) {
 			t.Errorf("%s has a form without a row in formRows: %s", page, key)
 		}
 	}
-	for _, r := range s.web.Routes() {
+	for _, r := range s.Web.Routes() {
 		if r.Method == http.MethodPost && r.Forms == nil && withoutOperation[r.Pattern] == "" {
 			t.Errorf("the route %s of forms names no operation: say which, or in withoutOperation why none", r.Pattern)
 		}
@@ -192,7 +193,7 @@ var changing = regexp.MustCompile(`"[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}"|20\d\d-\
 
 // effect is what is read after a round, without what no two nodes have in common.
 func (f formRow) effect(s *formSide, about map[string]string) (all string) {
-	s.t.Helper()
+	s.T.Helper()
 	for path := range strings.FieldsSeq(f.read) {
 		path = filled(path, about)
 		cookie := s.owner
@@ -203,7 +204,7 @@ func (f formRow) effect(s *formSide, about map[string]string) (all string) {
 		if strings.HasPrefix(path, "/api/public/") {
 			headers = nil
 		}
-		a := s.ask("GET", path, "", headers...)
+		a := s.Ask("GET", path, "", headers...)
 		text := changing.ReplaceAllString(fmt.Sprint(a.Code, " ", a.Body), "…")
 		for _, m := range masks {
 			text = m.what.ReplaceAllString(text, m.with)

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/passkey/passkeytest"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -54,11 +55,11 @@ func accountForms() []formRow {
 		}},
 		{op: protocol.MakeRecoveryCodes.Operation, page: security, about: none, read: "/api/owner/sign-in"},
 		{op: protocol.EndSession.Operation, page: security, read: sessions, about: func(s *formSide) map[string]string {
-			s.sessionOf(s.account, 0)
+			s.SessionOf(s.account, 0)
 			return map[string]string{"id": s.otherSession()}
 		}},
 		{op: protocol.EndOtherSessions.Operation, page: security, read: sessions, about: func(s *formSide) map[string]string {
-			s.sessionOf(s.account, 0)
+			s.SessionOf(s.account, 0)
 			return nil
 		}},
 		{op: protocol.ExportArchive.Operation, page: "/account/data", about: none,
@@ -75,7 +76,7 @@ func (s *formSide) otherSession() string {
 	var page protocol.Page[protocol.SignedIn]
 	s.signedIn("GET", "/api/owner/sessions", "", &page)
 	i := slices.IndexFunc(page.Items, func(x protocol.SignedIn) bool { return !x.Current })
-	require.GreaterOrEqual(s.t, i, 0)
+	require.GreaterOrEqual(s.T, i, 0)
 	return page.Items[i].ID
 }
 
@@ -151,7 +152,7 @@ func itemForms() []formRow {
 			}},
 		gone,
 		{op: protocol.PutItem.Operation, part: "restore", page: page, about: cup, read: read,
-			show: func(s *formSide, about map[string]string) *pageDoc { return gone.press(s, about) },
+			show: func(s *formSide, about map[string]string) *nodetest.Page { return gone.press(s, about) },
 			args: func(_ *formSide, _ map[string]string, args map[string]any) { args["name"] = "A cup" }},
 		{op: protocol.ImportItems.Operation, page: "/account/items/import?handle=bazaar", about: cup, read: read,
 			fields: map[string][]string{"file": {"sku,name\nplate,A plate\n", "sku,name\ncup,Another cup\n"}, "mode": {"merge", "replace"}}},
@@ -168,9 +169,9 @@ func shopForms() []formRow {
 			var record protocol.MerchantRecord
 			s.signedIn("GET", read, "", &record)
 			raw, err := json.Marshal(record.Record)
-			require.NoError(s.t, err)
+			require.NoError(s.T, err)
 			whole := map[string]any{}
-			require.NoError(s.t, json.Unmarshal(raw, &whole))
+			require.NoError(s.T, json.Unmarshal(raw, &whole))
 			for name, value := range args {
 				whole[name] = value
 			}
@@ -278,9 +279,9 @@ func shopForms() []formRow {
 			about: func(s *formSide) map[string]string {
 				var r protocol.OrderReceipt
 				s.strangers++
-				s.d.good("POST", "/api/owner/order-receipts", fmt.Sprintf(
+				s.d.Good("POST", "/api/owner/order-receipts", fmt.Sprintf(
 					`{"order":"S-%d","total":{"currency":"INR","amount":"90"},"paidAt":"2026-11-20T09:30:00Z"}`, s.strangers),
-					s.d.shop, &r)
+					s.d.Shop, &r)
 				return map[string]string{"id": r.ID, "handle": "bazaar"}
 			}},
 	}

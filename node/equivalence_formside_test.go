@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // A formSide is one of two nodes with the same past: by the one's HTTP is done what is done by the other one's forms.
 type formSide struct {
-	*house
-	d               *doors
+	*nodetest.House
+	d               *nodetest.Doors
 	owner, operator string // cookies
 	account         string // id of the owner's account
 	day             string // in some days
@@ -40,23 +41,23 @@ type formRoute struct {
 var parameter = regexp.MustCompile(`:\w+`)
 
 func newFormSide(t *testing.T) *formSide {
-	h := newHouse(t, atLocalhost)
-	h.meeting.Mail = noMeetingMail
-	h.openBoard("asha", "")
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business","contactPolicy":`+openPolicy+`}`))
+	h := nodetest.New(t, nodetest.AtLocalhost)
+	h.Meeting.Mail = nodetest.NoMeetingMail
+	h.OpenBoard("asha", "")
+	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business","contactPolicy":`+nodetest.OpenPolicy+`}`))
 	require.NoError(t, err)
 	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha", "bazaar"})
 	require.NoError(t, err)
-	s := &formSide{house: h, owner: "stoa_session=" + h.signIn(link), operator: "stoa_session=" + h.signInOperator(), account: acc.ID,
+	s := &formSide{House: h, owner: "stoa_session=" + h.SignIn(link), operator: "stoa_session=" + h.SignInOperator(), account: acc.ID,
 		shown: map[string]string{}, sent: map[string]bool{}, does: map[string]bool{}}
-	for _, r := range h.web.Routes() {
+	for _, r := range h.Web.Routes() {
 		if r.Method == http.MethodPost {
 			s.routes = append(s.routes, formRoute{r.Pattern, regexp.MustCompile("^" + parameter.ReplaceAllString(r.Pattern, "[^/]+") + "$")})
 		}
 	}
 	slices.SortStableFunc(s.routes, func(a, b formRoute) int { return strings.Count(a.pattern, ":") - strings.Count(b.pattern, ":") })
-	s.d = &doors{t: t, n: h.Node, house: h}
-	for handle, token := range map[string]*string{"asha": &s.d.token, "bazaar": &s.d.shop} {
+	s.d = &nodetest.Doors{T: t, House: h}
+	for handle, token := range map[string]*string{"asha": &s.d.Token, "bazaar": &s.d.Shop} {
 		*token, _, err = h.Admin().CreateToken(t.Context(), handle, handle, 0)
 		require.NoError(t, err)
 	}
@@ -66,17 +67,17 @@ func newFormSide(t *testing.T) *formSide {
 
 // good sends a request of asha that succeeds.
 func (s *formSide) good(method, path, body string, into any) {
-	s.t.Helper()
-	s.d.good(method, path, body, s.d.token, into)
+	s.T.Helper()
+	s.d.Good(method, path, body, s.d.Token, into)
 }
 
 // signedIn sends a request of the account that succeeds.
-func (s *formSide) signedIn(method, path, body string, into any) (a answer) {
-	s.t.Helper()
-	a = s.ask(method, path, body, s.who("/account", nil)...)
-	require.Less(s.t, a.Code, 300, "%s %s: %s", method, path, a.Body)
+func (s *formSide) signedIn(method, path, body string, into any) (a nodetest.Answer) {
+	s.T.Helper()
+	a = s.Ask(method, path, body, s.who("/account", nil)...)
+	require.Less(s.T, a.Code, 300, "%s %s: %s", method, path, a.Body)
 	if into != nil {
-		a.into(into)
+		a.Into(into)
 	}
 	return a
 }
@@ -102,12 +103,12 @@ func filled(text string, about map[string]string) string {
 }
 
 // inputTypes are the types of the members of each operation's input.
-func inputTypes(h *house) map[string]map[string]string {
+func inputTypes(h *nodetest.House) map[string]map[string]string {
 	types := map[string]map[string]string{}
 	for _, op := range protocol.Operations() {
 		types[op.Name] = map[string]string{}
-		for name, p := range h.table.Schemas.Resolve(h.table.Schemas.Of(op.In)).Properties {
-			types[op.Name][name] = h.table.Schemas.Resolve(p).Type
+		for name, p := range h.Table.Schemas.Resolve(h.Table.Schemas.Of(op.In)).Properties {
+			types[op.Name][name] = h.Table.Schemas.Resolve(p).Type
 		}
 	}
 	return types
@@ -115,7 +116,7 @@ func inputTypes(h *house) map[string]map[string]string {
 
 // made makes what the form is about.
 func (f formRow) made(s *formSide) map[string]string {
-	s.t.Helper()
+	s.T.Helper()
 	about := map[string]string{}
 	if f.about != nil {
 		about = f.about(s)
@@ -124,10 +125,10 @@ func (f formRow) made(s *formSide) map[string]string {
 		if ofShop(f.op) {
 			args["handle"] = "bazaar"
 		}
-		if id := members(s.d.t, f.op.Example)["id"]; id != nil {
+		if id := nodetest.Members(s.d.T, f.op.Example)["id"]; id != nil {
 			args["id"] = id
 		}
-		for name, value := range s.d.own(f.op, args) {
+		for name, value := range ownThing(s.d, f.op, args) {
 			about[name] = fmt.Sprint(value)
 		}
 	}
@@ -200,8 +201,8 @@ func listOf(text string) []string {
 }
 
 // byHTTP sends the input to the operation's route.
-func (f formRow) byHTTP(s *formSide, args map[string]any, about map[string]string) answer {
-	s.t.Helper()
+func (f formRow) byHTTP(s *formSide, args map[string]any, about map[string]string) nodetest.Answer {
+	s.T.Helper()
 	path, method, body, headers := f.op.HTTP.Path, f.op.HTTP.Method, "", []string{}
 	if strings.HasPrefix(f.page, "/account") {
 		headers = s.who(f.page, about)
@@ -219,7 +220,7 @@ func (f formRow) byHTTP(s *formSide, args map[string]any, about map[string]strin
 		delete(args, f.op.Secret)
 	}
 	if f.op.Access&protocol.Proof != 0 {
-		headers = append(headers, "Proof-Of-Work", s.proof(f.op.Purpose))
+		headers = append(headers, "Proof-Of-Work", s.Proof(f.op.Purpose))
 	}
 	switch {
 	case f.op.Upload > 0:
@@ -231,12 +232,12 @@ func (f formRow) byHTTP(s *formSide, args map[string]any, about map[string]strin
 		headers = append(headers, "Content-Type", media)
 	case method == "POST" || method == "PUT":
 		raw, err := json.Marshal(args)
-		require.NoError(s.t, err)
-		return s.ask(method, path, string(raw), headers...)
+		require.NoError(s.T, err)
+		return s.Ask(method, path, string(raw), headers...)
 	}
 	query := url.Values{}
 	for name, value := range args {
 		query.Set(name, word(value))
 	}
-	return s.ask(method, path+"?"+query.Encode(), body, headers...)
+	return s.Ask(method, path+"?"+query.Encode(), body, headers...)
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/door/web"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -19,7 +20,7 @@ func ownerForms() []formRow {
 	const one, mine, thread = "/api/owner/meetings/{id}", "/api/owner/calendars?handle=asha", "/api/owner/threads/{threadId}"
 	asha := func(*formSide) map[string]string { return map[string]string{"handle": "asha"} }
 	bare := func(s *formSide) map[string]string { // nothing is offered or needed
-		s.good("PUT", "/api/owner/profile", `{"handle":"asha","name":"Asha","kind":"person","contactPolicy":`+openPolicy+`}`, nil)
+		s.good("PUT", "/api/owner/profile", `{"handle":"asha","name":"Asha","kind":"person","contactPolicy":`+nodetest.OpenPolicy+`}`, nil)
 		return asha(s)
 	}
 	inbox := func(s *formSide) map[string]string { // the page marks it as read
@@ -28,7 +29,7 @@ func ownerForms() []formRow {
 		return about
 	}
 	followed := func(s *formSide) map[string]string {
-		s.followers("asha", 1)
+		followers(s.House, "asha", 1)
 		return map[string]string{"handle": "asha", "actor": "https://social.example/users/0"}
 	}
 	meeting := func(state protocol.MeetingState) func(*formSide) map[string]string {
@@ -115,7 +116,7 @@ func ownerForms() []formRow {
 		{op: protocol.DropIdentity.Operation, page: "/account/keys?handle=asha", read: "/api/owner/identity?handle=asha"},
 		{op: protocol.ConnectIdentity.Operation, page: "/account/keys?handle=asha", read: "/api/owner/identity?handle=asha",
 			never: "the node reads no chain: TestSignIn_Ethereum connects", about: func(s *formSide) map[string]string {
-				s.web.Registries = []web.Registry{{ChainID: 1, Address: "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}}
+				s.Web.Registries = []web.Registry{{ChainID: 1, Address: "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}}
 				return asha(s)
 			}, fields: map[string][]string{"number": {"7", "", "many"}}, to: map[string]string{"number": "erc8004"},
 			as: map[string]func(string) any{"number": func(text string) any { return "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:" + text }}},
@@ -131,7 +132,7 @@ func ownerForms() []formRow {
 				about := inbox(s)
 				s.good("POST", "/api/owner/threads/"+about["threadId"]+"/block", `{}`, &block)
 				return map[string]string{"threadId": about["threadId"], "id": block.ID}
-			}, show: func(s *formSide, about map[string]string) *pageDoc {
+			}, show: func(s *formSide, about map[string]string) *nodetest.Page {
 				f := formRow{op: protocol.BlockWriter.Operation, page: "/account/threads/{threadId}"}
 				return f.press(s, about)
 			}},
@@ -229,7 +230,7 @@ func ownerForms() []formRow {
 				"", strings.Repeat("p", 501)}}},
 		{op: protocol.ConnectCalendar.Operation, page: calendars, read: mine, about: func(s *formSide) map[string]string {
 			args := map[string]any{"id": "cal_x"}
-			s.d.own(protocol.CheckCalendar.Operation, args)
+			ownThing(s.d, protocol.CheckCalendar.Operation, args)
 			return map[string]string{"handle": "asha", "id": word(args["id"]), "address": "https://cal.example.org/", "user": "asha"}
 		}, fields: map[string][]string{"password": {"secret", "", strings.Repeat("p", 501)}}},
 		{op: protocol.CheckCalendar.Operation, page: calendars, read: mine},
@@ -257,18 +258,18 @@ func operatorForms() []formRow {
 	reported := func(s *formSide) map[string]string {
 		var p protocol.Post
 		s.strangers++ // each writes from a network of its own, which is blocked
-		a := s.from(fmt.Sprintf("198.18.%d.7", s.strangers%250), "POST", "/api/public/board", goodPost, "Proof-Of-Work", s.proof("board"))
-		require.Equal(s.t, 201, a.Code, "%s", a.Body)
-		a.into(&p)
+		a := s.From(fmt.Sprintf("198.18.%d.7", s.strangers%250), "POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", s.Proof("board"))
+		require.Equal(s.T, 201, a.Code, "%s", a.Body)
+		a.Into(&p)
 		id := p.ID
-		s.report("203.0.113.7", id)
+		s.Report("203.0.113.7", id)
 		return map[string]string{"id": id, "at": id}
 	}
 	foreign := func(s *formSide) map[string]string {
 		s.strangers++
-		id := s.receive(fmt.Sprintf("https://b%d.example/ap/posts/1", s.strangers), protocol.Author{Name: "B", Node: new("b.example"),
+		id := s.Receive(fmt.Sprintf("https://b%d.example/ap/posts/1", s.strangers), protocol.Author{Name: "B", Node: new("b.example"),
 			Actor: new("https://b.example/ap/agents/b"), Method: protocol.ByFederation}, "Tickets", "Cheap.")
-		s.report("203.0.113.7", id)
+		s.Report("203.0.113.7", id)
 		return map[string]string{"id": id, "at": id}
 	}
 	decided := func(op *protocol.Operation) func(*formSide) map[string]string {
@@ -287,7 +288,7 @@ func operatorForms() []formRow {
 	}
 	conflicting := func(s *formSide) map[string]string {
 		s.followed()
-		require.NoError(s.t, s.db.Write(s.t.Context(), conflictOf("https://n2.example/ap/board")))
+		require.NoError(s.T, s.DB.Write(s.T.Context(), nodetest.ConflictOf("https://n2.example/ap/board")))
 		return map[string]string{"url": "https://n2.example/ap/board"}
 	}
 	blocked := func(s *formSide) map[string]string {
@@ -312,10 +313,10 @@ func operatorForms() []formRow {
 	review := func(hidden bool) func(*formSide) map[string]string {
 		return func(s *formSide) map[string]string {
 			id := protocol.HideReview.Example.(protocol.ReviewDecision).ID
-			require.NoError(s.t, s.db.Write(s.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				_, err := tx.Feedbacks().Insert(ctx, storage.Feedback{ID: id, Agent: "eip155:1:0x00000000000000000000000000000000000000aa:1", Client: "0x1",
 					At: tx.Now, State: storage.FeedbackUncounted, Reason: protocol.NoProof})
-				require.NoError(s.t, err)
+				require.NoError(s.T, err)
 				if hidden {
 					return tx.Feedbacks().Hide(ctx, id, &tx.Now, "")
 				}
@@ -327,7 +328,7 @@ func operatorForms() []formRow {
 	none := func(*formSide) map[string]string { return nil }
 	rates := []string{"2.5", "", "0", "-1", "many", "10000000"}
 	job := func(s *formSide) map[string]string {
-		return map[string]string{"id": fmt.Sprint(s.dead("no such host", storage.MailJob)[0])}
+		return map[string]string{"id": fmt.Sprint(s.Dead("no such host", storage.MailJob)[0])}
 	}
 	return []formRow{
 		{op: protocol.HidePost.Operation, page: queue, about: reported, fields: why, read: post},
@@ -390,18 +391,18 @@ func operatorForms() []formRow {
 
 // operate does an operator's operation that succeeds.
 func (s *formSide) operate(op *protocol.Operation, in map[string]any, into any) {
-	s.t.Helper()
+	s.T.Helper()
 	a := formRow{op: op, page: "/account/node"}.byHTTP(s, in, nil)
-	require.Less(s.t, a.Code, 300, "%s: %s", op.Name, a.Body)
+	require.Less(s.T, a.Code, 300, "%s: %s", op.Name, a.Body)
 	if into != nil {
-		a.into(into)
+		a.Into(into)
 	}
 }
 
 // followed is a board that this node follows, which does not answer.
 func (s *formSide) followed() {
-	s.t.Helper()
-	require.NoError(s.t, s.db.Write(s.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	s.T.Helper()
+	require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Subscriptions().Put(ctx, storage.Subscription{Board: "https://n2.example/ap/board", Host: "n2.example", State: storage.SubscriptionAccepted,
 			LastSeq: 41, CheckedAt: tx.Now, NextAt: tx.Now, Failures: 3, LastError: "dial tcp: connection refused"})
 	}))

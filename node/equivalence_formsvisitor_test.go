@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -41,9 +42,9 @@ func visitorForms() []formRow {
 	posted := map[string][]string{"kind": {"offer", "question", "rumour", ""}, "title": oneLine, "body": longTexts, "tags": someTags, "name": freeNames}
 	reply := maps.Clone(posted)
 	delete(reply, "tags")
-	post := func(s *formSide) map[string]string { return map[string]string{"id": s.post("Looms").ID} }
+	post := func(s *formSide) map[string]string { return map[string]string{"id": s.Post("Looms").ID} }
 	parent := func(s *formSide) map[string]string {
-		id := s.post("Looms").ID
+		id := s.Post("Looms").ID
 		return map[string]string{"id": id, "inReplyTo": id}
 	}
 	asha := func(*formSide) map[string]string { return map[string]string{"handle": "asha"} }
@@ -62,7 +63,7 @@ func visitorForms() []formRow {
 		{op: protocol.ContinueConversation.Operation, page: "/threads/{threadId}", id: "again", about: (*formSide).conversation,
 			fields: map[string][]string{"message": longTexts}, read: "/api/owner/threads/{threadId}"},
 		{op: protocol.RequestMeeting.Operation, page: "/@asha/meet", id: "meet", to: map[string]string{"date": "", "time": ""},
-			about: func(s *formSide) map[string]string { s.d.takesMeetings(); return asha(s) },
+			about: func(s *formSide) map[string]string { takesMeetings(s.d); return asha(s) },
 			fields: map[string][]string{"requester": {"Ravi", "", strings.Repeat("n", 81), "a\u202eb"}, "email": {"r{n}@example.org", "", "nobody", "a@b@c"},
 				"purpose": longTexts, "timezone": {"Asia/Kolkata", "Europe/Berlin", "Mars/Base"}, "durationMin": {"30", "15"},
 				"date": {"{day}", "", "2020-01-01", "soon"}, "time": {"11:00", "", "25:00"}},
@@ -81,7 +82,7 @@ func visitorForms() []formRow {
 		}, fields: map[string][]string{"do": {"stop"}}},
 		{op: protocol.UseDecisionLink.Operation, page: "/meeting-decision?ticket={ticket}", id: "ticket", about: func(s *formSide) map[string]string {
 			m := s.meeting(protocol.MeetingSubmitted)
-			return map[string]string{"id": m["id"], "ticket": s.link(s.Node.meeting.LinkFor, m["id"])}
+			return map[string]string{"id": m["id"], "ticket": s.link(s.House.Meeting.LinkFor, m["id"])}
 		}, fields: map[string][]string{"do": {"approve", "decline"}}, read: "/api/owner/meetings/{id}"},
 	}
 }
@@ -90,12 +91,12 @@ func visitorForms() []formRow {
 func (s *formSide) askedByMail() map[string]string {
 	m := s.meeting(protocol.MeetingUnconfirmed)
 	var stored *storage.StoredMeeting
-	require.NoError(s.t, s.Node.db.Read(s.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+	require.NoError(s.T, s.DB.Read(s.T.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		stored, err = tx.Meetings().ByID(ctx, m["id"])
 		return err
 	}))
 	name, day := base64.RawURLEncoding.EncodeToString(stored.Mailbox[:]), time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)
-	mac := hmac.New(sha256.New, s.Node.meeting.LinkKey)
+	mac := hmac.New(sha256.New, s.House.Meeting.LinkKey)
 	fmt.Fprintf(mac, "meeting link\x00m\x00%s\x00%s", name, day)
 	return map[string]string{"id": m["id"], "ticket": "stoa_read_m" + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
 }
@@ -110,22 +111,22 @@ func timeOf(typed map[string]string, row string, args map[string]any, member str
 // conversation begins one with asha.
 func (s *formSide) conversation() map[string]string {
 	var begun protocol.ContactReceipt
-	a := s.ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", s.stranger())
-	require.Equal(s.t, 201, a.Code, "%s", a.Body)
-	a.into(&begun)
+	a := s.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", s.stranger())
+	require.Equal(s.T, 201, a.Code, "%s", a.Body)
+	a.Into(&begun)
 	return map[string]string{"threadId": begun.ThreadID, "readToken": begun.ReadToken}
 }
 
 // stranger is the Authorization of a profile that nobody knows.
 func (s *formSide) stranger() string {
 	s.strangers++
-	return s.agent(fmt.Sprint("stranger-", s.strangers), openPolicy)
+	return s.Agent(fmt.Sprint("stranger-", s.strangers), nodetest.OpenPolicy)
 }
 
 // meeting stores a request to asha for a time that is free.
 func (s *formSide) meeting(state protocol.MeetingState) map[string]string {
 	starts, err := time.ParseInLocation(time.DateOnly, s.day, protocol.India)
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	starts = starts.Add(11 * time.Hour)
 	if state == protocol.MeetingDone {
 		starts = starts.Add(-10 * 24 * time.Hour)
@@ -135,13 +136,13 @@ func (s *formSide) meeting(state protocol.MeetingState) map[string]string {
 		r.DueAt = time.Time{}
 	}
 	r.Shown = state != protocol.MeetingUnconfirmed
-	require.NoError(s.t, s.db.Write(s.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return s.d.insertFree(ctx, tx, r) }))
+	require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error { return insertFree(s.d, ctx, tx, r) }))
 	return map[string]string{"id": r.ID, "statusToken": token, "startsAt": starts.UTC().Format(time.RFC3339)}
 }
 
 // link returns the ticket of a notice to asha about a bid or a request.
 func (s *formSide) link(of func(context.Context, *storage.Tx, string, string, string) (*protocol.NoticeLink, error), id string) (ticket string) {
-	require.NoError(s.t, s.db.Write(s.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		to := storage.NotifySettings{Handle: "asha", Webhook: "https://agent.example/notices", Links: true}
 		if err := tx.Profiles().PutNotifySettings(ctx, to); err != nil {
 			return err
@@ -162,19 +163,19 @@ func bidForms() []formRow {
 		return func(s *formSide) map[string]string {
 			args := map[string]any{}
 			if state == "claimed" {
-				s.d.bid(protocol.DenyBidPayment.Operation, args)
+				bid(s.d, protocol.DenyBidPayment.Operation, args)
 			} else {
-				s.d.reopen(protocol.PayUPI)
+				s.d.Reopen(protocol.PayUPI)
 				s.good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3,"autoApprove":false}`, nil)
-				args["id"] = s.d.newBid().Bid.ID
-				s.good("POST", "/api/owner/bids/"+args["id"].(string)+"/confirm", `{"utr":"`+newUTR()+`"}`, nil)
+				args["id"] = s.d.NewBid().Bid.ID
+				s.good("POST", "/api/owner/bids/"+args["id"].(string)+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, nil)
 			}
 			id := args["id"].(string)
-			return map[string]string{"id": id, "ticket": s.link(s.Node.attention.LinkFor, id)}
+			return map[string]string{"id": id, "ticket": s.link(s.Attention.LinkFor, id)}
 		}
 	}
 	asha := map[string]string{"handle": "asha"}
-	opened := func(s *formSide) map[string]string { s.d.reopen(protocol.PayUPI); return maps.Clone(asha) }
+	opened := func(s *formSide) map[string]string { s.d.Reopen(protocol.PayUPI); return maps.Clone(asha) }
 	categories := func(text string) any {
 		var list []map[string]any
 		for line := range strings.SplitSeq(text, "\n") {
@@ -193,7 +194,7 @@ func bidForms() []formRow {
 		{op: protocol.CheckBid.Operation, page: "/@asha/board", about: opened, fields: map[string][]string{"amount": amounts}},
 		{op: protocol.GetBid.Operation, page: "/bids/{id}", id: "statusToken", about: func(s *formSide) map[string]string {
 			args := map[string]any{}
-			s.d.bid(protocol.GetBid.Operation, args)
+			bid(s.d, protocol.GetBid.Operation, args)
 			return map[string]string{"id": args["id"].(string), "given": args["statusToken"].(string)}
 		}, fields: map[string][]string{"statusToken": {"{given}", "stoa_read_x", ""}}},
 		{op: protocol.WithdrawBid.Operation, page: "/bids/{id}", read: own},

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/room/meeting"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -16,13 +16,13 @@ import (
 // meeting makes what an operation about meetings is about: a request to asha, in the state in which the
 // operation can do something. It sets the arguments that name it, and reports whether the operation is one
 // of these.
-func (d *doors) meeting(op *protocol.Operation, args map[string]any) bool {
-	d.t.Helper()
+func meeting(d *nodetest.Doors, op *protocol.Operation, args map[string]any) bool {
+	d.T.Helper()
 	soon := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Minute)
 	state, starts := protocol.MeetingSubmitted, soon.Add(time.Duration(rand.IntN(40_000))*time.Minute)
 	switch op {
 	case protocol.RequestMeeting.Operation:
-		d.takesMeetings()
+		takesMeetings(d)
 		args["handle"], args["email"], args["startsAt"] = "asha", newMailbox(), soon.Format(time.RFC3339)
 		return true
 	case protocol.PickMeetingTime.Operation:
@@ -48,16 +48,13 @@ func (d *doors) meeting(op *protocol.Operation, args map[string]any) bool {
 	if state == protocol.MeetingDone {
 		r.DueAt = time.Time{}
 	}
-	require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return d.insertFree(ctx, tx, r) }))
+	require.NoError(d.T, d.House.DB.Write(d.T.Context(), func(ctx context.Context, tx *storage.Tx) error { return insertFree(d, ctx, tx, r) }))
 	args["id"] = r.ID
 	if op.Secret == "statusToken" {
 		args["statusToken"] = token
 	}
 	return true
 }
-
-// noMeetingMail is the sender of mail of a node that sends none: requests are submitted at once.
-func noMeetingMail() meeting.Mailer { return nil }
 
 // storedMeeting returns a request to asha that is in a state, and its status token.
 func storedMeeting(state protocol.MeetingState, starts time.Time) (r *storage.StoredMeeting, token string) {
@@ -74,7 +71,7 @@ func storedMeeting(state protocol.MeetingState, starts time.Time) (r *storage.St
 func newMailbox() string { return fmt.Sprintf("r%x@example.org", rand.Uint64()) }
 
 // insertFree stores a request; what was approved before is cancelled, so that its time is free.
-func (d *doors) insertFree(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) error {
+func insertFree(d *nodetest.Doors, ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) error {
 	all, err := tx.Meetings().Taken(ctx, r.Handle, time.Now(), time.Now().Add(100*24*time.Hour))
 	if err != nil {
 		return err
@@ -93,15 +90,15 @@ func (d *doors) insertFree(ctx context.Context, tx *storage.Tx, r *storage.Store
 }
 
 // takesMeetings makes asha take meeting requests at any time, and ends those that wait.
-func (d *doors) takesMeetings() {
-	d.t.Helper()
-	d.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[15,30],"maxWaiting":100}`, d.token, nil)
+func takesMeetings(d *nodetest.Doors) {
+	d.T.Helper()
+	d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[15,30],"maxWaiting":100}`, d.Token, nil)
 	for _, state := range []string{"submitted", "proposed"} {
 		var found protocol.Page[protocol.OwnMeeting]
-		d.good("GET", "/api/owner/meetings?handle=asha&limit=100&state="+state, "", d.token, &found)
+		d.Good("GET", "/api/owner/meetings?handle=asha&limit=100&state="+state, "", d.Token, &found)
 		for _, r := range found.Items {
 			if r.State == protocol.MeetingState(state) {
-				d.good("POST", "/api/owner/meetings/"+r.ID+"/decline", `{}`, d.token, nil)
+				d.Good("POST", "/api/owner/meetings/"+r.ID+"/decline", `{}`, d.Token, nil)
 			}
 		}
 	}

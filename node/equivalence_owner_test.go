@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -10,20 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/session"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // own makes what an owners' operation is about, so that it is there, and returns
 // the arguments that name it.
-func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any {
-	d.t.Helper()
-	if d.bid(op, args) {
+func ownThing(d *nodetest.Doors, op *protocol.Operation, args map[string]any) map[string]any {
+	d.T.Helper()
+	if bid(d, op, args) {
 		return args
 	}
 	ask := func(method, path, body string, into any) {
-		d.t.Helper()
-		d.good(method, path, body, d.token, into)
+		d.T.Helper()
+		d.Good(method, path, body, d.Token, into)
 	}
 	var made map[string]any
 	switch id := fmt.Sprint(args["id"]); {
@@ -35,29 +36,29 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		ask("PUT", "/api/owner/capabilities/short-lived", `{"name":"x","description":"x"}`, &made)
 	case op == protocol.GetOwnItem.Operation, op == protocol.RemoveItem.Operation:
 		args["sku"] = "short-lived"
-		d.good("PUT", "/api/owner/merchant/items/short-lived", `{"name":"x"}`, d.shop, &made)
+		d.Good("PUT", "/api/owner/merchant/items/short-lived", `{"name":"x"}`, d.Shop, &made)
 	case op == protocol.PutItems.Operation: // which says what it changed
-		d.good("PUT", "/api/owner/merchant/items/masala-dosa", `{"name":"x"}`, d.shop, &made)
+		d.Good("PUT", "/api/owner/merchant/items/masala-dosa", `{"name":"x"}`, d.Shop, &made)
 	case op == protocol.UnblockWriter.Operation:
-		if d.spam == "" {
+		if d.Spam == "" {
 			var begun protocol.ContactReceipt
 			ask("PUT", "/api/owner/profile", person, &made)
-			a := d.house.ask("POST", "/api/public/agents/asha/contact", `{"message":"Buy now"}`, "Authorization", "Bearer "+d.shop)
-			require.Equal(d.t, 201, a.Code, "%s", a.Body)
-			a.into(&begun)
-			d.spam = begun.ThreadID
+			a := d.House.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Buy now"}`, "Authorization", "Bearer "+d.Shop)
+			require.Equal(d.T, 201, a.Code, "%s", a.Body)
+			a.Into(&begun)
+			d.Spam = begun.ThreadID
 		}
 		var block protocol.BlockedWriter
-		ask("POST", "/api/owner/threads/"+d.spam+"/block", `{}`, &block)
+		ask("POST", "/api/owner/threads/"+d.Spam+"/block", `{}`, &block)
 		args["id"] = block.ID
 	case op == protocol.RetireKey.Operation:
 		var k protocol.Key
 		ask("POST", "/api/owner/keys/kept", `{}`, &k)
 		args["keyid"] = k.KeyID
 	case op == protocol.DropIdentity.Operation:
-		require.NoError(d.t, d.n.Admin().PutIdentity(d.t.Context(), "asha", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", strings.Repeat("k", 43)))
+		require.NoError(d.T, d.House.Admin().PutIdentity(d.T.Context(), "asha", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7", strings.Repeat("k", 43)))
 	case op == protocol.ConnectCalendar.Operation, op == protocol.ListCalendars.Operation: // without what a job has found out of others
-		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(d.T, d.House.DB.Write(d.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			all, err := tx.Calendars().OfProfile(ctx, "asha")
 			for _, a := range all {
 				err = errors.Join(err, tx.Calendars().Delete(ctx, a.ID))
@@ -65,7 +66,7 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 			return err
 		}))
 	case strings.HasPrefix(id, protocol.CalendarID+"_"):
-		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(d.T, d.House.DB.Write(d.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			a := &storage.CalendarAccount{Handle: "asha", Sealed: []byte{0}, CalendarDoc: storage.CalendarDoc{Address: "https://cal.example.org/", User: "asha",
 				Found: []protocol.FoundCalendar{{URL: "https://cal.example.org/asha/", Name: "Work"}}}}
 			all, err := tx.Calendars().OfProfile(ctx, "asha")
@@ -92,7 +93,7 @@ func (d *doors) own(op *protocol.Operation, args map[string]any) map[string]any 
 		var a protocol.Account
 		ask("GET", "/api/owner/account", "", &a)
 		_, hash := session.New(session.Cookie)
-		require.NoError(d.t, d.n.db.Write(d.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(d.T, d.House.DB.Write(d.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			args["id"] = protocol.NewID(protocol.SessionID, tx.Now)
 			return tx.Sessions().Insert(ctx, storage.Session{ID: args["id"].(string), Hash: hash, Account: a.ID, ExpiresAt: tx.Now.Add(time.Hour)})
 		}))

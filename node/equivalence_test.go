@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -30,24 +31,24 @@ func TestEquivalence(t *testing.T) {
 		t.Run(op.Name, func(t *testing.T) {
 			refused[op.Name] = true
 			d := *d
-			d.t, d.house = t, &house{d.n, t}
+			d.T, d.House = t, d.House.On(t)
 			if op.For == protocol.Owners && ofShop(op) {
-				d.token, d.mine = d.shop, d.shopkeeper
+				d.Token, d.Mine = d.Shop, d.Shopkeeper
 			}
-			example := members(t, op.Example)
+			example := nodetest.Members(t, op.Example)
 			for _, token := range []bool{false, true} {
 				if token && op.Access&protocol.Session == 0 && !op.NoStore {
 					continue
 				}
-				d.compare(call{op, example, token})
-				if d.compareWorld(op, example, token).Code == "" {
+				compare(&d, call{op, example, token})
+				if compareWorld(&d, op, example, token).Code == "" {
 					delete(refused, op.Name)
 				}
-				for name, args := range broken(example, inputOf(t, d.n, op), op) {
+				for name, args := range broken(example, inputOf(t, d.House, op), op) {
 					t.Run(fmt.Sprintf("%s token=%t", name, token), func(t *testing.T) {
 						d := d
-						d.t, d.house = t, &house{d.n, t}
-						got := d.compare(call{op, args, token})
+						d.T, d.House = t, d.House.On(t)
+						got := compare(&d, call{op, args, token})
 						if op.Access == protocol.Anonymous || op.Access&protocol.Proof != 0 || token {
 							require.Equal(t, protocol.Validation, got.Code)
 							require.NotEmpty(t, got.Faults)
@@ -75,29 +76,29 @@ func ofShop(op *protocol.Operation) bool {
 
 // compareWorld calls with names of things that are there. A write gets a post of
 // its own for each door, so that each finds the same world.
-func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, token bool) outcome {
-	d.t.Helper()
+func compareWorld(d *nodetest.Doors, op *protocol.Operation, example map[string]any, token bool) outcome {
+	d.T.Helper()
 	world := func() map[string]any {
-		post := d.house.as(d.token)
-		d.house.followers("asha", 1)
-		return d.own(op, replaced(example, func(name, s string) string {
+		post := as(d.House, d.Token)
+		followers(d.House, "asha", 1)
+		return ownThing(d, op, replaced(example, func(name, s string) string {
 			switch {
 			case strings.HasPrefix(s, "post_"):
 				return post.ID
 			case name == "kind" && op == protocol.EditPost.Operation:
 				return string(post.Kind)
 			case strings.HasPrefix(s, "rcpt_"):
-				return d.receipt
+				return d.Receipt
 			case name == "paidAt":
-				return d.paidAt
+				return d.PaidAt
 			case name == "actor":
 				return "https://social.example/users/0"
 			case name == "order":
 				return "R-8"
 			case strings.HasPrefix(s, "thr_") && op == protocol.ContinueConversation.Operation:
-				return d.talk
+				return d.Talk
 			case strings.HasPrefix(s, "thr_"):
-				return d.thread
+				return d.Thread
 			case name == "handle" && ofShop(op):
 				return "bazaar"
 			}
@@ -107,42 +108,42 @@ func (d *doors) compareWorld(op *protocol.Operation, example map[string]any, tok
 	if op.ReadOnly {
 		args := world()
 		fixed := func() map[string]any { return args }
-		return d.compareEach(op, fixed, token)
+		return compareEach(d, op, fixed, token)
 	}
-	return d.compareEach(op, world, token)
+	return compareEach(d, op, world, token)
 }
 
 // as posts as the owner of asha, who may take the post back.
-func (h *house) as(token string) (p protocol.Post) {
-	h.t.Helper()
-	a := h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+token)
-	require.Equal(h.t, 201, a.Code, "%s", a.Body)
-	a.into(&p)
+func as(h *nodetest.House, token string) (p protocol.Post) {
+	h.T.Helper()
+	a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+token)
+	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a.Into(&p)
 	return p
 }
 
 // thread begins one with asha, as her owner.
-func (h *house) thread(token string) (t protocol.ContactReceipt) {
-	h.t.Helper()
-	a := h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", "Bearer "+token)
-	require.Equal(h.t, 201, a.Code, "%s", a.Body)
-	a.into(&t)
+func thread(h *nodetest.House, token string) (t protocol.ContactReceipt) {
+	h.T.Helper()
+	a := h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", "Bearer "+token)
+	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a.Into(&t)
 	return t
 }
 
-func (d *doors) compare(c call) outcome {
-	d.t.Helper()
-	return d.compareEach(c.op, func() map[string]any {
+func compare(d *nodetest.Doors, c call) outcome {
+	d.T.Helper()
+	return compareEach(d, c.op, func() map[string]any {
 		if c.op == protocol.BidForAttention.Operation || c.op == protocol.CloseAttentionBoard.Operation { // each door finds the board as the first one did
-			d.reopen(protocol.PayUPI)
+			d.Reopen(protocol.PayUPI)
 		}
 		if c.op == protocol.ConnectCalendar.Operation || c.op == protocol.PutItems.Operation { // whose check may have failed since the last door
-			d.own(c.op, c.args)
+			ownThing(d, c.op, c.args)
 		}
 		if c.op == protocol.RequestMeeting.Operation { // nor does it meet a limit
-			d.takesMeetings()
+			takesMeetings(d)
 			args := maps.Clone(c.args)
-			if args["email"] == members(d.t, c.op.Example)["email"] {
+			if args["email"] == nodetest.Members(d.T, c.op.Example)["email"] {
 				args["email"] = newMailbox()
 			}
 			return args
@@ -151,28 +152,28 @@ func (d *doors) compare(c call) outcome {
 	}, c.token)
 }
 
-func (d *doors) compareEach(op *protocol.Operation, args func() map[string]any, token bool) outcome {
-	d.t.Helper()
-	overMCP := d.overMCP(call{op, args(), token})
-	overCall := d.overCall(call{op, args(), token})
-	overHTTP, said := d.overHTTP(call{op, args(), token})
+func compareEach(d *nodetest.Doors, op *protocol.Operation, args func() map[string]any, token bool) outcome {
+	d.T.Helper()
+	overMCP := overMCP(d, call{op, args(), token})
+	overCall := overCall(d, call{op, args(), token})
+	overHTTP, said := overHTTP(d, call{op, args(), token})
 	if overMCP.Code == "" {
-		d.published.result(d.t, op, []byte(overMCP.JSON), op.Name)
+		result(d.Published, d.T, op, []byte(overMCP.JSON), op.Name)
 	}
 	exact := op.ReadOnly && !op.NoStore && op != protocol.CheckBid.Operation // which says when it was made
 	for _, o := range []*outcome{&overMCP, &overCall, &overHTTP} {
-		o.JSON = plain(d.t, op, o.JSON, exact)
+		o.JSON = plain(d.T, op, o.JSON, exact)
 	}
 	if !said {
 		// No request can say it, so stoa call refuses it itself, in the node's words.
-		require.Equal(d.t, protocol.Validation, overCall.Code)
+		require.Equal(d.T, protocol.Validation, overCall.Code)
 		if overMCP.Code == protocol.Validation {
-			require.Subset(d.t, overMCP.Faults, overCall.Faults)
+			require.Subset(d.T, overMCP.Faults, overCall.Faults)
 		}
 		return overMCP
 	}
-	require.Equal(d.t, overMCP, overCall, "stoa call")
-	require.Equal(d.t, overMCP, overHTTP, "HTTP")
+	require.Equal(d.T, overMCP, overCall, "stoa call")
+	require.Equal(d.T, overMCP, overHTTP, "HTTP")
 	return overMCP
 }
 
@@ -218,15 +219,6 @@ func plain(t *testing.T, op *protocol.Operation, result string, exact bool) stri
 		result = m.what.ReplaceAllString(result, m.with)
 	}
 	return result
-}
-
-func members(t *testing.T, v any) map[string]any {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	m := map[string]any{}
-	require.NoError(t, json.Unmarshal(raw, &m))
-	return m
 }
 
 func replaced(args map[string]any, f func(name, s string) string) map[string]any {

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // faulty are requests with thousands of members that no operation has, one a
 // door, as large as the doors take.
-func faulty(h *house) map[string]func() *http.Request {
+func faulty(h *nodetest.House) map[string]func() *http.Request {
 	members := make([]string, 4000)
 	names := make([]string, 3500)
 	for i := range members {
@@ -44,7 +45,7 @@ func faulty(h *house) map[string]func() *http.Request {
 // TestFaults: what breaks thousands of rules is answered shortly, at every door.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	const many = "errors lists 50 of them, and there are "
 	for name, want := range map[string]struct {
 		status int
@@ -69,8 +70,8 @@ func TestFaults(t *testing.T) {
 		if path == "/ard/search?" {
 			method, body = "POST", `{"query":{"text":"x"}}`
 		}
-		a := h.ask(method, path+strings.Join(names, "&"), body)
-		p := a.problem()
+		a := h.Ask(method, path+strings.Join(names, "&"), body)
+		p := a.Problem()
 		require.Len(t, p.Errors, protocol.MaxFaults, path)
 		require.Contains(t, a.Body.String(), many+"150 more", path)
 		for _, f := range p.Errors {
@@ -78,14 +79,14 @@ func TestFaults(t *testing.T) {
 			require.Regexp(t, `^/x~0~1\d+$`, f.Pointer, path)
 		}
 	}
-	a := h.ask("GET", "/board?"+strings.Join(names, "&"), "", "Accept", browser)
+	a := h.Ask("GET", "/board?"+strings.Join(names, "&"), "", "Accept", nodetest.Accept)
 	require.Equal(t, 422, a.Code)
 	require.Less(t, a.Body.Len(), 64<<10)
 }
 
 // BenchmarkFaults is what a request costs that breaks thousands of rules.
 func BenchmarkFaults(b *testing.B) {
-	h := newHouse(b)
+	h := nodetest.New(b)
 	for name, request := range faulty(h) {
 		b.Run(name, func(b *testing.B) {
 			size := 0
@@ -102,10 +103,10 @@ func BenchmarkFaults(b *testing.B) {
 // TestFaults_Repeated: a list of equal items breaks the rule once.
 func TestFaults_Repeated(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	var problem struct{ Errors []protocol.Fault }
 	tags := strings.Repeat(`"paper",`, 39) + `"paper"`
-	h.ask("POST", "/api/public/board", `{"kind":"question","title":"t","body":"b","tags":[`+tags+`]}`).into(&problem)
+	h.Ask("POST", "/api/public/board", `{"kind":"question","title":"t","body":"b","tags":[`+tags+`]}`).Into(&problem)
 	require.Equal(t, []protocol.Fault{{Pointer: "/tags", Code: "too-many", Detail: "at most 12 items"},
 		{Pointer: "/tags", Code: "repeated", Detail: "items must differ"}}, problem.Errors)
 }

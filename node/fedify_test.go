@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bufio"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -116,25 +118,25 @@ func TestFedify(t *testing.T) {
 	t.Parallel()
 	f := startFedify(t)
 	server := httptest.NewUnstartedServer(nil)
-	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	h.run()
+	h.Work()
 	life, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- h.federation.Run(life) }()
+	go func() { ended <- h.Federation().Run(life) }()
 	t.Cleanup(func() { stop(); <-ended })
-	putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
-	bearer := "Bearer " + ownerToken(t, h.Node, "asha")
-	operator := h.operator()
+	h.PutOpen("asha", func(d *protocol.ProfileDraft) { d.Languages = []string{"hi", "en"} })
+	bearer := "Bearer " + h.OwnerToken("asha")
+	operator := h.Operator()
 
 	text := "Hand-made paper."
 	post := func(title, parent string) (p protocol.Post) {
-		body := encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: text, InReplyTo: parent})
-		a := h.ask("POST", "/api/public/board", string(body), "Authorization", bearer)
+		body := nodetest.Encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: text, InReplyTo: parent})
+		a := h.Ask("POST", "/api/public/board", string(body), "Authorization", bearer)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&p)
+		a.Into(&p)
 		return p
 	}
 	root := post("Paper", "")
@@ -149,7 +151,7 @@ func TestFedify(t *testing.T) {
 		t.Helper()
 		f.wait(func() bool {
 			var p protocol.PostWithReplies
-			h.ask("GET", "/api/public/board/"+root.ID, "").into(&p)
+			h.Ask("GET", "/api/public/board/"+root.ID, "").Into(&p)
 			i := slices.IndexFunc(p.Replies.Items, func(r protocol.Post) bool { return r.URI == uri })
 			if i >= 0 {
 				found = p.Replies.Items[i]
@@ -177,15 +179,15 @@ func TestFedify(t *testing.T) {
 	require.Equal(t, []string{f.user("alice")}, created.Mentions)
 	require.Equal(t, []string{"hi"}, created.Languages)
 	require.Contains(t, created.Content, "INR 6 a sheet")
-	require.Equal(t, 204, h.ask("DELETE", "/api/public/board/"+answer.ID, "", "Authorization", bearer).Code)
+	require.Equal(t, 204, h.Ask("DELETE", "/api/public/board/"+answer.ID, "", "Authorization", bearer).Code)
 	require.Equal(t, created.Actor, f.sent("alice", "Delete", answer.URI).Actor)
 
 	// The operator hides an answer and restores it.
 	hidden := post("INR 5 a sheet", question.ID)
 	first := f.sent("alice", "Create", hidden.URI)
-	operator.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{"reason": "price"}, nil)
+	operator.Do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{"reason": "price"}, nil)
 	f.sent("alice", "Delete", hidden.URI)
-	operator.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/restore", map[string]string{}, nil)
+	operator.Do(200, "POST", "/api/operator/posts/"+hidden.ID+"/restore", map[string]string{}, nil)
 	f.wait(func() bool {
 		var all struct{ Received []told }
 		f.do("received", nil, &all)
@@ -202,7 +204,7 @@ func TestFedify(t *testing.T) {
 	f.do("report", map[string]any{"by": "carol", "post": root.URI, "inbox": inbox, "reason": "too dear"}, nil)
 	f.wait(func() bool {
 		var queue protocol.Page[protocol.ReviewItem]
-		operator.do(200, "GET", "/api/operator/queue", nil, &queue)
+		operator.Do(200, "GET", "/api/operator/queue", nil, &queue)
 		return len(queue.Items) == 1 && queue.Items[0].Post.ID == root.ID && queue.Items[0].Open == 0 &&
 			queue.Items[0].Reports[0].Reason == "too dear" && *queue.Items[0].Reports[0].Node == f.host
 	}, "the report is not in the queue")
@@ -210,22 +212,22 @@ func TestFedify(t *testing.T) {
 	// Bob deletes his account: his document is gone, and what he wrote goes too.
 	written := shown(reply("bob", "farewell"))
 	f.do("leave", map[string]any{"by": "bob", "inbox": inbox}, nil)
-	f.wait(func() bool { return h.ask("GET", "/api/public/board/"+written.ID, "").Code == 410 }, "%s is still on the board", written.URI)
+	f.wait(func() bool { return h.Ask("GET", "/api/public/board/"+written.ID, "").Code == 410 }, "%s is still on the board", written.URI)
 
 	// Carol fetches a visitor's post, which is sent to nobody, and is told of its end.
-	anonymous := h.post("Looms")
+	anonymous := h.Post("Looms")
 	var read struct{ Type, ID string }
 	f.do("read", map[string]any{"by": "carol", "address": anonymous.URI}, &read)
 	require.Equal(t, "Note "+anonymous.URI, read.Type+" "+read.ID)
 	f.wait(func() bool {
 		var readers []string
-		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 			readers, err = tx.Posts().Readers(ctx, anonymous.ID)
 			return err
 		}))
 		return slices.Equal(readers, []string{f.user("carol")})
 	}, "Carol's read was not noted")
-	operator.do(200, "POST", "/api/operator/posts/"+anonymous.ID+"/delete", map[string]string{}, nil)
+	operator.Do(200, "POST", "/api/operator/posts/"+anonymous.ID+"/delete", map[string]string{}, nil)
 	require.Equal(t, h.Base+"/ap/anon", f.sent("carol", "Delete", anonymous.URI).Actor)
 
 	// Carol writes to asha alone: it is a thread. The answer is hers alone too, mentions her, and she can fetch it; her answer continues the thread.
@@ -233,10 +235,10 @@ func TestFedify(t *testing.T) {
 	f.do("write", map[string]any{"by": "carol", "id": "private", "agent": h.Base + "/ap/agents/asha"}, &letter)
 	thread := func() (all []string) {
 		var threads protocol.Page[protocol.Thread]
-		h.ask("GET", "/api/owner/threads", "", "Authorization", bearer).into(&threads)
+		h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer).Into(&threads)
 		for _, t := range threads.Items {
 			var c protocol.Conversation
-			h.ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer).into(&c)
+			h.Ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer).Into(&c)
 			for _, m := range c.Messages.Items {
 				all = append(all, t.ThreadID, m.Text)
 			}
@@ -246,14 +248,14 @@ func TestFedify(t *testing.T) {
 	f.wait(func() bool { return len(thread()) == 2 }, "the message is in no thread")
 	id := thread()[0]
 	require.Equal(t, []string{id, "private by carol"}, thread())
-	said := h.answer(bearer, id, "In private too.")
+	said := answerThread(h, bearer, id, "In private too.")
 	private := f.sent("carol", "Create", h.Base+"/ap/messages/"+said.Message.ID)
 	require.Equal(t, [][]string{{f.user("carol")}, {f.user("carol")}}, [][]string{private.Mentions, private.Addressed})
 	require.Equal(t, letter.Note, private.InReplyTo)
 	require.Contains(t, private.Content, `class="u-url mention"`)
 	f.do("read", map[string]any{"by": "carol", "address": private.Object}, &read)
 	require.Equal(t, "Note "+private.Object, read.Type+" "+read.ID)
-	require.Equal(t, 401, h.ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
+	require.Equal(t, 401, h.Ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
 	f.do("write", map[string]any{"by": "carol", "id": "thanks", "agent": h.Base + "/ap/agents/asha", "answers": private.Object}, nil)
 	f.wait(func() bool { return len(thread()) == 6 }, "the answer is in no thread")
 	require.Equal(t, []string{id, "private by carol", id, "In private too.", id, "thanks by carol"}, thread())
@@ -275,7 +277,7 @@ func TestFedify(t *testing.T) {
 	counts := func(likes, shares int) {
 		f.wait(func() bool {
 			var p protocol.PostWithReplies
-			h.ask("GET", "/api/public/board/"+news.ID, "").into(&p)
+			h.Ask("GET", "/api/public/board/"+news.ID, "").Into(&p)
 			return p.Post.Likes == likes && p.Post.Shares == shares
 		}, "%d likes and %d boosts are not shown", likes, shares)
 	}
@@ -288,7 +290,7 @@ func TestFedify(t *testing.T) {
 	act("Follow", agent, true)
 	f.wait(func() bool {
 		var page protocol.Page[protocol.Follower]
-		h.ask("GET", "/api/owner/followers", "", "Authorization", bearer).into(&page)
+		h.Ask("GET", "/api/owner/followers", "", "Authorization", bearer).Into(&page)
 		return len(page.Items) == 0
 	}, "the follow was not undone")
 
@@ -307,7 +309,7 @@ func TestFedify(t *testing.T) {
 	for _, item := range outbox.Items {
 		require.Equal(t, "Announce", item.Type)
 		require.NotEmpty(t, item.Published)
-		require.Equal(t, 200, h.ask("GET", strings.TrimPrefix(item.ID, h.Base), "").Code, item.ID)
+		require.Equal(t, 200, h.Ask("GET", strings.TrimPrefix(item.ID, h.Base), "").Code, item.ID)
 		listed = append(listed, item.Object)
 	}
 	require.ElementsMatch(t, []string{root.URI, question.URI, hidden.URI, wish.URI, named.URI, late, news.URI}, listed)

@@ -1,12 +1,14 @@
-package node
+package node_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/node/room/operate"
 	"stoa/protocol"
 	"stoa/storage"
@@ -16,17 +18,17 @@ import (
 // why in vain, is tried for a day, and is seen as given up after that.
 func TestFollow_Shows(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	a, o := h.Admin(), h.operator()
+	h := nodetest.New(t)
+	a, o := h.Admin(), h.Operator()
 	const nobody = "http://127.0.0.1:1"
 	following := func() []protocol.Followed {
 		var v protocol.PeersView
-		o.do(200, "GET", "/api/operator/peers", nil, &v)
+		o.Do(200, "GET", "/api/operator/peers", nil, &v)
 		require.NotNil(t, v.Delivering)
 		return v.Following
 	}
 	try := func(change func(*storage.Job)) {
-		jobs, _, err := h.db.ClaimJobs(t.Context(), "test", 10, time.Minute)
+		jobs, _, err := h.DB.ClaimJobs(t.Context(), "test", 10, time.Minute)
 		require.NoError(t, err)
 		for _, j := range jobs {
 			if j.Kind != storage.FollowJob {
@@ -35,8 +37,8 @@ func TestFollow_Shows(t *testing.T) {
 			if change != nil {
 				change(&j)
 			}
-			after, err := storage.HandlerOf(operate.FollowJobs{Follow: h.Follow, Log: h.log}.Job)(t.Context(), j)
-			require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			after, err := storage.HandlerOf(operate.FollowJobs{Follow: h.Follow, Log: slog.New(slog.DiscardHandler)}.Job)(t.Context(), j)
+			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if err != nil {
 					require.Equal(t, protocol.Gone, protocol.CodeOf(err))
 					return tx.Jobs().Bury(ctx, j.ID, err.Error())

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -80,19 +82,19 @@ func claimedEntry(publisher, name, more string) string {
 		publisher, name, name, publisher, more)
 }
 
-func (h *house) directories() (out []protocol.ARDDirectory) {
-	h.t.Helper()
+func directories(h *nodetest.House) (out []protocol.ARDDirectory) {
+	h.T.Helper()
 	var all protocol.ARDDirectories
-	h.operator().do(200, "GET", "/api/operator/directories", nil, &all)
+	h.Operator().Do(200, "GET", "/api/operator/directories", nil, &all)
 	return all.Items
 }
 
 // readsDirectory waits until a directory was read, or tried, after a time.
-func (h *house) readsDirectory(since time.Time) (d protocol.ARDDirectory) {
-	h.t.Helper()
-	require.Eventually(h.t, func() bool {
-		all := h.directories()
-		require.Len(h.t, all, 1)
+func readsDirectory(h *nodetest.House, since time.Time) (d protocol.ARDDirectory) {
+	h.T.Helper()
+	require.Eventually(h.T, func() bool {
+		all := directories(h)
+		require.Len(h.T, all, 1)
 		d = all[0]
 		return d.CheckedAt != nil && d.CheckedAt.After(since)
 	}, 20*time.Second, 50*time.Millisecond)
@@ -100,10 +102,10 @@ func (h *house) readsDirectory(since time.Time) (d protocol.ARDDirectory) {
 }
 
 // due makes the next reading of a directory due.
-func (h *house) due(address string) (since time.Time) {
-	h.t.Helper()
+func due(h *nodetest.House, address string) (since time.Time) {
+	h.T.Helper()
 	name := "directory " + address
-	require.NoError(h.t, h.db.Write(h.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		since = tx.Now
 		if _, err := tx.Jobs().DropNamed(ctx, storage.DirectoryJob, name); err != nil {
 			return err
@@ -116,8 +118,8 @@ func (h *house) due(address string) (since time.Time) {
 // TestDirectory_Followed: what a catalog has is found with its source, follows its changes, and goes with it.
 func TestDirectory_Followed(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := &house{startNode(t, change), t}
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.Start(t, change)
 		_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person","headline":"Grows zinnia flowers"}`))
 		require.NoError(t, err)
 		trust := `{"identity":"did:web:rain.example","identityType":"did","signature":"x..y","attestations":[{"type":"SOC2-Type2","uri":"https://rain.example/a"}]}`
@@ -127,14 +129,14 @@ func TestDirectory_Followed(t *testing.T) {
 			claimedEntry("agent.localhost", "asha", ""), `{"identifier":"nonsense"}`)
 		address := c.URL + protocol.ARDCatalogPath
 		start := time.Now().Add(-time.Second)
-		h.operator().do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": c.URL}, nil)
-		d := h.readsDirectory(start)
+		h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": c.URL}, nil)
+		d := readsDirectory(h, start)
 		require.Equal(t, []any{address, "catalog", "current", 2, 2, "", 0}, []any{d.URL, d.Kind, d.State, d.Entries, d.Refused, d.LastError, d.Attempts})
 		require.NotEmpty(t, d.Tag)
 		require.Greater(t, time.Until(d.NextAt), 20*time.Hour)
 
-		found := h.ardSearch(`{"query":{"text":"zinnia"}}`)
-		require.Equal(t, []string{"asha", "rain", "hail"}, handles(found), "after this node's own")
+		found := h.ARDSearch(`{"query":{"text":"zinnia"}}`)
+		require.Equal(t, []string{"asha", "rain", "hail"}, nodetest.Handles(found), "after this node's own")
 		require.Empty(t, found.Results[0].Via)
 		rain, err := json.Marshal(found.Results[1])
 		require.NoError(t, err)
@@ -157,12 +159,12 @@ func TestDirectory_Followed(t *testing.T) {
 			if !strings.Contains(body, "query") {
 				body = `"query":{"text":"zinnia"},` + body
 			}
-			require.Equal(t, want, handles(h.ardSearch("{"+body+"}")), body)
+			require.Equal(t, want, nodetest.Handles(h.ARDSearch("{"+body+"}")), body)
 		}
 		var walked []string
 		for token, n := "", 0; n < 9; n++ {
-			page := h.ardSearch(fmt.Sprintf(`{"query":{"text":"zinnia"},"pageSize":1,"pageToken":%q}`, token))
-			walked = append(walked, handles(page)...)
+			page := h.ARDSearch(fmt.Sprintf(`{"query":{"text":"zinnia"},"pageSize":1,"pageToken":%q}`, token))
+			walked = append(walked, nodetest.Handles(page)...)
 			if token = page.PageToken; token == "" {
 				break
 			}
@@ -171,47 +173,47 @@ func TestDirectory_Followed(t *testing.T) {
 		require.Empty(t, found.Referrals, "a catalog is not a registry")
 
 		require.Equal(t, 1, c.count("whole"))
-		d = h.readsDirectory(h.due(address))
+		d = readsDirectory(h, due(h, address))
 		require.Equal(t, []int{1, 1}, []int{c.count("whole"), c.count("same")})
 		require.Equal(t, []any{"current", 2, 2}, []any{d.State, d.Entries, d.Refused})
 		c.set(func() {
 			c.entries = []string{claimedEntry("hail.example", "hail", `,"description":"now with thunder"`)}
 		})
-		d = h.readsDirectory(h.due(address))
+		d = readsDirectory(h, due(h, address))
 		require.Equal(t, []int{2, 1, 1, 0}, []int{c.count("whole"), c.count("same"), d.Entries, d.Refused})
-		require.Equal(t, []string{"asha", "hail"}, handles(h.ardSearch(`{"query":{"text":"zinnia"}}`)))
-		require.Equal(t, []string{"hail"}, handles(h.ardSearch(`{"query":{"text":"thunder"}}`)))
+		require.Equal(t, []string{"asha", "hail"}, nodetest.Handles(h.ARDSearch(`{"query":{"text":"zinnia"}}`)))
+		require.Equal(t, []string{"hail"}, nodetest.Handles(h.ARDSearch(`{"query":{"text":"thunder"}}`)))
 
 		c.set(func() { c.status = 503 })
-		d = h.readsDirectory(h.due(address))
+		d = readsDirectory(h, due(h, address))
 		require.Equal(t, []any{"failing", 1, 1, "it answered 503"}, []any{d.State, d.Attempts, d.Entries, d.LastError})
 		require.Less(t, time.Until(d.NextAt), time.Hour)
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			s, err := tx.ARDSources().ByURL(ctx, address)
 			require.NoError(t, err)
 			s.OKAt = tx.Now.Add(-8 * 24 * time.Hour)
 			return tx.ARDSources().Put(ctx, s)
 		}))
-		require.Equal(t, "gone", h.directories()[0].State)
-		require.NotNil(t, h.ardSearch(`{"query":{"text":"thunder"}}`).Results[0].GoneSince)
+		require.Equal(t, "gone", directories(h)[0].State)
+		require.NotNil(t, h.ARDSearch(`{"query":{"text":"thunder"}}`).Results[0].GoneSince)
 
-		h.operator().do(204, "PUT", "/api/operator/peers/policy", map[string]any{"host": "hail.example", "policy": "silence"}, nil)
-		require.Empty(t, handles(h.ardSearch(`{"query":{"text":"thunder"}}`)), "what the operator silences is not found")
+		h.Operator().Do(204, "PUT", "/api/operator/peers/policy", map[string]any{"host": "hail.example", "policy": "silence"}, nil)
+		require.Empty(t, nodetest.Handles(h.ARDSearch(`{"query":{"text":"thunder"}}`)), "what the operator silences is not found")
 		c.set(func() { c.status = 0 })
 		start = time.Now()
-		h.operator().do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
-		d = h.readsDirectory(start)
+		h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
+		d = readsDirectory(h, start)
 		require.Equal(t, []any{"current", 0, 1}, []any{d.State, d.Entries, d.Refused})
-		h.operator().do(204, "PUT", "/api/operator/peers/policy", map[string]any{"host": "hail.example", "policy": "none"}, nil)
+		h.Operator().Do(204, "PUT", "/api/operator/peers/policy", map[string]any{"host": "hail.example", "policy": "none"}, nil)
 		start = time.Now()
-		h.operator().do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
-		h.readsDirectory(start)
-		require.Equal(t, []string{"hail"}, handles(h.ardSearch(`{"query":{"text":"thunder"}}`)))
+		h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
+		readsDirectory(h, start)
+		require.Equal(t, []string{"hail"}, nodetest.Handles(h.ARDSearch(`{"query":{"text":"thunder"}}`)))
 
-		h.operator().do(204, "POST", "/api/operator/directories/unfollow", map[string]any{"url": address}, nil)
-		require.Empty(t, handles(h.ardSearch(`{"query":{"text":"thunder"}}`)))
-		require.Empty(t, h.directories())
-		h.operator().do(404, "POST", "/api/operator/directories/unfollow", map[string]any{"url": address}, nil)
+		h.Operator().Do(204, "POST", "/api/operator/directories/unfollow", map[string]any{"url": address}, nil)
+		require.Empty(t, nodetest.Handles(h.ARDSearch(`{"query":{"text":"thunder"}}`)))
+		require.Empty(t, directories(h))
+		h.Operator().Do(404, "POST", "/api/operator/directories/unfollow", map[string]any{"url": address}, nil)
 	})
 }
 
@@ -219,25 +221,25 @@ func TestDirectory_Followed(t *testing.T) {
 // read by the catalog of its host.
 func TestDirectory_Registry(t *testing.T) {
 	t.Parallel()
-	h := &house{startNode(t), t}
+	h := nodetest.Start(t)
 	c := newCatalogServer(t)
 	for i := range 5 {
 		c.entries = append(c.entries, claimedEntry("rain.example", fmt.Sprint("rain-", i), ""))
 	}
 	follow := func(base string) protocol.ARDDirectory {
 		start := time.Now()
-		h.operator().do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": base}, nil)
-		return h.readsDirectory(start.Add(-time.Second))
+		h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": base}, nil)
+		return readsDirectory(h, start.Add(-time.Second))
 	}
 	d := follow(c.URL + "/registry/search")
 	require.Equal(t, []any{c.URL + "/registry", "registry", "current", 5}, []any{d.URL, d.Kind, d.State, d.Entries})
 	want := []protocol.ARDReferral{{Identifier: "urn:air:agent.localhost:registry:ard", DisplayName: strings.TrimPrefix(c.URL, "http://"),
 		Type: protocol.ARDRegistry, URL: c.URL + "/registry/search"}}
-	require.Equal(t, want, h.ardSearch(`{"query":{"text":"zinnia"},"federation":"referrals"}`).Referrals)
-	require.Equal(t, want, h.ardSearch(`{"query":{"text":"zinnia"}}`).Referrals)
-	require.Empty(t, h.ardSearch(`{"query":{"text":"zinnia"},"federation":"none"}`).Referrals)
-	require.Len(t, h.ardSearch(`{"query":{"text":"zinnia"}}`).Results, 5)
-	h.operator().do(204, "POST", "/api/operator/directories/unfollow", map[string]any{"url": c.URL + "/registry"}, nil)
+	require.Equal(t, want, h.ARDSearch(`{"query":{"text":"zinnia"},"federation":"referrals"}`).Referrals)
+	require.Equal(t, want, h.ARDSearch(`{"query":{"text":"zinnia"}}`).Referrals)
+	require.Empty(t, h.ARDSearch(`{"query":{"text":"zinnia"},"federation":"none"}`).Referrals)
+	require.Len(t, h.ARDSearch(`{"query":{"text":"zinnia"}}`).Results, 5)
+	h.Operator().Do(204, "POST", "/api/operator/directories/unfollow", map[string]any{"url": c.URL + "/registry"}, nil)
 	d = follow(c.URL + "/ard")
 	require.Equal(t, []any{c.URL + "/ard", "registry", "current", 5}, []any{d.URL, d.Kind, d.State, d.Entries})
 }
@@ -245,12 +247,12 @@ func TestDirectory_Registry(t *testing.T) {
 // TestDirectory_Hostile: a document that is none, or too large, changes nothing; an entry that breaks a rule is not taken.
 func TestDirectory_Hostile(t *testing.T) {
 	t.Parallel()
-	h := &house{startNode(t), t}
+	h := nodetest.Start(t)
 	c := newCatalogServer(t, claimedEntry("rain.example", "rain", ""))
 	address := c.URL + protocol.ARDCatalogPath
 	start := time.Now().Add(-time.Second)
-	h.operator().do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
-	h.readsDirectory(start)
+	h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
+	readsDirectory(h, start)
 	many := make([]string, 2001)
 	for i := range many {
 		many[i] = claimedEntry("many.example", fmt.Sprint("n", i), "")
@@ -283,7 +285,7 @@ func TestDirectory_Hostile(t *testing.T) {
 		{"none", catalog(""), "current", 0, 0},
 	} {
 		c.set(func() { c.raw = b.raw })
-		d := h.readsDirectory(h.due(address))
+		d := readsDirectory(h, due(h, address))
 		require.Equal(t, []any{b.state, b.entries}, []any{d.State, d.Entries}, "%s: %s", b.name, d.LastError)
 		if b.state == "current" {
 			require.Equal(t, b.refused, d.Refused, b.name)
@@ -296,19 +298,19 @@ func TestDirectory_Hostile(t *testing.T) {
 // TestDirectory_Private: no address that is not public is taken, nor dialled.
 func TestDirectory_Private(t *testing.T) {
 	t.Parallel()
-	h := &house{startNode(t, func(c *Config) { c.Dev, c.AllowPrivatePeers = false, false }), t}
-	o := h.operator()
+	h := nodetest.Start(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers = false, false })
+	o := h.Operator()
 	for _, address := range []string{"http://127.0.0.1:8080/ai-catalog.json", "https://127.0.0.1/ai-catalog.json", "https://10.0.0.1/ard", "https://[::1]/",
 		"https://localhost/ard", "https://169.254.169.254/latest.json", "https://a.example:8443/ard", "https://u:p@a.example/ard", "ftp://a.example/x.json", "ard"} {
-		o.do(400, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
+		o.Do(400, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
 	}
-	require.Empty(t, h.directories())
+	require.Empty(t, directories(h))
 	c := newCatalogServer(t, claimedEntry("rain.example", "rain", ""))
 	address := c.URL + protocol.ARDCatalogPath
-	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.ARDSources().Add(ctx, storage.ARDSource{URL: address, Host: strings.TrimPrefix(c.URL, "http://")})
 	}))
-	d := h.readsDirectory(h.due(address))
+	d := readsDirectory(h, due(h, address))
 	require.Equal(t, []any{"failing", 0, 0}, []any{d.State, d.Entries, c.count("whole")})
 	require.Contains(t, d.LastError, "want https")
 }

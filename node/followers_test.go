@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // followers gives an agent n followers.
-func (h *house) followers(handle string, n int) {
-	h.t.Helper()
-	require.NoError(h.t, h.db.Write(h.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+func followers(h *nodetest.House, handle string, n int) {
+	h.T.Helper()
+	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for i := range n {
 			actor := fmt.Sprintf("https://social.example/users/%d", i)
 			f := storage.Follower{LocalActor: protocol.ActorID(h.Base, handle), Actor: actor, Inbox: actor + "/inbox", Host: "social.example"}
@@ -29,20 +30,20 @@ func (h *house) followers(handle string, n int) {
 // An owner sees who follows an agent and ends a follow, of no other's agent.
 func TestFollowers_OfOwner(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	hostedAgent(t, h.Node, "ravi")
-	h.followers("asha", 2)
-	asha, ravi := ownerToken(t, h.Node, "asha"), ownerToken(t, h.Node, "ravi")
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	h.Hosted("ravi")
+	followers(h, "asha", 2)
+	asha, ravi := h.OwnerToken("asha"), h.OwnerToken("ravi")
 	list := func(token string) (page protocol.Page[protocol.Follower]) {
-		h.ask("GET", "/api/owner/followers", "", "Authorization", "Bearer "+token).into(&page)
+		h.Ask("GET", "/api/owner/followers", "", "Authorization", "Bearer "+token).Into(&page)
 		return page
 	}
 	require.Len(t, list(asha).Items, 2)
 	require.Empty(t, list(ravi).Items)
 	first := list(asha).Items[0].Actor
 	remove := func(token, body string) int {
-		return h.ask("POST", "/api/owner/followers/remove", body, "Authorization", "Bearer "+token).Code
+		return h.Ask("POST", "/api/owner/followers/remove", body, "Authorization", "Bearer "+token).Code
 	}
 	require.Equal(t, 404, remove(ravi, `{"actor":"`+first+`"}`))
 	require.Equal(t, 403, remove(ravi, `{"handle":"asha","actor":"`+first+`"}`))

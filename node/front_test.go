@@ -1,18 +1,17 @@
-package node
+package node_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -20,8 +19,8 @@ import (
 // words; what is refused costs another network nothing.
 func TestFront(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev, c.ReadRate, c.WriteRate = false, 1, 1000 })
-	hostedAgent(t, h.Node, "asha")
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.ReadRate, c.WriteRate = false, 1, 1000 })
+	h.Hosted("asha")
 	const rpc = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	doors := []struct{ name, method, path, body, media string }{
 		{"inbox", "POST", "/ap/inbox", `{}`, "application/problem+json"},
@@ -29,7 +28,7 @@ func TestFront(t *testing.T) {
 		{"actor", "GET", "/ap/board", "", "application/problem+json"},
 		{"log", "GET", "/ap/board/log?after=0", "", "application/problem+json"},
 		{"webfinger", "GET", "/.well-known/webfinger?resource=acct:asha@example.org", "", "application/problem+json"},
-		{"key directory", "GET", nodeDirectory, "", "application/problem+json"},
+		{"key directory", "GET", "/.well-known/http-message-signatures-directory", "", "application/problem+json"},
 		{"document", "GET", "/openapi.json", "", "application/problem+json"},
 		{"guide", "GET", "/SKILL.md", "", "application/problem+json"},
 		{"sitemap", "GET", "/sitemap.xml", "", "application/problem+json"},
@@ -42,7 +41,7 @@ func TestFront(t *testing.T) {
 		{"preflight", "OPTIONS", "/api/public/board", "", "application/problem+json"},
 		{"kept read", "GET", "/api/public/board", "", "application/problem+json"},
 		{"read", "GET", "/api/public/pow?purpose=board", "", "application/problem+json"},
-		{"write", "POST", "/api/public/board", goodPost, "application/problem+json"},
+		{"write", "POST", "/api/public/board", nodetest.GoodPost, "application/problem+json"},
 		{"owner", "GET", "/api/owner/profile", "", "application/problem+json"},
 		{"operator", "GET", "/api/operator/limits", "", "application/problem+json"},
 		{"ARD", "POST", "/ard/search", `{"query":{"text":"x"}}`, "application/problem+json"},
@@ -57,15 +56,15 @@ func TestFront(t *testing.T) {
 		address := "203.0.113." + strconv.Itoa(i+1)
 		var headers []string
 		if strings.HasPrefix(d.media, "text/html") {
-			headers = []string{"Accept", browser}
+			headers = []string{"Accept", nodetest.Accept}
 		}
 		if d.name == "sign-in" {
 			headers = append(headers, "Content-Type", "application/x-www-form-urlencoded")
 		}
-		var last answer
+		var last nodetest.Answer
 		n := 0
 		for ; n < 40; n++ {
-			if last = h.from(address, d.method, d.path, d.body, headers...); last.Code == http.StatusTooManyRequests {
+			if last = h.From(address, d.method, d.path, d.body, headers...); last.Code == http.StatusTooManyRequests {
 				break
 			}
 			require.Equal(t, "nosniff", last.Header().Get("X-Content-Type-Options"), d.name)
@@ -91,73 +90,53 @@ func TestFront(t *testing.T) {
 			require.Contains(t, last.Body.String(), string(protocol.RateLimited), d.name)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			a := h.from(address, "GET", path, "")
+			a := h.From(address, "GET", path, "")
 			require.Equal(t, 200, a.Code, "%s: a watcher of the node is let through", d.name)
 			require.Equal(t, "nosniff", a.Header().Get("X-Content-Type-Options"))
 		}
 	}
 	w := httptest.NewRecorder()
-	h.metrics.operatorHandler(http.NotFoundHandler(), http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Contains(t, w.Body.String(), "\nstoa_limited_requests_total "+strconv.Itoa(len(doors))+"\n")
-	require.Equal(t, 200, h.from("203.0.113.99", "GET", "/api/public/board", "").Code, "another network")
+	require.Equal(t, 200, h.From("203.0.113.99", "GET", "/api/public/board", "").Code, "another network")
 }
 
 // TestFront_Once: one request takes one of a network's bound, however many
 // operations its answer is made of, and a write one of the narrower bound besides.
 func TestFront_Once(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	rare := func(burst int) hall.Rate { return hall.Rate{PerSecond: 0.001, Burst: burst} } // the next in a quarter of an hour
-	h.table.Limits.Set(hall.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
+	h.Table.Limits.Set(hall.Rates{NetworkRead: rare(40), NetworkWrite: rare(1), IdentityWrite: rare(1)})
 	left := func(address string) string {
 		head := http.Header{}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = address + ":1"
-		h.table.Limits.Fields(head, h.front.network(r), true)
+		h.Table.Limits.Fields(head, h.Network(r), true)
 		return head.Get("RateLimit")
 	}
 	for i, path := range []string{
 		"/", "/board", "/api/public/page?path=/", "/api/public/board", "/.well-known/webfinger?resource=acct:board@" + strings.TrimPrefix(h.Base, "http://"),
 	} {
 		address := "203.0.113." + strconv.Itoa(i+1)
-		require.Equal(t, 200, h.from(address, "GET", path, "", "Accept", browser).Code, path)
+		require.Equal(t, 200, h.From(address, "GET", path, "", "Accept", nodetest.Accept).Code, path)
 		require.Contains(t, left(address), `r=39;`, path)
 	}
 	const address = "203.0.113.60"
-	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board","arguments":` + goodPost + `}}`
-	require.Equal(t, 401, h.from(address, "POST", "/api/public/board", goodPost).Code)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board","arguments":` + nodetest.GoodPost + `}}`
+	require.Equal(t, 401, h.From(address, "POST", "/api/public/board", nodetest.GoodPost).Code)
 	require.Contains(t, left(address), `r=39;`)
-	over := h.from(address, "POST", "/mcp/public", call)
+	over := h.From(address, "POST", "/mcp/public", call)
 	require.Contains(t, over.Body.String(), protocol.RateLimited, "what MCP changes counts with what HTTP changes")
 	require.Contains(t, over.Body.String(), "isError")
 	require.Contains(t, over.Header().Get("RateLimit-Policy"), `q=1`)
 	require.Contains(t, left(address), `r=38;`)
-	require.Equal(t, 429, h.from(address, "POST", "/sign-in", "ticket=x", "Content-Type", "application/x-www-form-urlencoded").Code, "a try to sign in is a write")
-	require.Equal(t, 200, h.from(address, "GET", "/api/public/board", "").Code, "reading continues")
+	require.Equal(t, 429, h.From(address, "POST", "/sign-in", "ticket=x", "Content-Type", "application/x-www-form-urlencoded").Code, "a try to sign in is a write")
+	require.Equal(t, 200, h.From(address, "GET", "/api/public/board", "").Code, "reading continues")
 	require.Contains(t, left(address), `r=36;`)
 
 	r := httptest.NewRequest("POST", "/ap/inbox", nil)
 	r.RemoteAddr = address + ":1"
-	h.front.handBack(r)
+	h.HandBack(r)
 	require.Contains(t, left(address), `r=37;`, "of a request that has a bound of another kind")
-}
-
-// However often it is asked whether the node is ready, the database is asked once a
-// second.
-func TestReady_AsksOnceASecond(t *testing.T) {
-	t.Parallel()
-	var p pulse
-	asked := 0
-	ping := func(context.Context) error { asked++; return errors.New("away") } // under the lock of the pulse
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() { p.take(t.Context(), ping) })
-	}
-	all.Wait()
-	require.EqualError(t, p.take(t.Context(), ping), "away")
-	require.Equal(t, 1, asked)
-	p.at = p.at.Add(-pulseAge)
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, p.take(gone, func(ctx context.Context) error { return ctx.Err() }), "of a client that left")
 }

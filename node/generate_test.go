@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node"
 )
 
 // TestGenerated fails when a generated file in the repository is stale.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	files, err := Generate()
+	files, err := node.Generate()
 	require.NoError(t, err)
 	for _, f := range files {
 		committed, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(f.Path)))

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -35,15 +37,15 @@ const (
 // byte.
 func TestGuides_Sizes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) {
+	h := nodetest.New(t, func(c *node.Config) {
 		c.Chain = []string{"1=https://rpc.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432", "8453=https://rpc.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"}
 	})
 	for what, c := range map[string]struct{ bytes, most int }{
-		"tools/list":           {len(h.modern("tools/list", "").Result), mostPublicTools},
-		"tools/list of owners": {len(h.modernAt("/mcp/owner", "tools/list", "").Result), mostOwnerTools},
-		"SKILL.md":             {h.ask("GET", "/SKILL.md", "").Body.Len(), mostSkill},
-		"llms.txt":             {h.ask("GET", "/llms.txt", "").Body.Len(), mostLLMs},
-		"/openapi.json":        {h.ask("GET", "/openapi.json", "").Body.Len(), mostOpenAPI},
+		"tools/list":           {len(h.Modern("tools/list", "").Result), mostPublicTools},
+		"tools/list of owners": {len(h.ModernAt("/mcp/owner", "tools/list", "").Result), mostOwnerTools},
+		"SKILL.md":             {h.Ask("GET", "/SKILL.md", "").Body.Len(), mostSkill},
+		"llms.txt":             {h.Ask("GET", "/llms.txt", "").Body.Len(), mostLLMs},
+		"/openapi.json":        {h.Ask("GET", "/openapi.json", "").Body.Len(), mostOpenAPI},
 	} {
 		t.Logf("%s: %d bytes of %d", what, c.bytes, c.most)
 		assert.LessOrEqual(t, c.bytes, c.most, what)
@@ -55,20 +57,20 @@ func TestGuides_Sizes(t *testing.T) {
 // reads at once, and say how the rest is asked for.
 func TestShortAnswers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	admin, ctx := h.Admin(), t.Context()
 	_, _, err := admin.PutProfile(ctx, []byte(`{"handle":"shop","name":"Shop","kind":"business"}`))
 	require.NoError(t, err)
-	hostedAgent(t, h.Node, "asha")
+	h.Hosted("asha")
 	owner := func(handle string) []string {
-		return []string{"Authorization", "Bearer " + ownerToken(t, h.Node, handle)}
+		return []string{"Authorization", "Bearer " + h.OwnerToken(handle)}
 	}
 	short := func(path string, into any) {
-		a := h.ask("GET", path, "")
+		a := h.Ask("GET", path, "")
 		require.Equal(t, 200, a.Code, "%s", a.Body)
 		require.LessOrEqual(t, a.Body.Len(), mostAnswer, path)
 		require.Greater(t, a.Body.Len(), mostAnswer/2, path)
-		a.into(into)
+		a.Into(into)
 	}
 
 	var items []string
@@ -76,22 +78,22 @@ func TestShortAnswers(t *testing.T) {
 		items = append(items, fmt.Sprintf(`{"sku":"s%d","name":"Thing %d","description":"%s"}`, n, n, strings.Repeat("चाय ", 40)))
 	}
 	record := `{"city":"Pune","items":[` + strings.Join(items, ",") + `]}`
-	require.Equal(t, 200, h.ask("PUT", "/api/owner/merchant", record, owner("shop")...).Code)
+	require.Equal(t, 200, h.Ask("PUT", "/api/owner/merchant", record, owner("shop")...).Code)
 	var m protocol.Merchant
 	short("/api/public/merchants/shop", &m)
 	var rest protocol.Page[protocol.CatalogEntry]
-	h.ask("GET", "/api/public/items?handle=shop&limit=100&after="+*m.ItemsNext, "").into(&rest)
+	h.Ask("GET", "/api/public/items?handle=shop&limit=100&after="+*m.ItemsNext, "").Into(&rest)
 	require.Len(t, rest.Items, 30-len(m.Items), "no item is skipped")
-	h.ask("GET", "/api/public/merchants/shop?limit=100", "").into(&m)
+	h.Ask("GET", "/api/public/merchants/shop?limit=100", "").Into(&m)
 	require.Len(t, m.Items, 30)
 
 	rules := `{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"policy":"` + strings.Repeat("क", 1000) + `"}`
-	require.Equal(t, 200, h.ask("PUT", "/api/owner/meeting-settings", rules, owner("asha")...).Code)
+	require.Equal(t, 200, h.Ask("PUT", "/api/owner/meeting-settings", rules, owner("asha")...).Code)
 	var first, next, all protocol.MeetingInfo
 	short("/api/public/agents/asha/meetings", &first)
 	until := "&to=" + time.Now().UTC().AddDate(0, 0, 7).Format(time.RFC3339)
-	h.ask("GET", "/api/public/agents/asha/meetings?limit=1000"+until, "").into(&all)
-	h.ask("GET", "/api/public/agents/asha/meetings?limit=1000"+until+"&from="+url.QueryEscape(*first.Next), "").into(&next)
+	h.Ask("GET", "/api/public/agents/asha/meetings?limit=1000"+until, "").Into(&all)
+	h.Ask("GET", "/api/public/agents/asha/meetings?limit=1000"+until+"&from="+url.QueryEscape(*first.Next), "").Into(&next)
 	require.Nil(t, next.Next)
 	require.Equal(t, all.Slots, append(first.Slots, next.Slots...), "no open time is skipped")
 }
@@ -100,19 +102,19 @@ func TestShortAnswers(t *testing.T) {
 // operations whole, the other one all of them.
 func TestOpenAPI_Audiences(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	type description struct {
 		Paths      map[string]map[string]struct{ OperationID string }
 		Components struct{ Schemas map[string]any }
 		Servers    []struct{ URL string }
 	}
 	for path, all := range map[string]bool{"/openapi.json": false, "/openapi.json?for=all": true} {
-		a := h.ask("GET", path, "")
+		a := h.Ask("GET", path, "")
 		require.Equal(t, 200, a.Code)
 		require.NotContains(t, a.Body.String(), "\n", "compact")
-		require.Equal(t, 304, h.ask("GET", path, "", "If-None-Match", a.Header().Get("ETag")).Code)
+		require.Equal(t, 304, h.Ask("GET", path, "", "If-None-Match", a.Header().Get("ETag")).Code)
 		var d description
-		a.into(&d)
+		a.Into(&d)
 		require.Equal(t, h.Base, d.Servers[0].URL)
 		told := map[string]bool{}
 		for _, methods := range d.Paths {
@@ -129,11 +131,11 @@ func TestOpenAPI_Audiences(t *testing.T) {
 			require.Contains(t, d.Components.Schemas, ref[1])
 		}
 	}
-	require.Equal(t, protocol.Validation, h.ask("GET", "/openapi.json?for=nobody", "").problem().Code)
+	require.Equal(t, protocol.Validation, h.Ask("GET", "/openapi.json?for=nobody", "").Problem().Code)
 }
 
 // samples are the Python programs of a node's skill description.
-func samples(t *testing.T, n *Node) []string {
+func samples(t *testing.T, n *nodetest.House) []string {
 	t.Helper()
 	var text strings.Builder
 	for _, path := range []string{"/SKILL.md", "/skill/signing.md", "/skill/callbacks.md"} {
@@ -175,11 +177,11 @@ func TestGuide_SamplesRun(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
 		t.Skipf("no Python with the package cryptography (%v): the samples of SKILL.md were not run (make test installs it)", err)
 	}
-	h := &house{startNode(t), t}
-	pair := hostedAgent(t, h.Node, "asha")
-	outside := h.agents(1)[0]
+	h := nodetest.Start(t)
+	pair := h.Hosted("asha")
+	outside := h.Agents(1)[0]
 	var proof, sign string
-	for _, s := range samples(t, h.Node) {
+	for _, s := range samples(t, h) {
 		switch {
 		case strings.Contains(s, "pbkdf2_hmac"):
 			proof = s
@@ -198,9 +200,9 @@ func TestGuide_SamplesRun(t *testing.T) {
 	require.True(t, p.Author.Verified)
 	require.Equal(t, "asha", *p.Author.Handle)
 
-	p = post(outside.pair, strings.Replace(sign, "identity=None)\n", "identity=\""+outside.id+"\")\n", 1))
+	p = post(outside.Pair, strings.Replace(sign, "identity=None)\n", "identity=\""+outside.ID+"\")\n", 1))
 	require.True(t, p.Author.Verified)
-	require.Equal(t, outside.id, *p.Author.ERC8004, "named in Agent-Identity, bare")
+	require.Equal(t, outside.ID, *p.Author.ERC8004, "named in Agent-Identity, bare")
 
 	define, _, _ := strings.Cut(sign, "\nbody = ")
 	read := define + "\nreq = signed(json.load(open('key.jwk')), 'GET', '" + h.Base +

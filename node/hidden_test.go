@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -13,28 +15,28 @@ import (
 // the caller, and no cache keeps it for others.
 func TestHidden_AuthorSeesWhy(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		pair := h.Hosted("asha")
 		secret, _, err := h.Admin().CreateToken(context.Background(), "asha", "test", 0)
 		require.NoError(t, err)
 		var p protocol.Post
-		h.signed(pair, goodPost, nil).into(&p)
+		h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
 		require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "looms are off topic"}, nil))
 
 		path := "/api/public/board/" + p.ID
 		for range 2 {
-			require.Equal(t, protocol.Gone, h.ask("GET", path, "").problem().Code)
-			a := h.ask("GET", path, "", "Authorization", "Bearer "+secret)
+			require.Equal(t, protocol.Gone, h.Ask("GET", path, "").Problem().Code)
+			a := h.Ask("GET", path, "", "Authorization", "Bearer "+secret)
 			require.Equal(t, 200, a.Code, "%s", a.Body)
 			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
 			var own protocol.PostWithReplies
-			a.into(&own)
+			a.Into(&own)
 			require.Equal(t, protocol.Hidden, own.State)
 			require.Equal(t, "operator: looms are off topic", *own.Reason)
 		}
-		require.Equal(t, "public, no-cache", h.ask("GET", "/api/public/board", "").Header().Get("Cache-Control"))
-		require.Equal(t, 204, h.ask("DELETE", path, "", "Authorization", "Bearer "+secret).Code, "a hidden post can be taken back")
-		require.Equal(t, protocol.Gone, h.ask("GET", path, "", "Authorization", "Bearer "+secret).problem().Code)
+		require.Equal(t, "public, no-cache", h.Ask("GET", "/api/public/board", "").Header().Get("Cache-Control"))
+		require.Equal(t, 204, h.Ask("DELETE", path, "", "Authorization", "Bearer "+secret).Code, "a hidden post can be taken back")
+		require.Equal(t, protocol.Gone, h.Ask("GET", path, "", "Authorization", "Bearer "+secret).Problem().Code)
 	})
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -31,6 +31,8 @@ var mayImport = map[string][]string{
 	"stoa/node/work": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/out"},
 	"stoa/node/door": {"stoa/protocol", "stoa/identity", "stoa/node/hall"},
 	"stoa/node":      {"stoa/"},
+
+	"stoa/node/nodetest": {"stoa/"}, // imported by tests alone
 
 	// Rooms that need another.
 	"stoa/node/room/operate": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/room/moderation"},
@@ -67,7 +69,8 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment":        {"stoa/identity/strictjson"},
 	"github.com/danielgtaylor/huma":        {"stoa/node/hall", "stoa/node/door/httpapi"},
 	"github.com/prometheus":                {"stoa/node"},
-	"github.com/chromedp":                  {}, // tests only
+	"stoa/node/nodetest":                   {}, // tests alone
+	"github.com/chromedp":                  {"stoa/node/nodetest"},
 	"github.com/alecthomas/kong":           {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":         {"stoa/cmd/stoa"},
 	"github.com/klauspost/compress/gzhttp": {"stoa/node"},
@@ -79,9 +82,9 @@ var onlyIn = map[string][]string{
 	"github.com/teambition/rrule-go":       {}, // tests alone
 	"github.com/yuin/goldmark":             {}, // tests alone
 	"github.com/stretchr/testify": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest",
-		"stoa/node/out/mail/mailtest"},
+		"stoa/node/out/mail/mailtest", "stoa/node/nodetest"},
 	"testing": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest",
-		"stoa/node/out/mail/mailtest"},
+		"stoa/node/out/mail/mailtest", "stoa/node/nodetest"},
 	"github.com/ethereum/go-ethereum/node":  {},
 	"github.com/ethereum/go-ethereum/ethdb": {},
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bufio"
@@ -23,6 +23,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/out/calendar/calendartest"
 	"stoa/node/out/mail"
 	"stoa/node/out/mail/mailtest"
@@ -32,27 +34,27 @@ import (
 
 // runMeetings runs the jobs of meetings that are due, until none is. Where twice is set each is run once more before:
 // as after the death of a process between the effect of the job and its commit.
-func (h *house) runMeetings(twice bool) {
-	h.t.Helper()
+func runMeetings(h *nodetest.House, twice bool) {
+	h.T.Helper()
 	ctx := context.Background()
 	for range 100 {
-		jobs, _, err := h.db.ClaimJobs(ctx, "test", 10, time.Minute)
-		require.NoError(h.t, err)
+		jobs, _, err := h.DB.ClaimJobs(ctx, "test", 10, time.Minute)
+		require.NoError(h.T, err)
 		if len(jobs) == 0 {
 			return
 		}
 		for _, j := range jobs {
-			handle := h.meeting.Jobs()[j.Kind]
+			handle := h.Meeting.Jobs()[j.Kind]
 			var after func(context.Context, *storage.Tx) error
 			if handle != nil && twice {
 				_, err = handle(ctx, j)
-				require.NoError(h.t, err)
+				require.NoError(h.T, err)
 			}
 			if handle != nil {
 				after, err = handle(ctx, j)
-				require.NoError(h.t, err)
+				require.NoError(h.T, err)
 			}
-			require.NoError(h.t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(h.T, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				if after != nil {
 					if err := after(ctx, tx); err != nil {
 						return err
@@ -62,7 +64,7 @@ func (h *house) runMeetings(twice bool) {
 			}))
 		}
 	}
-	h.t.Fatal("the jobs do not end")
+	h.T.Fatal("the jobs do not end")
 }
 
 // readInvitation reads calendars, one a line in base64, as another implementation does.
@@ -126,8 +128,8 @@ func invitationIn(t *testing.T, raw []byte) (calendar []byte, text string) {
 // A mailed is a node with a real mail server, which hands over answers by LMTP, and with a calendar of asha on a real
 // calendar server.
 type mailed struct {
-	*house
-	*doors
+	*nodetest.House
+	*nodetest.Doors
 	test     *testing.T
 	server   *mailtest.Server
 	sender   *mail.Sender
@@ -149,21 +151,21 @@ func lookup(s *mail.Sender) func(string) ([]string, error) {
 	}
 }
 
-func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
+func openMailed(t *testing.T, calendar string, change func(*node.Config)) *mailed {
 	server := mailtest.Start(t)
 	key := filepath.Join(t.TempDir(), "dkim.pem")
 	require.NoError(t, mail.WriteKey(key))
-	h := newHouse(t, change, func(c *Config) {
+	h := nodetest.New(t, change, func(c *node.Config) {
 		c.SMTP, c.SMTPSecurity, c.MailFrom, c.DKIMKey, c.DKIMSelector, c.LMTP = server.Addr, mail.Plain, "calendar@node.example", key, "s1", "unix:"+server.Socket
 		c.AllowPrivatePeers = true
 	})
 	server.Let(t)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- h.receiver().Serve(ctx, h.lmtp) }()
+	go func() { done <- h.ServeLMTP(ctx) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-done) })
-	hostedAgent(t, h.Node, "asha")
-	m := &mailed{house: h, test: t, server: server, sender: h.accounts.Mail.(letters).Sender, calendar: calendar}
+	h.Hosted("asha")
+	m := &mailed{House: h, test: t, server: server, sender: h.Sender(), calendar: calendar}
 	reader := exec.Command(os.Getenv("STOA_TEST_RADICALE"), "-c", readInvitation)
 	reader.Stderr = os.Stderr
 	in, err := reader.StdinPipe()
@@ -173,8 +175,8 @@ func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
 	require.NoError(t, reader.Start())
 	t.Cleanup(func() { in.Close(); require.NoError(t, reader.Wait()) })
 	m.objects, m.read = in, bufio.NewReader(out)
-	m.doors = &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
-	m.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"location":"https://meet.example/{slug}"}`, m.token, nil)
+	m.Doors = &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
+	m.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"location":"https://meet.example/{slug}"}`, m.Token, nil)
 	m.connect()
 	return m
 }
@@ -183,14 +185,14 @@ func openMailed(t *testing.T, calendar string, change func(*Config)) *mailed {
 func (m *mailed) connect() {
 	t := m.test
 	login := fmt.Sprintf(`{"handle":"asha","address":%q,"user":%q,"password":%q}`, m.calendar, calendartest.User, calendartest.Password)
-	connected := m.house.ask("POST", "/api/owner/calendars", login, "Authorization", "Bearer "+m.token)
+	connected := m.House.Ask("POST", "/api/owner/calendars", login, "Authorization", "Bearer "+m.Token)
 	require.NotContains(t, connected.Body.String(), calendartest.Password)
 	var a protocol.CalendarAccount
-	connected.into(&a)
-	m.runMeetings(true)
-	m.good("PUT", "/api/owner/calendars/"+a.ID, `{"create":"Meetings"}`, m.token, nil)
-	m.runMeetings(true)
-	m.good("GET", "/api/owner/calendars/"+a.ID, "", m.token, &a)
+	connected.Into(&a)
+	runMeetings(m.House, true)
+	m.Good("PUT", "/api/owner/calendars/"+a.ID, `{"create":"Meetings"}`, m.Token, nil)
+	runMeetings(m.House, true)
+	m.Good("GET", "/api/owner/calendars/"+a.ID, "", m.Token, &a)
 	require.Nil(t, a.LastError)
 	require.NotNil(t, a.Writes)
 	m.path = strings.TrimPrefix(*a.Writes, m.calendar)
@@ -214,18 +216,18 @@ func (m *mailed) onCalendar(want *invitation) {
 // ask asks for a meeting and confirms it by the link of the mail, which has no calendar.
 func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt) {
 	t := m.test
-	a := m.house.ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
+	a := m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 		`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":%q,"timezone":"Europe/Berlin"}`, at.Format(time.RFC3339), mailbox),
-		"Proof-Of-Work", m.proof("meeting"))
+		"Proof-Of-Work", m.Proof("meeting"))
 	require.Equal(t, 201, a.Code, "%s", a.Body)
-	a.into(&made)
-	m.runMeetings(false)
+	a.Into(&made)
+	runMeetings(m.House, false)
 	raw := m.server.Next(t)
 	calendar, text := invitationIn(t, raw)
 	require.Nil(t, calendar)
 	require.NotContains(t, text, "Yarn")
-	ticket := meetingLinkInMail.FindStringSubmatch(text)[1]
-	require.Equal(t, 303, m.sendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}}).Code)
+	ticket := nodetest.MeetingLinkInMail.FindStringSubmatch(text)[1]
+	require.Equal(t, 303, m.SendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}}).Code)
 	return made
 }
 
@@ -233,31 +235,31 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 // asha's feed.
 func (m *mailed) files(made protocol.MeetingReceipt, address string) {
 	t, id := m.test, made.Request.ID
-	file := m.house.ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken)
+	file := m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken)
 	require.Equal(t, 200, file.Code)
 	require.Equal(t, "text/calendar; charset=utf-8", file.Header().Get("Content-Type"))
-	require.Equal(t, 404, m.house.ask("GET", "/api/public/meetings/"+id+"/event.ics", "").Code)
+	require.Equal(t, 404, m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "").Code)
 	var f protocol.MeetingFeed
-	m.good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, m.token, &f)
+	m.Good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, m.Token, &f)
 	for _, address := range []string{f.URL, address} {
 		path := strings.TrimPrefix(address, m.Base)
-		got := m.house.ask("GET", path, "")
+		got := m.House.Ask("GET", path, "")
 		require.Equal(t, 200, got.Code, path)
 		require.Contains(t, got.Body.String(), id)
 		for name, want := range map[string]string{"Content-Type": "text/calendar; charset=utf-8", "Cache-Control": "private, no-cache", "X-Robots-Tag": "noindex"} {
 			require.Equal(t, want, got.Header().Get(name))
 		}
-		require.Equal(t, 304, m.house.ask("GET", path, "", "If-None-Match", got.Header().Get("ETag")).Code)
-		require.Equal(t, 404, m.house.ask("GET", path[:len(path)-8]+"x.ics", "").Code)
+		require.Equal(t, 304, m.House.Ask("GET", path, "", "If-None-Match", got.Header().Get("ETag")).Code)
+		require.Equal(t, 404, m.House.Ask("GET", path[:len(path)-8]+"x.ics", "").Code)
 	}
 }
 
 func (m *mailed) does(what, id, body string) {
-	m.good("POST", "/api/owner/meetings/"+id+"/"+what, body, m.token, nil)
+	m.Good("POST", "/api/owner/meetings/"+id+"/"+what, body, m.Token, nil)
 }
 
 func (m *mailed) own(id string) (got protocol.OwnMeeting) {
-	m.good("GET", "/api/owner/meetings/"+id, "", m.token, &got)
+	m.Good("GET", "/api/owner/meetings/"+id, "", m.Token, &got)
 	return got
 }
 
@@ -310,7 +312,7 @@ func (m *mailed) answers(i invitation, answer string) {
 func TestMeetings_Servers(t *testing.T) {
 	t.Parallel()
 	calendar := calendartest.Radicale(t)
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		m := openMailed(t, calendar, change)
 		for n, dies := range []bool{false, true} {
 			at := time.Now().UTC().Add(time.Duration(48+n*48) * time.Hour).Truncate(time.Minute)
@@ -320,7 +322,7 @@ func TestMeetings_Servers(t *testing.T) {
 			m.onCalendar(nil)
 			m.does("approve", id, `{}`)
 			m.onCalendar(nil)
-			m.runMeetings(dies)
+			runMeetings(m.House, dies)
 			first := m.invitation(dies)
 			want := invitation{
 				Method: "REQUEST", UID: id + "@" + strings.TrimPrefix(m.Base, "http://"), Status: "CONFIRMED", Start: at.Format("2006-01-02T15:04:05+00:00"),
@@ -342,7 +344,7 @@ func TestMeetings_Servers(t *testing.T) {
 
 			later := at.Add(24 * time.Hour)
 			m.does("move", id, fmt.Sprintf(`{"startsAt":%q}`, later.Format(time.RFC3339)))
-			m.runMeetings(dies)
+			runMeetings(m.House, dies)
 			second := m.invitation(dies)
 			want.Sequence, want.Start, want.End = 1, later.Format("2006-01-02T15:04:05+00:00"), later.Add(30*time.Minute).Format("2006-01-02T15:04:05+00:00")
 			require.Equal(t, want, second)
@@ -353,7 +355,7 @@ func TestMeetings_Servers(t *testing.T) {
 			m.answers(second, "DECLINED")
 			m.answers(second, "DECLINED")
 			require.Eventually(t, func() bool { return m.own(id).State == protocol.MeetingCancelled }, time.Minute, 20*time.Millisecond)
-			m.runMeetings(dies)
+			runMeetings(m.House, dies)
 			gone := m.invitation(dies)
 			require.Equal(t, []any{"CANCEL", 2, "CANCELLED", want.UID, 0}, []any{gone.Method, gone.Sequence, gone.Status, gone.UID, gone.Alarms})
 			require.Len(t, m.own(id).History, 5, "cancelled once")
@@ -361,12 +363,12 @@ func TestMeetings_Servers(t *testing.T) {
 
 			other := m.ask(fmt.Sprintf("other%d@example.org", n), later).Request.ID
 			m.does("approve", other, `{}`)
-			m.runMeetings(dies)
+			runMeetings(m.House, dies)
 			free := m.invitation(dies)
 			require.Equal(t, want.Start, free.Start, "the time is free")
 			m.onCalendar(&free)
 			m.does("cancel", other, `{}`)
-			m.runMeetings(dies)
+			runMeetings(m.House, dies)
 			gone = m.invitation(dies)
 			require.Equal(t, []any{"CANCEL", 1}, []any{gone.Method, gone.Sequence})
 			m.onCalendar(nil)
@@ -375,15 +377,15 @@ func TestMeetings_Servers(t *testing.T) {
 		}
 
 		// The mailbox is gone: the report comes back by LMTP.
-		made := m.house.ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
+		made := m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 			`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":"gone@example.org"}`,
-			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.proof("meeting"))
+			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.Proof("meeting"))
 		require.Equal(t, 201, made.Code)
 		var r protocol.MeetingReceipt
-		made.into(&r)
-		m.runMeetings(false)
+		made.Into(&r)
+		runMeetings(m.House, false)
 		require.Eventually(t, func() (bounced bool) {
-			require.NoError(t, m.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, m.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				stored, err := tx.Meetings().ByID(ctx, r.Request.ID)
 				if err == nil {
 					bounced = stored.Sent == protocol.MeetingMailBounced
@@ -399,33 +401,35 @@ func TestMeetings_Servers(t *testing.T) {
 func TestLMTP_Setting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	mailing := func(c *Config) { c.SMTP, c.SMTPSecurity, c.MailFrom = "127.0.0.1:25", mail.Plain, "stoa@node.example" }
+	mailing := func(c *node.Config) {
+		c.SMTP, c.SMTPSecurity, c.MailFrom = "127.0.0.1:25", mail.Plain, "stoa@node.example"
+	}
 	for setting, fault := range map[string]string{
 		"unix:lmtp": "absolute path", "0.0.0.0:24": "of this machine", "mail.example.org:24": "of this machine", "24": "of this machine",
 		"unix:/" + strings.Repeat("x", 100): "at most 100", "127.0.0.1:0": "", "unix:" + dir + "/a": "",
 	} {
-		c := testConfig(t, mailing, func(c *Config) { c.LMTP = setting })
+		c := nodetest.Config(t, mailing, func(c *node.Config) { c.LMTP = setting })
 		if err := c.Validate(); fault == "" {
 			require.NoError(t, err, setting)
 		} else {
 			require.ErrorContains(t, err, fault, setting)
 		}
 	}
-	require.ErrorContains(t, testConfig(t, func(c *Config) { c.LMTP = "127.0.0.1:0" }).Validate(), "no mail is sent")
+	require.ErrorContains(t, nodetest.Config(t, func(c *node.Config) { c.LMTP = "127.0.0.1:0" }).Validate(), "no mail is sent")
 
-	l, err := listenLMTP("unix:" + dir + "/s")
+	l, err := node.ListenLMTP("unix:" + dir + "/s")
 	require.NoError(t, err)
-	_, err = listenLMTP("unix:" + dir + "/s")
-	require.ErrorIs(t, err, ErrConfig, "it is in use")
+	_, err = node.ListenLMTP("unix:" + dir + "/s")
+	require.ErrorIs(t, err, node.ErrConfig, "it is in use")
 	info, err := os.Stat(dir + "/s")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o660), info.Mode().Perm())
 	l.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())
-	l, err = listenLMTP("unix:" + dir + "/s")
+	l, err = node.ListenLMTP("unix:" + dir + "/s")
 	require.NoError(t, err, "its process is dead")
 	require.NoError(t, l.Close())
 	require.NoError(t, os.WriteFile(dir+"/file", nil, 0o600))
-	_, err = listenLMTP("unix:" + dir + "/file")
-	require.ErrorIs(t, err, ErrConfig, "another file is not deleted")
+	_, err = node.ListenLMTP("unix:" + dir + "/file")
+	require.ErrorIs(t, err, node.ErrConfig, "another file is not deleted")
 }

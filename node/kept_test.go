@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -14,20 +14,22 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // signedFields are the headers of a signed request, in pairs.
-func (h *house) signedFields(pair key.Pair, method, path, body string) []string {
-	h.t.Helper()
+func signedFields(h *nodetest.House, pair key.Pair, method, path, body string) []string {
+	h.T.Helper()
 	r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.t, err)
-	require.NoError(h.t, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer(), TTL: 4 * time.Minute}))
+	require.NoError(h.T, err)
+	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer(), TTL: 4 * time.Minute}))
 	var fields []string
 	for name, values := range r.Header {
 		fields = append(fields, name, values[0])
@@ -47,10 +49,10 @@ func unverifiable(fields []string) []string {
 }
 
 // watch counts the answers that came out of what a door keeps.
-func (h *house) watch() *atomic.Int64 {
+func watch(h *nodetest.House) *atomic.Int64 {
 	var kept atomic.Int64
-	before := h.table.Observe
-	h.table.Observe = func(o hall.Observation) {
+	before := h.Table.Observe
+	h.Table.Observe = func(o hall.Observation) {
 		if o.Kept {
 			kept.Add(1)
 		}
@@ -63,34 +65,34 @@ func (h *house) watch() *atomic.Int64 {
 // kept for everyone, whichever caller made them, once the caller is admitted and not before.
 func TestKept(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		kept := h.watch()
-		pair := hostedAgent(t, h.Node, "asha")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		kept := watch(h)
+		pair := h.Hosted("asha")
 		secret, token, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
 		require.NoError(t, err)
-		h.post("Looms")
+		h.Post("Looms")
 		const path = "/api/public/board?limit=5"
 		const args = `{"limit":5}`
-		call := modernBody("tools/call", `"name":"read_board","arguments":`+args)
+		call := nodetest.ModernBody("tools/call", `"name":"read_board","arguments":`+args)
 		bearer := []string{"Authorization", "Bearer " + secret}
-		signed := h.signedFields(pair, "GET", path, "")
-		overMCP := func(headers ...string) toolAnswer { return h.tool("read_board", args, headers...) }
-		mcpSigned := h.signedFields(pair, "POST", protocol.MCPPath, call)
+		signed := signedFields(h, pair, "GET", path, "")
+		overMCP := func(headers ...string) nodetest.ToolAnswer { return h.Tool("read_board", args, headers...) }
+		mcpSigned := signedFields(h, pair, "POST", protocol.MCPPath, call)
 
-		require.Equal(t, 200, h.ask("GET", "/api/public/about", "", bearer...).Code, "the first use of a token is noted, which is a commit")
-		first := h.ask("GET", path, "", signed...)
+		require.Equal(t, 200, h.Ask("GET", "/api/public/about", "", bearer...).Code, "the first use of a token is noted, which is a commit")
+		first := h.Ask("GET", path, "", signed...)
 		require.Equal(t, 200, first.Code, "%s", first.Body)
 		require.Zero(t, kept.Load())
 		for name, headers := range map[string][]string{"nobody": nil, "signed": signed, "token": bearer} {
 			before := kept.Load()
-			a := h.ask("GET", path, "", headers...)
+			a := h.Ask("GET", path, "", headers...)
 			require.Equal(t, first.Body.String(), a.Body.String(), name)
 			require.EqualValues(t, 1, kept.Load()-before, "%s: out of what the signed read left", name)
 			public := a.Header().Get("Cache-Control") == "public, no-cache"
 			require.Equal(t, headers == nil, public, "%s: no shared cache keeps what came with a credential", name)
 			require.Equal(t, first.Header().Get("ETag"), a.Header().Get("ETag"), name)
-			require.Equal(t, 304, h.ask("GET", path, "", append([]string{"If-None-Match", a.Header().Get("ETag")}, headers...)...).Code, name)
+			require.Equal(t, 304, h.Ask("GET", path, "", append([]string{"If-None-Match", a.Header().Get("ETag")}, headers...)...).Code, name)
 		}
 		require.False(t, overMCP(mcpSigned...).IsError)
 		for name, headers := range map[string][]string{"signed": mcpSigned, "token": bearer} {
@@ -101,24 +103,24 @@ func TestKept(t *testing.T) {
 
 		refused := func(why string, headers, mcpHeaders []string) {
 			before := kept.Load()
-			require.Equal(t, 401, h.ask("GET", path, "", headers...).Code, why)
+			require.Equal(t, 401, h.Ask("GET", path, "", headers...).Code, why)
 			if a := overMCP(mcpHeaders...); true {
 				require.True(t, a.IsError, why)
 				require.Equal(t, 401, a.Code, why)
 			}
 			require.Equal(t, before, kept.Load(), why)
 		}
-		require.Equal(t, 200, h.ask("GET", path, "").Code, "an answer is kept")
+		require.Equal(t, 200, h.Ask("GET", path, "").Code, "an answer is kept")
 		refused("a forged signature", unverifiable(signed), unverifiable(mcpSigned))
 		refused("half a signature", []string{"Signature", "sig1=:AAAA:"}, []string{"Signature", "sig1=:AAAA:"})
 		refused("a read token", []string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"},
 			[]string{"Authorization", "Bearer " + protocol.ReadTokenPrefix + "x"})
 		require.NoError(t, h.Admin().RevokeToken(t.Context(), token.ID))
-		require.Equal(t, 200, h.ask("GET", path, "").Code)
+		require.Equal(t, 200, h.Ask("GET", path, "").Code)
 		refused("a revoked token", bearer, bearer)
 		require.NoError(t, h.Admin().RetireKey(t.Context(), pair.Thumbprint()))
-		require.Equal(t, 200, h.ask("GET", path, "").Code)
-		retired := h.ask("GET", path, "", signed...)
+		require.Equal(t, 200, h.Ask("GET", path, "").Code)
+		retired := h.Ask("GET", path, "", signed...)
 		require.Equal(t, 200, retired.Code, "a retired key is one that nobody here knows")
 		require.NotEmpty(t, retired.Header().Get("Accept-Signature"))
 		require.False(t, overMCP(mcpSigned...).IsError)
@@ -128,73 +130,73 @@ func TestKept(t *testing.T) {
 // TestKept_Home: the home page is kept in each of its forms.
 func TestKept_Home(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	var asked atomic.Int64
-	before := h.table.Observe
-	h.table.Observe = func(o hall.Observation) {
+	before := h.Table.Observe
+	h.Table.Observe = func(o hall.Observation) {
 		asked.Add(1)
 		before(o)
 	}
 	for _, accept := range []string{"", "*/*", "text/html", "text/markdown"} {
-		first := h.ask("GET", "/", "", "Accept", accept)
+		first := h.Ask("GET", "/", "", "Accept", accept)
 		require.Equal(t, 200, first.Code)
-		var again answer
+		var again nodetest.Answer
 		require.Eventually(t, func() bool { // within the second for which it is kept
 			n := asked.Load()
-			again = h.ask("GET", "/", "", "Accept", accept)
+			again = h.Ask("GET", "/", "", "Accept", accept)
 			return asked.Load() == n
 		}, time.Minute, time.Millisecond, "%q: the second time no operation is asked", accept)
 		require.Equal(t, first.Body.String(), again.Body.String(), accept)
 		for _, name := range []string{"Link", "Etag", "Cache-Control", "Content-Type", "Content-Length", "Vary"} {
 			require.Equal(t, first.Header().Values(name), again.Header().Values(name), name)
 		}
-		require.Equal(t, 304, h.ask("GET", "/", "", "Accept", accept, "If-None-Match", first.Header().Get("Etag")).Code)
+		require.Equal(t, 304, h.Ask("GET", "/", "", "Accept", accept, "If-None-Match", first.Header().Get("Etag")).Code)
 	}
-	h.post("Looms")
-	require.Contains(t, h.ask("GET", "/", "", "Accept", "text/html").Body.String(), "Looms", "a commit ends it")
+	h.Post("Looms")
+	require.Contains(t, h.Ask("GET", "/", "", "Accept", "text/html").Body.String(), "Looms", "a commit ends it")
 }
 
 // TestKept_Own: what a caller alone may read is kept for nobody, and what is kept
 // for everyone ends with the commit that hides it.
 func TestKept_Own(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
-	other := hostedAgent(t, h.Node, "ravi")
-	secret := ownerToken(t, h.Node, "asha")
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
+	other := h.Hosted("ravi")
+	secret := h.OwnerToken("asha")
 	bearer := []string{"Authorization", "Bearer " + secret}
 	var p protocol.Post
-	h.signed(pair, goodPost, nil).into(&p)
+	h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
 	path := "/api/public/board/" + p.ID
 	args := `{"id":"` + p.ID + `"}`
-	signed, foreign := h.signedFields(pair, "GET", path, ""), h.signedFields(other, "GET", path, "")
+	signed, foreign := signedFields(h, pair, "GET", path, ""), signedFields(h, other, "GET", path, "")
 	for _, headers := range [][]string{nil, signed, bearer, foreign} {
-		require.Equal(t, 200, h.ask("GET", path, "", headers...).Code)
+		require.Equal(t, 200, h.Ask("GET", path, "", headers...).Code)
 	}
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "spam"}, nil))
 	for range 2 { // and again, out of whatever the first round left
 		for _, headers := range [][]string{signed, bearer} {
-			a := h.ask("GET", path, "", headers...)
+			a := h.Ask("GET", path, "", headers...)
 			require.Equal(t, 200, a.Code, "%s", a.Body)
 			require.Contains(t, a.Body.String(), "operator: spam")
 			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
 		}
-		require.Equal(t, protocol.Gone, h.ask("GET", path, "").problem().Code)
-		require.Equal(t, protocol.Gone, h.ask("GET", path, "", foreign...).problem().Code)
-		require.False(t, h.tool("get_board_post", args, bearer...).IsError)
-		require.Equal(t, protocol.Gone, h.tool("get_board_post", args).Refused.Code)
+		require.Equal(t, protocol.Gone, h.Ask("GET", path, "").Problem().Code)
+		require.Equal(t, protocol.Gone, h.Ask("GET", path, "", foreign...).Problem().Code)
+		require.False(t, h.Tool("get_board_post", args, bearer...).IsError)
+		require.Equal(t, protocol.Gone, h.Tool("get_board_post", args).Refused.Code)
 	}
 }
 
 // TestKept_Body: input that is no part of an address changes nothing for others.
 func TestKept_Body(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.post("Looms")
-	h.post("Paper")
+	h := nodetest.New(t)
+	h.Post("Looms")
+	h.Post("Paper")
 	for _, path := range []string{"/api/public/board", "/api/public/feed"} {
-		require.Equal(t, 200, h.ask("GET", path, `{"limit":1}`).Code)
-		require.Contains(t, h.ask("GET", path, "").Body.String(), "Looms", path)
+		require.Equal(t, 200, h.Ask("GET", path, `{"limit":1}`).Code)
+		require.Contains(t, h.Ask("GET", path, "").Body.String(), "Looms", path)
 	}
 }
 
@@ -202,11 +204,11 @@ func TestKept_Body(t *testing.T) {
 // to nobody is answered to everyone.
 func TestKept_Everybodys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
-	h.takeBids("asha")
-	h.post("Looms")
-	p := h.post("Paper")
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	h.TakeBids("asha")
+	h.Post("Looms")
+	p := h.Post("Paper")
 	callers := map[string]protocol.Caller{
 		"owner":    {Standing: protocol.Session, Handle: "asha", Handles: []string{"asha"}, Network: "n"},
 		"signed":   {Standing: protocol.Signed, Handle: "asha", KeyID: "k", Network: "n"},
@@ -225,10 +227,10 @@ func TestKept_Everybodys(t *testing.T) {
 		n++
 		input, given := inputs[op.Name]
 		if !given {
-			input = string(encoded(op.Example))
+			input = string(nodetest.Encoded(op.Example))
 		}
 		ask := func(c protocol.Caller) (string, error) {
-			res, err := h.table.Invoke(context.Background(), hall.Request{Op: op.Name, Args: []byte(input), Caller: &c})
+			res, err := h.Table.Invoke(context.Background(), hall.Request{Op: op.Name, Args: []byte(input), Caller: &c})
 			return times.ReplaceAllString(string(res.JSON), "TIME"), err // check_bid says when it was made
 		}
 		nobody, err := ask(protocol.Caller{Network: "n"})
@@ -249,16 +251,16 @@ func TestKept_Everybodys(t *testing.T) {
 // under a forged signature: no sockets, one request of each kind in turn. The
 // figure sum is signed/(anonymous+forged).
 func BenchmarkKnownRead(b *testing.B) {
-	h := newHouse(b)
-	pair := hostedAgent(b, h.Node, "load")
+	h := nodetest.New(b)
+	pair := h.Hosted("load")
 	secret, _, err := h.Admin().CreateToken(b.Context(), "load", "t", 0)
 	require.NoError(b, err)
 	for i := range 30 {
-		seedPost(b, h.Node, i)
+		seedPost(b, h, i)
 	}
 	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
 		b.Run(path, func(b *testing.B) {
-			signed := h.signedFields(pair, "GET", path, "")
+			signed := signedFields(h, pair, "GET", path, "")
 			kinds := []struct {
 				name   string
 				fields []string

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"cmp"
@@ -21,6 +21,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
@@ -78,16 +80,16 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	b.Helper()
 	ctx := context.Background()
 	name := fmt.Sprintf("%s-%d-%d-%d", engine, what.Posts, what.Profiles, what.Boards)
-	c := Config{Listen: "127.0.0.1:0", BaseURL: "http://127.0.0.1:8350", Data: filepath.Join(dir, name), Dev: true, Version: "test"}
+	c := node.Config{Listen: "127.0.0.1:0", BaseURL: "http://127.0.0.1:8350", Data: filepath.Join(dir, name), Dev: true, Version: "test"}
 	if engine == "postgres" {
 		c.Database = keptDatabase(b, fmt.Sprintf("bench_%d_%d_%d", what.Posts, what.Profiles, what.Boards))
 	}
-	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
+	n, err := node.New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	defer func() { require.NoError(b, n.Close()) }()
 	start := time.Now()
 	what.Base = n.Base
-	require.NoError(b, fill.Fill(ctx, n.db, what))
+	require.NoError(b, fill.Fill(ctx, n.DB, what))
 	if engine == "postgres" { // as autovacuum does in its time
 		db, err := sql.Open("pgx", c.Database)
 		require.NoError(b, err)
@@ -97,7 +99,7 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	}
 	fmt.Printf("%s: filled in %s\n", name, time.Since(start).Round(time.Second))
 	start = time.Now()
-	h := &asker{house: &house{n, b}}
+	h := &asker{House: &nodetest.House{Node: n, T: b}}
 	r := listRun{engine: engine, posts: what.Posts}
 	every, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_EVERY"), "1"))
 	require.NoError(b, err)
@@ -155,13 +157,13 @@ func keptDatabase(b *testing.B, name string) string {
 
 // An asker asks a node and measures.
 type asker struct {
-	*house
+	*nodetest.House
 	n int
 }
 
 // get asks once; an answer that is kept by the door is not taken.
 func (h *asker) get(q question) ([]byte, time.Duration) {
-	h.t.Helper()
+	h.T.Helper()
 	h.n++
 	target := q.with("utm_n", strconv.Itoa(h.n)).target()
 	r := httptest.NewRequest(q.op.HTTP.Method, h.Base+target, strings.NewReader(q.body))
@@ -176,7 +178,7 @@ func (h *asker) get(q question) ([]byte, time.Duration) {
 	start := time.Now()
 	h.Handler().ServeHTTP(w, r)
 	took := time.Since(start)
-	require.Equal(h.t, 200, w.Code, "%s: %s", target, w.Body)
+	require.Equal(h.T, 200, w.Code, "%s: %s", target, w.Body)
 	return w.Body.Bytes(), took
 }
 
@@ -235,7 +237,7 @@ func (h *asker) roots() []string {
 		query: url.Values{"kind": {"resolution"}, "limit": {"100"},
 			"after": {*protocol.Cursor("board", strconv.FormatInt(int64(time.Now().Add(-100*24*time.Hour).UnixMilli())<<21, 10))}}})
 	var page protocol.Page[protocol.Post]
-	require.NoError(h.t, json.Unmarshal(body, &page))
+	require.NoError(h.T, json.Unmarshal(body, &page))
 	count := map[string]int{}
 	var most, other string
 	for _, p := range page.Items {
@@ -247,7 +249,7 @@ func (h *asker) roots() []string {
 		}
 		other = *p.Root
 	}
-	require.NotEmpty(h.t, most)
+	require.NotEmpty(h.T, most)
 	return []string{most, other}
 }
 

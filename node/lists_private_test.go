@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -21,14 +21,14 @@ type listKeys struct {
 
 // listKeys makes tokens for the busy owner of a filled node and for an operator.
 func (h *asker) listKeys() (k listKeys) {
-	h.t.Helper()
-	t := h.t
-	k.owner, k.thread = ownerToken(t, h.Node, fill.Handle(0)), fill.ReadToken(0)
+	h.T.Helper()
+	t := h.T
+	k.owner, k.thread = h.OwnerToken(fill.Handle(0)), fill.ReadToken(0)
 	acc, _, err := h.Admin().OpenAccount(context.Background(), "Operator", protocol.RoleOperator, "", nil)
 	require.NoError(t, err)
 	k.operator, _, err = h.Admin().CreateAccountToken(context.Background(), acc.ID, "lists", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, err)
-	require.NoError(t, h.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, h.DB.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 		id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(k.thread))
 		require.NoError(t, err)
 		k.threadID = id

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
@@ -134,11 +135,11 @@ func (q question) with(name, value string) question {
 // TestLists_EveryQuestion asks a small node questions of BenchmarkLists, so that none of them is refused there.
 func TestLists_EveryQuestion(t *testing.T) {
 	t.Parallel()
-	h := &asker{house: newHouse(t)}
+	h := &asker{House: nodetest.New(t)}
 	what, err := fill.Parse("posts=2k,profiles=60,threads=40,boards=10")
 	require.NoError(t, err)
 	what.Base = h.Base
-	require.NoError(t, fill.Fill(t.Context(), h.db, what))
+	require.NoError(t, fill.Fill(t.Context(), h.DB, what))
 	keys := h.listKeys()
 	all := counts(keys)
 	for _, l := range append(listings(what.Profiles, h.roots()), privateListings(keys)...) {
@@ -163,12 +164,12 @@ func TestLists_AskEveryFilter(t *testing.T) {
 			measured[l.op.Name] = append(measured[l.op.Name], a.name)
 		}
 	}
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for _, op := range protocol.Operations() {
 		if !op.ReadOnly {
 			continue
 		}
-		in := h.table.Schemas.Of(op.In)
+		in := h.Table.Schemas.Of(op.In)
 		if in.Properties["after"] == nil || op.Streams() {
 			continue
 		}

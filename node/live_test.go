@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -16,8 +18,8 @@ import (
 // network has eight such pages, none without the token, and they end with the node.
 func TestLive(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
 		change(&c)
 		one, stopOne := run(t, c)
 		c.BaseURL = one.Base
@@ -25,11 +27,11 @@ func TestLive(t *testing.T) {
 		if c.Database != "" {
 			two, stopTwo = run(t, c)
 		}
-		h := &house{one, t}
-		putOpen(t, one, "asha", nil)
-		token := ownerToken(t, one, "asha")
+		h := one.On(t)
+		one.PutOpen("asha", nil)
+		token := one.OwnerToken("asha")
 		var begun protocol.ContactReceipt
-		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Hello"}`, "Proof-Of-Work", h.proof("contact")).into(&begun)
+		h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Hello"}`, "Proof-Of-Work", h.Proof("contact")).Into(&begun)
 		open := func(secret string) (*http.Response, *bufio.Scanner) {
 			t.Helper()
 			r, err := http.NewRequestWithContext(t.Context(), "GET", two.URL+"/threads/"+begun.ThreadID+"/live?seen=1-open", nil)
@@ -50,13 +52,13 @@ func TestLive(t *testing.T) {
 		}
 		refused, _ := open("stoa_read_0000000000000000000000000000000000000000000")
 		require.Contains(t, []int{401, 404}, refused.StatusCode)
-		require.Zero(t, two.feed.Pulse.Pages())
+		require.Zero(t, two.Feed.Pulse.Pages())
 
 		res, lines := open(begun.ReadToken)
 		require.Equal(t, 200, res.StatusCode)
 		require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
 		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
-		require.Equal(t, 201, h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes"}`, "Authorization", "Bearer "+token).Code)
+		require.Equal(t, 201, h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes"}`, "Authorization", "Bearer "+token).Code)
 		require.Equal(t, "2-answered", next(lines))
 		_, late := open(begun.ReadToken)
 		require.Equal(t, "2-answered", next(late), "what happened before the stream began")
@@ -68,7 +70,7 @@ func TestLive(t *testing.T) {
 		require.Equal(t, 503, full.StatusCode)
 		require.NotEmpty(t, full.Header.Get("Retry-After"))
 		res.Body.Close()
-		require.Eventually(t, func() bool { return two.feed.Pulse.Pages() == 7 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return two.Feed.Pulse.Pages() == 7 }, time.Minute, time.Millisecond)
 
 		stopTwo()
 		stopOne()

@@ -23,26 +23,26 @@ func (n *Node) liveness(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := n.config
+	c := n.Config
 	agent := "stoa/" + c.Version + " (+" + n.Base + "/; asks whether listed endpoints answer)"
-	n.sightings = &liveness.Sightings{DB: n.db, Log: n.log}
+	n.sightings = &liveness.Sightings{DB: n.DB, Log: n.log}
 	n.prober = &liveness.Prober{
-		DB: n.db, Agent: agent, Self: base.Host, Observe: n.metrics.probed, Log: n.log,
+		DB: n.DB, Agent: agent, Self: base.Host, Observe: n.metrics.probed, Log: n.log,
 		Client: outbound.New(outbound.Options{AllowPrivate: c.private(), UserAgent: agent, Timeout: probeTimeout, MaxBody: probeBody}),
 	}
 	if c.Dev {
 		n.prober.Pause = devPause
 	}
-	if n.chain != nil {
+	if n.Chain != nil {
 		n.prober.Identity = func(ctx context.Context, identity, thumbprint string) error {
-			_, err := n.chain.Grant(ctx, identity, thumbprint)
+			_, err := n.Chain.Grant(ctx, identity, thumbprint)
 			return err
 		}
 	}
 	if c.NoProbes {
-		n.worker.Handle(storage.ProbeJob, n.prober.Rest)
+		n.Worker.Handle(storage.ProbeJob, n.prober.Rest)
 		return nil
 	}
-	n.worker.Handle(storage.ProbeJob, n.prober.Job)
-	return n.db.Write(ctx, liveness.Enqueue)
+	n.Worker.Handle(storage.ProbeJob, n.prober.Job)
+	return n.DB.Write(ctx, liveness.Enqueue)
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -17,8 +19,8 @@ import (
 // it shows in the profile, in the metrics and in the counts.
 func TestLiveness(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		ctx := context.Background()
 		agent := make(chan string, 8)
 		up := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,22 +28,22 @@ func TestLiveness(t *testing.T) {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}))
 		defer up.Close()
-		h.prober.Client = up.Client()
+		h.Prober().Client = up.Client()
 		put := func(handle, endpoint string) {
-			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := h.directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Business,
+			require.NoError(t, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				_, err := h.Directory.Put(ctx, tx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "A", Kind: protocol.Business,
 					Capabilities: []protocol.Capability{{ID: "quote", Name: "Quote", Description: "d", Endpoint: endpoint}}}})
 				return err
 			}))
 		}
 		put("asha", up.URL+"/a2a")
 		put("ravi", "https://127.0.0.1:1/nobody")
-		jobs, _, err := h.db.ClaimJobs(ctx, "test", 8, time.Minute)
+		jobs, _, err := h.DB.ClaimJobs(ctx, "test", 8, time.Minute)
 		require.NoError(t, err)
 		require.Len(t, jobs, 1)
 		require.Equal(t, storage.ProbeJob, jobs[0].Kind)
 		require.Eventually(t, func() bool { // new addresses are asked within a minute
-			require.NoError(t, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				for _, handle := range []string{"asha", "ravi"} {
 					probes, err := tx.Probes().OfProfile(ctx, handle)
 					if err != nil {
@@ -57,11 +59,11 @@ func TestLiveness(t *testing.T) {
 				}
 				return nil
 			}))
-			_, err := h.prober.Job(ctx, jobs[0])
+			_, err := h.Prober().Job(ctx, jobs[0])
 			require.NoError(t, err)
 			var asha, ravi protocol.Profile
-			h.ask("GET", "/api/public/agents/asha", "").into(&asha)
-			h.ask("GET", "/api/public/agents/ravi", "").into(&ravi)
+			h.Ask("GET", "/api/public/agents/asha", "").Into(&asha)
+			h.Ask("GET", "/api/public/agents/ravi", "").Into(&ravi)
 			if asha.Alive == nil || ravi.Alive == nil {
 				return false
 			}
@@ -74,7 +76,7 @@ func TestLiveness(t *testing.T) {
 		require.Equal(t, "stoa/test (+"+h.Base+"/; asks whether listed endpoints answer)", <-agent)
 
 		operator := httptest.NewRecorder()
-		h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
+		h.OperatorHandler().ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
 		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="answered"} 1`)
 		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="unreachable"} 1`)
 		var info struct {
@@ -86,32 +88,32 @@ func TestLiveness(t *testing.T) {
 				Agents struct{ Listed, Answering, Verified int }
 			}
 		}
-		h.ask("GET", "/nodeinfo/2.1", "").into(&info)
+		h.Ask("GET", "/nodeinfo/2.1", "").Into(&info)
 		require.Equal(t, struct{ Listed, Answering, Verified int }{2, 1, 0}, info.Metadata.Agents)
 		require.Equal(t, struct{ Total, ActiveMonth, ActiveHalfyear int }{2, 1, 1}, info.Usage.Users)
-		require.Contains(t, h.ask("GET", "/api/public/about", "").Body.String(), "Agents: 2 listed; 1 of them answered or showed themselves of late; 0 with")
+		require.Contains(t, h.Ask("GET", "/api/public/about", "").Body.String(), "Agents: 2 listed; 1 of them answered or showed themselves of late; 0 with")
 	})
 }
 
 // A signed request shows that its agent is alive.
 func TestLiveness_Signed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
-	require.Equal(t, 201, h.signed(pair, goodPost, nil).Code)
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
+	require.Equal(t, 201, h.Signed(pair, nodetest.GoodPost, nil).Code)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.NoError(t, h.sightings.Run(ctx))
+	require.NoError(t, h.Sightings().Run(ctx))
 	var p protocol.Profile
-	h.ask("GET", "/api/public/agents/asha", "").into(&p)
+	h.Ask("GET", "/api/public/agents/asha", "").Into(&p)
 	require.True(t, *p.Alive)
 	require.WithinDuration(t, time.Now(), *p.LastSeenAt, time.Minute)
 }
 
 func TestLiveness_Off(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.NoProbes = true })
-	jobs, _, err := h.db.ClaimJobs(context.Background(), "test", 8, time.Minute)
+	h := nodetest.New(t, func(c *node.Config) { c.NoProbes = true })
+	jobs, _, err := h.DB.ClaimJobs(context.Background(), "test", 8, time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, jobs)
 }

@@ -70,11 +70,11 @@ func listenLMTP(setting string) (net.Listener, error) {
 
 // receiver returns what takes answers and bounces, nil on a node that takes none.
 func (n *Node) receiver() *mail.Receiver {
-	l, ok := n.accounts.Mail.(letters)
+	l, ok := n.Accounts.Mail.(letters)
 	if !ok || n.lmtp == nil {
 		return nil
 	}
-	return &mail.Receiver{Host: l.Host, From: l.From, Return: l.Return(), Handle: incoming{n.meeting, n.log, lookupTXT}.handle}
+	return &mail.Receiver{Host: l.Host, From: l.From, Return: l.Return(), Handle: incoming{n.Meeting, n.log, lookupTXT}.handle}
 }
 
 func lookupTXT(name string) ([]string, error) {

@@ -20,7 +20,7 @@ import (
 // mailer returns the sender of mail: an SMTP server if one is configured, the log in
 // development, otherwise nil.
 func (n *Node) mailer(ctx context.Context, base *url.URL) (account.Mailer, error) {
-	c := n.config
+	c := n.Config
 	if c.SMTP == "" {
 		if c.Dev {
 			return printed{n.log}, nil
@@ -35,7 +35,7 @@ func (n *Node) mailer(ctx context.Context, base *url.URL) (account.Mailer, error
 		return nil, fmt.Errorf("%w: smtp-password: %w", ErrConfig, err)
 	}
 	if n.lmtp != nil { // else nobody takes what comes to the addresses that it makes
-		if s.ReturnKey, err = n.keys.Random(ctx, credential.SecretMailReturn); err != nil {
+		if s.ReturnKey, err = n.Keys.Random(ctx, credential.SecretMailReturn); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +45,7 @@ func (n *Node) mailer(ctx context.Context, base *url.URL) (account.Mailer, error
 
 // mailState says whether the node sends mail: off, log or smtp.
 func (n *Node) mailState() string {
-	switch n.accounts.Mail.(type) {
+	switch n.Accounts.Mail.(type) {
 	case nil:
 		return "off"
 	case printed:
@@ -95,7 +95,7 @@ func (l letters) Send(ctx context.Context, x account.Letter) error {
 
 // meetingMail returns the sender of mail about meetings, nil on a node that sends no mail.
 func (n *Node) meetingMail() meeting.Mailer {
-	switch m := n.accounts.Mail.(type) {
+	switch m := n.Accounts.Mail.(type) {
 	case nil:
 		return nil
 	case letters:

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/out/mail"
 )
 
@@ -15,7 +16,7 @@ func TestCheckMail(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "dkim.pem")
 	require.NoError(t, mail.WriteKey(file))
-	c := Config{SMTP: "mail.example.org:587", SMTPSecurity: mail.StartTLS, MailFrom: "stoa@n1.example", DKIMKey: file, DKIMSelector: "s1"}
+	c := node.Config{SMTP: "mail.example.org:587", SMTPSecurity: mail.StartTLS, MailFrom: "stoa@n1.example", DKIMKey: file, DKIMSelector: "s1"}
 	dns := map[string][]string{}
 	lookup := func(_ context.Context, name string) ([]string, error) { return dns[name], nil }
 	for _, fault := range []string{"there is no such record: add it", ""} {
@@ -27,13 +28,14 @@ func TestCheckMail(t *testing.T) {
 			dns[r.Name] = []string{r.Want}
 		}
 	}
-	for name, change := range map[string]func(*Config){
-		"no server": func(c *Config) { c.SMTP = "" }, "no address": func(c *Config) { c.MailFrom = "" }, "no selector": func(c *Config) { c.DKIMSelector = "" },
-		"no such key": func(c *Config) { c.DKIMKey += ".none" },
+	for name, change := range map[string]func(*node.Config){
+		"no server": func(c *node.Config) { c.SMTP = "" }, "no address": func(c *node.Config) { c.MailFrom = "" },
+		"no selector": func(c *node.Config) { c.DKIMSelector = "" },
+		"no such key": func(c *node.Config) { c.DKIMKey += ".none" },
 	} {
 		bad := c
 		change(&bad)
 		_, err := bad.CheckMail(t.Context(), lookup)
-		require.ErrorIs(t, err, ErrConfig, name)
+		require.ErrorIs(t, err, node.ErrConfig, name)
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"log/slog"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -18,10 +19,10 @@ func TestMasterKey_Missing(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	storagetest.EachConfig(t, func(t *testing.T, at storage.Config) {
-		c := Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test"}
+		c := node.Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test"}
 		file := filepath.Join(c.Data, "master.key")
 		start := func() error {
-			n, err := New(t.Context(), c, log)
+			n, err := node.New(t.Context(), c, log)
 			if err != nil {
 				return err
 			}
@@ -30,7 +31,7 @@ func TestMasterKey_Missing(t *testing.T) {
 		require.NoError(t, start(), "the first start makes the key")
 		backup := filepath.Join(t.TempDir(), "backup.db")
 		if c.Database == "" {
-			a, err := OpenAdmin(t.Context(), c, log)
+			a, err := node.OpenAdmin(t.Context(), c, log)
 			require.NoError(t, err)
 			require.NoError(t, a.DB.Backup(t.Context(), backup))
 			a.Close()
@@ -39,18 +40,18 @@ func TestMasterKey_Missing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(file))
 
-		_, opened := OpenAdmin(t.Context(), c, log)
+		_, opened := node.OpenAdmin(t.Context(), c, log)
 		refused := map[string]error{"serve": start(), "admin": opened}
 		if c.Database == "" {
 			before, err := os.ReadDir(c.Data)
 			require.NoError(t, err)
-			refused["restore"] = Restore(t.Context(), c, backup, log)
+			refused["restore"] = node.Restore(t.Context(), c, backup, log)
 			after, err := os.ReadDir(c.Data)
 			require.NoError(t, err)
 			require.Len(t, after, len(before), "nothing was replaced")
 		}
 		for name, err := range refused {
-			require.ErrorIs(t, err, ErrConfig, name)
+			require.ErrorIs(t, err, node.ErrConfig, name)
 			require.ErrorContains(t, err, file, name)
 			require.ErrorContains(t, err, "No new key was made", name)
 			require.ErrorContains(t, err, "--master-key", name)
@@ -59,7 +60,7 @@ func TestMasterKey_Missing(t *testing.T) {
 
 		other := c
 		other.Data, other.Database = t.TempDir(), ""
-		n, err := New(t.Context(), other, log)
+		n, err := node.New(t.Context(), other, log)
 		require.NoError(t, err)
 		require.NoError(t, n.Close())
 		c.MasterKey = filepath.Join(other.Data, "master.key")
@@ -68,7 +69,7 @@ func TestMasterKey_Missing(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, saved, 0o600))
 		require.NoError(t, start())
 		if c.Database == "" {
-			require.NoError(t, Restore(t.Context(), c, backup, log))
+			require.NoError(t, node.Restore(t.Context(), c, backup, log))
 		}
 	})
 }
@@ -79,28 +80,28 @@ func TestNewerDatabase(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	storagetest.EachConfig(t, func(t *testing.T, at storage.Config) {
-		c := Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test"}
+		c := node.Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test"}
 		if at.URL != "" {
 			c.Database = storagetest.EmptyPostgresURL(t)
 		}
-		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.SQLite()}, func(exec func(string, ...any)) {
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
 		})
 		refused := func(version string) {
 			t.Helper()
-			_, served := New(t.Context(), c, log)
-			_, opened := OpenAdmin(t.Context(), c, log)
+			_, served := node.New(t.Context(), c, log)
+			_, opened := node.OpenAdmin(t.Context(), c, log)
 			for name, err := range map[string]error{"serve": served, "admin": opened} {
-				require.ErrorIs(t, err, ErrConfig, name)
+				require.ErrorIs(t, err, node.ErrConfig, name)
 				require.ErrorContains(t, err, version, name)
 			}
 		}
 		refused("version 9999")
-		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.sqlite()}, func(exec func(string, ...any)) {
+		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.SQLite()}, func(exec func(string, ...any)) {
 			exec(`DELETE FROM goose_db_version WHERE version_id > 0`)
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (50, TRUE)`)
 		})
 		refused("version 50")
-		require.NoFileExists(t, c.masterKey(), "nothing was made")
+		require.NoFileExists(t, c.MasterKeyFile(), "nothing was made")
 	})
 }

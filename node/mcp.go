@@ -13,9 +13,9 @@ import (
 func (n *Node) mcp(m *mux) error {
 	for path, audience := range map[string]protocol.Audience{protocol.MCPPath: protocol.Everybody, protocol.OwnerMCPPath: protocol.Owners} {
 		door, err := mcpapi.New(mcpapi.Config{
-			Table: n.table, For: audience, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
-			Name: n.config.Name, Version: n.config.Version,
-			Changes: n.db.Version,
+			Table: n.Table, For: audience, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
+			Name: n.Config.Name, Version: n.Config.Version,
+			Changes: n.DB.Version,
 			Network: n.front.network,
 		})
 		if err != nil {

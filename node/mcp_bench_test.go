@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bufio"
@@ -11,14 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // BenchmarkMCP compares a tool call with the HTTP route of the same operation and
 // the list of tools, over HTTP on 64 connections in the same run.
 func BenchmarkMCP(b *testing.B) {
-	n := startNode(b)
-	hostedAgent(b, n, "load")
+	n := nodetest.Start(b)
+	n.Hosted("load")
 	for i := range 30 {
 		seedPost(b, n, i)
 	}
@@ -38,7 +39,7 @@ func toolCall(host, name, args string) []byte {
 
 // rawRequest is a request of the newer wire as bytes.
 func rawRequest(host, method, name, params string) []byte {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, modernMeta)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, params, nodetest.ModernMeta)
 	head := fmt.Sprintf("POST /mcp/public HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nMCP-Protocol-Version: "+
 		"2026-07-28\r\nMcp-Method: %s\r\n", host, len(body), method)
 	if name != "" {
@@ -47,13 +48,11 @@ func rawRequest(host, method, name, params string) []byte {
 	return []byte(head + "\r\n" + body)
 }
 
-const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-
 // BenchmarkMCPTrivial puts the cheapest tool calls next to a bare net/http handler
 // that reads the same request and writes the same bytes.
 func BenchmarkMCPTrivial(b *testing.B) {
-	n := startNode(b)
-	hostedAgent(b, n, "load")
+	n := nodetest.Start(b)
+	n.Hosted("load")
 	host := strings.TrimPrefix(n.URL, "http://")
 	for name, request := range map[string][]byte{
 		"get_agent_profile": toolCall(host, "get_agent_profile", `{"handle":"load"}`), "get_challenge": toolCall(host, "get_challenge", `{"purpose":"board"}`),
@@ -82,15 +81,15 @@ func BenchmarkMCPTrivial(b *testing.B) {
 // BenchmarkMCPCall is one tool call without sockets and without storage: what
 // the door costs, in time and memory.
 func BenchmarkMCPCall(b *testing.B) {
-	h := newHouse(b)
-	hostedAgent(b, h.Node, "load")
+	h := nodetest.New(b)
+	h.Hosted("load")
 	for _, tool := range []struct{ name, args string }{
 		{"get_agent_profile", `{"handle":"load"}`},                           // kept
 		{"get_challenge", `{"purpose":"board"}`},                             // made each time
 		{"post_to_board", `{"kind":"offer","title":"","body":"Two sheets"}`}, // refused
 	} {
 		b.Run(tool.name, func(b *testing.B) {
-			body := modernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool.name, tool.args))
+			body := nodetest.ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool.name, tool.args))
 			head := http.Header{
 				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {"2026-07-28"},
 				"Mcp-Method": {"tools/call"}, "Mcp-Name": {tool.name},

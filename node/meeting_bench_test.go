@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -31,17 +32,17 @@ const (
 // each time from the database (p95-ms); and approvals beside signed board posts of the
 // same run, over HTTP on 64 connections.
 func BenchmarkMeetings(b *testing.B) {
-	n := startNode(b)
+	n := nodetest.Start(b)
 	target, err := httpsig.ParseTarget(n.Base)
 	require.NoError(b, err)
 	keys := make([]key.Pair, 100)
 	for i := range meetingOwners {
-		pair := hostedAgent(b, n, meetingOwner(i))
+		pair := n.Hosted(meetingOwner(i))
 		keys[i%len(keys)] = pair
 	}
 	tomorrow := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	fillMeetings(b, n, tomorrow)
-	busy := ownerToken(b, n, meetingOwner(0))
+	busy := n.OwnerToken(meetingOwner(0))
 	put(b, n, busy, "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true,"showSlots":true,"timezone":"Asia/Kolkata"}`)
 	var info protocol.MeetingInfo
 	res, err := http.Get(n.URL + openTimes(tomorrow))
@@ -79,7 +80,7 @@ func BenchmarkMeetings(b *testing.B) {
 	})
 	var tokens []string
 	for i := range 100 {
-		tokens = append(tokens, ownerToken(b, n, meetingOwner(1+i)))
+		tokens = append(tokens, n.OwnerToken(meetingOwner(1+i)))
 	}
 	rounds := 0 // over all runs: each approval takes a time of the person
 	b.Run("approve", func(b *testing.B) {
@@ -93,7 +94,7 @@ func BenchmarkMeetings(b *testing.B) {
 				"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", ids[i-1], u.Host, tokens[int(i-1)%len(tokens)])
 		})
 		b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
-		require.NoError(b, n.db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(b, n.DB.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for _, id := range ids {
 				m, err := tx.Meetings().ByID(ctx, id)
 				if err != nil {
@@ -114,7 +115,7 @@ func openTimes(from time.Time) string {
 
 func meetingOwner(i int) string { return fmt.Sprintf("person-%d", i) }
 
-func put(b *testing.B, n *Node, token, path, body string) {
+func put(b *testing.B, n *nodetest.House, token, path, body string) {
 	b.Helper()
 	r, err := http.NewRequest("PUT", n.URL+path, strings.NewReader(body))
 	require.NoError(b, err)
@@ -128,12 +129,12 @@ func put(b *testing.B, n *Node, token, path, body string) {
 
 // fillMeetings stores 10,000 requests: each owner's ten in every state, and for the first
 // owner three approved ones a day.
-func fillMeetings(b *testing.B, n *Node, from time.Time) {
+func fillMeetings(b *testing.B, n *nodetest.House, from time.Time) {
 	b.Helper()
 	states := []protocol.MeetingState{
 		protocol.MeetingSubmitted, protocol.MeetingApproved, protocol.MeetingDeclined, protocol.MeetingCancelled, protocol.MeetingDone,
 	}
-	require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(b, n.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for day := range 31 {
 			for i := range 3 {
 				if err := insertMeeting(ctx, tx, 0, protocol.MeetingApproved, from.Add(time.Duration(24*day+5+2*i)*time.Hour)); err != nil {
@@ -154,9 +155,9 @@ func fillMeetings(b *testing.B, n *Node, from time.Time) {
 
 // waiting stores requests that wait for decisions of so many owners in turn, and returns
 // their ids.
-func waiting(b *testing.B, n *Node, count int, from time.Time, owners int) (ids []string) {
+func waiting(b *testing.B, n *nodetest.House, count int, from time.Time, owners int) (ids []string) {
 	b.Helper()
-	require.NoError(b, n.db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(b, n.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		ids = nil
 		for i := range count {
 			m, _ := storedMeeting(protocol.MeetingSubmitted, from.Add(time.Duration(i/owners)*time.Hour))

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -15,37 +17,37 @@ import (
 // profile, and profile, capability, interface and index say the same.
 func TestMeetingSettings(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		putOpen(t, h.Node, "asha", func(d *protocol.ProfileDraft) { d.Capabilities = nil })
-		d := &doors{t: t, n: h.Node, house: h, token: ownerToken(t, h.Node, "asha")}
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		h.PutOpen("asha", func(d *protocol.ProfileDraft) { d.Capabilities = nil })
+		d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
 		open := func(want bool) {
 			t.Helper()
 			var p protocol.Profile
-			d.good("GET", "/api/public/agents/asha", "", "", &p)
+			d.Good("GET", "/api/public/agents/asha", "", "", &p)
 			require.Equal(t, want, p.Interfaces.Meetings != nil && *p.Interfaces.Meetings != nil)
 			require.Equal(t, want, len(p.Capabilities) == 1)
 			if p.Agent != nil {
 				require.Equal(t, want, p.Agent.AcceptingMeetingRequests)
 			}
 			var found protocol.Page[protocol.Profile]
-			d.good("GET", "/api/public/agents?capability=schedule-meeting", "", "", &found)
+			d.Good("GET", "/api/public/agents?capability=schedule-meeting", "", "", &found)
 			require.Equal(t, want, len(found.Items) == 1, "the index says the same")
 			var info protocol.MeetingInfo
-			d.good("GET", "/api/public/agents/asha/meetings", "", "", &info)
+			d.Good("GET", "/api/public/agents/asha/meetings", "", "", &info)
 			require.Equal(t, want, info.Accepting)
 		}
 		put := func(body string, into any) {
 			t.Helper()
-			d.good("PUT", "/api/owner/meeting-settings", body, d.token, into)
+			d.Good("PUT", "/api/owner/meeting-settings", body, d.Token, into)
 		}
 		profile := func(agent string) {
 			t.Helper()
-			d.good("PUT", "/api/owner/profile", `{"handle":"asha","name":"Asha","kind":"person"`+agent+`}`, d.token, nil)
+			d.Good("PUT", "/api/owner/profile", `{"handle":"asha","name":"Asha","kind":"person"`+agent+`}`, d.Token, nil)
 		}
 		open(false)
 		var s protocol.MeetingSettings
-		d.good("GET", "/api/owner/meeting-settings?handle=asha", "", d.token, &s)
+		d.Good("GET", "/api/owner/meeting-settings?handle=asha", "", d.Token, &s)
 		require.Nil(t, s.UpdatedAt)
 		require.Equal(t, []int{15, 30}, s.Durations)
 		require.Len(t, s.UsualHours, 5)
@@ -70,7 +72,7 @@ func TestMeetingSettings(t *testing.T) {
 		put(`{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"timezone":"Europe/Berlin","durations":[60,20],`+week+
 			`,"slotStep":20,"minNoticeMin":30,"maxDaysAhead":60,"policy":"Yarn only.","questions":["How much?"]}`, nil)
 		var info protocol.MeetingInfo
-		d.good("GET", "/api/public/agents/asha/meetings", "", "", &info)
+		d.Good("GET", "/api/public/agents/asha/meetings", "", "", &info)
 		require.Equal(t, []int{20, 60}, info.Durations)
 		require.Equal(t, []string{"monday", "friday"}, info.UsualDays)
 		require.Equal(t, "Europe/Berlin", info.TimeZone)
@@ -80,10 +82,10 @@ func TestMeetingSettings(t *testing.T) {
 		berlin, err := time.LoadLocation("Europe/Berlin")
 		require.NoError(t, err)
 		from := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Minute)
-		ask := func(query string) answer {
-			return h.ask("GET", fmt.Sprintf("/api/public/agents/asha/meetings?from=%s&%s", from.Format(time.RFC3339), query), "")
+		ask := func(query string) nodetest.Answer {
+			return h.Ask("GET", fmt.Sprintf("/api/public/agents/asha/meetings?from=%s&%s", from.Format(time.RFC3339), query), "")
 		}
-		ask("durationMin=60&to=" + from.Add(31*24*time.Hour).Format(time.RFC3339)).into(&info)
+		ask("durationMin=60&to=" + from.Add(31*24*time.Hour).Format(time.RFC3339)).Into(&info)
 		require.NotEmpty(t, info.Slots)
 		for _, slot := range info.Slots {
 			local := slot.StartsAt.In(berlin)
@@ -96,28 +98,28 @@ func TestMeetingSettings(t *testing.T) {
 			"to=" + from.Add(31*24*time.Hour+time.Second).Format(time.RFC3339): "/to", "to=" + from.Format(time.RFC3339): "/to",
 			"to=tomorrow": "/to", "durationMin=30": "/durationMin",
 		} {
-			require.Equal(t, []string{fault}, pointers(ask(query).problem().Errors), query)
+			require.Equal(t, []string{fault}, nodetest.Pointers(ask(query).Problem().Errors), query)
 		}
 		put(`{"handle":"asha","acceptingMeetingRequests":true,"showSlots":false}`, nil)
 		require.Contains(t, ask("").Body.String(), `"slots":null`)
-		require.Equal(t, 404, h.ask("GET", "/api/public/agents/nobody/meetings", "").Code)
+		require.Equal(t, 404, h.Ask("GET", "/api/public/agents/nobody/meetings", "").Code)
 
 		require.NoError(t, h.Admin().DeleteProfile(t.Context(), "asha"))
-		putOpen(t, h.Node, "asha", nil)
-		d.token = ownerToken(t, h.Node, "asha")
-		d.good("GET", "/api/owner/meeting-settings?handle=asha", "", d.token, &s)
+		h.PutOpen("asha", nil)
+		d.Token = h.OwnerToken("asha")
+		d.Good("GET", "/api/owner/meeting-settings?handle=asha", "", d.Token, &s)
 		require.Nil(t, s.UpdatedAt, "the next owner of the handle has none of the former one's")
 		require.False(t, s.Accepting)
-		require.NoError(t, h.db.Check(t.Context()))
+		require.NoError(t, h.DB.Check(t.Context()))
 	})
 }
 
 // TestMeetingSettings_Faults: each rule that the tags of the input cannot express.
 func TestMeetingSettings_Faults(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	putOpen(t, h.Node, "asha", nil)
-	token := ownerToken(t, h.Node, "asha")
+	h := nodetest.New(t)
+	h.PutOpen("asha", nil)
+	token := h.OwnerToken("asha")
 	seven := strings.TrimSuffix(strings.Repeat(`{"day":"monday","from":"%02d:00","to":"%02d:30"},`, 7), ",")
 	hours := []any{}
 	for i := range 7 {
@@ -146,8 +148,8 @@ func TestMeetingSettings_Faults(t *testing.T) {
 		`"bufferBefore":121`:       "/bufferBefore",
 		`"outsideHours":"perhaps"`: "/outsideHours",
 	} {
-		a := h.ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,`+body+`}`, "Authorization", "Bearer "+token)
+		a := h.Ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,`+body+`}`, "Authorization", "Bearer "+token)
 		require.Equal(t, 422, a.Code, body)
-		require.Equal(t, []string{fault}, pointers(a.problem().Errors), body)
+		require.Equal(t, []string{fault}, nodetest.Pointers(a.Problem().Errors), body)
 	}
 }

@@ -1,7 +1,6 @@
-package node
+package node_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,64 +8,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
-
-const goodMerchant = `{"category":"Restaurant","city":"Bangalore","address":{"street":"14 Main Road","postalCode":"560004","region":"IN-KA","country":"IN"},
- "geo":{"latitude":12.9,"longitude":77.5},"timezone":"Asia/Kolkata","hours":[{"day":"monday","opens":"07:00","closes":"11:30"}],
- "exceptionHours":[{"title":"Diwali","validFrom":"2026-11-08","validThrough":"2026-11-09"}],"phone":"+91 80 2650 0000","website":"https://rao.example",
- "items":[{"sku":"idli","name":"Idli","price":{"currency":"INR","amount":40},"unit":"plate","tags":["vegan"]},{"sku":"dosa","name":"डोसा",
- "price":{"currency":"INR","amount":"85.5"}},{"sku":"feast","name":"Feast"}]}`
-
-// business makes a business and returns a token of its owner.
-func (h *house) business(handle, more string) (token string) {
-	h.t.Helper()
-	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Rao Tiffins","kind":"business"%s}`, handle, more))
-	require.NoError(h.t, err)
-	token, _, err = h.Admin().CreateToken(context.Background(), handle, "test", 0)
-	require.NoError(h.t, err)
-	return token
-}
-
-// told lists the feed's items of types, newest first, as "type subject".
-func (h *house) told(types string) (items []string) {
-	h.t.Helper()
-	var page protocol.Page[protocol.FeedItem]
-	h.ask("GET", "/api/public/feed?types="+types, "").into(&page)
-	for _, i := range page.Items {
-		items = append(items, string(i.Type)+" "+i.Subject.Title)
-	}
-	return items
-}
 
 // TestMerchant walks spec §2.15: the owner writes a record, the public reads it.
 func TestMerchant(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	token := h.business("rao-tiffins", `,"timezone":"Asia/Kolkata","returns":{"acceptsReturns":false}`)
-	require.Equal(t, []string{"merchant_joined Rao Tiffins"}, h.told("merchant_joined,listing"))
-	put := func(body string) answer {
-		return h.ask("PUT", "/api/owner/merchant", body, "Authorization", "Bearer "+token)
+	h := nodetest.New(t)
+	token := h.Business("rao-tiffins", `,"timezone":"Asia/Kolkata","returns":{"acceptsReturns":false}`)
+	require.Equal(t, []string{"merchant_joined Rao Tiffins"}, h.Told("merchant_joined,listing"))
+	put := func(body string) nodetest.Answer {
+		return h.Ask("PUT", "/api/owner/merchant", body, "Authorization", "Bearer "+token)
 	}
 
 	// Before there is a record, the page is there and says nothing of hours.
 	var m protocol.Merchant
-	a := h.ask("GET", "/api/public/merchants/rao-tiffins", "")
+	a := h.Ask("GET", "/api/public/merchants/rao-tiffins", "")
 	require.Equal(t, 200, a.Code, "%s", a.Body)
-	a.into(&m)
+	a.Into(&m)
 	require.Nil(t, m.OpenNow)
 	require.Empty(t, m.Items)
 	require.Nil(t, m.City)
 	require.Equal(t, protocol.NoIdentity, m.Identity.Note)
 	require.False(t, m.Returns.AcceptsReturns)
 
-	a = put(goodMerchant)
+	a = put(nodetest.GoodMerchant)
 	require.Equal(t, 200, a.Code, "%s", a.Body)
-	require.ElementsMatch(t, []string{"merchant_joined Rao Tiffins", "listing Idli", "listing डोसा", "listing Feast"}, h.told("merchant_joined,listing"))
-	a = h.ask("GET", "/api/public/merchants/rao-tiffins", "")
+	require.ElementsMatch(t, []string{"merchant_joined Rao Tiffins", "listing Idli", "listing डोसा", "listing Feast"}, h.Told("merchant_joined,listing"))
+	a = h.Ask("GET", "/api/public/merchants/rao-tiffins", "")
 	var raw map[string]any
-	a.into(&m)
-	a.into(&raw)
+	a.Into(&m)
+	a.Into(&raw)
 	require.Equal(t, "Restaurant", *m.Category)
 	require.Equal(t, "Bangalore", *m.City, "as the owner wrote it")
 	require.NotNil(t, m.OpenNow)
@@ -82,19 +55,19 @@ func TestMerchant(t *testing.T) {
 
 	// What the owner reads can be put back, and nothing is told twice.
 	var record struct{ Record json.RawMessage }
-	h.ask("GET", "/api/owner/merchant", "", "Authorization", "Bearer "+token).into(&record)
+	h.Ask("GET", "/api/owner/merchant", "", "Authorization", "Bearer "+token).Into(&record)
 	require.Equal(t, 200, put(string(record.Record)).Code)
-	require.Equal(t, 200, put(strings.Replace(goodMerchant, `"name":"Idli"`, `"name":"Idli, two"`, 1)).Code)
-	require.Len(t, h.told("merchant_joined,listing"), 4)
+	require.Equal(t, 200, put(strings.Replace(nodetest.GoodMerchant, `"name":"Idli"`, `"name":"Idli, two"`, 1)).Code)
+	require.Len(t, h.Told("merchant_joined,listing"), 4)
 	var again protocol.Merchant
-	h.ask("GET", "/api/public/merchants/rao-tiffins", "").into(&again)
+	h.Ask("GET", "/api/public/merchants/rao-tiffins", "").Into(&again)
 	require.Equal(t, m.Items[0].ID, again.Items[0].ID)
 
 	var list protocol.Page[protocol.MerchantEntry]
-	h.ask("GET", "/api/public/merchants?city=bengaluru&category=restaurant&q=idli", "").into(&list)
+	h.Ask("GET", "/api/public/merchants?city=bengaluru&category=restaurant&q=idli", "").Into(&list)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, h.Base+"/@rao-tiffins", list.Items[0].Page)
-	h.ask("GET", "/api/public/merchants?city=pune", "").into(&list)
+	h.Ask("GET", "/api/public/merchants?city=pune", "").Into(&list)
 	require.Empty(t, list.Items)
 
 	// Off the lists: not found there, nor in the feed, and still at its address.
@@ -103,17 +76,17 @@ func TestMerchant(t *testing.T) {
 		require.NoError(t, err)
 	}
 	listed(false)
-	require.Equal(t, 200, put(strings.Replace(goodMerchant, `"idli"`, `"vada"`, 1)).Code)
-	require.Empty(t, h.told("merchant_joined,listing"))
-	h.ask("GET", "/api/public/merchants", "").into(&list)
+	require.Equal(t, 200, put(strings.Replace(nodetest.GoodMerchant, `"idli"`, `"vada"`, 1)).Code)
+	require.Empty(t, h.Told("merchant_joined,listing"))
+	h.Ask("GET", "/api/public/merchants", "").Into(&list)
 	require.Empty(t, list.Items)
 	var agents protocol.Page[protocol.Profile]
-	h.ask("GET", "/api/public/agents?q=rao", "").into(&agents)
+	h.Ask("GET", "/api/public/agents?q=rao", "").Into(&agents)
 	require.Empty(t, agents.Items)
-	require.Equal(t, 200, h.ask("GET", "/api/public/merchants/rao-tiffins", "").Code)
-	require.Equal(t, 200, h.ask("GET", "/api/public/agents/rao-tiffins", "").Code)
+	require.Equal(t, 200, h.Ask("GET", "/api/public/merchants/rao-tiffins", "").Code)
+	require.Equal(t, 200, h.Ask("GET", "/api/public/agents/rao-tiffins", "").Code)
 	listed(true)
-	require.Len(t, h.told("merchant_joined,listing"), 5, "the item that was new meanwhile is told now")
+	require.Len(t, h.Told("merchant_joined,listing"), 5, "the item that was new meanwhile is told now")
 
 	// A catalog does not fill the feed.
 	var many []string
@@ -121,34 +94,34 @@ func TestMerchant(t *testing.T) {
 		many = append(many, fmt.Sprintf(`{"sku":"m%d","name":"Many"}`, n))
 	}
 	require.Equal(t, 200, put(`{"items":[`+strings.Join(many, ",")+`]}`).Code)
-	require.Equal(t, 20, strings.Count(strings.Join(h.told("listing&limit=100"), "\n"), "Many"))
+	require.Equal(t, 20, strings.Count(strings.Join(h.Told("listing&limit=100"), "\n"), "Many"))
 
 	// A person has no shop, and nobody writes another's.
 	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	require.NoError(t, err)
-	require.Equal(t, 404, h.ask("GET", "/api/public/merchants/asha", "").Code)
-	require.Equal(t, 404, h.ask("GET", "/api/public/merchants/nobody", "").Code)
+	require.Equal(t, 404, h.Ask("GET", "/api/public/merchants/asha", "").Code)
+	require.Equal(t, 404, h.Ask("GET", "/api/public/merchants/nobody", "").Code)
 	require.Equal(t, 403, put(`{"handle":"asha"}`).Code)
-	require.Equal(t, 401, h.ask("PUT", "/api/owner/merchant", `{}`).Code)
+	require.Equal(t, 401, h.Ask("PUT", "/api/owner/merchant", `{}`).Code)
 	_, _, err = h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao-tiffins","name":"Rao","kind":"person"}`))
 	require.Equal(t, protocol.Validation, protocol.CodeOf(err), "a kind stays")
 
 	var people protocol.Page[map[string]any]
-	h.ask("GET", "/api/public/people", "").into(&people)
+	h.Ask("GET", "/api/public/people", "").Into(&people)
 	require.Len(t, people.Items, 1)
 	require.Equal(t, "asha", people.Items[0]["handle"])
 	require.Equal(t, false, people.Items[0]["hasAttentionBoard"])
 	require.Equal(t, true, people.Items[0]["untrusted_content"])
 
 	require.NoError(t, h.Admin().DeleteProfile(t.Context(), "rao-tiffins"))
-	require.Empty(t, h.told("merchant_joined,listing"))
-	require.Equal(t, 404, h.ask("GET", "/api/public/merchants/rao-tiffins", "").Code)
+	require.Empty(t, h.Told("merchant_joined,listing"))
+	require.Equal(t, 404, h.Ask("GET", "/api/public/merchants/rao-tiffins", "").Code)
 }
 
 // TestMerchant_Limits puts each limit of a record at its edge and one past it.
 func TestMerchant_Limits(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	admin := h.Admin()
 	_, _, err := admin.PutProfile(t.Context(), []byte(`{"handle":"limits","name":"L","kind":"business","timezone":"Asia/Kolkata"}`))
 	require.NoError(t, err)
@@ -233,7 +206,7 @@ func TestMerchant_Limits(t *testing.T) {
 			require.NoError(t, err, "%+v", protocol.AsError(err))
 			_, err = admin.PutMerchant(t.Context(), "limits", []byte(`{`+tt.past+`}`))
 			require.Equal(t, protocol.Validation, protocol.CodeOf(err))
-			require.Contains(t, pointers(protocol.AsError(err).Faults), tt.pointer)
+			require.Contains(t, nodetest.Pointers(protocol.AsError(err).Faults), tt.pointer)
 		})
 	}
 }
@@ -241,7 +214,7 @@ func TestMerchant_Limits(t *testing.T) {
 // Faults of q and filters, over the door.
 func TestDirectory_Faults(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	for _, tt := range []struct{ path, pointer string }{
 		{"agents?q=%22open", "/q"}, {"agents?q=-", "/q"}, {"agents?q=kind:robot", "/q"}, {"agents?q=tag:", "/q"},
 		{"agents?region=UK", "/region"}, {"agents?region=in", "/region"}, {"agents?kind=robot", "/kind"}, {"agents?limit=0", "/limit"},
@@ -252,16 +225,16 @@ func TestDirectory_Faults(t *testing.T) {
 		{"merchants?near=1,2&radius=0", "/radius"}, {"merchants?near=1,2&radius=3.5", "/radius"}, {"merchants?minPrice=2&maxPrice=1.99", "/maxPrice"},
 		{"merchants?minPrice=1.999", "/minPrice"}, {"merchants?minPrice=1&currency=XXY", "/currency"}, {"merchants?acceptsReturns=perhaps", "/acceptsReturns"},
 	} {
-		a := h.ask("GET", "/api/public/"+tt.path, "")
+		a := h.Ask("GET", "/api/public/"+tt.path, "")
 		require.Equal(t, 422, a.Code, "%s: %s", tt.path, a.Body)
 		var problem struct{ Errors []protocol.Fault }
-		a.into(&problem)
-		require.Contains(t, pointers(problem.Errors), tt.pointer, tt.path)
+		a.Into(&problem)
+		require.Contains(t, nodetest.Pointers(problem.Errors), tt.pointer, tt.path)
 	}
 	for _, list := range []string{"agents", "people", "merchants"} {
 		for _, limit := range []string{"1", "100"} {
-			require.Equal(t, 200, h.ask("GET", "/api/public/"+list+"?limit="+limit, "").Code)
+			require.Equal(t, 200, h.Ask("GET", "/api/public/"+list+"?limit="+limit, "").Code)
 		}
-		require.Equal(t, 400, h.ask("GET", "/api/public/"+list+"?after=nonsense", "").Code)
+		require.Equal(t, 400, h.Ask("GET", "/api/public/"+list+"?after=nonsense", "").Code)
 	}
 }

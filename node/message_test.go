@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -17,25 +17,27 @@ import (
 
 	"stoa/identity/httpsig/cavage"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 )
 
 // A sender is a person of another server of the fediverse.
 type sender struct {
-	*house
+	*nodetest.House
 	actor string
 	pair  key.Pair
 	got   chan string // bodies that the person was sent
 }
 
-func (h *house) sender() *sender {
-	h.t.Helper()
+func senderOf(h *nodetest.House) *sender {
+	h.T.Helper()
 	pair, err := key.GenerateRSA(2048)
-	require.NoError(h.t, err)
-	s := &sender{house: h, pair: pair, got: make(chan string, 10)}
+	require.NoError(h.T, err)
+	s := &sender{House: h, pair: pair, got: make(chan string, 10)}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
-	h.t.Cleanup(server.Close)
+	h.T.Cleanup(server.Close)
 	s.actor = server.URL + "/u/carol"
 	return s
 }
@@ -58,33 +60,33 @@ func (s *sender) serve(w http.ResponseWriter, r *http.Request) {
 
 // write sends a Note to an agent, and to others.
 func (s *sender) write(handle, text string, others ...string) {
-	s.t.Helper()
+	s.T.Helper()
 	agent := s.Base + "/ap/agents/" + handle
 	id := fmt.Sprintf("%s/notes/%d", strings.TrimSuffix(s.actor, "/u/carol"), time.Now().UnixNano())
-	body := encoded(map[string]any{
+	body := nodetest.Encoded(map[string]any{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": id + "#create", "type": "Create", "actor": s.actor, "to": agent,
 		"object": map[string]any{"id": id, "type": "Note", "attributedTo": s.actor, "to": agent, "cc": others, "content": "<p>" + text + "</p>",
 			"published": time.Now().UTC()},
 	})
 	r, err := http.NewRequest("POST", agent+"/inbox", bytes.NewReader(body))
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	r.Header.Set("Content-Type", activity.MediaType)
-	require.NoError(s.t, cavage.Sign(r, body, s.actor+"#main-key", s.pair.Signer().(*rsa.PrivateKey)))
+	require.NoError(s.T, cavage.Sign(r, body, s.actor+"#main-key", s.pair.Signer().(*rsa.PrivateKey)))
 	res, err := http.DefaultClient.Do(r)
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	_ = res.Body.Close()
-	require.Equal(s.t, 202, res.StatusCode)
+	require.Equal(s.T, 202, res.StatusCode)
 }
 
 // served starts the node on an address of its own.
-func served(t *testing.T) *house {
+func served(t *testing.T) *nodetest.House {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
-	h := newHouse(t, func(c *Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
 	server.Config.Handler = h.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	h.run()
+	h.Work()
 	return h
 }
 
@@ -93,26 +95,26 @@ func served(t *testing.T) *house {
 func TestMessage_Private(t *testing.T) {
 	t.Parallel()
 	h := served(t)
-	asha, ravi := h.agent("asha", openPolicy), h.agent("ravi", openPolicy)
-	h.post("Looms")
-	carol := h.sender()
+	asha, ravi := h.Agent("asha", nodetest.OpenPolicy), h.Agent("ravi", nodetest.OpenPolicy)
+	h.Post("Looms")
+	carol := senderOf(h)
 	const question, answered = "zzqquestion", "zzqanswer"
 	carol.write("asha", question)
 	var threads protocol.Page[protocol.Thread]
 	require.Eventually(t, func() bool {
-		h.ask("GET", "/api/owner/threads", "", "Authorization", asha).into(&threads)
+		h.Ask("GET", "/api/owner/threads", "", "Authorization", asha).Into(&threads)
 		return len(threads.Items) == 1
 	}, time.Minute, 10*time.Millisecond)
 	id := threads.Items[0].ThreadID
-	said := h.answer(asha, id, answered)
+	said := answerThread(h, asha, id, answered)
 	sent := <-carol.got
 	require.Contains(t, sent, answered)
 
 	marked := func(text string) bool { return strings.Contains(text, question) || strings.Contains(text, answered) }
 	var c protocol.Conversation
-	h.ask("GET", "/api/owner/threads/"+id, "", "Authorization", asha).into(&c)
+	h.Ask("GET", "/api/owner/threads/"+id, "", "Authorization", asha).Into(&c)
 	require.Equal(t, []any{question, carol.actor, "carol", false}, []any{c.Messages.Items[0].Text, *c.Writer.Actor, *c.Writer.Handle, c.Writer.Verified})
-	tool := h.readTool(h.modernAt("/mcp/owner", "tools/call", `"name":"get_thread","arguments":{"threadId":"`+id+`"}`,
+	tool := h.ReadTool(h.ModernAt("/mcp/owner", "tools/call", `"name":"get_thread","arguments":{"threadId":"`+id+`"}`,
 		"Authorization", asha, "Mcp-Name", "get_thread"))
 	var same protocol.Conversation
 	require.NoError(t, json.Unmarshal(tool.Structured, &same))
@@ -129,7 +131,7 @@ func TestMessage_Private(t *testing.T) {
 			doors = append(doors, strings.NewReplacer("{handle}", "asha", "{threadId}", id).Replace(op.HTTP.Path))
 		}
 	}
-	for _, feed := range feedDocuments() {
+	for _, feed := range node.FeedDocuments() {
 		doors = append(doors, feed.Path)
 	}
 	require.Greater(t, len(doors), 40)
@@ -138,15 +140,15 @@ func TestMessage_Private(t *testing.T) {
 			continue
 		}
 		for _, as := range [][]string{nil, {"Authorization", ravi}} {
-			if a := h.ask("GET", door, "", as...); marked(a.Body.String()) {
+			if a := h.Ask("GET", door, "", as...); marked(a.Body.String()) {
 				t.Errorf("GET %s tells the message", door)
 			}
 		}
 	}
-	require.Equal(t, 404, h.ask("GET", "/api/owner/threads/"+id, "", "Authorization", ravi).Code)
-	require.Equal(t, 401, h.ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
+	require.Equal(t, 404, h.Ask("GET", "/api/owner/threads/"+id, "", "Authorization", ravi).Code)
+	require.Equal(t, 401, h.Ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
 
-	db, err := sql.Open("sqlite", filepath.Join(h.config.Data, "stoa.db"))
+	db, err := sql.Open("sqlite", filepath.Join(h.Config.Data, "stoa.db"))
 	require.NoError(t, err)
 	defer db.Close()
 	tables := map[string]bool{}
@@ -164,18 +166,18 @@ func TestMessage_Private(t *testing.T) {
 func TestMessage_Page(t *testing.T) {
 	t.Parallel()
 	h := served(t)
-	h.agent("asha", openPolicy)
+	h.Agent("asha", nodetest.OpenPolicy)
 	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
 	require.NoError(t, err)
-	cookie, asha := h.signIn(link), "Bearer "+ownerToken(t, h.Node, "asha")
-	carol := h.sender()
+	cookie, asha := h.SignIn(link), "Bearer "+h.OwnerToken("asha")
+	carol := senderOf(h)
 	carol.write("asha", "Are you open?", activity.Public)
 	var threads protocol.Page[protocol.Thread]
 	require.Eventually(t, func() bool {
-		h.ask("GET", "/api/owner/threads", "", "Authorization", asha).into(&threads)
+		h.Ask("GET", "/api/owner/threads", "", "Authorization", asha).Into(&threads)
 		return len(threads.Items) == 1
 	}, time.Minute, 10*time.Millisecond)
-	page := h.ask("GET", "/account/threads/"+threads.Items[0].ThreadID, "", "Accept", browser, "Cookie", "stoa_session="+cookie)
+	page := h.Ask("GET", "/account/threads/"+threads.Items[0].ThreadID, "", "Accept", nodetest.Accept, "Cookie", "stoa_session="+cookie)
 	require.Equal(t, 200, page.Code, "%s", page.Body)
 	plain := page.Body.String()[strings.Index(page.Body.String(), "<main"):]
 	for _, want := range []string{"Are you open?", "Carol", "public on the writer&#39;s server, as answers are", "unverified", `href="` + carol.actor + `"`,

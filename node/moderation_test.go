@@ -1,11 +1,9 @@
-package node
+package node_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -15,109 +13,58 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/room/moderation"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// an operator asks over HTTP, with a token of an operator's account.
-type operator struct {
-	*house
-	account, bearer string
-}
-
-func (h *house) operator() operator {
-	h.t.Helper()
-	acc, _, err := h.Admin().OpenAccount(h.t.Context(), "Kiran", protocol.RoleOperator, "", nil)
-	require.NoError(h.t, err)
-	token, _, err := h.Admin().CreateAccountToken(h.t.Context(), acc.ID, "moderation", 0, protocol.ScopeOperator)
-	require.NoError(h.t, err)
-	return operator{h, acc.ID, "Bearer " + token}
-}
-
-// do asks and reads the answer into out, nil for none.
-func (o operator) do(status int, method, path string, in, out any) {
-	o.t.Helper()
-	body := ""
-	if in != nil {
-		raw, err := json.Marshal(in)
-		require.NoError(o.t, err)
-		body = string(raw)
-	}
-	a := o.ask(method, path, body, "Authorization", o.bearer)
-	require.Equal(o.t, status, a.Code, "%s %s: %s", method, path, a.Body)
-	if out != nil {
-		a.into(out)
-	}
-}
-
-// from asks as someone at an address.
-func (h *house) from(address, method, path, body string, headers ...string) answer {
-	h.t.Helper()
-	r := httptest.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
-	r.RequestURI, r.RemoteAddr = path, address+":4711"
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return answer{w, h.t}
-}
-
-func (h *house) report(address, id string) {
-	h.t.Helper()
-	a := h.from(address, "POST", "/api/public/board/"+id+"/report", `{"reason":"spam"}`, "Proof-Of-Work", h.proof("report"))
-	require.Equal(h.t, 202, a.Code, "%s", a.Body)
-}
-
 // TestModeration_Reports is the way of a post through reports (contract §4): five
 // distinct reporters hide it, an operator sees why and restores it, the same
 // reporters change nothing, five others hide it again.
 // waiting is the gauge of what waits for a decision.
-func (h *house) waiting() (n int) {
+func jobsWaiting(h *nodetest.House) (n int) {
 	w := httptest.NewRecorder()
-	h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	_, line, found := strings.Cut(w.Body.String(), "\nstoa_review_posts ")
-	require.True(h.t, found)
+	require.True(h.T, found)
 	_, err := fmt.Sscan(line, &n)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	return n
 }
 
 func TestModeration_Reports(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		o := h.operator()
-		pair := hostedAgent(t, h.Node, "asha")
-		a := h.signed(pair, goodPost, nil)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		o := h.Operator()
+		pair := h.Hosted("asha")
+		a := h.Signed(pair, nodetest.GoodPost, nil)
 		require.Equal(t, 201, a.Code)
 		var p protocol.Post
-		a.into(&p)
+		a.Into(&p)
 		page := "/api/public/board/" + p.ID
 		queue := func(state string) (items []protocol.ReviewItem) {
 			var page protocol.Page[protocol.ReviewItem]
-			o.do(200, "GET", "/api/operator/queue?state="+state, nil, &page)
+			o.Do(200, "GET", "/api/operator/queue?state="+state, nil, &page)
 			return page.Items
 		}
-		state := func(want int) { t.Helper(); require.Equal(t, want, h.ask("GET", page, "").Code) }
+		state := func(want int) { t.Helper(); require.Equal(t, want, h.Ask("GET", page, "").Code) }
 
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Webhook: "https://asha.example/notices"})
 		}))
 		require.Empty(t, queue("reported"))
 		for i := range 4 {
-			h.report(fmt.Sprint("203.0.113.", i), p.ID)
-			h.report(fmt.Sprint("203.0.113.", i), p.ID)
+			h.Report(fmt.Sprint("203.0.113.", i), p.ID)
+			h.Report(fmt.Sprint("203.0.113.", i), p.ID)
 		}
 		state(200)
 		require.Len(t, queue("reported"), 1)
 		require.Equal(t, 4, queue("reported")[0].Open)
 		require.Empty(t, queue("hidden"))
-		h.report("203.0.113.4", p.ID)
+		h.Report("203.0.113.4", p.ID)
 		state(410)
 		require.Empty(t, queue("reported"))
 		hidden := queue("hidden")
@@ -128,61 +75,61 @@ func TestModeration_Reports(t *testing.T) {
 		require.Equal(t, "spam", hidden[0].Reports[0].Reason)
 		require.True(t, hidden[0].Untrusted)
 		require.Equal(t, hidden, queue("waiting"), "no operator has looked yet")
-		require.Equal(t, 1, h.waiting())
+		require.Equal(t, 1, jobsWaiting(h))
 
 		decide := "/api/operator/posts/" + p.ID
 		var standing protocol.PostStanding
-		o.do(200, "POST", decide+"/restore", map[string]string{"reason": "It is no spam.", "note": "asked asha"}, &standing)
+		o.Do(200, "POST", decide+"/restore", map[string]string{"reason": "It is no spam.", "note": "asked asha"}, &standing)
 		require.Equal(t, protocol.Visible, standing.State)
 		state(200)
-		o.do(409, "POST", decide+"/restore", map[string]string{}, nil)
+		o.Do(409, "POST", decide+"/restore", map[string]string{}, nil)
 		for i := range 5 {
-			h.report(fmt.Sprint("203.0.113.", i), p.ID)
+			h.Report(fmt.Sprint("203.0.113.", i), p.ID)
 		}
 		state(200)
 		require.Empty(t, queue("reported"), "who reported before is not heard again")
 		require.Empty(t, queue("waiting"))
 		for i := range 4 {
-			h.report(fmt.Sprint("198.51.100.", i), p.ID)
+			h.Report(fmt.Sprint("198.51.100.", i), p.ID)
 		}
 		state(200)
 		require.Equal(t, 4, queue("reported")[0].Open)
 		require.Len(t, queue("reported")[0].Reports, 9)
 		require.Equal(t, "asked asha", queue("reported")[0].Notes[0].Text)
-		o.do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
+		o.Do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
 		require.Empty(t, queue("reported"))
-		o.do(409, "POST", decide+"/dismiss", map[string]string{}, nil)
-		o.do(200, "POST", decide+"/reopen", map[string]string{}, &standing)
+		o.Do(409, "POST", decide+"/dismiss", map[string]string{}, nil)
+		o.Do(200, "POST", decide+"/reopen", map[string]string{}, &standing)
 		require.Equal(t, protocol.Visible, standing.State)
-		o.do(409, "POST", decide+"/reopen", map[string]string{}, nil)
+		o.Do(409, "POST", decide+"/reopen", map[string]string{}, nil)
 		require.Len(t, queue("waiting&cause=reports"), 1)
 		require.Equal(t, 4, queue("waiting")[0].Open, "those from before the restoration stay decided")
-		o.do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
-		o.do(200, "POST", decide+"/reopen", map[string]string{}, &standing)
+		o.Do(200, "POST", decide+"/dismiss", map[string]string{"reason": "looked at"}, nil)
+		o.Do(200, "POST", decide+"/reopen", map[string]string{}, &standing)
 		require.Equal(t, 4, queue("waiting")[0].Open, "again")
 		require.Empty(t, queue("waiting&cause=flags"))
-		o.do(200, "POST", decide+"/dismiss", map[string]string{}, nil)
+		o.Do(200, "POST", decide+"/dismiss", map[string]string{}, nil)
 		for i := range 5 {
 			state(200)
-			h.report(fmt.Sprint("192.0.2.", i), p.ID)
+			h.Report(fmt.Sprint("192.0.2.", i), p.ID)
 		}
 		state(410)
 		require.Len(t, queue("waiting"), 1)
-		o.do(200, "POST", decide+"/hide", map[string]string{"reason": "spam"}, &standing)
+		o.Do(200, "POST", decide+"/hide", map[string]string{"reason": "spam"}, &standing)
 		require.Equal(t, protocol.PostStanding{ID: p.ID, State: protocol.Hidden, Reason: "operator: spam"}, standing, "what reports hid stays hidden")
 		require.Empty(t, queue("waiting"))
-		require.Zero(t, h.waiting())
+		require.Zero(t, jobsWaiting(h))
 		require.Equal(t, "operator: spam", queue("hidden")[0].Reason)
-		o.do(409, "POST", decide+"/hide", map[string]string{}, nil)
+		o.Do(409, "POST", decide+"/hide", map[string]string{}, nil)
 		state(410)
-		o.do(200, "POST", decide+"/delete", map[string]string{"reason": "law"}, &standing)
+		o.Do(200, "POST", decide+"/delete", map[string]string{"reason": "law"}, &standing)
 		require.Equal(t, protocol.Deleted, standing.State)
-		o.do(410, "POST", decide+"/restore", map[string]string{}, nil)
-		o.do(410, "POST", decide+"/hide", map[string]string{}, nil)
-		o.do(404, "POST", "/api/operator/posts/post_01k9y3v6k8e5w9q2x4z7c1m0ad/hide", map[string]string{}, nil)
+		o.Do(410, "POST", decide+"/restore", map[string]string{}, nil)
+		o.Do(410, "POST", decide+"/hide", map[string]string{}, nil)
+		o.Do(404, "POST", "/api/operator/posts/post_01k9y3v6k8e5w9q2x4z7c1m0ad/hide", map[string]string{}, nil)
 
 		var log protocol.Page[protocol.ModerationEntry]
-		h.ask("GET", "/api/public/moderation-log", "").into(&log)
+		h.Ask("GET", "/api/public/moderation-log", "").Into(&log)
 		var done []string
 		for _, e := range log.Items {
 			require.Equal(t, p.ID, *e.Subject)
@@ -192,15 +139,15 @@ func TestModeration_Reports(t *testing.T) {
 			"restore: It is no spam.", "hide: five distinct reports"}, done)
 
 		var audit protocol.Page[protocol.AuditEntry]
-		o.do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
+		o.Do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
 		require.Equal(t, "post delete", audit.Items[0].Action)
-		require.Equal(t, o.account, audit.Items[0].Actor)
+		require.Equal(t, o.Account, audit.Items[0].Actor)
 		require.NotNil(t, audit.Next)
-		o.do(200, "GET", "/api/operator/audit?limit=2&after="+*audit.Next, nil, &audit)
+		o.Do(200, "GET", "/api/operator/audit?limit=2&after="+*audit.Next, nil, &audit)
 		require.Len(t, audit.Items, 2)
 
 		var told []protocol.NoticeEvent
-		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
 			for _, j := range jobs.Items {
 				var n protocol.Notice
@@ -218,8 +165,8 @@ func TestModeration_Reports(t *testing.T) {
 // TestModeration_Doors lets nobody but an operator in.
 func TestModeration_Doors(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	hostedAgent(t, h.Node, "asha")
+	h := nodetest.New(t)
+	h.Hosted("asha")
 	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
 	require.NoError(t, err)
 	for _, op := range protocol.Operations() {
@@ -230,9 +177,9 @@ func TestModeration_Doors(t *testing.T) {
 		if op.HTTP.Method == "POST" || op.HTTP.Method == "PUT" {
 			body = "{}"
 		}
-		require.Equal(t, 401, h.ask(op.HTTP.Method, path, body).Code, op.Name)
-		require.Equal(t, 403, h.ask(op.HTTP.Method, path, body, "Authorization", "Bearer "+token).Code, op.Name)
-		a := h.ask("OPTIONS", path, "", "Origin", "https://elsewhere.example")
+		require.Equal(t, 401, h.Ask(op.HTTP.Method, path, body).Code, op.Name)
+		require.Equal(t, 403, h.Ask(op.HTTP.Method, path, body, "Authorization", "Bearer "+token).Code, op.Name)
+		a := h.Ask("OPTIONS", path, "", "Origin", "https://elsewhere.example")
 		require.Empty(t, a.Header().Get("Access-Control-Allow-Origin"), op.Name)
 	}
 }
@@ -241,61 +188,62 @@ func TestModeration_Doors(t *testing.T) {
 // block is seen by the other process of the deployment too.
 func TestModeration_Blocks(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		two := h.second(change)
-		o := h.operator()
-		pair := hostedAgent(t, h.Node, "asha")
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		two := second(h, change)
+		o := h.Operator()
+		pair := h.Hosted("asha")
 		token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
 		require.NoError(t, err)
-		anonymous := func(at *house, address string) answer {
-			return at.from(address, "POST", "/api/public/board", goodPost, "Proof-Of-Work", at.proof("board"))
+		anonymous := func(at *nodetest.House, address string) nodetest.Answer {
+			return at.From(address, "POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", at.Proof("board"))
 		}
-		signed := func(at *house) answer { return at.signed(pair, goodPost, nil) }
-		bearer := func(at *house) answer {
-			return at.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+token)
+		signed := func(at *nodetest.House) nodetest.Answer { return at.Signed(pair, nodetest.GoodPost, nil) }
+		bearer := func(at *nodetest.House) nodetest.Answer {
+			return at.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+token)
 		}
 		var post protocol.Post
-		anonymous(h, "203.0.113.9").into(&post)
+		anonymous(h, "203.0.113.9").Into(&post)
 		var mine protocol.Post
-		signed(h).into(&mine)
+		signed(h).Into(&mine)
 
 		tests := []struct {
 			name    string
 			block   map[string]any
 			kind    protocol.BlockKind
-			refused func(*house) answer
-			admits  func(*house) answer
+			refused func(*nodetest.House) nodetest.Answer
+			admits  func(*nodetest.House) nodetest.Answer
 		}{
 			{"whoever wrote an anonymous post", map[string]any{"post": post.ID}, protocol.BlockNetwork,
-				func(at *house) answer { return anonymous(at, "203.0.113.9") }, func(at *house) answer { return anonymous(at, "203.0.113.10") }},
+				func(at *nodetest.House) nodetest.Answer { return anonymous(at, "203.0.113.9") },
+				func(at *nodetest.House) nodetest.Answer { return anonymous(at, "203.0.113.10") }},
 			{"whoever wrote a signed post", map[string]any{"post": mine.ID}, protocol.BlockHandle,
-				bearer, func(at *house) answer { return anonymous(at, "203.0.113.9") }},
+				bearer, func(at *nodetest.House) nodetest.Answer { return anonymous(at, "203.0.113.9") }},
 			{"the key of a post", map[string]any{"post": mine.ID, "kind": "key"}, protocol.BlockKey, signed, bearer},
 			{"a handle", map[string]any{"kind": "handle", "value": "@Asha"}, protocol.BlockHandle,
-				signed, func(at *house) answer { return anonymous(at, "203.0.113.9") }},
+				signed, func(at *nodetest.House) nodetest.Answer { return anonymous(at, "203.0.113.9") }},
 		}
 		for _, tt := range tests {
 			tt.block["reason"], tt.block["hours"] = "spam in every thread", 24
 			var b protocol.Block
-			o.do(201, "POST", "/api/operator/blocks", tt.block, &b)
+			o.Do(201, "POST", "/api/operator/blocks", tt.block, &b)
 			require.Equal(t, tt.kind, b.Kind, tt.name)
-			for i, at := range []*house{h, two} {
-				var a answer
+			for i, at := range []*nodetest.House{h, two} {
+				var a nodetest.Answer
 				require.Eventually(t, func() bool { a = tt.refused(at); return a.Code == 403 }, time.Minute, 50*time.Millisecond, "%s at process %d", tt.name, i)
-				require.Equal(t, protocol.Forbidden, a.problem().Code)
+				require.Equal(t, protocol.Forbidden, a.Problem().Code)
 				require.Contains(t, a.Body.String(), "spam in every thread")
 				require.Equal(t, 201, tt.admits(at).Code, tt.name)
-				require.Equal(t, 200, at.from("203.0.113.9", "GET", "/api/public/board", "").Code, "reading is open")
+				require.Equal(t, 200, at.From("203.0.113.9", "GET", "/api/public/board", "").Code, "reading is open")
 			}
-			o.do(204, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
+			o.Do(204, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
 			require.Equal(t, 201, tt.refused(h).Code, "%s: lifted, here at once", tt.name)
 			require.Eventually(t, func() bool { return tt.refused(two).Code == 201 }, time.Minute, 50*time.Millisecond, tt.name)
-			o.do(404, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
+			o.Do(404, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
 		}
 
 		var log protocol.Page[protocol.ModerationEntry]
-		h.ask("GET", "/api/public/moderation-log?limit=100", "").into(&log)
+		h.Ask("GET", "/api/public/moderation-log?limit=100", "").Into(&log)
 		for _, e := range log.Items {
 			if e.Kind == "network" || e.Kind == "key" {
 				require.Nil(t, e.Subject, "the public is not told whose")
@@ -307,9 +255,9 @@ func TestModeration_Blocks(t *testing.T) {
 
 func TestModeration_BlockInputs(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	o := h.operator()
-	post := h.post("Lamps")
+	h := nodetest.New(t)
+	o := h.Operator()
+	post := h.Post("Lamps")
 	bad := []map[string]any{
 		{}, {"kind": "host"}, {"value": "x"}, {"kind": "host", "value": "http://a"}, {"kind": "host", "value": "a/b"}, {"kind": "key", "value": "short"},
 		{"kind": "agent", "value": "eip155:1:0x1:1"}, {"kind": "network", "value": "203.0.113.0/24"}, {"kind": "network", "value": "0.0.0.0/0"},
@@ -318,28 +266,28 @@ func TestModeration_BlockInputs(t *testing.T) {
 		{"kind": "host", "value": "a.example", "hours": 0}, {"kind": "host", "value": "a.example", "hours": 1e6}, {"kind": "person", "value": "x"},
 	}
 	for _, in := range bad {
-		o.do(422, "POST", "/api/operator/blocks", in, nil)
+		o.Do(422, "POST", "/api/operator/blocks", in, nil)
 	}
 	base, err := url.Parse(h.Base)
 	require.NoError(t, err)
 	for _, own := range []map[string]any{
 		{"kind": "host", "value": base.Host}, {"kind": "host", "value": strings.ToUpper(base.Hostname())}, {"kind": "actor", "value": h.Base + "/ap/agents/asha"},
 	} {
-		o.do(422, "POST", "/api/operator/blocks", own, nil)
+		o.Do(422, "POST", "/api/operator/blocks", own, nil)
 	}
 	require.Error(t, h.Admin().SetHostPolicy(t.Context(), base.Host, "reject", ""))
 	require.Error(t, h.Admin().SetHostPolicy(t.Context(), "not a host", "silence", ""))
 	require.Error(t, h.Admin().SetHostPolicy(t.Context(), "spam.example", "silence", "a\u202eb"))
-	o.do(404, "POST", "/api/operator/blocks", map[string]any{"post": post.ID, "kind": "agent"}, nil)
+	o.Do(404, "POST", "/api/operator/blocks", map[string]any{"post": post.ID, "kind": "agent"}, nil)
 	for i := range 5 {
-		o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": fmt.Sprintf("h%d.example", i)}, nil)
+		o.Do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": fmt.Sprintf("h%d.example", i)}, nil)
 	}
-	o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": "H4.EXAMPLE."}, nil)
-	o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "agent", "value": "eip155:1:0xABCDEFabcdef00000000000000000000000000AB:7"}, nil)
+	o.Do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "host", "value": "H4.EXAMPLE."}, nil)
+	o.Do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "agent", "value": "eip155:1:0xABCDEFabcdef00000000000000000000000000AB:7"}, nil)
 	var all []protocol.Block
 	for after := ""; ; {
 		var page protocol.Page[protocol.Block]
-		o.do(200, "GET", "/api/operator/blocks?limit=2&kind=host&after="+after, nil, &page)
+		o.Do(200, "GET", "/api/operator/blocks?limit=2&kind=host&after="+after, nil, &page)
 		all = append(all, page.Items...)
 		if page.Next == nil {
 			break
@@ -354,10 +302,10 @@ func TestModeration_BlockInputs(t *testing.T) {
 // can lift it again.
 func TestModeration_BlockAddress(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	o := h.operator()
+	h := nodetest.New(t)
+	o := h.Operator()
 	post := func(address string) int {
-		return h.from(address, "POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).Code
+		return h.From(address, "POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board")).Code
 	}
 	for _, tt := range []struct{ name, value, in, out string }{
 		{"IPv4", "203.0.113.7", "203.0.113.7", "203.0.113.8"},
@@ -367,16 +315,16 @@ func TestModeration_BlockAddress(t *testing.T) {
 		{"the operator's own", "192.0.2.1", "192.0.2.1", "192.0.2.2"}, // of httptest
 	} {
 		var b protocol.Block
-		o.do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "network", "value": tt.value}, &b)
+		o.Do(201, "POST", "/api/operator/blocks", map[string]any{"kind": "network", "value": tt.value}, &b)
 		require.NotContains(t, b.Value, ".", tt.name)
 		require.NotContains(t, b.Value, ":", tt.name)
 		require.Equal(t, 403, post(tt.in), tt.name)
 		require.Equal(t, 201, post(tt.out), tt.name)
-		o.do(204, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
+		o.Do(204, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
 		require.Equal(t, 201, post(tt.in), "%s: lifted", tt.name)
 	}
 	var audit protocol.Page[protocol.AuditEntry]
-	o.do(200, "GET", "/api/operator/audit?limit=100", nil, &audit)
+	o.Do(200, "GET", "/api/operator/audit?limit=100", nil, &audit)
 	for _, e := range audit.Items {
 		require.NotContains(t, e.Subject+e.Detail, "203.0.113", "no address is kept")
 	}
@@ -385,9 +333,9 @@ func TestModeration_BlockAddress(t *testing.T) {
 // TestAdmin_RequeueJob is noted like every other change on the command line.
 func TestAdmin_RequeueJob(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	var job storage.Job
-	require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Enqueue(ctx, storage.Job{Kind: "follow", Lane: "test", RunAt: tx.Now}); err != nil {
 			return err
 		}
@@ -405,7 +353,7 @@ func TestAdmin_RequeueJob(t *testing.T) {
 	require.NoError(t, h.Admin().RequeueJob(t.Context(), job.ID))
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(h.Admin().RequeueJob(t.Context(), job.ID)))
 	var audit protocol.Page[protocol.AuditEntry]
-	h.operator().do(200, "GET", "/api/operator/audit", nil, &audit)
+	h.Operator().Do(200, "GET", "/api/operator/audit", nil, &audit)
 	require.True(t, slices.ContainsFunc(audit.Items, func(e protocol.AuditEntry) bool {
 		return e.Action == "job requeue" && e.Subject == fmt.Sprint(job.ID)
 	}))
@@ -427,40 +375,40 @@ func TestOwnHost(t *testing.T) {
 // run, and takes them back.
 func TestModeration_Limits(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		serious := func(c *Config) { c.Dev = false }
-		h := newHouse(t, change, serious)
-		two := h.second(change, serious)
-		o := h.operator()
-		level := func(at *house) int {
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		serious := func(c *node.Config) { c.Dev = false }
+		h := nodetest.New(t, change, serious)
+		two := second(h, change, serious)
+		o := h.Operator()
+		level := func(at *nodetest.House) int {
 			var c struct{ Hint struct{ Level int } }
-			at.ask("GET", "/api/public/pow?purpose=board", "").into(&c)
+			at.Ask("GET", "/api/public/pow?purpose=board", "").Into(&c)
 			return c.Hint.Level
 		}
-		quota := func(at *house) string {
-			return at.ask("GET", "/api/public/about", "").Header().Get("RateLimit-Policy")
+		quota := func(at *nodetest.House) string {
+			return at.Ask("GET", "/api/public/about", "").Header().Get("RateLimit-Policy")
 		}
 		require.Equal(t, 2, level(h))
 		require.Equal(t, `"network";q=200`, quota(h))
 		var v protocol.LimitsView
-		o.do(200, "GET", "/api/operator/limits", nil, &v)
+		o.Do(200, "GET", "/api/operator/limits", nil, &v)
 		require.Equal(t, protocol.LimitsView{ReadRate: 50, WriteRate: 5, IdentityRate: 10}, v)
 
 		for _, bad := range []map[string]any{{}, {"proofLevel": 8}, {"proofLevel": -1}, {"readRate": 0}, {"writeRate": 2e6}, {"readRate": "many"}} {
-			o.do(422, "PUT", "/api/operator/limits", bad, nil)
+			o.Do(422, "PUT", "/api/operator/limits", bad, nil)
 		}
-		o.do(200, "PUT", "/api/operator/limits", map[string]any{"proofLevel": 5}, nil)
-		o.do(200, "PUT", "/api/operator/limits", map[string]any{"readRate": 25}, &v)
+		o.Do(200, "PUT", "/api/operator/limits", map[string]any{"proofLevel": 5}, nil)
+		o.Do(200, "PUT", "/api/operator/limits", map[string]any{"readRate": 25}, &v)
 		require.Equal(t, 5, v.ProofLevel)
 		require.Equal(t, 25.0, v.ReadRate)
 		require.Equal(t, 5.0, v.WriteRate)
-		for _, at := range []*house{h, two} {
+		for _, at := range []*nodetest.House{h, two} {
 			require.Eventually(t, func() bool { return level(at) == 5 && quota(at) == `"network";q=100` }, time.Minute, 50*time.Millisecond)
 		}
 		var reset protocol.LimitsView
-		o.do(200, "DELETE", "/api/operator/limits", nil, &reset)
+		o.Do(200, "DELETE", "/api/operator/limits", nil, &reset)
 		require.Equal(t, protocol.LimitsView{ReadRate: 50, WriteRate: 5, IdentityRate: 10}, reset)
-		for _, at := range []*house{h, two} {
+		for _, at := range []*nodetest.House{h, two} {
 			require.Eventually(t, func() bool { return level(at) == 2 && quota(at) == `"network";q=200` }, time.Minute, 50*time.Millisecond)
 		}
 	})
@@ -468,30 +416,30 @@ func TestModeration_Limits(t *testing.T) {
 
 func TestModeration_NotesAndStatistics(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		o := h.operator()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		o := h.Operator()
 		for i := range 3 {
-			o.do(201, "POST", "/api/operator/notes", map[string]string{"subject": "spam.example", "text": fmt.Sprint("note ", i)}, nil)
+			o.Do(201, "POST", "/api/operator/notes", map[string]string{"subject": "spam.example", "text": fmt.Sprint("note ", i)}, nil)
 		}
-		o.do(201, "POST", "/api/operator/notes", map[string]string{"subject": "asha", "text": "friendly"}, nil)
-		o.do(422, "POST", "/api/operator/notes", map[string]string{"subject": " ", "text": "x"}, nil)
+		o.Do(201, "POST", "/api/operator/notes", map[string]string{"subject": "asha", "text": "friendly"}, nil)
+		o.Do(422, "POST", "/api/operator/notes", map[string]string{"subject": " ", "text": "x"}, nil)
 		var notes protocol.Page[protocol.ModerationNote]
-		o.do(200, "GET", "/api/operator/notes?subject=spam.example", nil, &notes)
+		o.Do(200, "GET", "/api/operator/notes?subject=spam.example", nil, &notes)
 		require.Len(t, notes.Items, 3)
-		require.Equal(t, o.account, notes.Items[0].Actor)
-		o.do(204, "DELETE", "/api/operator/notes/"+notes.Items[0].ID, nil, nil)
-		o.do(404, "DELETE", "/api/operator/notes/"+notes.Items[0].ID, nil, nil)
-		o.do(200, "GET", "/api/operator/notes", nil, &notes)
+		require.Equal(t, o.Account, notes.Items[0].Actor)
+		o.Do(204, "DELETE", "/api/operator/notes/"+notes.Items[0].ID, nil, nil)
+		o.Do(404, "DELETE", "/api/operator/notes/"+notes.Items[0].ID, nil, nil)
+		o.Do(200, "GET", "/api/operator/notes", nil, &notes)
 		require.Len(t, notes.Items, 3)
 
-		hostedAgent(t, h.Node, "asha")
-		kept, hidden, gone := h.post("Kept"), h.post("Hidden"), h.post("Gone")
-		h.report("203.0.113.1", kept.ID)
-		o.do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{}, nil)
-		o.do(200, "POST", "/api/operator/posts/"+gone.ID+"/delete", map[string]string{}, nil)
+		h.Hosted("asha")
+		kept, hidden, gone := h.Post("Kept"), h.Post("Hidden"), h.Post("Gone")
+		h.Report("203.0.113.1", kept.ID)
+		o.Do(200, "POST", "/api/operator/posts/"+hidden.ID+"/hide", map[string]string{}, nil)
+		o.Do(200, "POST", "/api/operator/posts/"+gone.ID+"/delete", map[string]string{}, nil)
 		var s protocol.Statistics
-		o.do(200, "GET", "/api/operator/statistics", nil, &s)
+		o.Do(200, "GET", "/api/operator/statistics", nil, &s)
 		require.Equal(t, protocol.PostCounts{Visible: 1, Here: 1, Hidden: 1, Deleted: 1}, s.Posts)
 		require.Equal(t, 1, s.Profiles)
 		require.Equal(t, 1, s.Review)

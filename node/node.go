@@ -43,40 +43,43 @@ import (
 
 // A Node is one running node. Make it with New, run it with Run, once.
 type Node struct {
-	Base string // public address, without a slash at the end
-	URL  string // where it listens, http://host:port
+	Base   string // public address, without a slash at the end
+	URL    string // where it listens, http://host:port
+	Config Config // what it was made of
 
-	config      Config
+	// What New made of the configuration. Who runs a node in its own process, as tests do, may ask the parts, and before Run
+	// give them what they dial with: mail, a payment provider, a chain.
+	DB         *storage.DB
+	Keys       *credential.Keyring
+	Chain      *credential.Chain
+	Enrolments *credential.Enrolments // nil when no chain is configured
+	Table      *hall.Table
+	Worker     *worker.Worker
+	Meter      *operate.Meter
+	Accounts   *account.Accounts
+	Archive    *archive.Archive
+	Attention  *attention.Attention
+	Board      *board.Board
+	Contact    *contact.Contact
+	Directory  *directory.Directory
+	Feed       *feed.Feed
+	Meeting    *meeting.Meeting
+	Moderation *moderation.Moderation
+	Reputation *reputation.Reputation
+	Web        *web.Web
+
 	log         *slog.Logger
-	db          *storage.DB
-	keys        *credential.Keyring
 	agents      *credential.Agents
-	chain       *credential.Chain
-	enrolments  *credential.Enrolments // nil when no chain is configured
 	directories *keydirectory.Cache
-	table       *hall.Table
 	front       *front
-	worker      *worker.Worker
 	federation  *federation.Federation
 	metrics     *metrics
-	board       *board.Board
-	directory   *directory.Directory
-	moderation  *moderation.Moderation
 	prober      *liveness.Prober
 	sightings   *liveness.Sightings
 	usage       *operate.Usage // nil when the node is a single process
-	meter       *operate.Meter
 	state       *operate.Health
-	feed        *feed.Feed
-	web         *web.Web
 	api         *httpapi.API
 	ucp         *ucpapi.API
-	attention   *attention.Attention
-	meeting     *meeting.Meeting
-	contact     *contact.Contact
-	reputation  *reputation.Reputation
-	accounts    *account.Accounts
-	archive     *archive.Archive
 
 	listener, operatorListener net.Listener
 	lmtp                       net.Listener // nil when no answers to mail are taken
@@ -92,7 +95,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Node, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	n := &Node{config: c, log: log}
+	n := &Node{Config: c, log: log}
 	if err := n.open(ctx); err != nil {
 		n.Close()
 		return nil, err
@@ -101,9 +104,9 @@ func New(ctx context.Context, c Config, log *slog.Logger) (*Node, error) {
 }
 
 func (n *Node) open(ctx context.Context) error {
-	c := n.config
+	c := n.Config
 	var err error
-	if n.db, n.keys, err = openStore(ctx, c, n.log, true); err != nil {
+	if n.DB, n.Keys, err = openStore(ctx, c, n.log, true); err != nil {
 		return err
 	}
 	if n.listener, err = net.Listen("tcp", c.Listen); err != nil {
@@ -121,7 +124,7 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	n.URL = "http://" + n.listener.Addr().String()
 	n.Base = c.base(n.listener.Addr().String())
-	if err := claimBase(ctx, n.db, n.Base); err != nil {
+	if err := claimBase(ctx, n.DB, n.Base); err != nil {
 		return err
 	}
 	return n.build(ctx)
@@ -154,7 +157,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*st
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	keys, err := credential.OpenKeyring(ctx, db, sealer, c.newRSA)
+	keys, err := credential.OpenKeyring(ctx, db, sealer, c.NewRSA)
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
@@ -164,9 +167,14 @@ func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*st
 // Handler is the public handler of the node, for tests that need no socket.
 func (n *Node) Handler() http.Handler { return n.handler }
 
+// OperatorHandler is the handler of the operator's address, under whatever name it is asked.
+func (n *Node) OperatorHandler() http.Handler {
+	return n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready))
+}
+
 // Operate runs one operation as the operator, in this process.
 func (n *Node) Operate(ctx context.Context, op string, args []byte) error {
-	_, err := n.table.Invoke(ctx, hall.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
+	_, err := n.Table.Invoke(ctx, hall.Request{Op: op, Args: args, Door: "operator", Evidence: identity.Evidence{Operator: true}})
 	return err
 }
 

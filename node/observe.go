@@ -12,14 +12,14 @@ import (
 func (n *Node) federated(event, host string, err error) {
 	n.metrics.federated(event, host, err)
 	if event == "delivery" {
-		n.meter.Delivery(err)
+		n.Meter.Delivery(err)
 	}
 }
 
 // observe writes the log line of a request and adds its sample to the metrics.
 func (n *Node) observe(o hall.Observation) {
 	n.metrics.operation(o)
-	n.meter.Operation(o)
+	n.Meter.Operation(o)
 	if o.Err == nil {
 		n.sightings.Record(o.Caller, protocol.Lookup(o.Op))
 	}

@@ -1,19 +1,22 @@
-package node
+package node_test
 
 import (
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/node"
+	"stoa/node/nodetest"
 )
 
 // TestOperatorHosts: a page that had its own name lead to the operator's address
 // reads nothing there.
 func TestOperatorHosts(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, func(c *Config) { c.OperatorListen, c.OperatorHosts = "127.0.0.1:0", []string{"stoa-a.internal"} })
+	n := nodetest.Start(t, func(c *node.Config) { c.OperatorListen, c.OperatorHosts = "127.0.0.1:0", []string{"stoa-a.internal"} })
 	get := func(host, path string) *http.Response {
-		r, err := http.NewRequest("GET", "http://"+n.operatorListener.Addr().String()+path, nil)
+		r, err := http.NewRequest("GET", "http://"+n.OperatorAddr().String()+path, nil)
 		require.NoError(t, err)
 		r.Host = host
 		res, err := http.DefaultClient.Do(r)
@@ -37,8 +40,8 @@ func TestOperatorHosts(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "a:1", "http://a", "a b"} {
-		require.ErrorContains(t, Config{Listen: "127.0.0.1:0", Data: "d", OperatorHosts: []string{name}}.Validate(), "operator-hosts")
+		require.ErrorContains(t, node.Config{Listen: "127.0.0.1:0", Data: "d", OperatorHosts: []string{name}}.Validate(), "operator-hosts")
 	}
-	require.True(t, Config{OperatorListen: "ops.internal:8081"}.operatorHost("ops.internal:8081"), "the name it listens on")
-	require.False(t, Config{}.operatorHost(""))
+	require.True(t, node.Config{OperatorListen: "ops.internal:8081"}.TakesHost("ops.internal:8081"), "the name it listens on")
+	require.False(t, node.Config{}.TakesHost(""))
 }

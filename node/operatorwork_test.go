@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -8,44 +8,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// dead buries one new job of each kind, and returns their ids.
-func (h *house) dead(why string, kinds ...storage.JobKind) (ids []int64) {
-	h.t.Helper()
-	require.NoError(h.t, h.db.Write(h.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		for _, kind := range kinds {
-			if err := tx.Enqueue(ctx, storage.Job{Kind: kind, Args: []byte(`{}`), Lane: "test", Dedupe: "test " + string(kind)}); err != nil {
-				return err
-			}
-			jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, kind, 1, "")
-			if err != nil {
-				return err
-			}
-			ids = append(ids, jobs.Items[0].ID)
-			if err := tx.Jobs().Bury(ctx, jobs.Items[0].ID, why); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	return ids
-}
-
 // TestOperator_Jobs lists, retries and deletes jobs over HTTP as stoa admin does.
 func TestOperator_Jobs(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		o := h.operator()
-		ids := h.dead("no such host", storage.MailJob, storage.WebhookJob, storage.CallbackJob)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		o := h.Operator()
+		ids := h.Dead("no such host", storage.MailJob, storage.WebhookJob, storage.CallbackJob)
 		list := func(query string) (items []protocol.Job) {
 			t.Helper()
 			for next := ""; ; {
 				var page protocol.Page[protocol.Job]
-				o.do(200, "GET", "/api/operator/jobs?limit=2"+query+next, nil, &page)
+				o.Do(200, "GET", "/api/operator/jobs?limit=2"+query+next, nil, &page)
 				items = append(items, page.Items...)
 				if page.Next == nil {
 					return items
@@ -61,26 +41,26 @@ func TestOperator_Jobs(t *testing.T) {
 		require.Len(t, list("&kind=notice-mail"), 1)
 		require.Empty(t, list("&kind=nothing"))
 
-		o.do(204, "POST", fmt.Sprint("/api/operator/jobs/", ids[0], "/requeue"), nil, nil)
+		o.Do(204, "POST", fmt.Sprint("/api/operator/jobs/", ids[0], "/requeue"), nil, nil)
 		require.Len(t, list("&state=waiting&kind=notice-mail"), 1)
-		o.do(404, "POST", fmt.Sprint("/api/operator/jobs/", ids[0], "/requeue"), nil, nil)
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		o.Do(404, "POST", fmt.Sprint("/api/operator/jobs/", ids[0], "/requeue"), nil, nil)
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Enqueue(ctx, storage.Job{Kind: storage.CallbackJob, Dedupe: "test callback"})
 		}))
-		o.do(409, "POST", fmt.Sprint("/api/operator/jobs/", ids[2], "/requeue"), nil, nil)
-		o.do(204, "DELETE", fmt.Sprint("/api/operator/jobs/", ids[1]), nil, nil)
-		o.do(404, "DELETE", fmt.Sprint("/api/operator/jobs/", ids[1]), nil, nil)
+		o.Do(409, "POST", fmt.Sprint("/api/operator/jobs/", ids[2], "/requeue"), nil, nil)
+		o.Do(204, "DELETE", fmt.Sprint("/api/operator/jobs/", ids[1]), nil, nil)
+		o.Do(404, "DELETE", fmt.Sprint("/api/operator/jobs/", ids[1]), nil, nil)
 		for _, bad := range []string{"0", "-1", "x", "1.5", "9223372036854775808"} {
-			o.do(422, "DELETE", "/api/operator/jobs/"+bad, nil, nil)
+			o.Do(422, "DELETE", "/api/operator/jobs/"+bad, nil, nil)
 		}
-		o.do(400, "GET", "/api/operator/jobs?kind=callback&after=x", nil, nil)
+		o.Do(400, "GET", "/api/operator/jobs?kind=callback&after=x", nil, nil)
 		var audit protocol.Page[protocol.AuditEntry]
-		o.do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
+		o.Do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
 		require.Equal(t, []string{"job drop", "notice-webhook: no such host"}, []string{audit.Items[0].Action, audit.Items[0].Detail})
-		require.Equal(t, o.account, audit.Items[1].Actor)
+		require.Equal(t, o.Account, audit.Items[1].Actor)
 
 		// More than one page of those that wait, in the order in which they are due.
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for i := range 5 {
 				if err := tx.Enqueue(ctx, storage.Job{Kind: storage.SilenceJob, RunAt: tx.Now.Add(time.Duration(5-i/2) * time.Hour)}); err != nil {
 					return err
@@ -99,14 +79,14 @@ func TestOperator_Jobs(t *testing.T) {
 // TestOperator_Peers follows, retries and stops following over HTTP, and hurries what fails.
 func TestOperator_Peers(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		o := h.operator()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		o := h.Operator()
 		const nobody, board, inbox = "http://127.0.0.1:1", "https://n2.example/ap/board", "https://n2.example/ap/inbox"
-		view := func() (v protocol.PeersView) { o.do(200, "GET", "/api/operator/peers", nil, &v); return v }
+		view := func() (v protocol.PeersView) { o.Do(200, "GET", "/api/operator/peers", nil, &v); return v }
 		post := func(status int, what, address string) {
 			t.Helper()
-			o.do(status, "POST", "/api/operator/peers/"+what, map[string]string{"url": address}, nil)
+			o.Do(status, "POST", "/api/operator/peers/"+what, map[string]string{"url": address}, nil)
 		}
 		post(204, "follow", nobody)
 		require.Equal(t, "pending", view().Following[0].State)
@@ -120,16 +100,16 @@ func TestOperator_Peers(t *testing.T) {
 		post(422, "follow", "")
 
 		later := time.Now().Add(6 * time.Hour)
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			if err := tx.Subscriptions().Put(ctx, storage.Subscription{Board: board, Host: "n2.example", State: storage.SubscriptionAccepted,
 				LastSeq: 41, Head: 44, CheckedAt: tx.Now, NextAt: later, Failures: 3, LastError: "connection refused"}); err != nil {
 				return err
 			}
 			return tx.Outlets().Put(ctx, storage.Outlet{Board: protocol.BoardID(h.Base), Inbox: inbox, Host: "n2.example", Stoa: true})
 		}))
-		h.post("Lamps")
+		h.Post("Lamps")
 		require.Eventually(t, func() bool { return view().Head == 1 }, time.Minute, 20*time.Millisecond)
-		require.NoError(t, h.db.FailOutlet(t.Context(), protocol.BoardID(h.Base), inbox, 6*time.Hour, "n2.example answered 502", storage.OutletSlow))
+		require.NoError(t, h.DB.FailOutlet(t.Context(), protocol.BoardID(h.Base), inbox, 6*time.Hour, "n2.example answered 502", storage.OutletSlow))
 		v := view()
 		require.Equal(t, "connection refused", v.Following[0].LastError)
 		require.NotNil(t, v.Following[0].CheckedAt)
@@ -143,9 +123,9 @@ func TestOperator_Peers(t *testing.T) {
 		v = view()
 		require.WithinDuration(t, time.Now(), *v.Following[0].NextAt, time.Minute)
 		require.Nil(t, v.Delivering[0].NextAt)
-		o.do(204, "PUT", "/api/operator/peers/policy", map[string]string{"host": "n2.example", "policy": "trusted"}, nil)
+		o.Do(204, "PUT", "/api/operator/peers/policy", map[string]string{"host": "n2.example", "policy": "trusted"}, nil)
 		require.Equal(t, "trusted", view().Policies[0].Policy)
-		o.do(204, "PUT", "/api/operator/peers/policy", map[string]string{"host": "n2.example", "policy": "none"}, nil)
+		o.Do(204, "PUT", "/api/operator/peers/policy", map[string]string{"host": "n2.example", "policy": "none"}, nil)
 		require.Empty(t, view().Policies)
 	})
 }
@@ -153,26 +133,26 @@ func TestOperator_Peers(t *testing.T) {
 // TestOperator_Traffic counts what was done, hour by hour, over processes and restarts.
 func TestOperator_Traffic(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		two := h.second(change)
-		o := h.operator()
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		two := second(h, change)
+		o := h.Operator()
 		traffic := func(span string) (v protocol.Traffic) {
-			o.do(200, "GET", "/api/operator/traffic"+span, nil, &v)
+			o.Do(200, "GET", "/api/operator/traffic"+span, nil, &v)
 			return v
 		}
 		require.Len(t, traffic("").Steps, 24)
 		require.Len(t, traffic("?span=month").Steps, 30)
-		p := h.post("Lamps")
-		h.report("203.0.113.1", p.ID)
-		require.Equal(t, 404, h.ask("GET", "/api/public/agents/nobody", "").Code)
-		require.Equal(t, 200, two.ask("GET", "/api/public/board", "").Code)
-		h.federated("delivery", "n2.example", nil)
-		h.federated("delivery", "n2.example", context.Canceled)
-		h.federated("pull", "n2.example", nil)
-		require.NoError(t, h.meter.Flush(t.Context()))
-		require.NoError(t, two.meter.Flush(t.Context()))
-		require.NoError(t, two.meter.Flush(t.Context()), "nothing more")
+		p := h.Post("Lamps")
+		h.Report("203.0.113.1", p.ID)
+		require.Equal(t, 404, h.Ask("GET", "/api/public/agents/nobody", "").Code)
+		require.Equal(t, 200, two.Ask("GET", "/api/public/board", "").Code)
+		h.Federated("delivery", "n2.example", nil)
+		h.Federated("delivery", "n2.example", context.Canceled)
+		h.Federated("pull", "n2.example", nil)
+		require.NoError(t, h.Meter.Flush(t.Context()))
+		require.NoError(t, two.Meter.Flush(t.Context()))
+		require.NoError(t, two.Meter.Flush(t.Context()), "nothing more")
 		for _, span := range []string{"?span=day", "?span=month"} {
 			var sum protocol.TrafficStep
 			for _, s := range traffic(span).Steps {
@@ -186,18 +166,18 @@ func TestOperator_Traffic(t *testing.T) {
 			require.Equal(t, protocol.TrafficStep{Reads: sum.Reads, Writes: 2, Proofs: 2, Reports: 1, Deliveries: 1, Failures: 1}, sum, span)
 			require.GreaterOrEqual(t, sum.Reads, int64(1))
 		}
-		o.do(422, "GET", "/api/operator/traffic?span=year", nil, nil)
+		o.Do(422, "GET", "/api/operator/traffic?span=year", nil, nil)
 	})
 }
 
 // TestOperator_Health says what is wrong and how full the node is.
 func TestOperator_Health(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		o := h.operator()
-		h.dead("no such host", storage.MailJob, storage.RefundJob)
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		o := h.Operator()
+		h.Dead("no such host", storage.MailJob, storage.RefundJob)
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for _, j := range []storage.Job{{Kind: storage.MailJob, LastError: "greylisted", RunAt: tx.Now.Add(time.Hour)}, {Kind: storage.MailJob}} {
 				if err := tx.Enqueue(ctx, j); err != nil {
 					return err
@@ -206,8 +186,8 @@ func TestOperator_Health(t *testing.T) {
 			return nil
 		}))
 		var v protocol.Health
-		o.do(200, "GET", "/api/operator/health", nil, &v)
-		require.Equal(t, h.db.Engine(), v.Engine)
+		o.Do(200, "GET", "/api/operator/health", nil, &v)
+		require.Equal(t, h.DB.Engine(), v.Engine)
 		require.Greater(t, v.Bytes, int64(1000))
 		require.WithinDuration(t, time.Now(), v.StartedAt, 10*time.Minute)
 		require.Nil(t, v.BackupAt)
@@ -224,12 +204,12 @@ func TestOperator_Health(t *testing.T) {
 		require.True(t, v.Untrusted)
 		require.Empty(t, v.Chains)
 		err := h.Admin().Backup(t.Context(), t.TempDir()+"/copy.db")
-		if h.db.Engine() == "postgres" {
+		if h.DB.Engine() == "postgres" {
 			require.Error(t, err)
 			return
 		}
 		require.NoError(t, err)
-		o.do(200, "GET", "/api/operator/health", nil, &v)
+		o.Do(200, "GET", "/api/operator/health", nil, &v)
 		require.WithinDuration(t, time.Now(), *v.BackupAt, time.Minute)
 	})
 }
@@ -237,17 +217,17 @@ func TestOperator_Health(t *testing.T) {
 // TestOperator_Audit is read by who did something, and by what was done.
 func TestOperator_Audit(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		o := h.operator()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		o := h.Operator()
 		for range 3 {
-			o.do(201, "POST", "/api/operator/notes", map[string]string{"subject": "asha", "text": "friendly"}, nil)
+			o.Do(201, "POST", "/api/operator/notes", map[string]string{"subject": "asha", "text": "friendly"}, nil)
 		}
-		o.do(204, "POST", "/api/operator/peers/follow", map[string]string{"url": "https://n1.example"}, nil)
+		o.Do(204, "POST", "/api/operator/peers/follow", map[string]string{"url": "https://n1.example"}, nil)
 		count := func(query string) (n int) {
 			for next := ""; ; {
 				var page protocol.Page[protocol.AuditEntry]
-				o.do(200, "GET", "/api/operator/audit?limit=2"+query+next, nil, &page)
+				o.Do(200, "GET", "/api/operator/audit?limit=2"+query+next, nil, &page)
 				n += len(page.Items)
 				if page.Next == nil {
 					return n
@@ -256,8 +236,8 @@ func TestOperator_Audit(t *testing.T) {
 			}
 		}
 		require.Equal(t, 3, count("&action=note"))
-		require.Equal(t, 4, count("&actor="+o.account))
-		require.Equal(t, 1, count("&action=peer+follow&actor="+o.account))
+		require.Equal(t, 4, count("&actor="+o.Account))
+		require.Equal(t, 1, count("&action=peer+follow&actor="+o.Account))
 		require.Zero(t, count("&action=peer+follow&actor=operator"))
 	})
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/base64"
@@ -11,16 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // keySet is the node's published key set, as anyone reads it.
-func (h *house) keySet() key.Set {
-	h.t.Helper()
-	a := h.ask("GET", "/.well-known/http-message-signatures-directory", "")
-	require.Equal(h.t, 200, a.Code)
+func keySet(h *nodetest.House) key.Set {
+	h.T.Helper()
+	a := h.Ask("GET", "/.well-known/http-message-signatures-directory", "")
+	require.Equal(h.T, 200, a.Code)
 	set, err := key.ParseSet(a.Body.Bytes())
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	return set
 }
 
@@ -35,26 +37,26 @@ func claimsOf(t *testing.T, set key.Set, token string) (c protocol.OrderReceiptC
 // TestOrderReceipt walks a receipt from its order to its end, over HTTP and MCP.
 func TestOrderReceipt(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		token := "Bearer " + h.business("rao", "")
-		other := "Bearer " + h.business("mehta", "")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		token := "Bearer " + h.Business("rao", "")
+		other := "Bearer " + h.Business("mehta", "")
 		paid := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 		const client = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 		order := func(more string) string {
 			return fmt.Sprintf(`{"order":"R-1042","client":%q,"buyer":"C-7","total":{"currency":"INR","amount":"180"},"paidAt":%q%s}`,
 				client, paid.Format(time.RFC3339), more)
 		}
-		issue := func(auth, body string) answer {
-			return h.ask("POST", "/api/owner/order-receipts", body, "Authorization", auth)
+		issue := func(auth, body string) nodetest.Answer {
+			return h.Ask("POST", "/api/owner/order-receipts", body, "Authorization", auth)
 		}
 		line := `,"lineItems":[{"id":"1","item":{"id":"thali","title":"Thali","price":9000},"quantity":{"total":2,"fulfilled":2},"totals":[],"status":"fulfilled"}]`
 		var r protocol.OrderReceipt
 		a := issue(token, order(line))
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&r)
+		a.Into(&r)
 		require.Equal(t, protocol.OrderReceiptClaims{Issuer: h.Base, Order: "R-1042", Shop: "rao", Client: strings.ToLower(client), Amount: "180.00", Currency: "INR",
-			PaidAt: paid.Unix(), IssuedAt: r.IssuedAt.Unix(), ID: r.ID}, claimsOf(t, h.keySet(), r.Receipt))
+			PaidAt: paid.Unix(), IssuedAt: r.IssuedAt.Unix(), ID: r.ID}, claimsOf(t, keySet(h), r.Receipt))
 		require.False(t, r.Reviewable, "the shop has no identity")
 		require.Equal(t, "Thali", r.LineItems[0].Item.Title)
 		var header struct{ Alg, Typ, Kid string }
@@ -65,7 +67,7 @@ func TestOrderReceipt(t *testing.T) {
 
 		// The same order again is the same receipt; other facts are not.
 		var again protocol.OrderReceipt
-		issue(token, order(line)).into(&again)
+		issue(token, order(line)).Into(&again)
 		require.Equal(t, r.Receipt, again.Receipt)
 		require.Equal(t, 409, issue(token, strings.Replace(order(line), "180", "181", 1)).Code)
 		require.Equal(t, 201, issue(other, order("")).Code, "another shop's numbers are its own")
@@ -86,11 +88,11 @@ func TestOrderReceipt(t *testing.T) {
 		person, _, err := h.Admin().CreateToken(t.Context(), "asha", "x", 0)
 		require.NoError(t, err)
 		require.Equal(t, 422, issue("Bearer "+person, order("")).Code)
-		require.Equal(t, 401, h.ask("POST", "/api/owner/order-receipts", order("")).Code)
+		require.Equal(t, 401, h.Ask("POST", "/api/owner/order-receipts", order("")).Code)
 
 		// Adjustments are added, never changed.
-		adjust := func(auth, amount string) answer {
-			return h.ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"a1","type":"refund","occurred_at":%q,`+
+		adjust := func(auth, amount string) nodetest.Answer {
+			return h.Ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"a1","type":"refund","occurred_at":%q,`+
 				`"status":"completed","totals":[{"type":"total","amount":%s}]}}`, paid.Format(time.RFC3339), amount), "Authorization", auth)
 		}
 		require.Equal(t, 200, adjust(token, "-9000").Code)
@@ -100,26 +102,26 @@ func TestOrderReceipt(t *testing.T) {
 
 		// Anyone may ask whether it is revoked, and learns nothing else.
 		status := func() string {
-			return strings.TrimSpace(h.ask("GET", "/api/public/order-receipts/"+r.ID, "").Body.String())
+			return strings.TrimSpace(h.Ask("GET", "/api/public/order-receipts/"+r.ID, "").Body.String())
 		}
 		require.JSONEq(t, `{"id":"`+r.ID+`","status":"valid","revokedAt":null}`, status())
 		revoke := "/api/owner/order-receipts/" + r.ID + "/revoke"
-		require.Equal(t, 404, h.ask("POST", revoke, `{}`, "Authorization", other).Code)
-		require.Equal(t, 200, h.ask("POST", revoke, `{"reason":"typed wrongly"}`, "Authorization", token).Code)
+		require.Equal(t, 404, h.Ask("POST", revoke, `{}`, "Authorization", other).Code)
+		require.Equal(t, 200, h.Ask("POST", revoke, `{"reason":"typed wrongly"}`, "Authorization", token).Code)
 		require.Contains(t, status(), `"revoked"`)
 		require.NotContains(t, status(), "typed")
-		require.Equal(t, 404, h.ask("GET", "/api/public/order-receipts/"+protocol.NewID(protocol.ReceiptID, time.Now()), "").Code)
-		issue(token, strings.Replace(order(""), "180", "181", 1)).into(&again)
+		require.Equal(t, 404, h.Ask("GET", "/api/public/order-receipts/"+protocol.NewID(protocol.ReceiptID, time.Now()), "").Code)
+		issue(token, strings.Replace(order(""), "180", "181", 1)).Into(&again)
 		require.NotEqual(t, r.ID, again.ID, "after the revocation the order gets another")
 
 		var page protocol.Page[protocol.OrderReceipt]
-		h.ask("GET", "/api/owner/order-receipts?limit=1", "", "Authorization", token).into(&page)
+		h.Ask("GET", "/api/owner/order-receipts?limit=1", "", "Authorization", token).Into(&page)
 		require.Equal(t, again.ID, page.Items[0].ID)
-		h.ask("GET", "/api/owner/order-receipts?limit=1&after="+*page.Next, "", "Authorization", token).into(&page)
+		h.Ask("GET", "/api/owner/order-receipts?limit=1&after="+*page.Next, "", "Authorization", token).Into(&page)
 		require.Equal(t, r.ID, page.Items[0].ID)
 		require.Len(t, page.Items[0].Adjustments, 1)
 		require.Nil(t, page.Next)
-		h.ask("GET", "/api/owner/order-receipts?order=nothing", "", "Authorization", token).into(&page)
+		h.Ask("GET", "/api/owner/order-receipts?order=nothing", "", "Authorization", token).Into(&page)
 		require.Empty(t, page.Items)
 	})
 }

@@ -21,7 +21,7 @@ import (
 // pages makes the door of the pages.
 func (n *Node) pages(network func(*http.Request) string) *web.Web {
 	var registries []web.Registry
-	for _, s := range n.config.Chain {
+	for _, s := range n.Config.Chain {
 		chain, err := erc8004.ParseChain(s)
 		if err != nil { // the configuration was checked at the start
 			continue
@@ -31,11 +31,11 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 		}
 	}
 	return web.New(web.Config{
-		Table: n.table, Base: n.Base, Name: n.config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR,
-		Version: n.db.Version, Live: n.feed.Pulse,
+		Table: n.Table, Base: n.Base, Name: n.Config.Name, Network: network, Census: n.agents.Census, Accounts: signIns{n}, QR: drawQR,
+		Version: n.DB.Version, Live: n.Feed.Pulse,
 		InUse: func(ctx context.Context) (used web.InUse, err error) {
-			err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				all, err := n.directory.InUse(ctx, tx)
+			err = n.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				all, err := n.Directory.InUse(ctx, tx)
 				used = web.InUse(all)
 				return err
 			})
@@ -60,8 +60,8 @@ func (n *Node) signInWays(secret []byte) (ways account.SignInWays, err error) {
 	if ways.Site, err = passkey.New(n.Base, n.name()); err != nil && !errors.Is(err, passkey.ErrNoDomain) {
 		return ways, err
 	}
-	if n.chain != nil {
-		ways.Chain, ways.Chains = n.chain, slices.Sorted(maps.Keys(n.chain.Reader.Registries()))
+	if n.Chain != nil {
+		ways.Chain, ways.Chains = n.Chain, slices.Sorted(maps.Keys(n.Chain.Reader.Registries()))
 	}
 	return ways, nil
 }
@@ -70,53 +70,53 @@ func (n *Node) signInWays(secret []byte) (ways account.SignInWays, err error) {
 type signIns struct{ n *Node }
 
 func (s signIns) ByTicket(ctx context.Context, b session.Browser, ticket string) (cookie string, err error) {
-	err = s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		cookie, err = s.n.accounts.SignIn(ctx, tx, b, ticket)
+	err = s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		cookie, err = s.n.Accounts.SignIn(ctx, tx, b, ticket)
 		return err
 	})
 	return cookie, err
 }
 
 func (s signIns) ByCode(ctx context.Context, b session.Browser, code string) (cookie string, err error) {
-	err = s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		cookie, err = s.n.accounts.SignInByCode(ctx, tx, b, code)
+	err = s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		cookie, err = s.n.Accounts.SignInByCode(ctx, tx, b, code)
 		return err
 	})
 	return cookie, err
 }
 
 func (s signIns) ByPasskey(ctx context.Context, b session.Browser, a passkey.Assertion) (cookie string, err error) {
-	return s.n.accounts.SignInByPasskey(ctx, b, a)
+	return s.n.Accounts.SignInByPasskey(ctx, b, a)
 }
 
 func (s signIns) ByEthereum(ctx context.Context, b session.Browser, text, signature, handle string) (cookie string, err error) {
-	return s.n.accounts.SignInByEthereum(ctx, b, text, signature, handle)
+	return s.n.Accounts.SignInByEthereum(ctx, b, text, signature, handle)
 }
 
 func (s signIns) Challenge(b session.Browser) string {
-	return s.n.accounts.SignInChallenge(b)
+	return s.n.Accounts.SignInChallenge(b)
 }
 
 func (s signIns) EthereumMessage(b session.Browser, account string, chain uint64) (string, error) {
-	return s.n.accounts.EthereumMessage(b, account, chain)
+	return s.n.Accounts.EthereumMessage(b, account, chain)
 }
 
 func (s signIns) PasskeyDomain() string {
-	if s.n.accounts.Site == nil {
+	if s.n.Accounts.Site == nil {
 		return ""
 	}
-	return s.n.accounts.Site.Domain
+	return s.n.Accounts.Site.Domain
 }
 
-func (s signIns) Chains() []uint64 { return s.n.accounts.Chains }
+func (s signIns) Chains() []uint64 { return s.n.Accounts.Chains }
 
 func (s signIns) AskLink(ctx context.Context, mail string) error {
-	return s.n.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.accounts.AskLink(ctx, tx, mail) })
+	return s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.Accounts.AskLink(ctx, tx, mail) })
 }
 
-func (s signIns) SendsMail() bool { return s.n.accounts.Mail != nil }
+func (s signIns) SendsMail() bool { return s.n.Accounts.Mail != nil }
 
 func (s signIns) LogsMail() bool {
-	_, logs := s.n.accounts.Mail.(printed)
+	_, logs := s.n.Accounts.Mail.(printed)
 	return logs
 }

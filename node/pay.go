@@ -27,7 +27,7 @@ func (n *Node) payProviders(client *http.Client) func(attention.PayAccount) (pay
 			if len(a.WebhookSecrets) > 0 {
 				secret = a.WebhookSecrets[0]
 			}
-			return sandbox.New(sandbox.Options{Enabled: n.config.Dev || n.config.PaySandbox, Secret: secret, Page: n.Base + "/pay/sandbox"})
+			return sandbox.New(sandbox.Options{Enabled: n.Config.Dev || n.Config.PaySandbox, Secret: secret, Page: n.Base + "/pay/sandbox"})
 		}
 		return nil, pay.ErrAccount
 	}
@@ -43,7 +43,7 @@ func (n *Node) payHook(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		err = protocol.Errorf(protocol.TooLarge, "an event has at most 1 MiB")
 	} else {
-		err = n.attention.Hook(r.Context(), r.PathValue("provider"), r.PathValue("hook"), r.Header, body)
+		err = n.Attention.Hook(r.Context(), r.PathValue("provider"), r.PathValue("hook"), r.Header, body)
 	}
 	if err != nil {
 		httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"crypto/rand"
@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/cmd/stoa/client"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/pow"
 )
@@ -20,67 +22,67 @@ const leaflet = `{"kind":"offer","title":"Paper %d","body":"We print 200 sheets 
 // admitted, the second for a harder one that the refusal carries.
 func TestPrice_OverHTTP(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *Config) { c.Dev = false })
-	post := func(n int, headers ...string) answer {
-		return h.ask("POST", "/api/public/board", fmt.Sprintf(leaflet, n), headers...)
+	h := nodetest.New(t, func(c *node.Config) { c.Dev = false })
+	post := func(n int, headers ...string) nodetest.Answer {
+		return h.Ask("POST", "/api/public/board", fmt.Sprintf(leaflet, n), headers...)
 	}
-	require.Equal(t, 201, post(1, "Proof-Of-Work", h.proof("board")).Code)
+	require.Equal(t, 201, post(1, "Proof-Of-Work", h.Proof("board")).Code)
 
-	cheap := h.proof("board")
+	cheap := h.Proof("board")
 	a := post(2, "Proof-Of-Work", cheap)
 	require.Equal(t, 401, a.Code)
-	p := a.problem()
+	p := a.Problem()
 	require.Equal(t, protocol.PowRequired, p.Code)
 	require.Equal(t, 4, p.Challenge.Hint.Level, "a step for the text, a step for the network")
 	require.NotEmpty(t, p.Challenge.Parameters.Data.Text)
-	require.Equal(t, protocol.PowInvalid, post(2, "Proof-Of-Work", cheap).problem().Code, "what was solved asks once")
+	require.Equal(t, protocol.PowInvalid, post(2, "Proof-Of-Work", cheap).Problem().Code, "what was solved asks once")
 
 	s, err := pow.SolveParallel(t.Context(), *p.Challenge, 2)
 	require.NoError(t, err)
 	require.Equal(t, 201, post(2, "Proof-Of-Work", s.Encode()).Code, "who pays gets in")
-	require.Equal(t, protocol.PowSpent, post(2, "Proof-Of-Work", s.Encode()).problem().Code)
+	require.Equal(t, protocol.PowSpent, post(2, "Proof-Of-Work", s.Encode()).Problem().Code)
 
-	require.Equal(t, 201, h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board")).Code, "another text costs what it did")
+	require.Equal(t, 201, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board")).Code, "another text costs what it did")
 
 	t.Run("a repeated request is no repetition", func(t *testing.T) {
 		body := `{"kind":"offer","title":"Once","body":"A text of its own about brass bells and temple lamps from Moradabad, sold by weight."}`
-		first := h.ask("POST", "/api/public/board", body, "Proof-Of-Work", h.proof("board"), "Idempotency-Key", "once")
+		first := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "once")
 		require.Equal(t, 201, first.Code)
-		again := h.ask("POST", "/api/public/board", body, "Proof-Of-Work", h.proof("board"), "Idempotency-Key", "once")
+		again := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "once")
 		require.Equal(t, 201, again.Code, "%s", again.Body)
 		require.Equal(t, first.Body.String(), again.Body.String())
 	})
 	t.Run("nor is it paid for: the price of the network and of the text stays", func(t *testing.T) {
-		h := newHouse(t, func(c *Config) { c.Dev = false })
+		h := nodetest.New(t, func(c *node.Config) { c.Dev = false })
 		level := func() int {
 			var c pow.Challenge
-			h.ask("GET", "/api/public/pow?purpose=board", "").into(&c)
+			h.Ask("GET", "/api/public/pow?purpose=board", "").Into(&c)
 			return c.Hint.Level
 		}
 		before := level()
 		for range 6 { // five that are paid raise a network's level
-			a := h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board"), "Idempotency-Key", "again")
+			a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "again")
 			require.Equal(t, 201, a.Code, "%s", a.Body)
 			require.Equal(t, before, level())
 		}
 	})
 	t.Run("a report says what others say", func(t *testing.T) {
 		for range 3 {
-			id := h.unlike(t).ID
-			a := h.ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`,
-				"Proof-Of-Work", h.proof("report"))
+			id := unlike(h, t).ID
+			a := h.Ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`,
+				"Proof-Of-Work", h.Proof("report"))
 			require.Equal(t, 202, a.Code, "%s", a.Body)
 		}
 	})
 }
 
 // unlike posts a text like no other.
-func (h *house) unlike(t *testing.T) (p protocol.Post) {
+func unlike(h *nodetest.House, t *testing.T) (p protocol.Post) {
 	t.Helper()
 	body := fmt.Sprintf(`{"kind":"offer","title":"Lamp","body":%q}`, rand.Text()+rand.Text())
-	a := h.ask("POST", "/api/public/board", body, "Proof-Of-Work", h.proof("board"))
+	a := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"))
 	require.Equal(t, 201, a.Code, "%s", a.Body)
-	a.into(&p)
+	a.Into(&p)
 	return p
 }
 
@@ -88,8 +90,8 @@ func (h *house) unlike(t *testing.T) (p protocol.Post) {
 // solves what it is asked for; with a token nothing is asked.
 func TestPrice_Client(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, func(c *Config) { c.Dev = false; c.AllowPrivatePeers = true })
-	hostedAgent(t, n, "asha")
+	n := nodetest.Start(t, func(c *node.Config) { c.Dev = false; c.AllowPrivatePeers = true })
+	n.Hosted("asha")
 	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "t", 0)
 	require.NoError(t, err)
 	anybody, err := client.New(n.URL, client.Options{})

@@ -1,7 +1,6 @@
-package node
+package node_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,33 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
-
-// compile reads a schema that a node serves with an independent checker.
-func compile(t testing.TB, document []byte, at string) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
-	require.NoError(t, err)
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	require.NoError(t, c.AddResource("https://schema.example/doc.json", doc))
-	s, err := c.Compile("https://schema.example/doc.json" + at)
-	require.NoError(t, err)
-	return s
-}
-
-func valid(t testing.TB, s *jsonschema.Schema, raw []byte) {
-	t.Helper()
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	require.NoError(t, err, "%s", raw)
-	require.NoError(t, s.Validate(v), "%s", raw)
-}
 
 const fullPerson = `{"handle":"asha","name":"Asha","kind":"person","headline":"Paper","description":"I make paper.",
  "agent":{"name":"A","by":"stoa","product":"stoa","acceptingMeetingRequests":true},
@@ -53,34 +32,34 @@ const fullBusiness = `{"handle":"rao-tiffins","name":"Rao","kind":"business",
 // valid by the schema that the node serves, and each field keeps its rules.
 func TestProfile(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ctx := context.Background()
 	for _, raw := range []string{fullPerson, fullBusiness, `{"handle":"bare","name":"Bare","kind":"person"}`} {
 		_, created, err := h.Admin().PutProfile(ctx, []byte(raw))
 		require.NoError(t, err)
 		require.True(t, created)
 	}
-	served := h.ask("GET", "/schemas/agent-profile.v1.json", "")
+	served := h.Ask("GET", "/schemas/agent-profile.v1.json", "")
 	require.Equal(t, 200, served.Code)
 	var head struct {
 		ID       string   `json:"$id"`
 		Required []string `json:"required"`
 		Title    string   `json:"title"`
 	}
-	served.into(&head)
+	served.Into(&head)
 	require.Equal(t, h.Base+"/schemas/agent-profile.v1.json", head.ID)
 	require.Equal(t, protocol.ProfileStandard, head.Title)
 	require.ElementsMatch(t, []string{"version", "handle", "name", "kind", "capabilities", "needs", "interfaces", "contactPolicy"}, head.Required)
-	schema := compile(t, served.Body.Bytes(), "")
+	schema := nodetest.Compile(t, served.Body.Bytes(), "")
 
 	profiles := map[string]map[string]any{}
 	for _, handle := range []string{"asha", "rao-tiffins", "bare"} {
-		a := h.ask("GET", "/api/public/agents/"+handle, "")
+		a := h.Ask("GET", "/api/public/agents/"+handle, "")
 		require.Equal(t, 200, a.Code)
 		require.Equal(t, "public, max-age=30", a.Header().Get("Cache-Control"))
-		valid(t, schema, a.Body.Bytes())
+		nodetest.Valid(t, schema, a.Body.Bytes())
 		var p map[string]any
-		a.into(&p)
+		a.Into(&p)
 		profiles[handle] = p
 	}
 	asha, rao, bare := profiles["asha"], profiles["rao-tiffins"], profiles["bare"]
@@ -128,10 +107,10 @@ func TestProfile(t *testing.T) {
 	require.Equal(t, 12.5, asha["capabilities"].([]any)[0].(map[string]any)["pricing"].(map[string]any)["amount"], "a JSON number")
 
 	var found protocol.Page[json.RawMessage]
-	h.ask("GET", "/api/public/agents?limit=100", "").into(&found)
+	h.Ask("GET", "/api/public/agents?limit=100", "").Into(&found)
 	require.Len(t, found.Items, 3)
 	for _, p := range found.Items {
-		valid(t, schema, p)
+		nodetest.Valid(t, schema, p)
 	}
 }
 
@@ -145,7 +124,7 @@ func ids(list any) (out []string) {
 // TestProfile_Limits puts each limit of spec §8 at its edge and one past it.
 func TestProfile_Limits(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	s := func(n int) string { return strings.Repeat("क", n) } // characters, not bytes
 	regions := strings.Fields("IN IN-KA IN-RJ IN-TN IN-MH IN-KL IN-DL IN-GJ IN-PB IN-UP IN-WB DE DE-BE DE-BY US US-CA US-NY GB GB-ENG GB-SCT FR")
 	list := func(n int, item string, real ...string) string {
@@ -219,7 +198,7 @@ func TestProfile_Limits(t *testing.T) {
 			require.NoError(t, err)
 			_, _, err = h.Admin().PutProfile(t.Context(), profile(tt.past))
 			require.Equal(t, protocol.Validation, protocol.CodeOf(err))
-			require.Contains(t, pointers(protocol.AsError(err).Faults), tt.pointer)
+			require.Contains(t, nodetest.Pointers(protocol.AsError(err).Faults), tt.pointer)
 		})
 	}
 }
@@ -229,10 +208,10 @@ func FuzzPutProfile(f *testing.F) {
 	f.Add([]byte(fullBusiness))
 	f.Add([]byte(`{"handle":"a","contactPolicy":[],"identity":{"erc8004":7}}`))
 	f.Add([]byte(`{"capabilities":[{"pricing":null}],"needs":[[]]}`))
-	h := newHouse(f)
+	h := nodetest.New(f)
 	admin := h.Admin()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, err := admin.table.Invoke(t.Context(), hall.Request{Op: protocol.PutProfile.Name, Args: raw, Evidence: identity.Evidence{Operator: true}})
+		_, err := admin.Table.Invoke(t.Context(), hall.Request{Op: protocol.PutProfile.Name, Args: raw, Evidence: identity.Evidence{Operator: true}})
 		if err != nil {
 			require.NotEqual(t, protocol.Internal, protocol.CodeOf(err), "%s", raw)
 		}
@@ -242,47 +221,47 @@ func FuzzPutProfile(f *testing.F) {
 // TestAnswers checks what each operation answers against its own description.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	_, _, err := h.Admin().PutProfile(context.Background(), []byte(fullPerson))
 	require.NoError(t, err)
-	parent := h.post("A question")
-	reply := h.ask("POST", "/api/public/board", `{"kind":"resolution","title":"An answer","body":"b","inReplyTo":"`+parent.ID+`"}`, "Proof-Of-Work",
-		h.proof("board"))
+	parent := h.Post("A question")
+	reply := h.Ask("POST", "/api/public/board", `{"kind":"resolution","title":"An answer","body":"b","inReplyTo":"`+parent.ID+`"}`, "Proof-Of-Work",
+		h.Proof("board"))
 	require.Equal(t, 201, reply.Code)
-	openapi := h.ask("GET", "/openapi.json", "")
+	openapi := h.Ask("GET", "/openapi.json", "")
 	require.Equal(t, 200, openapi.Code)
 	var doc map[string]any
-	openapi.into(&doc)
+	openapi.Into(&doc)
 	require.Equal(t, "3.1.0", doc["openapi"])
 	require.Equal(t, h.Base, doc["servers"].([]any)[0].(map[string]any)["url"])
 
-	check := func(op protocol.Operation, a answer) {
+	check := func(op protocol.Operation, a nodetest.Answer) {
 		t.Helper()
 		require.Equal(t, op.HTTP.Status, a.Code, "%s: %s", op.Name, a.Body)
 		at := fmt.Sprintf("#/paths/%s/%s/responses/%d/content/application~1json/schema",
 			strings.ReplaceAll(op.HTTP.Path, "/", "~1"), strings.ToLower(op.HTTP.Method), op.HTTP.Status)
-		valid(t, compile(t, openapi.Body.Bytes(), strings.NewReplacer("{", "%7B", "}", "%7D").Replace(at)), a.Body.Bytes())
+		nodetest.Valid(t, nodetest.Compile(t, openapi.Body.Bytes(), strings.NewReplacer("{", "%7B", "}", "%7D").Replace(at)), a.Body.Bytes())
 	}
 	check(*protocol.PostToBoard.Operation, reply)
-	check(*protocol.ReadBoard.Operation, h.ask("GET", "/api/public/board?kind=offer", ""))
-	check(*protocol.GetBoardPost.Operation, h.ask("GET", "/api/public/board/"+parent.ID, ""))
-	check(*protocol.GetBoardPost.Operation, h.ask("GET", "/api/public/board/"+parent.ID+"?thread=true", ""))
-	check(*protocol.ReadBoard.Operation, h.ask("GET", "/api/public/board?resolved=false&root="+parent.ID, ""))
-	check(*protocol.ReadFeed.Operation, h.ask("GET", "/api/public/feed", ""))
-	check(*protocol.GetAgentProfile.Operation, h.ask("GET", "/api/public/agents/asha", ""))
-	h.business("rao-tiffins", "")
-	_, err = h.Admin().PutMerchant(context.Background(), "rao-tiffins", []byte(goodMerchant))
+	check(*protocol.ReadBoard.Operation, h.Ask("GET", "/api/public/board?kind=offer", ""))
+	check(*protocol.GetBoardPost.Operation, h.Ask("GET", "/api/public/board/"+parent.ID, ""))
+	check(*protocol.GetBoardPost.Operation, h.Ask("GET", "/api/public/board/"+parent.ID+"?thread=true", ""))
+	check(*protocol.ReadBoard.Operation, h.Ask("GET", "/api/public/board?resolved=false&root="+parent.ID, ""))
+	check(*protocol.ReadFeed.Operation, h.Ask("GET", "/api/public/feed", ""))
+	check(*protocol.GetAgentProfile.Operation, h.Ask("GET", "/api/public/agents/asha", ""))
+	h.Business("rao-tiffins", "")
+	_, err = h.Admin().PutMerchant(context.Background(), "rao-tiffins", []byte(nodetest.GoodMerchant))
 	require.NoError(t, err)
-	check(*protocol.GetMerchant.Operation, h.ask("GET", "/api/public/merchants/rao-tiffins", ""))
-	check(*protocol.ListMerchants.Operation, h.ask("GET", "/api/public/merchants?city=Bengaluru", ""))
-	check(*protocol.ListPeople.Operation, h.ask("GET", "/api/public/people", ""))
-	check(*protocol.SearchAgents.Operation, h.ask("GET", "/api/public/agents?kind=person&q=paper", ""))
-	check(*protocol.GetSiteMap.Operation, h.ask("GET", "/api/public/site-map", ""))
-	check(*protocol.GetChallenge.Operation, h.ask("GET", "/api/public/pow?purpose=report", ""))
-	check(*protocol.ReportPost.Operation, h.ask("POST", "/api/public/board/"+parent.ID+"/report", `{}`, "Proof-Of-Work", h.proof("report")))
+	check(*protocol.GetMerchant.Operation, h.Ask("GET", "/api/public/merchants/rao-tiffins", ""))
+	check(*protocol.ListMerchants.Operation, h.Ask("GET", "/api/public/merchants?city=Bengaluru", ""))
+	check(*protocol.ListPeople.Operation, h.Ask("GET", "/api/public/people", ""))
+	check(*protocol.SearchAgents.Operation, h.Ask("GET", "/api/public/agents?kind=person&q=paper", ""))
+	check(*protocol.GetSiteMap.Operation, h.Ask("GET", "/api/public/site-map", ""))
+	check(*protocol.GetChallenge.Operation, h.Ask("GET", "/api/public/pow?purpose=report", ""))
+	check(*protocol.ReportPost.Operation, h.Ask("POST", "/api/public/board/"+parent.ID+"/report", `{}`, "Proof-Of-Work", h.Proof("report")))
 
 	var thread protocol.PostWithReplies
-	h.ask("GET", "/api/public/board/"+parent.ID, "").into(&thread)
+	h.Ask("GET", "/api/public/board/"+parent.ID, "").Into(&thread)
 	require.Equal(t, 1, thread.Post.ReplyCount)
 	require.Len(t, thread.Replies.Items, 1)
 	require.Equal(t, parent.ID, *thread.Replies.Items[0].InReplyTo)

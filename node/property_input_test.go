@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -13,18 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
-
-var typeID = regexp.MustCompile(`\b([a-z]+)_[0-7][0-9a-hjkmnp-tv-z]{25}\b`)
 
 var keyID = regexp.MustCompile(`"(keyid)":"([A-Za-z0-9_-]{43})"`)
 
 // harvest keeps the ids that an answer names, so that later calls find things
 // that are there.
 func (p *prober) harvest(op *protocol.Operation, raw []byte) {
-	for _, m := range slices.Concat(typeID.FindAllSubmatch(raw, 200), keyID.FindAllSubmatch(raw, 20)) {
+	for _, m := range slices.Concat(nodetest.TypeID.FindAllSubmatch(raw, 200), keyID.FindAllSubmatch(raw, 20)) {
 		id, prefix := string(m[0]), string(m[1])
 		if prefix == "keyid" {
 			id = string(m[2])
@@ -42,7 +41,7 @@ func (p *prober) harvest(op *protocol.Operation, raw []byte) {
 // good is an input that is likely to succeed: the example, with ids of things
 // that are there.
 func (p *prober) good(op *protocol.Operation) map[string]any {
-	args := members(p.t, op.Example)
+	args := nodetest.Members(p.t, op.Example)
 	p.names(args, op)
 	if op == protocol.ContinueConversation.Operation {
 		args["threadId"] = p.thread
@@ -62,19 +61,19 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	case protocol.EditPost.Operation:
 		args["kind"] = "offer" // that of goodPost
 	case protocol.ForwardReport.Operation:
-		args["id"] = (&house{p.n, p.t}).receive("https://b.example/ap/posts/"+protocol.NewID("p_", time.Now()), protocol.Author{Name: "B",
+		args["id"] = p.n.Receive("https://b.example/ap/posts/"+protocol.NewID("p_", time.Now()), protocol.Author{Name: "B",
 			Node: new("b.example"), Actor: new("https://b.example/ap/agents/b"), Method: protocol.ByFederation}, "Tickets", "Cheap.")
 	case protocol.RemoveFollower.Operation:
 		f := storage.Follower{LocalActor: protocol.ActorID(p.n.Base, "asha"), Actor: args["actor"].(string), Host: "social.example",
 			Inbox: "https://social.example/inbox", FollowID: "https://social.example/follows/1"}
-		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Followers().Put(ctx, f) }))
+		require.NoError(p.t, p.n.DB.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Followers().Put(ctx, f) }))
 	case protocol.IssueOrderReceipt.Operation:
 		args["paidAt"] = time.Now().UTC().Format(time.RFC3339)
 		args["order"] = protocol.NewID("order_", time.Now()) // an order that has a receipt gets no other
 	case protocol.HideReview.Operation, protocol.RestoreReview.Operation:
 		id := protocol.NewID(protocol.ReviewID, time.Now())
 		args["id"] = id
-		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(p.t, p.n.DB.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Feedbacks().Insert(ctx, storage.Feedback{ID: id, Agent: "eip155:1:0x00000000000000000000000000000000000000aa:1", Client: id, At: tx.Now,
 				State: storage.FeedbackUncounted, Reason: protocol.NoProof})
 			if err == nil {
@@ -83,21 +82,21 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 			return err
 		}))
 	case protocol.RequeueJob.Operation, protocol.DropJob.Operation:
-		args["id"] = (&house{p.n, p.t}).dead("no such host", storage.SilenceJob)[0]
+		args["id"] = p.n.Dead("no such host", storage.SilenceJob)[0]
 	case protocol.UnfollowDirectory.Operation:
-		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(p.t, p.n.DB.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.ARDSources().Add(ctx, storage.ARDSource{URL: protocol.UnfollowDirectory.Example.(protocol.ARDDirectoryURL).URL})
 		}))
 	case protocol.ReadConflict.Operation:
-		require.NoError(p.t, p.n.db.Write(p.t.Context(), conflictOf(protocol.ReadConflict.Example.(protocol.PeerAddress).URL)))
+		require.NoError(p.t, p.n.DB.Write(p.t.Context(), nodetest.ConflictOf(protocol.ReadConflict.Example.(protocol.PeerAddress).URL)))
 	case protocol.RetryPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RereadPeer.Operation:
-		require.NoError(p.t, p.n.db.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(p.t, p.n.DB.Write(p.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Subscriptions().Put(ctx, storage.Subscription{Board: protocol.RetryPeer.Example.(protocol.PeerAddress).URL, Host: "n1.example",
 				State: storage.SubscriptionAccepted, NextAt: tx.Now.Add(time.Hour)})
 		}))
 	}
-	d := doors{t: p.t, n: p.n, house: &house{p.n, p.t}, token: p.token, shop: p.shop}
-	if d.bid(op, args) || op.For != protocol.Owners {
+	d := nodetest.Doors{T: p.t, House: p.n, Token: p.token, Shop: p.shop}
+	if bid(&d, op, args) || op.For != protocol.Owners {
 		return args
 	}
 	properties, _ := p.inputs[op.Name]["properties"].(map[string]any)
@@ -129,7 +128,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 		}
 		return args
 	}
-	return d.own(op, args)
+	return ownThing(&d, op, args)
 }
 
 func (p *prober) names(args map[string]any, op *protocol.Operation) {
@@ -138,7 +137,7 @@ func (p *prober) names(args map[string]any, op *protocol.Operation) {
 		case map[string]any:
 			p.names(v, op)
 		case string:
-			if m := typeID.FindStringSubmatch(v); m != nil && m[0] == v {
+			if m := nodetest.TypeID.FindStringSubmatch(v); m != nil && m[0] == v {
 				if m[1] == protocol.PostID && (!op.ReadOnly || op == protocol.ListRevisions.Operation) { // what is there is taken back, hidden and removed
 					args[name] = p.fresh(op)
 				} else if pool := p.pool[poolOf(op, m[1])]; len(pool) > 0 {
@@ -163,10 +162,10 @@ func poolOf(op *protocol.Operation, prefix string) string {
 
 // fresh is a new post of asha's, reported where that is what an operation is about.
 func (p *prober) fresh(op *protocol.Operation) string {
-	h := &house{p.n, p.t}
-	post := h.as(p.token)
+	h := p.n
+	post := as(h, p.token)
 	if op == protocol.DismissReports.Operation || op == protocol.ReopenReports.Operation {
-		require.Equal(p.t, 202, h.ask("POST", "/api/public/board/"+post.ID+"/report", `{}`, "Proof-Of-Work", h.proof("report")).Code)
+		require.Equal(p.t, 202, h.Ask("POST", "/api/public/board/"+post.ID+"/report", `{}`, "Proof-Of-Work", h.Proof("report")).Code)
 	}
 	if op == protocol.ReopenReports.Operation {
 		require.NoError(p.t, h.Admin().Operate(p.t.Context(), protocol.DismissReports.Operation, protocol.Decision{ID: post.ID}, nil))
@@ -287,48 +286,48 @@ func (p *prober) edge(schema map[string]any, depth int) any {
 }
 
 // populate makes a world in which most operations can succeed.
-func (p *prober) populate(h *house) {
+func (p *prober) populate(h *nodetest.House) {
 	t := p.t
-	h.meeting.Mail = noMeetingMail
-	hostedAgent(t, h.Node, "asha")
-	putOpen(t, h.Node, "asha", nil)
-	p.token = ownerToken(t, h.Node, "asha")
+	h.Meeting.Mail = nodetest.NoMeetingMail
+	h.Hosted("asha")
+	h.PutOpen("asha", nil)
+	p.token = h.OwnerToken("asha")
 	raw, err := json.Marshal(protocol.ProfileDraft{Handle: "bazaar", Name: "Bazaar", Kind: protocol.Business,
 		ContactPolicy: &protocol.PolicyDraft{Anonymous: true}})
 	require.NoError(t, err)
 	_, _, err = h.Admin().PutProfile(t.Context(), raw)
 	require.NoError(t, err)
-	p.shop = ownerToken(t, h.Node, "bazaar")
+	p.shop = h.OwnerToken("bazaar")
 	operator, _, err := h.Admin().OpenAccount(t.Context(), "Operator", protocol.RoleOperator, "", nil)
 	require.NoError(t, err)
 	p.operator, _, err = h.Admin().CreateAccountToken(t.Context(), operator.ID, "all", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, err)
 	p.keep = map[string]bool{}
-	for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
+	for _, id := range nodetest.TypeID.FindAllString(h.Ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
 		p.keep[id] = true // the run needs its own token to the end
 	}
-	p.hidden = h.as(p.token).ID
+	p.hidden = as(h, p.token).ID
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: p.hidden}, nil))
 	p.keep[p.hidden] = true
-	p.archive = h.ask("POST", "/api/owner/export", `{"handle":"asha"}`, "Authorization", "Bearer "+p.token).Body.Bytes()
-	p.thread = h.thread(p.token).ThreadID
+	p.archive = h.Ask("POST", "/api/owner/export", `{"handle":"asha"}`, "Authorization", "Bearer "+p.token).Body.Bytes()
+	p.thread = thread(h, p.token).ThreadID
 	p.keep[p.thread] = true
-	paid := h.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":"R-1","total":{"currency":"INR","amount":"180.00"},"paidAt":%q}`,
+	paid := h.Ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":"R-1","total":{"currency":"INR","amount":"180.00"},"paidAt":%q}`,
 		time.Now().UTC().Format(time.RFC3339)), "Authorization", "Bearer "+p.shop)
 	require.Equal(t, 201, paid.Code, "%s", paid.Body)
 	p.harvest(protocol.IssueOrderReceipt.Operation, paid.Body.Bytes())
 	for range 4 {
-		p.harvest(protocol.PostToBoard.Operation, h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
+		p.harvest(protocol.PostToBoard.Operation, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+p.token).Body.Bytes())
 		var begun protocol.ContactReceipt
-		h.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?","callbackUrl":"https://127.0.0.1:1/hook"}`, "Proof-Of-Work",
-			h.proof("contact")).into(&begun)
-		answer := h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", "Bearer "+p.token)
+		h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?","callbackUrl":"https://127.0.0.1:1/hook"}`, "Proof-Of-Work",
+			h.Proof("contact")).Into(&begun)
+		answer := h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", "Bearer "+p.token)
 		require.Equal(t, 201, answer.Code, "%s", answer.Body)
-		for _, id := range typeID.FindAllString(h.ask("GET", "/api/owner/callbacks", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
+		for _, id := range nodetest.TypeID.FindAllString(h.Ask("GET", "/api/owner/callbacks", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
 			if strings.HasPrefix(id, protocol.MessageID) {
 				p.pool["callback"] = append(p.pool["callback"], id)
 			}
 		}
-		p.harvest(protocol.ContactAgent.Operation, []byte(h.thread(p.token).ThreadID))
+		p.harvest(protocol.ContactAgent.Operation, []byte(thread(h, p.token).ThreadID))
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -13,17 +13,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
-// openAPI is the OpenAPI description, read by an independent library.
-type openAPI struct {
-	compiler *jsonschema.Compiler
-	doc      map[string]any
-	compiled map[string]*jsonschema.Schema
-}
-
-func newOpenAPI(t testing.TB) *openAPI {
+func newOpenAPI(t testing.TB) *nodetest.OpenAPI {
 	t.Helper()
 	raw, err := os.ReadFile("../schemas/openapi.json")
 	require.NoError(t, err)
@@ -32,7 +26,7 @@ func newOpenAPI(t testing.TB) *openAPI {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	require.NoError(t, c.AddResource("openapi.json", doc))
-	return &openAPI{c, doc.(map[string]any), map[string]*jsonschema.Schema{}}
+	return &nodetest.OpenAPI{Compiler: c, Doc: doc.(map[string]any), Compiled: map[string]*jsonschema.Schema{}}
 }
 
 // ofAny reports whether a problem is one that every operation can answer with, which is the default response.
@@ -44,10 +38,10 @@ func ofAny(t testing.TB, body []byte) bool {
 
 // check holds an answer to what is published for it: the status is listed, the
 // media type is that of the status, and the body is valid.
-func (p *openAPI) check(t testing.TB, op *protocol.Operation, res *http.Response, body []byte, about string) {
+func checkAnswer(p *nodetest.OpenAPI, t testing.TB, op *protocol.Operation, res *http.Response, body []byte, about string) {
 	t.Helper()
 	at := []string{"paths", op.HTTP.Path, strings.ToLower(op.HTTP.Method), "responses", strconv.Itoa(res.StatusCode)}
-	var v any = p.doc
+	var v any = p.Doc
 	for i, step := range at {
 		within := v.(map[string]any)
 		if v = within[step]; v == nil && i == len(at)-1 && ofAny(t, body) {
@@ -56,7 +50,7 @@ func (p *openAPI) check(t testing.TB, op *protocol.Operation, res *http.Response
 		require.NotNil(t, v, "%s: %d is not listed at %s: %s", about, res.StatusCode, step, body)
 	}
 	if ref, ok := v.(map[string]any)["$ref"].(string); ok {
-		at, v = strings.Split(strings.TrimPrefix(ref, "#/"), "/"), p.doc
+		at, v = strings.Split(strings.TrimPrefix(ref, "#/"), "/"), p.Doc
 		for _, step := range at {
 			v = v.(map[string]any)[step]
 		}
@@ -76,32 +70,32 @@ func (p *openAPI) check(t testing.TB, op *protocol.Operation, res *http.Response
 	}
 	require.NotNil(t, schema, "%s: media type %s is not listed", about, media)
 	if strings.HasSuffix(media, "json") {
-		p.valid(t, at, body, about)
+		valid(p, t, at, body, about)
 	}
 }
 
 // result holds a result of another door to what is published for the operation over HTTP.
-func (p *openAPI) result(t testing.TB, op *protocol.Operation, body []byte, about string) {
+func result(p *nodetest.OpenAPI, t testing.TB, op *protocol.Operation, body []byte, about string) {
 	t.Helper()
 	if op.Media == "" && op.HTTP.Status != http.StatusNoContent {
-		p.valid(t, []string{"paths", op.HTTP.Path, strings.ToLower(op.HTTP.Method), "responses", strconv.Itoa(op.HTTP.Status),
+		valid(p, t, []string{"paths", op.HTTP.Path, strings.ToLower(op.HTTP.Method), "responses", strconv.Itoa(op.HTTP.Status),
 			"content", "application/json", "schema"}, body, about)
 	}
 }
 
 // valid validates a body by the schema at a path of the document.
-func (p *openAPI) valid(t testing.TB, at []string, body []byte, about string) {
+func valid(p *nodetest.OpenAPI, t testing.TB, at []string, body []byte, about string) {
 	t.Helper()
 	for i, step := range at {
 		at[i] = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(step)
 	}
 	address := "openapi.json#/" + strings.Join(at, "/")
-	if p.compiled[address] == nil {
+	if p.Compiled[address] == nil {
 		var err error
-		p.compiled[address], err = p.compiler.Compile(address)
+		p.Compiled[address], err = p.Compiler.Compile(address)
 		require.NoError(t, err)
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	require.NoError(t, err, about)
-	require.NoError(t, p.compiled[address].Validate(value), "%s: %s", about, body)
+	require.NoError(t, p.Compiled[address].Validate(value), "%s: %s", about, body)
 }

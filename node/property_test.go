@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -16,7 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )
@@ -51,7 +53,7 @@ var unreached = map[string]string{
 func TestProperty(t *testing.T) {
 	t.Parallel()
 	seed, least := storagetest.Seed(t), storagetest.Rounds(t, rounds)
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		p := newProber(t, rand.New(rand.NewPCG(seed, 1)), change)
 		for p.round = range 2 + least {
 			for _, op := range protocol.Operations() {
@@ -93,7 +95,7 @@ func (p *prober) unreached() (list []string) {
 type prober struct {
 	t         *testing.T
 	round     int
-	n         *Node
+	n         *nodetest.House
 	r         *rand.Rand
 	token     string // of the owner of asha, a person
 	shop      string // of the owner of bazaar, a business
@@ -104,21 +106,20 @@ type prober struct {
 	keep      map[string]bool // ids that must not be used up
 	client    *http.Client
 	inputs    map[string]map[string]any // schema of the tool
-	published *openAPI
+	published *nodetest.OpenAPI
 	pool      map[string][]string // ids that answers named, by prefix
 	succeeded map[string]int
 	failed    map[string]int
 	refused   map[string]map[protocol.Code]int
 }
 
-func newProber(t *testing.T, r *rand.Rand, change func(*Config)) *prober {
-	n := startNode(t, change)
-	h := &house{n, t}
+func newProber(t *testing.T, r *rand.Rand, change func(*node.Config)) *prober {
+	n := nodetest.Start(t, change)
 	p := &prober{
 		t: t, n: n, r: r, client: loadClient(), inputs: map[string]map[string]any{},
 		published: newOpenAPI(t), pool: map[string][]string{}, succeeded: map[string]int{}, failed: map[string]int{}, refused: map[string]map[protocol.Code]int{},
 	}
-	p.populate(h)
+	p.populate(n)
 	for _, op := range protocol.Operations() {
 		if op.Doors != 0 {
 			p.inputs[op.Name] = inputOf(t, n, op)
@@ -128,9 +129,9 @@ func newProber(t *testing.T, r *rand.Rand, change func(*Config)) *prober {
 }
 
 // inputOf returns the whole schema of an operation's input.
-func inputOf(t testing.TB, n *Node, op *protocol.Operation) (schema map[string]any) {
+func inputOf(t testing.TB, n *nodetest.House, op *protocol.Operation) (schema map[string]any) {
 	t.Helper()
-	in, err := n.table.Schemas.Input(op)
+	in, err := n.Table.Schemas.Input(op)
 	require.NoError(t, err)
 	raw, err := json.Marshal(in)
 	require.NoError(t, err)
@@ -174,17 +175,17 @@ func (p *prober) overHTTP(op *protocol.Operation) {
 	res, err := p.client.Do(r.WithContext(ctx))
 	require.NoError(p.t, err, "%s %s", r.Method, r.URL)
 	defer res.Body.Close()
-	about := fmt.Sprintf("%s %s %.2000s", r.Method, r.URL, encoded(args))
+	about := fmt.Sprintf("%s %s %.2000s", r.Method, r.URL, nodetest.Encoded(args))
 	require.Less(p.t, res.StatusCode, 500, about)
 	if media := res.Header.Get("Content-Type"); strings.HasPrefix(media, "text/event-stream") {
 		p.succeeded["http "+op.Name]++ // it does not end by itself
 		require.NoError(p.t, res.Body.Close())
-		require.Eventually(p.t, func() bool { return p.n.feed.Hub.Streams() == 0 }, time.Minute, time.Millisecond, "a network has but a few places")
+		require.Eventually(p.t, func() bool { return p.n.Feed.Hub.Streams() == 0 }, time.Minute, time.Millisecond, "a network has but a few places")
 		return
 	}
 	raw, err := io.ReadAll(res.Body)
 	require.NoError(p.t, err)
-	p.published.check(p.t, op, res, raw, about)
+	checkAnswer(p.published, p.t, op, res, raw, about)
 	if res.StatusCode < 300 {
 		require.Equal(p.t, op.HTTP.Status, res.StatusCode, about)
 		p.success("http", op, raw)
@@ -222,7 +223,7 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 	if op.Upload > 0 { // the whole file as often as not, else a piece of it; the whole one also in earnest
 		file := p.archive
 		if op == protocol.ImportItems.Operation {
-			file = []byte(catalogCSV)
+			file = []byte(nodetest.CatalogCSV)
 		}
 		if p.round > 0 {
 			switch p.r.IntN(4) {
@@ -237,7 +238,7 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 		media, _, _ = strings.Cut(op.UploadMedia, ", ")
 	}
 	if inBody {
-		body = bytes.NewReader(encoded(rest))
+		body = bytes.NewReader(nodetest.Encoded(rest))
 	} else if len(rest) > 0 {
 		query := url.Values{}
 		for name, v := range rest {
@@ -277,7 +278,7 @@ func (p *prober) identify(head http.Header, op *protocol.Operation) {
 	switch {
 	case random && p.r.IntN(12) == 0:
 	case op.Access&protocol.Proof != 0 && op != protocol.ContinueConversation.Operation && (!random || p.r.IntN(2) == 0):
-		head.Set("Proof-Of-Work", (&house{p.n, p.t}).proof(op.Purpose))
+		head.Set("Proof-Of-Work", p.n.Proof(op.Purpose))
 	case op.For == protocol.Operators:
 		head.Set("Authorization", "Bearer "+p.operator)
 	case op.For == protocol.Owners && ofShop(op):
@@ -291,9 +292,9 @@ func (p *prober) identify(head http.Header, op *protocol.Operation) {
 func (p *prober) overMCP(op *protocol.Operation) {
 	p.t.Helper()
 	args := p.args(op)
-	about := fmt.Sprintf("%s %.2000s", op.Name, encoded(args))
-	body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, op.Name, encoded(args))
-	r, err := http.NewRequestWithContext(p.t.Context(), "POST", p.n.URL+doorOf(op.Name), bytes.NewReader(body))
+	about := fmt.Sprintf("%s %.2000s", op.Name, nodetest.Encoded(args))
+	body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, op.Name, nodetest.Encoded(args))
+	r, err := http.NewRequestWithContext(p.t.Context(), "POST", p.n.URL+nodetest.DoorOf(op.Name), bytes.NewReader(body))
 	require.NoError(p.t, err)
 	r.Header.Set("Content-Type", "application/json")
 	p.identify(r.Header, op)
@@ -328,7 +329,7 @@ func (p *prober) overMCP(op *protocol.Operation) {
 		require.Less(p.t, refused.Code.Status(), 500, "%s: %s", about, raw)
 		p.failure("mcp", op, refused.Code)
 	default:
-		p.published.result(p.t, op, answer.Result.Structured, about)
+		result(p.published, p.t, op, answer.Result.Structured, about)
 		p.success("mcp", op, answer.Result.Structured)
 	}
 }
@@ -361,14 +362,5 @@ func word(v any) string {
 		}
 		return strings.Join(parts, ",")
 	}
-	return string(encoded(v))
-}
-
-// encoded is JSON; a json.RawMessage is there as it is.
-func encoded(v any) []byte {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return []byte(`{}`)
-	}
-	return raw
+	return string(nodetest.Encoded(v))
 }

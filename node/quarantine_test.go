@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -18,22 +20,22 @@ import (
 // when the operator admits the host. Nodes that are followed, and this one, are never among all hosts.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
-	home, away, third := startNode(t), startNode(t), startNode(t)
+	home, away, third := nodetest.Start(t), nodetest.Start(t), nodetest.Start(t)
 	ctx := t.Context()
-	ada, eve, bob := hostedAgent(t, home, "ada"), hostedAgent(t, away, "eve"), hostedAgent(t, third, "bob")
-	for _, n := range []*Node{away, third} {
+	ada, eve, bob := home.Hosted("ada"), away.Hosted("eve"), third.Hosted("bob")
+	for _, n := range []*nodetest.House{away, third} {
 		require.NoError(t, n.Admin().Follow(ctx, home.Base))
 	}
 	require.NoError(t, home.Admin().Follow(ctx, third.Base))
-	host := func(n *Node) string { return strings.TrimPrefix(n.Base, "http://") }
+	host := func(n *nodetest.House) string { return strings.TrimPrefix(n.Base, "http://") }
 	policy := func(host, policy string) error {
-		_, err := Do(ctx, home.Admin(), protocol.SetPeerPolicy, protocol.PolicyChange{Host: host, Policy: policy})
+		_, err := node.Do(ctx, home.Node.Admin(), protocol.SetPeerPolicy, protocol.PolicyChange{Host: host, Policy: policy})
 		return err
 	}
 	require.Error(t, policy("*", "trusted"))
 	require.NoError(t, policy("*", "silence"))
 
-	posts := func(n *Node) (found map[string]protocol.Post) {
+	posts := func(n *nodetest.House) (found map[string]protocol.Post) {
 		found = map[string]protocol.Post{}
 		var page protocol.Page[protocol.Post]
 		_, raw := send(t, n, key.Pair{}, "GET", "/api/public/board?limit=50", "")
@@ -43,12 +45,12 @@ func TestQuarantine(t *testing.T) {
 		}
 		return found
 	}
-	await := func(n *Node, title string) protocol.Post {
+	await := func(n *nodetest.House, title string) protocol.Post {
 		t.Helper()
 		require.Eventually(t, func() bool { return posts(n)[title].ID != "" }, 20*time.Second, 50*time.Millisecond, title)
 		return posts(n)[title]
 	}
-	write := func(n *Node, pair key.Pair, title, parent string) {
+	write := func(n *nodetest.House, pair key.Pair, title, parent string) {
 		t.Helper()
 		if parent != "" {
 			parent = `,"inReplyTo":"` + parent + `"`
@@ -61,7 +63,7 @@ func TestQuarantine(t *testing.T) {
 	write(third, bob, "Followed", await(third, "First").ID)
 	await(home, "Followed")
 	held := func() (ids []string) {
-		require.NoError(t, home.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		require.NoError(t, home.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			ids, err = tx.Posts().Held(ctx, host(away), 10)
 			return err
 		}))
@@ -85,7 +87,7 @@ func TestQuarantine(t *testing.T) {
 	write(third, bob, "Still followed", await(third, "Second").ID)
 	await(home, "Still followed")
 	var all protocol.PeersView
-	all, err := Do(ctx, home.Admin(), protocol.ListPeers, protocol.PeersQuery{})
+	all, err := node.Do(ctx, home.Node.Admin(), protocol.ListPeers, protocol.PeersQuery{})
 	require.NoError(t, err)
 	require.Equal(t, []protocol.PeerPolicy{{Host: "*", Policy: "reject"}}, all.Policies)
 }
@@ -94,19 +96,19 @@ func TestQuarantine(t *testing.T) {
 // reported it here.
 func TestForwardReport(t *testing.T) {
 	t.Parallel()
-	home, away := &house{startNode(t), t}, &house{startNode(t), t}
-	eve := hostedAgent(t, away.Node, "eve")
+	home, away := nodetest.Start(t), nodetest.Start(t)
+	eve := away.Hosted("eve")
 	require.NoError(t, home.Admin().Follow(t.Context(), away.Base))
-	status, raw := send(t, away.Node, eve, "POST", "/api/public/board", `{"kind":"offer","title":"Tickets","body":"Cheap."}`)
+	status, raw := send(t, away, eve, "POST", "/api/public/board", `{"kind":"offer","title":"Tickets","body":"Cheap."}`)
 	require.Equal(t, 201, status, string(raw))
 	var here protocol.Page[protocol.Post]
 	require.Eventually(t, func() bool {
-		home.ask("GET", "/api/public/board", "").into(&here)
+		home.Ask("GET", "/api/public/board", "").Into(&here)
 		return len(here.Items) == 1
 	}, 20*time.Second, 50*time.Millisecond)
 	id := here.Items[0].ID
 	forward := func(id string) error {
-		_, err := Do(t.Context(), home.Admin(), protocol.ForwardReport, protocol.ReportForward{ID: id, Comment: "Sells counterfeit tickets."})
+		_, err := node.Do(t.Context(), home.Node.Admin(), protocol.ForwardReport, protocol.ReportForward{ID: id, Comment: "Sells counterfeit tickets."})
 		return err
 	}
 	require.NoError(t, forward(id))
@@ -114,15 +116,15 @@ func TestForwardReport(t *testing.T) {
 	var queue protocol.Page[protocol.ReviewItem]
 	require.Eventually(t, func() bool {
 		var err error
-		queue, err = Do(t.Context(), away.Admin(), protocol.ListReviewQueue, protocol.ReviewQuery{})
+		queue, err = node.Do(t.Context(), away.Node.Admin(), protocol.ListReviewQueue, protocol.ReviewQuery{})
 		return err == nil && len(queue.Items) == 1
 	}, 20*time.Second, 50*time.Millisecond)
 	item := queue.Items[0]
 	require.Equal(t, "Tickets", item.Post.Title)
 	require.Len(t, item.Reports, 1)
 	require.Equal(t, "Sells counterfeit tickets.", item.Reports[0].Reason)
-	asha := hostedAgent(t, home.Node, "asha")
-	status, raw = send(t, home.Node, asha, "POST", "/api/public/board", goodPost)
+	asha := home.Hosted("asha")
+	status, raw = send(t, home, asha, "POST", "/api/public/board", nodetest.GoodPost)
 	require.Equal(t, 201, status, string(raw))
 	var own protocol.Post
 	require.NoError(t, json.Unmarshal(raw, &own))

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -18,38 +19,38 @@ import (
 func TestRequestID_Log(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	n, err := New(t.Context(), testConfig(t), slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	hostedAgent(t, n, "asha")
+	n := nodetest.Open(t, nodetest.Config(t), slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	n.Hosted("asha")
 	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "test", 0)
 	require.NoError(t, err)
 
-	get := func(path string, headers ...string) func(*house) answer {
-		return func(h *house) answer { return h.ask("GET", path, "", headers...) }
+	get := func(path string, headers ...string) func(*nodetest.House) nodetest.Answer {
+		return func(h *nodetest.House) nodetest.Answer { return h.Ask("GET", path, "", headers...) }
 	}
-	page := func(path string) func(*house) answer { return get(path, "Accept", browser) }
-	form := func(path, field, value string) func(*house) answer {
-		return func(h *house) answer { return h.sendForm(path, url.Values{field: {value}}) }
+	page := func(path string) func(*nodetest.House) nodetest.Answer { return get(path, "Accept", nodetest.Accept) }
+	form := func(path, field, value string) func(*nodetest.House) nodetest.Answer {
+		return func(h *nodetest.House) nodetest.Answer { return h.SendForm(path, url.Values{field: {value}}) }
 	}
-	tool := func(name, args string) func(*house) answer {
-		return func(h *house) answer {
-			return h.modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), "Mcp-Name", name).answer
+	tool := func(name, args string) func(*nodetest.House) nodetest.Answer {
+		return func(h *nodetest.House) nodetest.Answer {
+			return h.Modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), "Mcp-Name", name).Answer
 		}
 	}
 	now := time.Now()
 	for name, c := range map[string]struct {
-		ask   func(h *house) answer
+		ask   func(h *nodetest.House) nodetest.Answer
 		shown bool // the answer shows the id
 	}{
-		"http read":              {get("/api/public/board?kind=offer"), false},
-		"http refusal":           {get("/api/public/board?limit=1000"), true},
-		"http page as data":      {get("/api/public/page?path=/people"), false},
-		"http owner":             {get("/api/owner/profile", "Authorization", "Bearer "+token), false},
-		"mcp read":               {tool("read_board", `{"kind":"offer"}`), false},
-		"mcp refusal":            {tool("read_board", `{"limit":1000}`), true},
-		"mcp write":              {tool("post_to_board", goodPost), true},
-		"ucp":                    {func(h *house) answer { return h.ask("POST", "/api/ucp/catalog/search", `{"query":"rice"}`) }, false},
+		"http read":         {get("/api/public/board?kind=offer"), false},
+		"http refusal":      {get("/api/public/board?limit=1000"), true},
+		"http page as data": {get("/api/public/page?path=/people"), false},
+		"http owner":        {get("/api/owner/profile", "Authorization", "Bearer "+token), false},
+		"mcp read":          {tool("read_board", `{"kind":"offer"}`), false},
+		"mcp refusal":       {tool("read_board", `{"limit":1000}`), true},
+		"mcp write":         {tool("post_to_board", nodetest.GoodPost), true},
+		"ucp": {func(h *nodetest.House) nodetest.Answer {
+			return h.Ask("POST", "/api/ucp/catalog/search", `{"query":"rice"}`)
+		}, false},
 		"card":                   {get("/a2a/asha/agent-card.json"), false},
 		"feed for readers":       {get("/board.atom"), false},
 		"page":                   {page("/people"), false},
@@ -57,12 +58,12 @@ func TestRequestID_Log(t *testing.T) {
 		"page that is not there": {page("/board/" + protocol.NewID(protocol.PostID, now)), true},
 		"page of a bid":          {page("/bids/" + protocol.NewID(protocol.BidID, now)), false},
 		"page of a conversation": {page("/threads/" + protocol.NewID(protocol.ThreadID, now)), false},
-		"page of the account":    {get("/account", "Accept", browser, "Cookie", "stoa_session=nothing"), false},
+		"page of the account":    {get("/account", "Accept", nodetest.Accept, "Cookie", "stoa_session=nothing"), false},
 		"form":                   {form("/board", "title", "x"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log.reset()
-			w := c.ask(&house{n, t})
+			w := c.ask(n.On(t))
 			id := w.Header().Get("Request-Id")
 			require.NotEmpty(t, id)
 			if c.shown {

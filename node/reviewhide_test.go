@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"github.com/stretchr/testify/require"
@@ -9,14 +9,14 @@ import (
 // hidesText hides the text of a review of rao as an operator does, and shows it again: nobody reads it meanwhile, it counts
 // as before, and log and audit say who did what and why.
 func (m *market) hidesText(of protocol.Review) {
-	t, o := m.t, m.operator()
+	t, o := m.T, m.Operator()
 	before := m.reputed("rao")
 	read := func() (string, string) {
-		return m.ask("GET", "/api/public/agents/rao/reviews?limit=100", "").Body.String(), m.ask("GET", "/@rao/reviews", "", "Accept", "text/html").Body.String()
+		return m.Ask("GET", "/api/public/agents/rao/reviews?limit=100", "").Body.String(), m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html").Body.String()
 	}
 	var s protocol.ReviewStanding
 	at := "/api/operator/reviews/" + of.ID
-	o.do(200, "POST", at+"/hide", map[string]string{"reason": "names a person"}, &s)
+	o.Do(200, "POST", at+"/hide", map[string]string{"reason": "names a person"}, &s)
 	require.True(t, s.Hidden)
 	require.Equal(t, "rao", *s.Handle)
 	data, page := read()
@@ -31,35 +31,35 @@ func (m *market) hidesText(of protocol.Review) {
 	require.True(t, m.reviews("rao")[of.Evidence.Transaction].Hidden, "the index does not undo it")
 
 	var list protocol.Page[protocol.HiddenReview]
-	o.do(200, "GET", "/api/operator/reviews", nil, &list)
+	o.Do(200, "GET", "/api/operator/reviews", nil, &list)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, of.Text, list.Items[0].Review.Text)
 	require.Equal(t, "names a person", list.Items[0].Reason)
-	cookie := "stoa_session=" + m.signInOperator()
+	cookie := "stoa_session=" + m.SignInOperator()
 	pressed := func(do string) {
 		t.Helper()
-		a := m.ask("POST", "/account/node/reviews", "do="+do+"&id="+of.ID, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
+		a := m.Ask("POST", "/account/node/reviews", "do="+do+"&id="+of.ID, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html",
 			"Sec-Fetch-Site", "same-origin", "Origin", m.Base, "Cookie", cookie)
 		require.Equal(t, 303, a.Code, "%s", a.Body)
-		a = m.ask("GET", a.Header().Get("Location"), "", "Accept", "text/html", "Cookie", cookie)
+		a = m.Ask("GET", a.Header().Get("Location"), "", "Accept", "text/html", "Cookie", cookie)
 		require.Equal(t, 200, a.Code)
 		require.Contains(t, a.Body.String(), of.ID, "listed, or what undoes it")
 	}
 	pressed("restore_review")
-	o.do(409, "POST", at+"/restore", map[string]string{}, nil)
+	o.Do(409, "POST", at+"/restore", map[string]string{}, nil)
 	data, _ = read()
 	require.Contains(t, data, of.Text)
 	pressed("hide_review")
 	pressed("restore_review")
-	o.do(404, "POST", "/api/operator/reviews/rev_01k9y3v6k8e5w9q2x4z7c1m0ad/hide", map[string]string{}, nil)
-	require.Equal(t, 401, m.ask("POST", at+"/hide", "{}").Code)
+	o.Do(404, "POST", "/api/operator/reviews/rev_01k9y3v6k8e5w9q2x4z7c1m0ad/hide", map[string]string{}, nil)
+	require.Equal(t, 401, m.Ask("POST", at+"/hide", "{}").Code)
 
 	var log protocol.Page[protocol.ModerationEntry]
-	o.do(200, "GET", "/api/public/moderation-log", nil, &log)
+	o.Do(200, "GET", "/api/public/moderation-log", nil, &log)
 	require.Equal(t, []any{"review", of.ID}, []any{log.Items[0].Kind, *log.Items[0].Subject})
 	require.Equal(t, "names a person", log.Items[3].Reason)
 	var audit protocol.Page[protocol.AuditEntry]
-	o.do(200, "GET", "/api/operator/audit?action=review+hide", nil, &audit)
+	o.Do(200, "GET", "/api/operator/audit?action=review+hide", nil, &audit)
 	require.Len(t, audit.Items, 2)
-	require.Equal(t, o.account, audit.Items[1].Actor)
+	require.Equal(t, o.Account, audit.Items[1].Actor)
 }

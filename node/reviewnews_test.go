@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
+	"stoa/node"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -17,18 +18,18 @@ import (
 // TestReviews_Told: the news of a review names its feedback, which another node finds on a real chain, and nothing else does.
 func TestReviews_Told(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t, "", func(*Config) {})
+	m := newMarket(t, "", func(*node.Config) {})
 	shop, token := m.shop("rao", 0, 5)
 	m.index()
 	file := m.file(shop, 1, 90, fmt.Sprintf(`,"orderReceipt":%q`, m.receipt(token, "R-1", 1).Receipt))
 	m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file))
-	m.chain.do("final")
+	m.Chain.Do("final")
 	m.index()
 	var feed protocol.Page[protocol.FeedItem]
-	m.ask("GET", "/api/public/feed?types=review", "").into(&feed)
+	m.Ask("GET", "/api/public/feed?types=review", "").Into(&feed)
 	require.Len(t, feed.Items, 1)
 	var e protocol.NewsEvidence
-	require.NoError(t, m.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, m.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		item, err := tx.Feed().Published(ctx, feed.Items[0].ID)
 		require.NoError(t, err)
 		return json.Unmarshal(item.Evidence, &e)
@@ -37,7 +38,7 @@ func TestReviews_Told(t *testing.T) {
 	check := func(change func(*protocol.NewsReview)) protocol.Code {
 		r := *e.Review
 		change(&r)
-		err := m.house.chain.Review(t.Context(), r)
+		err := m.House.Chain.Review(t.Context(), r)
 		if err == nil {
 			return ""
 		}
@@ -46,7 +47,7 @@ func TestReviews_Told(t *testing.T) {
 	require.Empty(t, check(func(*protocol.NewsReview) {}))
 	for name, change := range map[string]func(*protocol.NewsReview){
 		"rating":         func(r *protocol.NewsReview) { r.Rating = 10_000 },
-		"client":         func(r *protocol.NewsReview) { r.Client = strings.ToLower(m.chain.Accounts[2].Address) },
+		"client":         func(r *protocol.NewsReview) { r.Client = strings.ToLower(m.Chain.Accounts[2].Address) },
 		"index":          func(r *protocol.NewsReview) { r.Index++ },
 		"transaction":    func(r *protocol.NewsReview) { r.Tx = "0x" + strings.Repeat("12", 32) },
 		"no transaction": func(r *protocol.NewsReview) { r.Tx = "latest" },

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -83,16 +85,16 @@ func (l *ledger) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // newLedger gives a business n reviews, each with a receipt of its own within the event.
-func newLedger(b *testing.B, n int, change func(*Config)) (*ledger, *house) {
+func newLedger(b *testing.B, n int, change func(*node.Config)) (*ledger, *nodetest.House) {
 	l := &ledger{}
 	l.Server = httptest.NewServer(http.HandlerFunc(l.answer))
 	b.Cleanup(l.Close)
-	h := newHouse(b, change, func(c *Config) {
+	h := nodetest.New(b, change, func(c *node.Config) {
 		c.Chain = []string{fmt.Sprintf("%d=%s,%s,%s", rpcChain, l.URL, rpcRegistry, ledgerReputation)}
 	})
 	agent := fmt.Sprintf("eip155:%d:%s:7", rpcChain, rpcRegistry)
 	ctx := b.Context()
-	require.NoError(b, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(b, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}, ERC8004: agent})
 		return err
 	}))
@@ -111,7 +113,7 @@ func newLedger(b *testing.B, n int, change func(*Config)) (*ledger, *house) {
 		claims, err := json.Marshal(protocol.OrderReceiptClaims{Issuer: h.Base, Order: r.Order, Agent: agent, Shop: "rao",
 			Client: r.Client, Amount: "180.00", Currency: "INR", ID: r.ID})
 		require.NoError(b, err)
-		r.Token, err = h.keys.Ed.SignCompact(claims, protocol.OrderReceiptType)
+		r.Token, err = h.Keys.Ed.SignCompact(claims, protocol.OrderReceiptType)
 		require.NoError(b, err)
 		receipts = append(receipts, r)
 		file := fmt.Appendf(nil, `{"agentRegistry":"eip155:%d:%s","agentId":7,"clientAddress":%q,"createdAt":"2026-11-20T09:30:00Z",`+
@@ -127,7 +129,7 @@ func newLedger(b *testing.B, n int, change func(*Config)) (*ledger, *house) {
 	for len(receipts) > 0 {
 		part := receipts[:min(500, len(receipts))]
 		receipts = receipts[len(part):]
-		require.NoError(b, h.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(b, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			for _, r := range part {
 				if err := tx.OrderReceipts().Insert(ctx, r, protocol.MaxOrderReceipts); err != nil {
 					return err
@@ -141,16 +143,16 @@ func newLedger(b *testing.B, n int, change func(*Config)) (*ledger, *house) {
 
 // BenchmarkReviews indexes 10,000 reviews of one business, all of which count.
 func BenchmarkReviews(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchReviews(b, func(*Config) {}) })
+	b.Run("sqlite", func(b *testing.B) { benchReviews(b, func(*node.Config) {}) })
 	b.Run("postgres", func(b *testing.B) {
 		if os.Getenv(storagetest.PostgresEnv) == "" {
 			b.Skip("no PostgreSQL")
 		}
-		benchReviews(b, func(c *Config) { c.Database = storagetest.PostgresURL(b) })
+		benchReviews(b, func(c *node.Config) { c.Database = storagetest.PostgresURL(b) })
 	})
 }
 
-func benchReviews(b *testing.B, change func(*Config)) {
+func benchReviews(b *testing.B, change func(*node.Config)) {
 	const n = 10_000
 	for b.Loop() {
 		b.StopTimer()
@@ -163,10 +165,10 @@ func benchReviews(b *testing.B, change func(*Config)) {
 		b.StartTimer()
 		counted := int64(0)
 		for runs := 0; counted < n && runs < 100; runs++ {
-			after, err := h.reputation.Index(b.Context(), storage.Job{Args: fmt.Appendf(nil, "eip155:%d:%s", rpcChain, rpcRegistry)})
+			after, err := h.Reputation.Index(b.Context(), storage.Job{Args: fmt.Appendf(nil, "eip155:%d:%s", rpcChain, rpcRegistry)})
 			require.NoError(b, err)
-			require.NoError(b, h.db.Write(b.Context(), after))
-			require.NoError(b, h.db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			require.NoError(b, h.DB.Write(b.Context(), after))
+			require.NoError(b, h.DB.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 				counted, _, err = tx.Feedbacks().Sum(ctx, fmt.Sprintf("eip155:%d:%s:7", rpcChain, rpcRegistry))
 				return err
 			}))

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -26,6 +26,8 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -33,16 +35,16 @@ import (
 // A market is a stage with shops that are enrolled to identities on a real chain, and a reputation
 // registry that the node reads. No job runs by itself.
 type market struct {
-	*stage
+	*nodetest.Stage
 	files   *httptest.Server
 	content map[string][]byte
 	token   common.Address
 	late    hexutil.Bytes // a signed transaction to send
 }
 
-func newMarket(t *testing.T, finality string, change func(*Config)) *market {
+func newMarket(t *testing.T, finality string, change func(*node.Config)) *market {
 	t.Helper()
-	c := newEVM(t)
+	c := nodetest.NewEVM(t)
 	m := &market{content: map[string][]byte{}}
 	m.files = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := m.content[r.URL.Path]
@@ -53,52 +55,52 @@ func newMarket(t *testing.T, finality string, change func(*Config)) *market {
 		w.Write(file)
 	}))
 	t.Cleanup(m.files.Close)
-	m.stage = &stage{newHouse(t, change, func(o *Config) {
+	m.Stage = &nodetest.Stage{House: nodetest.New(t, change, func(o *node.Config) {
 		o.AllowPrivatePeers = true
 		o.Chain = []string{fmt.Sprintf("%d=%s,%s,%s%s", c.ChainID, c.RPC, c.Identity, c.Reputation, finality)}
-	}), c}
-	m.reputation.Pace, m.reputation.Pauses = 0, nil
-	c.do("final")
+	}), Chain: c}
+	m.Reputation.Pace, m.Reputation.Pauses = 0, nil
+	c.Do("final")
 	return m
 }
 
-func (c *evm) address(account int) common.Address {
+func addressOf(c *nodetest.EVM, account int) common.Address {
 	return common.HexToAddress(c.Accounts[account].Address)
 }
 
 // shop makes a business whose identity is owned by one account and paid to another.
 func (m *market) shop(handle string, owner, wallet int) (id erc8004.ID, token string) {
-	m.t.Helper()
-	ctx := m.t.Context()
-	token = "Bearer " + m.business(handle, "")
-	pair := newPair(m.t)
-	require.NoError(m.t, m.Admin().AddKey(ctx, handle, pair, true))
-	id, _, err := m.chain.registrar(owner).Register(ctx, "https://agent.example/"+handle)
-	require.NoError(m.t, err)
+	m.T.Helper()
+	ctx := m.T.Context()
+	token = "Bearer " + m.Business(handle, "")
+	pair := nodetest.NewPair(m.T)
+	require.NoError(m.T, m.Admin().AddKey(ctx, handle, pair, true))
+	id, _, err := m.Chain.Registrar(owner).Register(ctx, "https://agent.example/"+handle)
+	require.NoError(m.T, err)
 	if wallet != owner {
-		signer, err := erc8004.ParseWalletKey(m.chain.Accounts[wallet].PrivateKey)
-		require.NoError(m.t, err)
-		m.chain.must(m.chain.registrar(owner).SetAgentWallet(ctx, id.AgentID, m.chain.address(wallet), signer))
+		signer, err := erc8004.ParseWalletKey(m.Chain.Accounts[wallet].PrivateKey)
+		require.NoError(m.T, err)
+		m.Chain.Must(m.Chain.Registrar(owner).SetAgentWallet(ctx, id.AgentID, addressOf(m.Chain, wallet), signer))
 	}
-	m.chain.publish(owner, owner, id, pair)
-	m.chain.do("final")
-	require.NoError(m.t, m.Admin().EnrolIdentity(ctx, handle, id.String(), pair.Thumbprint()))
+	m.Chain.Publish(owner, owner, id, pair)
+	m.Chain.Do("final")
+	require.NoError(m.T, m.Admin().EnrolIdentity(ctx, handle, id.String(), pair.Thumbprint()))
 	return id, token
 }
 
 // receipt issues a receipt for an order to an account.
 func (m *market) receipt(token, order string, account int) protocol.OrderReceipt {
-	m.t.Helper()
+	m.T.Helper()
 	return m.receiptOf(token, order, account, "INR", "180")
 }
 
 func (m *market) receiptOf(token, order string, account int, currency, amount string) (r protocol.OrderReceipt) {
-	m.t.Helper()
-	a := m.ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":%q,"amount":%q},"paidAt":%q}`,
-		order, m.chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
-	require.Equal(m.t, 201, a.Code, "%s", a.Body)
-	a.into(&r)
-	require.True(m.t, r.Reviewable)
+	m.T.Helper()
+	a := m.Ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":%q,"amount":%q},"paidAt":%q}`,
+		order, m.Chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
+	require.Equal(m.T, 201, a.Code, "%s", a.Body)
+	a.Into(&r)
+	require.True(m.T, r.Reviewable)
 	return r
 }
 
@@ -106,7 +108,7 @@ func (m *market) receiptOf(token, order string, account int, currency, amount st
 func (m *market) file(id erc8004.ID, account int, value int64, more string) []byte {
 	return fmt.Appendf(nil, `{"agentRegistry":"eip155:%d:%s","agentId":%s,"clientAddress":"eip155:%d:%s","createdAt":"2026-11-20T09:30:00Z",`+
 		`"value":%d,"valueDecimals":0%s}`,
-		id.ChainID, id.Registry.Hex(), id.AgentID, id.ChainID, m.chain.Accounts[account].Address, value, more)
+		id.ChainID, id.Registry.Hex(), id.AgentID, id.ChainID, m.Chain.Accounts[account].Address, value, more)
 }
 
 func dataURI(file []byte) string {
@@ -115,91 +117,91 @@ func dataURI(file []byte) string {
 
 // give gives feedback on the chain.
 func (m *market) give(id erc8004.ID, account int, value int64, uri string, hash [32]byte) erc8004.Receipt {
-	m.t.Helper()
+	m.T.Helper()
 	return m.giveAs(account, erc8004.GiveFeedbackCall(id.AgentID, value, 0, uri, hash))
 }
 
 func (m *market) giveAs(account int, call []byte) erc8004.Receipt {
-	m.t.Helper()
-	to := common.HexToAddress(m.chain.Reputation)
-	made, err := m.chain.registrar(account).Send(m.t.Context(), &to, call)
-	require.NoError(m.t, err)
+	m.T.Helper()
+	to := common.HexToAddress(m.Chain.Reputation)
+	made, err := m.Chain.Registrar(account).Send(m.T.Context(), &to, call)
+	require.NoError(m.T, err)
 	return made
 }
 
 // pay pays from an account, and returns a member for a file.
 func (m *market) pay(account int, to common.Address, wei int64) string {
-	m.t.Helper()
-	made, err := m.chain.registrar(account).Pay(m.t.Context(), to, big.NewInt(wei))
-	require.NoError(m.t, err)
+	m.T.Helper()
+	made, err := m.Chain.Registrar(account).Pay(m.T.Context(), to, big.NewInt(wei))
+	require.NoError(m.T, err)
 	return m.proofOf(made)
 }
 
 func (m *market) proofOf(made erc8004.Receipt) string {
-	return fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":%q}`, m.chain.ChainID, made.TxHash.Hex())
+	return fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":%q}`, m.Chain.ChainID, made.TxHash.Hex())
 }
 
 // payToken pays with an ERC-20 token of the test.
 func (m *market) payToken(account int, to common.Address, units int64) string {
-	m.t.Helper()
+	m.T.Helper()
 	if m.token == (common.Address{}) {
 		raw, err := os.ReadFile("../cmd/devchain/contracts/TestToken.json")
-		require.NoError(m.t, err)
+		require.NoError(m.T, err)
 		var artifact struct{ Bytecode string }
-		require.NoError(m.t, json.Unmarshal(raw, &artifact))
+		require.NoError(m.T, json.Unmarshal(raw, &artifact))
 		code, err := hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x"))
-		require.NoError(m.t, err)
-		made, err := m.chain.registrar(9).Send(m.t.Context(), nil, code)
-		require.NoError(m.t, err)
+		require.NoError(m.T, err)
+		made, err := m.Chain.Registrar(9).Send(m.T.Context(), nil, code)
+		require.NoError(m.T, err)
 		m.token = *made.Contract
 	}
 	mint := append(common.FromHex("0xa0712d68"), common.LeftPadBytes(big.NewInt(units).Bytes(), 32)...) // mint(uint256)
-	_, err := m.chain.registrar(account).Send(m.t.Context(), &m.token, mint)
-	require.NoError(m.t, err)
-	made, err := m.chain.registrar(account).Send(m.t.Context(), &m.token, erc8004.TransferCall(to, big.NewInt(units)))
-	require.NoError(m.t, err)
+	_, err := m.Chain.Registrar(account).Send(m.T.Context(), &m.token, mint)
+	require.NoError(m.T, err)
+	made, err := m.Chain.Registrar(account).Send(m.T.Context(), &m.token, erc8004.TransferCall(to, big.NewInt(units)))
+	require.NoError(m.T, err)
 	return m.proofOf(made)
 }
 
 // fails sends a transaction that is included and fails: its contract takes no gas price but the zero of an
 // estimate (GASPRICE JUMPI STOP JUMPDEST REVERT).
 func (m *market) fails(account int) string {
-	m.t.Helper()
-	made, err := m.chain.registrar(account).Send(m.t.Context(), nil, common.FromHex("683a600557005b5f5ffd5f5260096017f3"))
-	require.NoError(m.t, err)
-	made, err = m.chain.registrar(account).Send(m.t.Context(), made.Contract, nil)
-	require.ErrorContains(m.t, err, "failed")
+	m.T.Helper()
+	made, err := m.Chain.Registrar(account).Send(m.T.Context(), nil, common.FromHex("683a600557005b5f5ffd5f5260096017f3"))
+	require.NoError(m.T, err)
+	made, err = m.Chain.Registrar(account).Send(m.T.Context(), made.Contract, nil)
+	require.ErrorContains(m.T, err, "failed")
 	return m.proofOf(made)
 }
 
 // payLater signs a payment with a nonce that the account has not reached, and leaves it in m.late.
 func (m *market) payLater(account int, nonce uint64, to common.Address) string {
-	m.t.Helper()
-	wallet, err := erc8004.ParseWalletKey(m.chain.Accounts[account].PrivateKey)
-	require.NoError(m.t, err)
+	m.T.Helper()
+	wallet, err := erc8004.ParseWalletKey(m.Chain.Accounts[account].PrivateKey)
+	require.NoError(m.T, err)
 	fields := []any{nonce, big.NewInt(1e10), uint64(50_000), to, big.NewInt(5), []byte{}}
-	unsigned, err := rlp.EncodeToBytes(append(fields, m.chain.ChainID, uint(0), uint(0))) // EIP-155
-	require.NoError(m.t, err)
+	unsigned, err := rlp.EncodeToBytes(append(fields, m.Chain.ChainID, uint(0), uint(0))) // EIP-155
+	require.NoError(m.T, err)
 	sig, err := crypto.Sign(crypto.Keccak256(unsigned), wallet)
-	require.NoError(m.t, err)
+	require.NoError(m.T, err)
 	number := func(b []byte) *big.Int { return new(big.Int).SetBytes(b) }
-	signed, err := rlp.EncodeToBytes(append(fields, uint64(sig[64])+35+2*m.chain.ChainID, number(sig[:32]), number(sig[32:64])))
-	require.NoError(m.t, err)
+	signed, err := rlp.EncodeToBytes(append(fields, uint64(sig[64])+35+2*m.Chain.ChainID, number(sig[:32]), number(sig[32:64])))
+	require.NoError(m.T, err)
 	m.late = signed
 	return m.proofOf(erc8004.Receipt{TxHash: crypto.Keccak256Hash(signed)})
 }
 
 // index runs the jobs of reviews until nothing is due, of several processes at the same time.
-func (m *market) index(houses ...*house) {
-	m.t.Helper()
-	ctx := m.t.Context()
+func (m *market) index(houses ...*nodetest.House) {
+	m.T.Helper()
+	ctx := m.T.Context()
 	if houses == nil {
-		houses = []*house{m.house}
+		houses = []*nodetest.House{m.House}
 	}
-	run := func(h *house, handle func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error), args string) error {
+	run := func(h *nodetest.House, handle func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error), args string) error {
 		after, err := handle(ctx, storage.Job{Args: []byte(args)})
 		if err == nil && after != nil {
-			err = h.db.Write(ctx, after)
+			err = h.DB.Write(ctx, after)
 		}
 		return err
 	}
@@ -208,33 +210,33 @@ func (m *market) index(houses ...*house) {
 		for _, h := range houses {
 			group.Go(func() error {
 				var errs []error
-				for registry := range h.reputation.Chain.Reputations() {
-					errs = append(errs, run(h, h.reputation.Index, registry))
+				for registry := range h.Reputation.Chain.Reputations() {
+					errs = append(errs, run(h, h.Reputation.Index, registry))
 				}
 				for range 4 {
-					errs = append(errs, run(h, h.reputation.Checks, ""))
+					errs = append(errs, run(h, h.Reputation.Checks, ""))
 				}
 				return errors.Join(errs...)
 			})
 		}
-		require.NoError(m.t, group.Wait())
+		require.NoError(m.T, group.Wait())
 	}
 }
 
 // reviews lists the reviews of a shop, counted or not, by the hash of their transaction.
 func (m *market) reviews(handle string) map[string]protocol.Review {
-	m.t.Helper()
+	m.T.Helper()
 	all := map[string]protocol.Review{}
 	for _, uncounted := range []string{"", "&uncounted=true"} {
 		var page protocol.Page[protocol.Review]
 		for after := ""; ; after = "&after=" + *page.Next {
-			a := m.ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "")
-			require.Equal(m.t, 200, a.Code, "%s", a.Body)
+			a := m.Ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "")
+			require.Equal(m.T, 200, a.Code, "%s", a.Body)
 			page = protocol.Page[protocol.Review]{}
-			a.into(&page)
+			a.Into(&page)
 			for _, r := range page.Items {
-				require.Equal(m.t, uncounted == "", r.Counts)
-				require.NotEmpty(m.t, r.Why)
+				require.Equal(m.T, uncounted == "", r.Counts)
+				require.NotEmpty(m.T, r.Why)
 				all[r.Evidence.Transaction] = r
 			}
 			if page.Next == nil {
@@ -246,17 +248,17 @@ func (m *market) reviews(handle string) map[string]protocol.Review {
 }
 
 func (m *market) reputed(handle string) protocol.Reputation {
-	m.t.Helper()
+	m.T.Helper()
 	var p protocol.Merchant
-	m.ask("GET", "/api/public/merchants/"+handle, "").into(&p)
-	require.NotNil(m.t, p.Reputation)
+	m.Ask("GET", "/api/public/merchants/"+handle, "").Into(&p)
+	require.NotNil(m.T, p.Reputation)
 	return *p.Reputation
 }
 
 // TestReviews gives reviews on a real chain, and finds each counted or not, and why.
 func TestReviews(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		m := newMarket(t, "", change)
 		shop, token := m.shop("rao", 0, 5)
 		_, otherToken := m.shop("mehta", 6, 6)
@@ -274,14 +276,14 @@ func TestReviews(t *testing.T) {
 			m.content[name] = file
 			return m.give(shop, account, value, m.files.URL+name, erc8004.FeedbackHash(file))
 		}
-		wallet := m.chain.address(5)
-		stranger := newPair(t)
+		wallet := addressOf(m.Chain, 5)
+		stranger := nodetest.NewPair(t)
 		first, revoked, later, gone := m.receipt(token, "R-1", 1), m.receipt(token, "R-2", 1), m.receipt(token, "R-3", 1), m.receipt(token, "R-4", 2)
 		small, dollars, refunded := m.receiptOf(token, "R-10", 8, "INR", "49.99"), m.receiptOf(token, "R-11", 8, "USD", "180"), m.receipt(token, "R-12", 8)
 		m.refund(token, refunded, "pending", -18000)
 		m.refund(token, refunded, "completed", -18000)
 		forge := func(r protocol.OrderReceipt, issuer string, pair key.Pair, change ...func(*protocol.OrderReceiptClaims)) string {
-			claims := claimsOf(t, m.keySet(), r.Receipt)
+			claims := claimsOf(t, keySet(m.Stage.House), r.Receipt)
 			claims.Issuer = issuer
 			for _, c := range change {
 				c(&claims)
@@ -293,19 +295,19 @@ func TestReviews(t *testing.T) {
 			return by(r)
 		}
 		by7 := func(c *protocol.OrderReceiptClaims) {
-			c.Client = fmt.Sprintf("eip155:%d:%s", m.chain.ChainID, strings.ToLower(m.chain.Accounts[7].Address))
+			c.Client = fmt.Sprintf("eip155:%d:%s", m.Chain.ChainID, strings.ToLower(m.Chain.Accounts[7].Address))
 		}
-		brought := func(handle, node string) string { // a receipt of another node that came with an archive
-			claims := claimsOf(t, m.keySet(), first.Receipt)
-			file := forge(first, node, stranger, by7)
+		brought := func(handle, from string) string { // a receipt of another node that came with an archive
+			claims := claimsOf(t, keySet(m.Stage.House), first.Receipt)
+			file := forge(first, from, stranger, by7)
 			_, token, _ := strings.Cut(strings.TrimSuffix(file, `"`), `:"`)
-			require.NoError(t, m.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(node, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: node,
+			require.NoError(t, m.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(from, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: from,
 					Handle: handle, Token: token}, protocol.MaxOrderReceipts)
 			}))
 			return file
 		}
-		require.Equal(t, 200, m.ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
+		require.Equal(t, 200, m.Ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
 		native, coins := m.pay(3, wallet, 1_000_000_000_000_000), m.payToken(4, wallet, 2_500_000)
 		large := append(m.file(shop, 1, 50, ""), []byte(strings.Repeat(" ", protocol.MaxReviewFile))...)
 		file := m.file(shop, 1, 85, by(first))
@@ -343,11 +345,11 @@ func TestReviews(t *testing.T) {
 			{"a payment in the chain's own currency", served("/native", m.file(shop, 3, 80, native), 3, 80), protocol.ByPayment},
 			{"the same payment again", data(3, 80, native), protocol.ProofUsed},
 			{"a payment in a token", data(4, 100, coins), protocol.ByPayment},
-			{"a payment to somebody else", data(3, 80, m.pay(3, m.chain.address(7), 5)), protocol.PaymentPayee},
-			{"tokens to somebody else", data(4, 80, m.payToken(4, m.chain.address(7), 5)), protocol.PaymentPayee},
+			{"a payment to somebody else", data(3, 80, m.pay(3, addressOf(m.Chain, 7), 5)), protocol.PaymentPayee},
+			{"tokens to somebody else", data(4, 80, m.payToken(4, addressOf(m.Chain, 7), 5)), protocol.PaymentPayee},
 			{"a transaction that paid nothing", data(3, 80, m.pay(3, wallet, 0)), protocol.PaymentNothing},
 			{"a payment of somebody else", data(1, 80, native), protocol.PaymentNothing},
-			{"a payment that is nowhere", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":"0x%064d"}`, m.chain.ChainID, 7)),
+			{"a payment that is nowhere", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"%d","txHash":"0x%064d"}`, m.Chain.ChainID, 7)),
 				protocol.PaymentUnknown},
 			{"a payment on another chain", data(3, 80, fmt.Sprintf(`,"proofOfPayment":{"chainId":"1","txHash":"0x%064d"}`, 7)), protocol.PaymentChain},
 			{"another tag", m.giveAs(1, bytes.Replace(erc8004.GiveFeedbackCall(shop.AgentID, 85, 0, dataURI(file), erc8004.FeedbackHash(file)),
@@ -356,23 +358,23 @@ func TestReviews(t *testing.T) {
 			{"a payment after the review", data(8, 80, m.payLater(8, 4, wallet)), protocol.PaymentLate},
 			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
 		}
-		node, err := rpc.DialContext(t.Context(), m.chain.RPC)
+		client, err := rpc.DialContext(t.Context(), m.Chain.RPC)
 		require.NoError(t, err)
-		defer node.Close()
-		require.NoError(t, node.CallContext(t.Context(), nil, "eth_sendRawTransaction", m.late))
+		defer client.Close()
+		require.NoError(t, client.CallContext(t.Context(), nil, "eth_sendRawTransaction", m.late))
 		m.index()
 		_, early := m.reviews("rao")[cases[len(cases)-1].made.TxHash.Hex()]
 		require.False(t, early, "nothing before it is final")
-		m.chain.do("final")
-		require.NoError(t, m.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		m.Chain.Do("final")
+		require.NoError(t, m.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			r, err := tx.OrderReceipts().ByID(ctx, later.ID) // the chain's clock runs ahead of ours
 			require.NoError(t, err)
 			r.RevokedAt = new(time.Now().Add(24 * time.Hour))
 			return tx.OrderReceipts().Put(ctx, r)
 		}))
-		two := m.second(change)
-		two.reputation.Pace, two.reputation.Pauses = 0, nil
-		m.index(m.house, two)
+		two := second(m.Stage.House, change)
+		two.Reputation.Pace, two.Reputation.Pauses = 0, nil
+		m.index(m.House, two)
 		got := m.reviews("rao")
 		require.Len(t, got, len(cases))
 		for _, c := range cases {
@@ -401,29 +403,29 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, "2.5", paid.Amount)
 		require.Equal(t, strings.ToLower(m.token.Hex()), *paid.Token)
 		require.Equal(t, "0.001", of("a payment in the chain's own currency").Payment.Amount)
-		require.Len(t, m.told("review"), 5)
+		require.Len(t, m.Told("review"), 5)
 
-		page := m.ask("GET", "/@rao/reviews", "", "Accept", "text/html")
+		page := m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html")
 		require.Equal(t, 200, page.Code, "%s", page.Body)
 		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text(),
 			"with a receipt of the shop"} {
 			require.Contains(t, page.Body.String(), text)
 		}
-		require.Contains(t, m.ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html").Body.String(), protocol.HashMismatch.Text())
+		require.Contains(t, m.Ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html").Body.String(), protocol.HashMismatch.Text())
 
 		m.hidesText(one)
 
 		// An answer of the shop is shown, one of a stranger is not. What its client takes back counts no more, and
 		// its order is free again.
-		registry := common.HexToAddress(m.chain.Reputation)
+		registry := common.HexToAddress(m.Chain.Reputation)
 		for account, text := range map[int]string{5: "Thank you.", 7: "Buy mine."} {
-			m.chain.must(m.chain.registrar(account).Send(t.Context(), &registry,
-				erc8004.AppendResponseCall(shop.AgentID, m.chain.address(1), one.Evidence.Index, "data:,"+strings.ReplaceAll(text, " ", "%20"), [32]byte{})))
+			m.Chain.Must(m.Chain.Registrar(account).Send(t.Context(), &registry,
+				erc8004.AppendResponseCall(shop.AgentID, addressOf(m.Chain, 1), one.Evidence.Index, "data:,"+strings.ReplaceAll(text, " ", "%20"), [32]byte{})))
 		}
 		last := got[cases[len(cases)-1].made.TxHash.Hex()]
-		m.chain.must(m.chain.registrar(2).Send(t.Context(), &registry, erc8004.RevokeFeedbackCall(shop.AgentID, last.Evidence.Index)))
+		m.Chain.Must(m.Chain.Registrar(2).Send(t.Context(), &registry, erc8004.RevokeFeedbackCall(shop.AgentID, last.Evidence.Index)))
 		again := data(2, 40, by(gone))
-		m.chain.do("final")
+		m.Chain.Do("final")
 		m.index()
 		got = m.reviews("rao")
 		require.Equal(t, protocol.ReviewRevoked, got[last.Evidence.Transaction].Reason)
@@ -432,8 +434,8 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, "Thank you.", got[one.Evidence.Transaction].Replies[0].Text)
 		require.Equal(t, 5, m.reputed("rao").Reviews)
 		require.InDelta(t, 3.7, *m.reputed("rao").Average, 1e-9)
-		require.Len(t, m.told("review"), 5, "one of them is withdrawn")
-		require.Equal(t, 404, m.ask("GET", "/api/public/agents/nobody/reviews", "").Code)
+		require.Len(t, m.Told("review"), 5, "one of them is withdrawn")
+		require.Equal(t, 404, m.Ask("GET", "/api/public/agents/nobody/reviews", "").Code)
 		m.withdrawn(token, gone, first, one, got)
 		m.sold(shop, token, otherToken)
 	})
@@ -441,26 +443,26 @@ func TestReviews(t *testing.T) {
 
 // refund adds an adjustment to the order of a receipt.
 func (m *market) refund(token string, r protocol.OrderReceipt, status string, minor int64) {
-	m.t.Helper()
-	a := m.ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
+	m.T.Helper()
+	a := m.Ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
 		"occurred_at":"2026-11-21T09:30:00Z","totals":[{"type":"total","amount":%d}]}}`, status, minor, status, minor), "Authorization", token)
-	require.Equal(m.t, 200, a.Code, "%s", a.Body)
+	require.Equal(m.T, 200, a.Code, "%s", a.Body)
 }
 
 // withdrawn: a shop that says that an order was refunded in full, or revokes its receipt, takes the review out of
 // the sum; it stays listed, with the reason, and another review of the account may count then.
 func (m *market) withdrawn(token string, gone, first protocol.OrderReceipt, one protocol.Review, before map[string]protocol.Review) {
-	m.t.Helper()
+	m.T.Helper()
 	m.refund(token, gone, "completed", -17999)
-	require.Equal(m.t, 5, m.reputed("rao").Reviews, "a part of it")
+	require.Equal(m.T, 5, m.reputed("rao").Reviews, "a part of it")
 	m.refund(token, gone, "pending", -1)
-	require.Equal(m.t, 5, m.reputed("rao").Reviews, "not yet")
+	require.Equal(m.T, 5, m.reputed("rao").Reviews, "not yet")
 	m.refund(token, gone, "completed", -1)
-	require.Equal(m.t, 4, m.reputed("rao").Reviews)
-	require.Contains(m.t, m.ask("GET", "/api/public/order-receipts/"+gone.ID, "").Body.String(), `"refunded"`)
-	require.Equal(m.t, 200, m.ask("POST", "/api/owner/order-receipts/"+first.ID+"/revoke", `{}`, "Authorization", token).Code)
-	require.Equal(m.t, 3, m.reputed("rao").Reviews)
-	require.NoError(m.t, m.db.Check(m.t.Context()))
+	require.Equal(m.T, 4, m.reputed("rao").Reviews)
+	require.Contains(m.T, m.Ask("GET", "/api/public/order-receipts/"+gone.ID, "").Body.String(), `"refunded"`)
+	require.Equal(m.T, 200, m.Ask("POST", "/api/owner/order-receipts/"+first.ID+"/revoke", `{}`, "Authorization", token).Code)
+	require.Equal(m.T, 3, m.reputed("rao").Reviews)
+	require.NoError(m.T, m.DB.Check(m.T.Context()))
 	m.index()
 	var reasons []protocol.ReviewReason
 	now := m.reviews("rao")
@@ -470,34 +472,34 @@ func (m *market) withdrawn(token string, gone, first protocol.OrderReceipt, one 
 		}
 	}
 	revoked := protocol.ReceiptRevoked
-	require.ElementsMatch(m.t, []protocol.ReviewReason{protocol.OrderRefunded, revoked, revoked, revoked, protocol.ByReceipt}, reasons,
+	require.ElementsMatch(m.T, []protocol.ReviewReason{protocol.OrderRefunded, revoked, revoked, revoked, protocol.ByReceipt}, reasons,
 		"refunded; revoked, the review that had used the same receipt, and one of a revoked order; the other order of the account")
-	require.Equal(m.t, protocol.ReceiptRevoked, now[one.Evidence.Transaction].Reason)
-	require.Equal(m.t, 4, m.reputed("rao").Reviews)
-	page := m.ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html", "Cookie", "stoa_language=hi").Body.String()
+	require.Equal(m.T, protocol.ReceiptRevoked, now[one.Evidence.Transaction].Reason)
+	require.Equal(m.T, 4, m.reputed("rao").Reviews)
+	page := m.Ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html", "Cookie", "stoa_language=hi").Body.String()
 	for _, why := range []protocol.ReviewReason{protocol.OrderRefunded, revoked, protocol.TooSoon, protocol.OrderTooSmall, protocol.OrderCurrency} {
-		require.NotContains(m.t, page, why.Text(), "it is in Hindi")
+		require.NotContains(m.T, page, why.Text(), "it is in Hindi")
 	}
 }
 
 // TestReviews_Reorganisation: a final block that is replaced after all takes its reviews along.
 func TestReviews_Reorganisation(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		m := newMarket(t, ",depth:2", change)
 		shop, token := m.shop("rao", 0, 0)
 		m.index()
 		file := m.file(shop, 1, 90, fmt.Sprintf(`,"orderReceipt":%q`, m.receipt(token, "R-1", 1).Receipt))
 		m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file))
-		m.chain.do("mine 2")
+		m.Chain.Do("mine 2")
 		m.index()
 		require.Equal(t, 1, m.reputed("rao").Reviews)
-		m.chain.do("fork 3")
+		m.Chain.Do("fork 3")
 		m.index()
 		require.Equal(t, 0, m.reputed("rao").Reviews)
-		require.Empty(t, m.told("review"))
+		require.Empty(t, m.Told("review"))
 		m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file))
-		m.chain.do("mine 2")
+		m.Chain.Do("mine 2")
 		m.index()
 		require.Equal(t, 1, m.reputed("rao").Reviews, "the order is free again")
 	})
@@ -508,15 +510,15 @@ func TestReviews_Reorganisation(t *testing.T) {
 func TestReviews_TrustedNode(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
-	far := newHouse(t, func(c *Config) { c.BaseURL, c.AllowPrivatePeers = "http://"+server.Listener.Addr().String(), true })
+	far := nodetest.New(t, func(c *node.Config) { c.BaseURL, c.AllowPrivatePeers = "http://"+server.Listener.Addr().String(), true })
 	server.Config.Handler = far.Handler()
 	server.Start()
 	t.Cleanup(server.Close)
-	m := newMarket(t, "", func(c *Config) { c.ReceiptNodes = []string{far.Base} })
+	m := newMarket(t, "", func(c *node.Config) { c.ReceiptNodes = []string{far.Base} })
 	shop, _ := m.shop("rao", 0, 0)
 	m.index()
-	token := "Bearer " + far.business("rao-too", "")
-	require.NoError(t, far.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	token := "Bearer " + far.Business("rao-too", "")
+	require.NoError(t, far.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.Profiles().ForUpdate(ctx, "rao-too")
 		if err == nil {
 			p.ERC8004 = shop.String()
@@ -524,11 +526,11 @@ func TestReviews_TrustedNode(t *testing.T) {
 		}
 		return err
 	}))
-	there := &market{stage: &stage{far, m.chain}}
+	there := &market{Stage: &nodetest.Stage{House: far, Chain: m.Chain}}
 	good, revoked := there.receipt(token, "F-1", 1), there.receipt(token, "F-2", 1)
-	require.Equal(t, 200, far.ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
+	require.Equal(t, 200, far.Ask("POST", "/api/owner/order-receipts/"+revoked.ID+"/revoke", `{}`, "Authorization", token).Code)
 	forged := func(pair key.Pair) string {
-		claims := claimsOf(t, far.keySet(), good.Receipt)
+		claims := claimsOf(t, keySet(far), good.Receipt)
 		claims.ID, claims.Order = protocol.NewID(protocol.ReceiptID, time.Now()), "F-9"
 		raw, err := json.Marshal(claims)
 		require.NoError(t, err)
@@ -539,12 +541,12 @@ func TestReviews_TrustedNode(t *testing.T) {
 	want := map[string]protocol.ReviewReason{}
 	for receipt, reason := range map[string]protocol.ReviewReason{
 		good.Receipt: protocol.ByReceipt, revoked.Receipt: protocol.ReceiptRevoked,
-		forged(newPair(t)): protocol.ReceiptInvalid, forged(far.keys.Ed): protocol.ReceiptUnknown,
+		forged(nodetest.NewPair(t)): protocol.ReceiptInvalid, forged(far.Keys.Ed): protocol.ReceiptUnknown,
 	} {
 		file := m.file(shop, 1, 90, fmt.Sprintf(`,"orderReceipt":%q`, receipt))
 		want[m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file)).TxHash.Hex()] = reason
 	}
-	m.chain.do("final")
+	m.Chain.Do("final")
 	m.index()
 	got := m.reviews("rao")
 	for made, reason := range want {

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -14,33 +16,33 @@ import (
 // search speaks of one.
 func TestRooms_PromiseNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.agent("asha", openPolicy)
-	putOpen(t, h.Node, "tiffins", func(d *protocol.ProfileDraft) { d.Kind = protocol.Business })
+	h := nodetest.New(t)
+	h.Agent("asha", nodetest.OpenPolicy)
+	h.PutOpen("tiffins", func(d *protocol.ProfileDraft) { d.Kind = protocol.Business })
 	for _, path := range []string{
 		"/api/public/agents/asha", "/a2a/asha/agent-card.json", "/.well-known/ai-catalog.json", "/@asha", "/people", "/feed", "/", "/agents",
 	} {
-		a := h.ask("GET", path, "")
+		a := h.Ask("GET", path, "")
 		require.Equal(t, 200, a.Code, path)
 		for _, word := range []string{"schedule-meeting", "attention-board", "slots of", "Meetings</dt>", "asha/meet", "/ucp/"} {
 			require.NotContains(t, a.Body.String(), word, path)
 		}
 	}
-	require.NotContains(t, h.ask("GET", "/@tiffins", "").Body.String(), "/ucp/")
+	require.NotContains(t, h.Ask("GET", "/@tiffins", "").Body.String(), "/ucp/")
 	var found protocol.Page[protocol.Profile]
-	h.ask("GET", "/api/public/agents?capability=schedule-meeting", "").into(&found)
+	h.Ask("GET", "/api/public/agents?capability=schedule-meeting", "").Into(&found)
 	require.Empty(t, found.Items, "the index agrees with the profile")
-	h.ask("GET", "/api/public/people", "").into(&found)
+	h.Ask("GET", "/api/public/people", "").Into(&found)
 	require.NotEmpty(t, found.Items)
-	require.Contains(t, h.ask("GET", "/api/public/people", "").Body.String(), `"hasAttentionBoard":false`)
+	require.Contains(t, h.Ask("GET", "/api/public/people", "").Body.String(), `"hasAttentionBoard":false`)
 }
 
 // TestPolicy_OfANewProfile: it takes messages until its owner says otherwise, and
 // what the owner said stays when a later draft says nothing.
 func TestPolicy_OfANewProfile(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		put := func(draft string) {
 			t.Helper()
 			_, _, err := h.Admin().PutProfile(t.Context(), []byte(draft))
@@ -49,7 +51,7 @@ func TestPolicy_OfANewProfile(t *testing.T) {
 		policy := func(handle string) (anonymous, agents bool, kinds int) {
 			t.Helper()
 			var p protocol.Profile
-			h.ask("GET", "/api/public/agents/"+handle, "").into(&p)
+			h.Ask("GET", "/api/public/agents/"+handle, "").Into(&p)
 			require.Equal(t, p.ContactPolicy.Anonymous, p.Interfaces.PublicContact != nil)
 			require.Equal(t, p.ContactPolicy.OutsideAgentsWithIdentity, p.Interfaces.A2A != nil)
 			return p.ContactPolicy.Anonymous, p.ContactPolicy.OutsideAgentsWithIdentity, len(p.ContactPolicy.Kinds)
@@ -62,14 +64,14 @@ func TestPolicy_OfANewProfile(t *testing.T) {
 		const plain = `{"handle":"asha","name":"Asha","kind":"person"}`
 		put(plain)
 		is("asha", true, true, 3)
-		h.begun("asha", `{"message":"Do you deliver?"}`)
+		begun(h, "asha", `{"message":"Do you deliver?"}`)
 		put(`{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"anonymous":false,"outsideAgentsWithIdentity":false}}`)
 		is("asha", false, false, 0)
 		put(plain)
 		is("asha", false, false, 0)
 
 		// A profile from before there was a default, whose owner wrote no policy.
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "old", Name: "Old", Kind: protocol.Person}})
 			return err
 		}))

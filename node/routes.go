@@ -20,9 +20,9 @@ import (
 
 // route adds all routes.
 func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error {
-	n.api = httpapi.New(n.table, n.Base, n.front.network, n.db.Version)
-	n.web = n.pages(n.api.Network)
-	pages := n.web
+	n.api = httpapi.New(n.Table, n.Base, n.front.network, n.DB.Version)
+	n.Web = n.pages(n.api.Network)
+	pages := n.Web
 	m := newMux(pages.Fail, n.front)
 	m.spoken["ard"] = func(w http.ResponseWriter, _ *http.Request, err error) {
 		httpapi.WriteProblem(w, n.Base, protocol.DialectARD, err)
@@ -58,8 +58,8 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 		m.handle(cmp.Or(p.Method, "GET"), p.Pattern, h)
 	}
 	m.handle("POST", "/hooks/pay/:provider/:hook", http.HandlerFunc(n.payHook))
-	m.handle("GET", "/feeds/cal/:file", n.calendarFile(n.meeting.Feed))
-	m.handle("GET", "/feeds/meeting/:file", n.calendarFile(n.meeting.Event))
+	m.handle("GET", "/feeds/cal/:file", n.calendarFile(n.Meeting.Feed))
+	m.handle("GET", "/feeds/meeting/:file", n.calendarFile(n.Meeting.Event))
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
 	var err error
@@ -129,12 +129,12 @@ func (n *Node) ready(w http.ResponseWriter, r *http.Request) {
 		status(w, http.StatusServiceUnavailable, "stopping")
 		return
 	}
-	if err := n.pulse.take(r.Context(), n.db.Ping); err != nil {
+	if err := n.pulse.take(r.Context(), n.DB.Ping); err != nil {
 		n.log.Error("not ready", "err", err)
 		status(w, http.StatusServiceUnavailable, "database unreachable")
 		return
 	}
-	status(w, http.StatusOK, "ready", n.chain.Troubles()...)
+	status(w, http.StatusOK, "ready", n.Chain.Troubles()...)
 }
 
 // pulseAge is how long the result of a ping is used.

@@ -25,35 +25,35 @@ func (n *Node) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	group, failed := errgroup.WithContext(work)
-	n.feed.Hub.Open()
+	n.Feed.Hub.Open()
 	server := newServer(n.handler)
 	group.Go(func() error { return serve(server, n.listener) })
 	var operator *http.Server
 	if n.operatorListener != nil {
-		operator = newServer(n.config.operatorOnly(n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready))))
+		operator = newServer(n.Config.operatorOnly(n.OperatorHandler()))
 		operator.WriteTimeout = 2 * time.Minute // recording a profile takes long
 		group.Go(func() error { return serve(operator, n.operatorListener) })
 	}
 	streaming, endStreams := context.WithCancel(failed)
 	defer endStreams()
-	group.Go(func() error { return n.feed.Hub.Run(streaming) })
-	group.Go(func() error { return n.feed.Pulse.Run(streaming) })
+	group.Go(func() error { return n.Feed.Hub.Run(streaming) })
+	group.Go(func() error { return n.Feed.Pulse.Run(streaming) })
 	defer context.AfterFunc(ctx, n.prober.Stop)() // which the worker waits for
-	group.Go(func() error { return n.worker.Run(failed) })
+	group.Go(func() error { return n.Worker.Run(failed) })
 	if r := n.receiver(); r != nil {
 		group.Go(func() error { return r.Serve(failed, n.lmtp) })
 	}
 	group.Go(func() error { return n.sightings.Run(failed) })
 	group.Go(func() error { return n.usage.Run(failed) })
-	group.Go(func() error { return n.meter.Run(failed) })
+	group.Go(func() error { return n.Meter.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
-	counts := operate.Counts{"usage": n.agents.Counts.Renew, "explored": n.directory.Explored.Renew, "statistics": n.moderation.Numbers.Renew,
+	counts := operate.Counts{"usage": n.agents.Counts.Renew, "explored": n.Directory.Explored.Renew, "statistics": n.Moderation.Numbers.Renew,
 		"stocks": n.state.Renew}
-	group.Go(func() error { return counts.Run(failed, n.db, n.log) })
-	if n.chain != nil {
-		group.Go(func() error { return n.chain.Reader.Run(failed) })
-		group.Go(func() error { return n.enrolments.Run(failed) })
+	group.Go(func() error { return counts.Run(failed, n.DB, n.log) })
+	if n.Chain != nil {
+		group.Go(func() error { return n.Chain.Reader.Run(failed) })
+		group.Go(func() error { return n.Enrolments.Run(failed) })
 	}
 	group.Go(func() error {
 		select {
@@ -95,9 +95,9 @@ func (n *Node) Close() error {
 	if n.ucp != nil {
 		n.ucp.Close()
 	}
-	if n.db != nil {
-		errs = append(errs, n.db.Close())
-		n.db = nil
+	if n.DB != nil {
+		errs = append(errs, n.DB.Close())
+		n.DB = nil
 	}
 	return errors.Join(errs...)
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/storage"
@@ -34,55 +36,52 @@ type venture struct {
 
 // begins makes the identity begin one of everything.
 func (a *actor) begins(pair key.Pair) *venture {
-	t := a.s.t
+	t := a.s.T
 	t.Helper()
-	a.s.meeting.Mail = noMeetingMail
-	v := &venture{actor: a, ravi: a.s.Node.host(t, "ravi")}
-	a.s.takeBids("ravi")
-	require.Equal(t, 200, a.s.ask("PUT", "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true}`, "Authorization", v.ravi).Code)
+	a.s.Meeting.Mail = nodetest.NoMeetingMail
+	v := &venture{actor: a, ravi: a.s.Agent("ravi", nodetest.OpenPolicy)}
+	a.s.TakeBids("ravi")
+	require.Equal(t, 200, a.s.Ask("PUT", "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true}`, "Authorization", v.ravi).Code)
 	made := func(path, body string, into any) {
 		t.Helper()
 		got := a.signs(pair, "POST", path, body)
 		require.Equal(t, 201, got.Code, "%s", got.Body)
-		got.into(into)
+		got.Into(into)
 	}
 	const at = "/api/public/agents/ravi"
 	made(at+"/contact", `{"message":"Secret offer","callbackUrl":"https://agent.example/hook"}`, &v.thread)
 	made(at+"/attention/bids", `{"amount":500,"message":"Secret yarn","callbackUrl":"https://agent.example/hook"}`, &v.bid)
 	made(at+"/meetings", fmt.Sprintf(`{"requester":"Secret","email":"s@example.org","purpose":"Secret","durationMin":30,"startsAt":%q,`+
 		`"callbackUrl":"https://agent.example/hook"}`, time.Now().UTC().Add(72*time.Hour).Truncate(time.Hour).Format(time.RFC3339)), &v.meeting)
-	made("/api/public/board", goodPost, &v.said)
-	v.task = v.a2a(pair).write("ravi", "m-1", "Secret task", "").task(t)
-	a.s.answer(v.ravi, v.thread.ThreadID, "Secret answer")
+	made("/api/public/board", nodetest.GoodPost, &v.said)
+	v.task = v.a2a(pair).Write("ravi", "m-1", "Secret task", "").Task(t)
+	answerThread(a.s.House, v.ravi, v.thread.ThreadID, "Secret answer")
 	return v
 }
 
-// host puts a profile that takes messages on the node, and returns the owner's credential.
-func (n *Node) host(t testing.TB, handle string) string {
-	return (&house{n, t}).agent(handle, openPolicy)
+func (v *venture) a2a(pair key.Pair) *nodetest.Agent {
+	return &nodetest.Agent{H: v.s.House, ID: v.id.String(), Pair: pair}
 }
-
-func (v *venture) a2a(pair key.Pair) *agent { return &agent{v.s.house, v.id.String(), pair} }
 
 var anyID = regexp.MustCompile(`(thr|bid|mtg|post)_[0-9a-z]{26}`)
 
 // own calls every declared operation that reads or changes something of the caller's own, on what was begun,
 // and returns what it answered by name.
-func (v *venture) own(pair key.Pair, which func(*protocol.Operation) bool) map[string]toolAnswer {
-	t := v.s.t
+func (v *venture) own(pair key.Pair, which func(*protocol.Operation) bool) map[string]nodetest.ToolAnswer {
+	t := v.s.T
 	t.Helper()
 	ids := map[string]string{"thr": v.thread.ThreadID, "bid": v.bid.Bid.ID, "mtg": v.meeting.Request.ID, "post": v.said.ID}
-	all := map[string]toolAnswer{}
-	require.NoError(t, v.s.db.Numbered(t.Context()))
+	all := map[string]nodetest.ToolAnswer{}
+	require.NoError(t, v.s.DB.Numbered(t.Context()))
 	for _, op := range protocol.Operations() {
 		if op.Secret != "readToken" && op.Secret != "statusToken" && op != protocol.DeletePost.Operation || !which(op) || op.Doors&protocol.MCP == 0 {
 			continue
 		}
 		args := map[string]any{}
-		require.NoError(t, json.Unmarshal(encoded(op.Example), &args))
+		require.NoError(t, json.Unmarshal(nodetest.Encoded(op.Example), &args))
 		delete(args, op.Secret)
-		raw := anyID.ReplaceAllStringFunc(string(encoded(args)), func(id string) string { return ids[id[:strings.IndexByte(id, '_')]] })
-		all[op.Name] = v.s.readTool(v.s.signedTool(pair, op.Name, raw, func(r *http.Request, _ *httpsig.SignOptions) {
+		raw := anyID.ReplaceAllStringFunc(string(nodetest.Encoded(args)), func(id string) string { return ids[id[:strings.IndexByte(id, '_')]] })
+		all[op.Name] = v.s.ReadTool(v.s.SignedTool(pair, op.Name, raw, func(r *http.Request, _ *httpsig.SignOptions) {
 			r.Header.Set("Agent-Identity", v.id.String())
 		}))
 	}
@@ -94,7 +93,7 @@ func reads(op *protocol.Operation) bool   { return op.ReadOnly }
 
 // keeps: the key reads all that was begun.
 func (v *venture) keeps(pair key.Pair) {
-	t := v.s.t
+	t := v.s.T
 	t.Helper()
 	all := v.own(pair, reads)
 	require.GreaterOrEqual(t, len(all), 4)
@@ -103,12 +102,12 @@ func (v *venture) keeps(pair key.Pair) {
 	}
 	require.Contains(t, all["check_conversation"].Body.String(), "Secret answer")
 	require.Contains(t, all["whats_new"].Body.String(), "Secret answer")
-	require.Nil(t, v.a2a(pair).getTask("ravi", v.task.ID).Error)
+	require.Nil(t, v.a2a(pair).GetTask("ravi", v.task.ID).Error)
 }
 
 // strange: the key gets nothing of what was begun, through no operation.
 func (v *venture) strange(pair key.Pair) {
-	t := v.s.t
+	t := v.s.T
 	t.Helper()
 	all := v.own(pair, everything)
 	require.GreaterOrEqual(t, len(all), 9, "%v", all)
@@ -122,10 +121,10 @@ func (v *venture) strange(pair key.Pair) {
 		}
 		require.True(t, got.IsError, "%s: %s", name, got.Body)
 	}
-	require.NotNil(t, v.a2a(pair).getTask("ravi", v.task.ID).Error)
-	again := v.a2a(pair).write("ravi", "m-2", "It is me.", fmt.Sprintf(`,"contextId":%q`, v.task.ContextID))
+	require.NotNil(t, v.a2a(pair).GetTask("ravi", v.task.ID).Error)
+	again := v.a2a(pair).Write("ravi", "m-2", "It is me.", fmt.Sprintf(`,"contextId":%q`, v.task.ContextID))
 	require.NotNil(t, again.Error, "%s", again.Raw)
-	require.Equal(t, 200, v.s.ask("GET", "/api/public/board/"+v.said.ID, "").Code, "the post is still there")
+	require.Equal(t, 200, v.s.Ask("GET", "/api/public/board/"+v.said.ID, "").Code, "the post is still there")
 }
 
 // tokens returns what the tokens of the things answer: thread, bid, meeting, and news of each.
@@ -135,7 +134,7 @@ func (v *venture) tokens() (codes []int) {
 		{"/api/public/meetings/" + v.meeting.Request.ID, v.meeting.StatusToken}, {"/api/public/since", v.thread.ReadToken},
 		{"/api/public/since", v.bid.StatusToken}, {"/api/public/since", v.meeting.StatusToken}, {"/api/public/payment", v.bid.StatusToken},
 	} {
-		codes = append(codes, v.s.ask("GET", it.path, "", "Authorization", "Bearer "+it.token).Code)
+		codes = append(codes, v.s.Ask("GET", it.path, "", "Authorization", "Bearer "+it.token).Code)
 	}
 	return codes
 }
@@ -147,10 +146,10 @@ var (
 
 // shut waits until everything that opened the things has ended.
 func (v *venture) shut() {
-	t := v.s.t
+	t := v.s.T
 	t.Helper()
 	require.Eventually(t, func() bool { return fmt.Sprint(v.tokens()) == fmt.Sprint(shutTokens) }, time.Minute, 20*time.Millisecond)
-	require.NoError(t, v.s.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+	require.NoError(t, v.s.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		thread, err := tx.Threads().ByID(ctx, v.thread.ThreadID)
 		require.NoError(t, err)
 		require.Equal(t, protocol.ThreadClosed, thread.State)
@@ -166,22 +165,22 @@ func (v *venture) shut() {
 		require.Empty(t, meeting.Callback)
 		return nil
 	}))
-	require.Contains(t, v.s.ask("GET", "/api/public/since", "", "Authorization", v.ravi).Body.String(), `"closed"`, "the other side is told")
+	require.Contains(t, v.s.Ask("GET", "/api/public/since", "", "Authorization", v.ravi).Body.String(), `"closed"`, "the other side is told")
 }
 
 // refunded: the money of the bid goes where it would have gone.
 func (v *venture) refunded() {
-	t := v.s.t
+	t := v.s.T
 	t.Helper()
 	payer := "Bearer " + v.bid.PaymentURL[strings.LastIndexByte(v.bid.PaymentURL, '/')+1:]
-	require.Equal(t, 200, v.s.ask("GET", "/api/public/payment", "", "Authorization", payer).Code, "the payer's page is the payer's")
+	require.Equal(t, 200, v.s.Ask("GET", "/api/public/payment", "", "Authorization", payer).Code, "the payer's page is the payer's")
 	path := "/api/owner/bids/" + v.bid.Bid.ID
-	for _, step := range []struct{ do, body string }{{"/confirm", fmt.Sprintf(`{"utr":%q}`, newUTR())}, {"/remove", `{"reason":"No yarn."}`}} {
-		got := v.s.ask("POST", path+step.do, step.body, "Authorization", v.ravi)
+	for _, step := range []struct{ do, body string }{{"/confirm", fmt.Sprintf(`{"utr":%q}`, nodetest.NewUTR())}, {"/remove", `{"reason":"No yarn."}`}} {
+		got := v.s.Ask("POST", path+step.do, step.body, "Authorization", v.ravi)
 		require.Equal(t, 200, got.Code, "%s: %s", step.do, got.Body)
 	}
 	var bid protocol.OwnBid
-	v.s.ask("GET", path, "", "Authorization", v.ravi).into(&bid)
+	v.s.Ask("GET", path, "", "Authorization", v.ravi).Into(&bid)
 	require.NotEmpty(t, bid.Refunds)
 	require.Equal(t, "500.00", bid.Refunds[0].Amount.Amount)
 }
@@ -191,18 +190,18 @@ func (v *venture) refunded() {
 // opened them for the seller ends. A new key of the owner loses nothing, and who buys back has them again.
 func TestSale(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		away := newStage(t, "", change)
-		home := &stage{newHouse(t, func(c *Config) {
-			c.Chain = []string{away.chain.flag("")}
-			if away.db.Engine() != "sqlite" && os.Getenv(storagetest.PostgresEnv) != "" {
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		away := nodetest.NewStage(t, "", change)
+		home := &nodetest.Stage{House: nodetest.New(t, func(c *node.Config) {
+			c.Chain = []string{away.Chain.Flag("")}
+			if away.DB.Engine() != "sqlite" && os.Getenv(storagetest.PostgresEnv) != "" {
 				c.Database = storagetest.PostgresURL(t)
 			}
-		}), away.chain}
-		home.watch()
-		away.watch()
-		chain := home.chain
-		a := home.enrolled("asha", 0)
+		}), Chain: away.Chain}
+		home.Watch()
+		away.Watch()
+		chain := home.Chain
+		a := enrolled(home, "asha", 0)
 		there := &actor{s: away, id: a.id}
 		there.grants(a.pair, "")
 		here, afar := a.begins(a.pair), there.begins(a.pair)
@@ -211,42 +210,42 @@ func TestSale(t *testing.T) {
 			v.keeps(a.pair)
 		}
 
-		next := newPair(t)
-		chain.publish(0, 0, a.id, next)
-		chain.do("final")
+		next := nodetest.NewPair(t)
+		chain.Publish(0, 0, a.id, next)
+		chain.Do("final")
 		there.grants(next, "")
 		afar.keeps(next)
 		require.Equal(t, openTokens, afar.tokens(), "a new key changes nothing")
 
-		buyers := newPair(t)
-		chain.must(chain.registrar(0).Transfer(t.Context(), a.id.AgentID, chain.registrar(1).Address()))
+		buyers := nodetest.NewPair(t)
+		chain.Must(chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, chain.Registrar(1).Address()))
 		afar.shut()
 		require.Eventually(t, func() bool { return a.profile().Identity.ERC8004 == nil }, time.Minute, 20*time.Millisecond)
-		chain.publish(1, 1, a.id, buyers)
+		chain.Publish(1, 1, a.id, buyers)
 		there.grants(buyers, protocol.IdentityUnverified)
 		for _, v := range []*venture{here, afar} {
 			for _, pair := range []key.Pair{buyers, next, a.pair} {
 				v.strange(pair)
 			}
 		}
-		chain.do("final")
+		chain.Do("final")
 		for _, v := range []*venture{here, afar} {
 			v.grants(buyers, "")
 			v.strange(buyers)
 			var p protocol.Post
-			v.signs(buyers, "POST", "/api/public/board", goodPost).into(&p)
+			v.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost).Into(&p)
 			require.NotEqual(t, *p.Author.Proof.Owner, *v.said.Author.Proof.Owner, "two owners are told apart")
 			require.NotNil(t, p.Author.Proof.BlockHash)
 			require.Equal(t, 201, v.signs(buyers, "POST", "/api/public/agents/ravi/contact", `{"message":"A new one"}`).Code, "the buyer begins its own")
 		}
 		require.Equal(t, openTokens, here.tokens(), "what the profile began stays the profile's")
-		require.Equal(t, 200, home.ask("GET", "/api/public/threads/"+here.thread.ThreadID, "", "Authorization", "Bearer "+a.token).Code)
+		require.Equal(t, 200, home.Ask("GET", "/api/public/threads/"+here.thread.ThreadID, "", "Authorization", "Bearer "+a.token).Code)
 		afar.refunded()
 
-		chain.must(chain.registrar(1).Transfer(t.Context(), a.id.AgentID, chain.registrar(0).Address()))
+		chain.Must(chain.Registrar(1).Transfer(t.Context(), a.id.AgentID, chain.Registrar(0).Address()))
 		there.grants(buyers, protocol.KeyUnknown)
-		chain.publish(0, 0, a.id, next)
-		chain.do("final")
+		chain.Publish(0, 0, a.id, next)
+		chain.Do("final")
 		there.grants(next, "")
 		afar.keeps(next)
 		require.NotContains(t, afar.own(next, reads)["whats_new"].Body.String(), "A new one")
@@ -254,6 +253,6 @@ func TestSale(t *testing.T) {
 		for name, got := range afar.own(next, func(op *protocol.Operation) bool { return op == protocol.DeletePost.Operation }) {
 			require.False(t, got.IsError, "%s: %s", name, got.Body)
 		}
-		require.Equal(t, 410, away.ask("GET", "/api/public/board/"+afar.said.ID, "").Code)
+		require.Equal(t, 410, away.Ask("GET", "/api/public/board/"+afar.said.ID, "").Code)
 	})
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,52 +16,29 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/room/credential"
 	"stoa/protocol"
-	"stoa/storage"
-	"stoa/storage/storagetest"
 )
-
-// anyEngine runs a test of what is above the database as storagetest.Any does: rooms and storage have their own on both
-// engines, and TestProperty, TestWalks and TestSpecification call every operation on both.
-func anyEngine(t *testing.T, test func(t *testing.T, change func(*Config))) {
-	storagetest.Any(t, func(t *testing.T, c storage.Config) { test(t, func(of *Config) { of.Database = c.URL }) })
-}
-
-// eachEngine runs a test on SQLite and, where the tests are given one, on
-// PostgreSQL. change makes the node's database the engine's.
-func eachEngine(t *testing.T, test func(t *testing.T, change func(*Config))) {
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, func(*Config) {})
-	})
-	if os.Getenv(storagetest.PostgresEnv) == "" {
-		return
-	}
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		url := storagetest.PostgresURL(t)
-		test(t, func(c *Config) { c.Database = url })
-	})
-}
 
 // TestProcesses runs two processes of one deployment on PostgreSQL, and one on SQLite: what is
 // spent at one is spent at the other, what is written at one is read at both,
 // and a repeated request finds its answer at either.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		one := newHouse(t, change)
-		two := one.second(change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		one := nodetest.New(t, change)
+		two := second(one, change)
 
-		proof := one.proof("board")
+		proof := one.Proof("board")
 		const tries = 16
 		codes := make([]int, tries)
 		var group sync.WaitGroup
 		for i := range tries {
 			group.Go(func() {
-				h := []*house{one, two}[i%2]
-				codes[i] = h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Race %d","body":"b"}`, i), "Proof-Of-Work", proof).Code
+				h := []*nodetest.House{one, two}[i%2]
+				codes[i] = h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Race %d","body":"b"}`, i), "Proof-Of-Work", proof).Code
 			})
 		}
 		group.Wait()
@@ -76,49 +52,31 @@ func TestProcesses(t *testing.T) {
 		}
 		require.Equal(t, 1, won, "a proof pays once over the whole deployment")
 
-		first := one.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", one.proof("board"), "Idempotency-Key", "k1")
+		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1")
 		require.Equal(t, 201, first.Code)
-		again := two.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", two.proof("board"), "Idempotency-Key", "k1")
+		again := two.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", two.Proof("board"), "Idempotency-Key", "k1")
 		require.Equal(t, first.Body.String(), again.Body.String())
 
 		var page protocol.Page[protocol.Post]
 		require.Eventually(t, func() bool {
-			two.ask("GET", "/api/public/board", "").into(&page)
+			two.Ask("GET", "/api/public/board", "").Into(&page)
 			return len(page.Items) == 2
 		}, time.Minute, 20*time.Millisecond)
-		one.ask("GET", "/api/public/board?q=looms&verifiedOnly=false", "").into(&page)
+		one.Ask("GET", "/api/public/board?q=looms&verifiedOnly=false", "").Into(&page)
 		require.Len(t, page.Items, 1)
 	})
 }
 
-// signed makes a signed post of an agent of this node.
-func (h *house) signed(pair key.Pair, body string, change func(*http.Request, *httpsig.SignOptions)) answer {
-	h.t.Helper()
-	r := httptest.NewRequest("POST", h.Base+"/api/public/board", bytes.NewReader([]byte(body)))
-	r.RequestURI = "/api/public/board"
-	r.Header.Set("Content-Type", "application/json")
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.t, err)
-	o := httpsig.SignOptions{Key: pair.Signer()}
-	if change != nil {
-		change(r, &o)
-	}
-	require.NoError(h.t, httpsig.SignRequest(r, target, []byte(body), o))
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return answer{w, h.t}
-}
-
 func TestSigned_HostedKey(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		ctx := context.Background()
-		pair := hostedAgent(t, h.Node, "asha")
-		a := h.signed(pair, goodPost, nil)
+		pair := h.Hosted("asha")
+		a := h.Signed(pair, nodetest.GoodPost, nil)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		var p protocol.Post
-		a.into(&p)
+		a.Into(&p)
 		require.True(t, p.Author.Verified)
 		require.Equal(t, "asha", *p.Author.Handle)
 		require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
@@ -126,43 +84,43 @@ func TestSigned_HostedKey(t *testing.T) {
 		rests := protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}
 		require.Equal(t, rests, p.Author.Proof)
 		var kept protocol.PostWithReplies
-		h.ask("GET", "/api/public/board/"+p.ID, "").into(&kept)
+		h.Ask("GET", "/api/public/board/"+p.ID, "").Into(&kept)
 		require.Equal(t, rests, kept.Post.Author.Proof)
 		var news protocol.Page[protocol.FeedItem]
-		h.ask("GET", "/api/public/feed", "").into(&news)
+		h.Ask("GET", "/api/public/feed", "").Into(&news)
 		require.Equal(t, rests, news.Items[0].Actor.Proof)
-		require.Contains(t, h.ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String(), "verified by profile key")
+		require.Contains(t, h.Ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String(), "verified by profile key")
 
 		replay := func(r *http.Request, o *httpsig.SignOptions) { o.Nonce = "the-same-nonce-again" }
-		require.Equal(t, 201, h.signed(pair, goodPost, replay).Code)
-		again := h.signed(pair, goodPost, replay)
-		require.Equal(t, protocol.SignatureReplayed, again.problem().Code)
+		require.Equal(t, 201, h.Signed(pair, nodetest.GoodPost, replay).Code)
+		again := h.Signed(pair, nodetest.GoodPost, replay)
+		require.Equal(t, protocol.SignatureReplayed, again.Problem().Code)
 		require.NotEmpty(t, again.Header().Get("Signature-Error"))
 
 		require.NoError(t, h.Admin().RetireKey(ctx, pair.Thumbprint()))
-		require.Equal(t, 401, h.signed(pair, goodPost, nil).Code, "a retired key ends with the commit that retires it")
+		require.Equal(t, 401, h.Signed(pair, nodetest.GoodPost, nil).Code, "a retired key ends with the commit that retires it")
 
 		secret, token, err := h.Admin().CreateToken(ctx, "asha", "test", 0)
 		require.NoError(t, err)
-		a = h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+secret)
+		a = h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		a.into(&p)
+		a.Into(&p)
 		require.Equal(t, protocol.BySession, p.Author.Method)
 		require.Equal(t, protocol.AuthorProof{Level: protocol.BySignIn, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}, p.Author.Proof)
-		require.Equal(t, 204, h.ask("DELETE", "/api/public/board/"+p.ID, "", "Authorization", "Bearer "+secret).Code)
-		require.Equal(t, protocol.Gone, h.ask("GET", "/api/public/board/"+p.ID, "").problem().Code)
+		require.Equal(t, 204, h.Ask("DELETE", "/api/public/board/"+p.ID, "", "Authorization", "Bearer "+secret).Code)
+		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
 		require.NoError(t, h.Admin().RevokeToken(ctx, token.ID))
-		require.Equal(t, 401, h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+secret).Code, "a revoked token too")
+		require.Equal(t, 401, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret).Code, "a revoked token too")
 
 		stranger, err := key.GenerateEd25519()
 		require.NoError(t, err)
-		refused := h.signed(stranger, goodPost, nil)
-		require.Equal(t, protocol.KeyUnknown, refused.problem().Code)
+		refused := h.Signed(stranger, nodetest.GoodPost, nil)
+		require.Equal(t, protocol.KeyUnknown, refused.Problem().Code)
 		require.NotEmpty(t, refused.Header().Get("Signature-Error"))
-		noChain := h.signed(pair, goodPost, func(r *http.Request, o *httpsig.SignOptions) {
+		noChain := h.Signed(pair, nodetest.GoodPost, func(r *http.Request, o *httpsig.SignOptions) {
 			r.Header.Set("Agent-Identity", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1")
 		})
-		require.Equal(t, protocol.IdentityUnverified, noChain.problem().Code)
+		require.Equal(t, protocol.IdentityUnverified, noChain.Problem().Code)
 	})
 }
 
@@ -183,23 +141,23 @@ func TestSigned_KeyDirectory(t *testing.T) {
 		w.Write(set)
 	}))
 	t.Cleanup(agent.Close)
-	h := &house{startNode(t), t}
+	h := nodetest.Start(t)
 	asAgent := func(r *http.Request, o *httpsig.SignOptions) {
 		r.Header.Set("Signature-Agent", `sig1="`+agent.URL+`"`)
 	}
-	first := h.signed(pair, goodPost, asAgent)
+	first := h.Signed(pair, nodetest.GoodPost, asAgent)
 	close(refused)
-	require.Equal(t, protocol.KeyUnknown, first.problem().Code)
+	require.Equal(t, protocol.KeyUnknown, first.Problem().Code)
 	require.NotEmpty(t, first.Header().Get("Retry-After"))
 	var p protocol.Post
 	require.Eventually(t, func() bool {
-		a := h.signed(pair, goodPost, asAgent)
+		a := h.Signed(pair, nodetest.GoodPost, asAgent)
 		return a.Code == 201 && json.Unmarshal(a.Body.Bytes(), &p) == nil
 	}, time.Minute, 50*time.Millisecond)
 	require.True(t, p.Author.Verified)
 	require.Equal(t, agent.Listener.Addr().String(), p.Author.Name)
 	require.Equal(t, protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &agent.URL, CheckedAt: &p.CreatedAt}, p.Author.Proof)
-	page := h.ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String()
+	page := h.Ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String()
 	require.Contains(t, page, "verified for "+agent.Listener.Addr().String())
 	require.Contains(t, page, "Site that publishes the key")
 	require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
@@ -208,13 +166,13 @@ func TestSigned_KeyDirectory(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		ctx := context.Background()
-		p := h.post("Cheap watches")
+		p := h.Post("Cheap watches")
 		var keys []key.Pair
 		for i := range 6 {
-			keys = append(keys, hostedAgent(t, h.Node, fmt.Sprint("reporter-", i)))
+			keys = append(keys, h.Hosted(fmt.Sprint("reporter-", i)))
 		}
 		report := func(pair key.Pair) int {
 			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
@@ -233,14 +191,14 @@ func TestReports(t *testing.T) {
 		for _, k := range keys[1:4] {
 			require.Equal(t, 202, report(k))
 		}
-		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code)
+		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
 		require.Equal(t, 202, report(keys[4]))
-		require.Equal(t, protocol.Gone, h.ask("GET", "/api/public/board/"+p.ID, "").problem().Code)
+		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
 		var page protocol.Page[protocol.Post]
-		h.ask("GET", "/api/public/board?q=watches", "").into(&page)
+		h.Ask("GET", "/api/public/board?q=watches", "").Into(&page)
 		require.Empty(t, page.Items)
 		var news protocol.Page[protocol.FeedItem]
-		h.ask("GET", "/api/public/feed", "").into(&news)
+		h.Ask("GET", "/api/public/feed", "").Into(&news)
 		require.Empty(t, news.Items)
 
 		var hidden protocol.Page[protocol.ReviewItem]
@@ -248,12 +206,12 @@ func TestReports(t *testing.T) {
 		require.Len(t, hidden.Items, 1)
 		require.Len(t, hidden.Items[0].Reports, 5)
 		require.NoError(t, h.Admin().Operate(ctx, protocol.RestorePost.Operation, protocol.Decision{ID: p.ID, Reason: "a misunderstanding"}, nil))
-		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code)
+		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
 		for _, k := range keys[:5] {
 			require.Equal(t, 202, report(k))
 		}
 		require.Equal(t, 202, report(keys[5]))
-		require.Equal(t, 200, h.ask("GET", "/api/public/board/"+p.ID, "").Code, "the same reporters cannot hide it again")
+		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code, "the same reporters cannot hide it again")
 	})
 }
 
@@ -261,11 +219,11 @@ func TestReports(t *testing.T) {
 // key directory that the owner signed, and nothing before that.
 func TestPresignedDirectory(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	ctx := context.Background()
-	pair := hostedAgent(t, h.Node, "asha")
+	pair := h.Hosted("asha")
 	at := "/.well-known/service-agents/" + pair.Thumbprint() + "/jwks.json"
-	require.Equal(t, protocol.DirectoryExpired, h.ask("GET", at, "").problem().Code)
+	require.Equal(t, protocol.DirectoryExpired, h.Ask("GET", at, "").Problem().Code)
 
 	signed, err := credential.SignDirectory(h.Base, pair)
 	require.NoError(t, err)
@@ -274,7 +232,7 @@ func TestPresignedDirectory(t *testing.T) {
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))
 	require.NoError(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), signed))
-	a := h.ask("GET", at, "")
+	a := h.Ask("GET", at, "")
 	require.Equal(t, 200, a.Code, "%s", a.Body)
 	require.NotEmpty(t, a.Header().Get("Signature"))
 	require.Contains(t, a.Body.String(), pair.Thumbprint())
@@ -282,12 +240,12 @@ func TestPresignedDirectory(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.post("Counted")
-	h.ask("GET", "/api/public/board", "")
-	h.ask("GET", "/api/public/board", "")
+	h := nodetest.New(t)
+	h.Post("Counted")
+	h.Ask("GET", "/api/public/board", "")
+	h.Ask("GET", "/api/public/board", "")
 	w := httptest.NewRecorder()
-	h.metrics.operatorHandler(http.HandlerFunc(h.health), http.HandlerFunc(h.ready)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Equal(t, 200, w.Code)
 	for _, line := range []string{
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="post_to_board"} 1`,

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -15,29 +15,31 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // again sends the bytes of a request once more.
-func (h *house) again(r *http.Request, body string) answer {
-	h.t.Helper()
+func again(h *nodetest.House, r *http.Request, body string) nodetest.Answer {
+	h.T.Helper()
 	copied := httptest.NewRequest(r.Method, h.Base+r.RequestURI, strings.NewReader(body))
 	copied.RequestURI, copied.Header = r.RequestURI, r.Header.Clone()
 	w := httptest.NewRecorder()
 	h.Handler().ServeHTTP(w, copied)
-	return answer{w, h.t}
+	return nodetest.Answer{ResponseRecorder: w, T: h.T}
 }
 
 // The same signed bytes open no kept answer: anyone who read a request on the way
 // does not get the read token in it. Its sender signs again and does.
 func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		pair := h.Hosted("asha")
 		var sent *http.Request
-		post := func() answer {
-			return h.signed(pair, goodPost, func(r *http.Request, _ *httpsig.SignOptions) {
+		post := func() nodetest.Answer {
+			return h.Signed(pair, nodetest.GoodPost, func(r *http.Request, _ *httpsig.SignOptions) {
 				r.Header.Set("Idempotency-Key", "once")
 				sent = r
 			})
@@ -46,19 +48,19 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 		require.Equal(t, 201, first.Code, "%s", first.Body)
 		captured := sent
 
-		replayed := h.again(captured, goodPost)
+		replayed := again(h, captured, nodetest.GoodPost)
 		require.Equal(t, 401, replayed.Code)
-		require.Equal(t, protocol.SignatureReplayed, replayed.problem().Code)
+		require.Equal(t, protocol.SignatureReplayed, replayed.Problem().Code)
 		require.NotEmpty(t, replayed.Header().Get("Signature-Error"))
 
 		repeated := post()
 		require.Equal(t, 201, repeated.Code, "%s", repeated.Body)
 		require.Equal(t, "true", repeated.Header().Get("Idempotency-Replayed"))
 		require.Equal(t, first.Body.String(), repeated.Body.String())
-		require.Equal(t, protocol.SignatureReplayed, h.again(sent, goodPost).problem().Code)
+		require.Equal(t, protocol.SignatureReplayed, again(h, sent, nodetest.GoodPost).Problem().Code)
 
 		var page protocol.Page[protocol.Post]
-		h.ask("GET", "/api/public/board", "").into(&page)
+		h.Ask("GET", "/api/public/board", "").Into(&page)
 		require.Len(t, page.Items, 1)
 	})
 }
@@ -67,22 +69,22 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 // sent to any path for a day.
 func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
 	var p protocol.Post
-	h.signed(pair, goodPost, nil).into(&p)
+	h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "x"}, nil))
 
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
-	read := func(path string, o httpsig.SignOptions) answer {
+	read := func(path string, o httpsig.SignOptions) nodetest.Answer {
 		r := httptest.NewRequest("GET", h.Base+path, nil)
 		r.RequestURI = path
 		o.Key = pair.Signer()
 		require.NoError(t, httpsig.SignRequest(r, target, nil, o))
 		w := httptest.NewRecorder()
 		h.Handler().ServeHTTP(w, r)
-		return answer{w, t}
+		return nodetest.Answer{ResponseRecorder: w, T: t}
 	}
 	hidden := "/api/public/board/" + p.ID
 	full := []string{"@method", "@authority", "@path"}
@@ -104,18 +106,19 @@ func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
 // the same.
 func TestSigned_AsAsked(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
 	var p protocol.Post
-	h.signed(pair, goodPost, nil).into(&p)
+	h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
 	nonces := map[string]bool{}
 	for name, tt := range map[string]struct {
 		method, path, body, field string
 		want                      []string
 	}{
-		"write":         {"POST", "/api/public/board", goodPost, "", []string{"@method", "@authority", "@path", "content-type", "content-digest", "signature-agent"}},
+		"write": {"POST", "/api/public/board", nodetest.GoodPost, "",
+			[]string{"@method", "@authority", "@path", "content-type", "content-digest", "signature-agent"}},
 		"with a query":  {"GET", "/api/public/since?limit=5", "", "", []string{"@method", "@authority", "@path", "@query", "signature-agent"}},
 		"without one":   {"GET", "/api/public/since", "", "", []string{"@method", "@authority", "@path", "signature-agent"}},
 		"without body":  {"DELETE", "/api/public/board/" + p.ID, "", "", []string{"@method", "@authority", "@path", "signature-agent"}},
@@ -135,10 +138,10 @@ func TestSigned_AsAsked(t *testing.T) {
 			r.RequestURI = tt.path
 			return r
 		}
-		serve := func(r *http.Request) answer {
+		serve := func(r *http.Request) nodetest.Answer {
 			w := httptest.NewRecorder()
 			h.Handler().ServeHTTP(w, r)
-			return answer{w, t}
+			return nodetest.Answer{ResponseRecorder: w, T: t}
 		}
 		asked := serve(make())
 		require.Equal(t, 401, asked.Code, "%s: %s", name, asked.Body)
@@ -163,7 +166,7 @@ func TestSigned_AsAsked(t *testing.T) {
 		require.NoError(t, httpsig.SignRequest(short, target, []byte(tt.body), httpsig.SignOptions{
 			Key: pair.Signer(), Components: components[:len(components)-1], Tag: tag.(string)}))
 		refused := serve(short)
-		require.Equal(t, protocol.SignatureInvalid, refused.problem().Code, name)
+		require.Equal(t, protocol.SignatureInvalid, refused.Problem().Code, name)
 		require.Equal(t, `error=invalid_input, required_input=("`+strings.Join(tt.want, `" "`)+`")`, refused.Header().Get("Signature-Error"), name)
 
 		good := make()
@@ -178,18 +181,18 @@ func TestSigned_AsAsked(t *testing.T) {
 // sender finds the component that differs.
 func TestSigned_OtherBaseIsTold(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	pair := hostedAgent(t, h.Node, "asha")
+	h := nodetest.New(t)
+	pair := h.Hosted("asha")
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
-	r := httptest.NewRequest("POST", h.Base+"/api/public/board?from=here", strings.NewReader(goodPost))
+	r := httptest.NewRequest("POST", h.Base+"/api/public/board?from=here", strings.NewReader(nodetest.GoodPost))
 	r.RequestURI = "/api/public/board?from=here"
 	r.Header.Set("Content-Type", "application/json")
-	require.NoError(t, httpsig.SignRequest(r, target, []byte(goodPost), httpsig.SignOptions{
+	require.NoError(t, httpsig.SignRequest(r, target, []byte(nodetest.GoodPost), httpsig.SignOptions{
 		Key: pair.Signer(), Components: []string{"@method", "@authority", "@path", "@query", "content-type", "content-digest"}}))
 	r.RequestURI = "/api/public/board"
 	var p struct{ Detail string }
-	h.again(r, goodPost).into(&p)
+	again(h, r, nodetest.GoodPost).Into(&p)
 	require.Contains(t, p.Detail, `"@method": POST "@authority": `+target.Authority+` "@path": /api/public/board "@query": ?`)
 	require.NotContains(t, p.Detail, "from=here")
 	require.NotContains(t, p.Detail, "content-digest")
@@ -200,11 +203,11 @@ func TestSigned_OtherBaseIsTold(t *testing.T) {
 // so is each of them on a write.
 func TestSigned_OpenReads(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	asha, stranger := hostedAgent(t, h.Node, "asha"), newPair(t)
+	h := nodetest.New(t)
+	asha, stranger := h.Hosted("asha"), nodetest.NewPair(t)
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
-	send := func(method, path, body, accept string, pair key.Pair, o httpsig.SignOptions, agent string, change func(*http.Request)) answer {
+	send := func(method, path, body, accept string, pair key.Pair, o httpsig.SignOptions, agent string, change func(*http.Request)) nodetest.Answer {
 		r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
 		r.RequestURI = path
 		r.Header.Set("Accept", accept)
@@ -221,7 +224,7 @@ func TestSigned_OpenReads(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		h.Handler().ServeHTTP(w, r)
-		return answer{w, t}
+		return nodetest.Answer{ResponseRecorder: w, T: t}
 	}
 	noTag := func(r *http.Request) {
 		in := r.Header.Get("Signature-Input")
@@ -249,7 +252,7 @@ func TestSigned_OpenReads(t *testing.T) {
 	paths := map[string]string{"/api/public/board": "application/json", "/api/public/feed": "application/json", "/board": "text/html", "/@asha": "text/html",
 		"/SKILL.md": "*/*", "/openapi.json": "*/*", "/a2a/asha/agent-card.json": "*/*", "/.well-known/agent-card.json": "*/*", "/feed.atom": "*/*"}
 	for path, accept := range paths {
-		open := h.ask("GET", path, "", "Accept", accept)
+		open := h.Ask("GET", path, "", "Accept", accept)
 		require.Equal(t, 200, open.Code, path)
 		for name, k := range kinds {
 			a := send("GET", path, "", accept, stranger, k.o, k.agent, k.change)
@@ -273,7 +276,7 @@ func TestSigned_OpenReads(t *testing.T) {
 		require.Equal(t, 401, stripped.Code, "a signature of which a part is missing at %s", path)
 	}
 	for name, k := range kinds {
-		a := send("POST", "/api/public/board", goodPost, "*/*", stranger, k.o, k.agent, k.change)
+		a := send("POST", "/api/public/board", nodetest.GoodPost, "*/*", stranger, k.o, k.agent, k.change)
 		require.Equal(t, 401, a.Code, "%s on a write", name)
 		require.Equal(t, 401, send("GET", "/api/public/since", "", "*/*", stranger, k.o, k.agent, k.change).Code, "%s where a caller is needed", name)
 	}

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/node/room/operate"
 	"stoa/protocol"
 	"stoa/storage"
@@ -18,26 +20,13 @@ import (
 const since = "/api/public/since"
 
 // answer has the owner of an agent answer a thread.
-func (h *house) answer(token, threadID, text string) protocol.Said {
-	h.t.Helper()
-	a := h.ask("POST", "/api/owner/threads/"+threadID+"/messages", fmt.Sprintf(`{"message":%q}`, text), "Authorization", token)
-	require.Equal(h.t, 201, a.Code, "%s", a.Body)
+func answerThread(h *nodetest.House, token, threadID, text string) protocol.Said {
+	h.T.Helper()
+	a := h.Ask("POST", "/api/owner/threads/"+threadID+"/messages", fmt.Sprintf(`{"message":%q}`, text), "Authorization", token)
+	require.Equal(h.T, 201, a.Code, "%s", a.Body)
 	var said protocol.Said
-	a.into(&said)
+	a.Into(&said)
 	return said
-}
-
-// reply replies to a post as the holder of the token; "" pays a proof.
-func (h *house) reply(token, to, title string) (p protocol.Post) {
-	h.t.Helper()
-	headers := []string{"Authorization", token}
-	if token == "" {
-		headers = []string{"Proof-Of-Work", h.proof("board")}
-	}
-	a := h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it","inReplyTo":%q}`, title, to), headers...)
-	require.Equal(h.t, 201, a.Code, "%s", a.Body)
-	a.into(&p)
-	return p
 }
 
 // newsOf is a digest in few words.
@@ -51,21 +40,21 @@ func newsOf(d protocol.Digest) (words []string) {
 	return words
 }
 
-func (h *house) digest(after string, ask func(path string) answer) (d protocol.Digest) {
-	h.t.Helper()
-	require.NoError(h.t, h.db.Numbered(context.Background()))
+func digest(h *nodetest.House, after string, ask func(path string) nodetest.Answer) (d protocol.Digest) {
+	h.T.Helper()
+	require.NoError(h.T, h.DB.Numbered(context.Background()))
 	path := since
 	if after != "" {
 		path += "?after=" + url.QueryEscape(after)
 	}
 	a := ask(path)
-	require.Equal(h.t, 200, a.Code, "%s", a.Body)
-	require.Equal(h.t, "no-store", a.Header().Get("Cache-Control"))
-	a.into(&d)
-	require.NotEmpty(h.t, d.Next)
-	require.NotNil(h.t, d.Threads)
-	require.NotNil(h.t, d.Bids)
-	require.NotNil(h.t, d.Requests)
+	require.Equal(h.T, 200, a.Code, "%s", a.Body)
+	require.Equal(h.T, "no-store", a.Header().Get("Cache-Control"))
+	a.Into(&d)
+	require.NotEmpty(h.T, d.Next)
+	require.NotNil(h.T, d.Threads)
+	require.NotNil(h.T, d.Bids)
+	require.NotNil(h.T, d.Requests)
 	return d
 }
 
@@ -73,101 +62,101 @@ func (h *house) digest(after string, ask func(path string) answer) (d protocol.D
 // someone: by an owner's token, a signature, a thread's read token.
 func TestSince(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		asha, bob := h.agent("asha", openPolicy), h.agent("bob", openPolicy)
-		carol := hostedAgent(t, h.Node, "carol")
-		as := func(headers ...string) func(string) answer {
-			return func(path string) answer { return h.ask("GET", path, "", headers...) }
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
+		carol := h.Hosted("carol")
+		as := func(headers ...string) func(string) nodetest.Answer {
+			return func(path string) nodetest.Answer { return h.Ask("GET", path, "", headers...) }
 		}
 		asAsha, asBob := as("Authorization", asha), as("Authorization", bob)
-		asCarol := func(path string) answer { return h.signedAs(carol, "GET", path, "") }
-		require.Empty(t, newsOf(h.digest("", asAsha)))
+		asCarol := func(path string) nodetest.Answer { return signedAs(h, carol, "GET", path, "") }
+		require.Empty(t, newsOf(digest(h, "", asAsha)))
 
 		var question, signed protocol.Post
-		h.ask("POST", "/api/public/board", goodPost, "Authorization", asha).into(&question)
-		h.signed(carol, goodPost, nil).into(&signed)
-		h.reply(bob, question.ID, "by bob")
-		h.reply("", question.ID, "by nobody")
-		h.reply(asha, question.ID, "by herself")
-		h.reply("", signed.ID, "to carol")
-		h.reply("", h.post("nobody's").ID, "to nobody")
-		anonymous := h.begun("asha", `{"message":"Hello","name":"Dev"}`)
+		h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", asha).Into(&question)
+		h.Signed(carol, nodetest.GoodPost, nil).Into(&signed)
+		h.Reply(bob, question.ID, "by bob")
+		h.Reply("", question.ID, "by nobody")
+		h.Reply(asha, question.ID, "by herself")
+		h.Reply("", signed.ID, "to carol")
+		h.Reply("", h.Post("nobody's").ID, "to nobody")
+		anonymous := begun(h, "asha", `{"message":"Hello","name":"Dev"}`)
 		var begun protocol.ContactReceipt
-		h.signedAs(carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`).into(&begun)
+		signedAs(h, carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`).Into(&begun)
 
-		first := h.digest("", asAsha)
+		first := digest(h, "", asAsha)
 		require.Equal(t, []string{"reply by bob", "reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(first))
 		require.Equal(t, h.Base+"/board/"+first.Replies[0].ID, first.Replies[0].URL)
 		require.False(t, first.More)
-		require.Equal(t, []string{"reply to carol"}, newsOf(h.digest("", asCarol)))
-		require.Empty(t, newsOf(h.digest("", asBob)))
+		require.Equal(t, []string{"reply to carol"}, newsOf(digest(h, "", asCarol)))
+		require.Empty(t, newsOf(digest(h, "", asBob)))
 		token := as("Authorization", "Bearer "+anonymous.ReadToken)
-		require.Empty(t, newsOf(h.digest("", token)), "what one has written is no news")
+		require.Empty(t, newsOf(digest(h, "", token)), "what one has written is no news")
 
-		h.answer(asha, anonymous.ThreadID, "Yes")
-		h.answer(asha, begun.ThreadID, "Yes, carol")
-		second := h.digest(first.Next, asAsha)
+		answerThread(h, asha, anonymous.ThreadID, "Yes")
+		answerThread(h, asha, begun.ThreadID, "Yes, carol")
+		second := digest(h, first.Next, asAsha)
 		require.Empty(t, newsOf(second))
-		require.Equal(t, []string{"agent asha Yes"}, newsOf(h.digest("", token)))
-		require.Equal(t, []string{"reply to carol", "agent asha Yes, carol"}, newsOf(h.digest("", asCarol)))
+		require.Equal(t, []string{"agent asha Yes"}, newsOf(digest(h, "", token)))
+		require.Equal(t, []string{"reply to carol", "agent asha Yes, carol"}, newsOf(digest(h, "", asCarol)))
 
-		place := h.digest("", asCarol).Next
-		h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha)
+		place := digest(h, "", asCarol).Next
+		h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha)
 		var closed protocol.Thread
-		h.ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha).into(&closed)
-		require.Equal(t, []protocol.Move{{ID: begun.ThreadID, State: "closed", At: *closed.ClosedAt}}, h.digest(place, asCarol).Threads,
+		h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha).Into(&closed)
+		require.Equal(t, []protocol.Move{{ID: begun.ThreadID, State: "closed", At: *closed.ClosedAt}}, digest(h, place, asCarol).Threads,
 			"told once, though closed twice")
-		require.Empty(t, h.digest("", asAsha).Threads, "who closes a thread knows")
-		require.Empty(t, h.digest("", token).Threads)
+		require.Empty(t, digest(h, "", asAsha).Threads, "who closes a thread knows")
+		require.Empty(t, digest(h, "", token).Threads)
 
-		limited := h.ask("GET", since+"?limit=3", "", "Authorization", asha)
+		limited := h.Ask("GET", since+"?limit=3", "", "Authorization", asha)
 		var page protocol.Digest
-		limited.into(&page)
+		limited.Into(&page)
 		require.Len(t, newsOf(page), 3)
 		require.True(t, page.More)
-		require.Equal(t, []string{"writer asha From carol"}, newsOf(h.digest(page.Next, asAsha)))
+		require.Equal(t, []string{"writer asha From carol"}, newsOf(digest(h, page.Next, asAsha)))
 
 		require.NoError(t, h.Admin().Operate(context.Background(), protocol.RemovePost.Operation, protocol.Decision{ID: first.Replies[0].ID, Reason: "spam"}, nil))
-		require.Equal(t, []string{"reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(h.digest("", asAsha)), "what is gone is no news")
+		require.Equal(t, []string{"reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(digest(h, "", asAsha)), "what is gone is no news")
 	})
 }
 
 func TestSince_Refused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	asha := h.agent("asha", openPolicy)
-	h.begun("asha", `{"message":"Hello"}`)
+	h := nodetest.New(t)
+	asha := h.Agent("asha", nodetest.OpenPolicy)
+	begun(h, "asha", `{"message":"Hello"}`)
 	for name, headers := range map[string][]string{
 		"nobody":               nil,
-		"a proof":              {"Proof-Of-Work", h.proof("contact")},
+		"a proof":              {"Proof-Of-Work", h.Proof("contact")},
 		"a token of no node":   {"Authorization", "Bearer stoa_nothing"},
 		"a token of no thread": {"Authorization", "Bearer " + protocol.NewReadToken()},
 	} {
-		a := h.ask("GET", since, "", headers...)
-		require.Equal(t, protocol.Unauthorized, a.problem().Code, name)
+		a := h.Ask("GET", since, "", headers...)
+		require.Equal(t, protocol.Unauthorized, a.Problem().Code, name)
 		require.Equal(t, []string{`Bearer realm="stoa"`}, a.Header().Values("WWW-Authenticate"), name)
 		require.Contains(t, a.Header().Get("Accept-Signature"), "web-bot-auth")
 	}
-	p := h.ask("GET", since+"?after=bogus", "", "Authorization", asha).problem()
+	p := h.Ask("GET", since+"?after=bogus", "", "Authorization", asha).Problem()
 	require.Equal(t, protocol.InvalidCursor, p.Code)
-	p = h.ask("GET", since+"?readToken=stoa_read_x", "").problem()
+	p = h.Ask("GET", since+"?readToken=stoa_read_x", "").Problem()
 	require.Equal(t, "secret-in-url", p.Errors[0].Code)
-	require.Equal(t, "GET, HEAD", h.ask("POST", since, "{}").Header().Get("Allow"))
+	require.Equal(t, "GET, HEAD", h.Ask("POST", since, "{}").Header().Get("Allow"))
 
 	limited := protocol.Caller{Standing: protocol.Session, Handles: []string{"asha"}, Scopes: []protocol.Scope{protocol.ScopePost}}
-	require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		d, err := h.feed.News(ctx, tx, limited, protocol.SinceQuery{})
+	require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		d, err := h.Feed.News(ctx, tx, limited, protocol.SinceQuery{})
 		require.Empty(t, d.Messages, "a token for something else does not read the inbox")
 		require.NotEmpty(t, d.Next)
 		return err
 	}))
 
-	h.answer(h.agent("ravi", openPolicy), h.begun("ravi", `{"message":"Hello"}`, "Authorization", asha).ThreadID, "Yes.")
+	answerThread(h, h.Agent("ravi", nodetest.OpenPolicy), begun(h, "ravi", `{"message":"Hello"}`, "Authorization", asha).ThreadID, "Yes.")
 	for scope, want := range map[protocol.Scope]int{protocol.ScopeNotify: 0, protocol.ScopePost: 1} {
 		limited.Scopes = []protocol.Scope{scope}
-		require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			d, err := h.feed.News(ctx, tx, limited, protocol.SinceQuery{})
+		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			d, err := h.Feed.News(ctx, tx, limited, protocol.SinceQuery{})
 			require.Len(t, d.Messages, want, "answers are read with the scope they are asked for with: %s", scope)
 			return err
 		}))
@@ -178,23 +167,23 @@ func TestSince_Refused(t *testing.T) {
 // answers each reply is told once, and none is missed.
 func TestSince_Writers(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		one := newHouse(t, change)
-		two := one.second(change)
-		asha := one.agent("asha", openPolicy)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		one := nodetest.New(t, change)
+		two := second(one, change)
+		asha := one.Agent("asha", nodetest.OpenPolicy)
 		var post protocol.Post
-		one.ask("POST", "/api/public/board", goodPost, "Authorization", asha).into(&post)
+		one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", asha).Into(&post)
 		const writers, each = 8, 10
 		pairs := make([]key.Pair, writers)
 		for i := range pairs {
-			pairs[i] = hostedAgent(t, one.Node, fmt.Sprint("writer-", i))
+			pairs[i] = one.Hosted(fmt.Sprint("writer-", i))
 		}
 		var group sync.WaitGroup
 		done := make(chan struct{})
 		for w := range writers {
 			group.Go(func() {
 				for i := range each {
-					a := []*house{one, two}[w%2].signed(pairs[w], fmt.Sprintf(`{"kind":"offer","title":"%d-%d","body":"b","inReplyTo":%q}`, w, i, post.ID), nil)
+					a := []*nodetest.House{one, two}[w%2].Signed(pairs[w], fmt.Sprintf(`{"kind":"offer","title":"%d-%d","body":"b","inReplyTo":%q}`, w, i, post.ID), nil)
 					require.Equal(t, 201, a.Code, "%s", a.Body)
 				}
 			})
@@ -203,7 +192,7 @@ func TestSince_Writers(t *testing.T) {
 		told := map[string]int{}
 		after, over := "", false
 		for {
-			d := two.digest(after, func(path string) answer { return two.ask("GET", path, "", "Authorization", asha) })
+			d := digest(two, after, func(path string) nodetest.Answer { return two.Ask("GET", path, "", "Authorization", asha) })
 			for _, p := range d.Replies {
 				told[p.Title]++
 			}
@@ -228,21 +217,21 @@ func TestSince_Writers(t *testing.T) {
 // learns that it has missed something, and continues from there.
 func TestSince_Forgotten(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		asha := h.agent("asha", openPolicy)
-		as := func(path string) answer { return h.ask("GET", path, "", "Authorization", asha) }
-		never := h.digest("", as).Next
-		h.begun("asha", `{"message":"Hello"}`)
-		seen := h.digest(never, as)
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		asha := h.Agent("asha", nodetest.OpenPolicy)
+		as := func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", asha) }
+		never := digest(h, "", as).Next
+		begun(h, "asha", `{"message":"Hello"}`)
+		seen := digest(h, never, as)
 		require.False(t, seen.Missed)
-		h.begun("asha", `{"message":"Are you there?"}`)
-		require.NoError(t, h.db.Numbered(t.Context())) // a mark covers what readers can be told
+		begun(h, "asha", `{"message":"Are you there?"}`)
+		require.NoError(t, h.DB.Numbered(t.Context())) // a mark covers what readers can be told
 
-		_, err := (operate.Upkeep{DB: h.db}).Prune(t.Context(), storage.Job{})
+		_, err := (operate.Upkeep{DB: h.DB}).Prune(t.Context(), storage.Job{})
 		require.NoError(t, err)
-		require.Equal(t, []string{"writer asha Hello", "writer asha Are you there?"}, newsOf(h.digest("", as)), "none is old")
-		require.NoError(t, h.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.Equal(t, []string{"writer asha Hello", "writer asha Are you there?"}, newsOf(digest(h, "", as)), "none is old")
+		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.News().Prune(ctx, tx.Now) // as after a hundred and eighty days: there is a mark from before
 			return err
 		}))
@@ -254,15 +243,15 @@ func TestSince_Forgotten(t *testing.T) {
 			"from the first day":             {never, true},
 			"from in between":                {seen.Next, true},
 			"with no place":                  {"", false},
-			"from behind what was forgotten": {h.digest("", as).Next, false},
+			"from behind what was forgotten": {digest(h, "", as).Next, false},
 		} {
-			d := h.digest(c.after, as)
+			d := digest(h, c.after, as)
 			require.Empty(t, newsOf(d), name)
 			require.Equal(t, c.missed, d.Missed, name)
 		}
-		next := h.digest(seen.Next, as).Next
-		h.begun("asha", `{"message":"Again"}`)
-		d := h.digest(next, as)
+		next := digest(h, seen.Next, as).Next
+		begun(h, "asha", `{"message":"Again"}`)
+		d := digest(h, next, as)
 		require.Equal(t, []string{"writer asha Again"}, newsOf(d))
 		require.False(t, d.Missed, "a reader that was told continues")
 	})

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -14,35 +16,35 @@ import (
 // stay with the profile and its account; the buyer of the identity gets no part in them.
 func TestEnrolment_SoldBoard(t *testing.T) {
 	t.Parallel()
-	anyEngine(t, testSoldBoard)
+	nodetest.Any(t, testSoldBoard)
 }
 
-func testSoldBoard(t *testing.T, change func(*Config)) {
-	s := newStage(t, "", change)
-	s.watch()
-	a := s.enrolled("asha", 0)
-	d := &doors{t: t, n: s.Node, house: s.house, token: a.token}
-	d.reopen(protocol.PayUPI)
+func testSoldBoard(t *testing.T, change func(*node.Config)) {
+	s := nodetest.NewStage(t, "", change)
+	s.Watch()
+	a := enrolled(s, "asha", 0)
+	d := &nodetest.Doors{T: t, House: s.House, Token: a.token}
+	d.Reopen(protocol.PayUPI)
 	claim := func(made protocol.BidReceipt) {
 		secret := made.PaymentURL[strings.LastIndexByte(made.PaymentURL, '/')+1:]
-		d.good("POST", "/api/public/payment/claim", `{"utr":"`+newUTR()+`","payToken":"`+secret+`"}`, "", nil)
+		d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+secret+`"}`, "", nil)
 	}
-	live, claimed, held := d.newBid(), d.newBid(), d.newBid()
+	live, claimed, held := d.NewBid(), d.NewBid(), d.NewBid()
 	claim(live)
-	d.good("POST", "/api/owner/bids/"+live.Bid.ID+"/confirm", `{}`, a.token, nil)
+	d.Good("POST", "/api/owner/bids/"+live.Bid.ID+"/confirm", `{}`, a.token, nil)
 	claim(claimed)
-	s.openBoard("bina", "")
+	s.OpenBoard("bina", "")
 	var own protocol.BidReceipt
 	got := a.signs(a.pair, "POST", "/api/public/agents/bina/attention/bids", `{"amount":500,"message":"Looms."}`)
 	require.Equal(t, 201, got.Code, "%s", got.Body)
-	got.into(&own)
+	got.Into(&own)
 	require.Equal(t, a.id.String(), *own.Bid.Bidder.ERC8004)
 
-	buyers := newPair(t)
-	s.chain.must(s.chain.registrar(0).Transfer(t.Context(), a.id.AgentID, s.chain.registrar(1).Address()))
+	buyers := nodetest.NewPair(t)
+	s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
 	a.ends(protocol.EndedByOwner, a.pair)
-	s.chain.publish(1, 1, a.id, buyers)
-	s.chain.do("final")
+	s.Chain.Publish(1, 1, a.id, buyers)
+	s.Chain.Do("final")
 	a.grants(buyers, "")
 
 	for path, body := range map[string]string{
@@ -61,25 +63,25 @@ func testSoldBoard(t *testing.T, change func(*Config)) {
 		require.Contains(t, []int{403, 404}, refused.Code, "%s %s: %s", method, path, refused.Body)
 	}
 	var list protocol.Page[protocol.BoardEntry]
-	s.ask("GET", "/api/public/attention", "").into(&list)
+	s.Ask("GET", "/api/public/attention", "").Into(&list)
 	require.Len(t, list.Items, 2)
 	var b protocol.AttentionBoard
-	s.ask("GET", "/api/public/agents/asha/attention", "").into(&b)
+	s.Ask("GET", "/api/public/agents/asha/attention", "").Into(&b)
 	require.True(t, b.Accepting)
 	require.Equal(t, live.Bid.ID, b.Bids[0].ID)
 	require.Zero(t, b.FreeSlots, "one is live, one claimed, one held")
 
 	var p protocol.Payment
 	secret := held.PaymentURL[strings.LastIndexByte(held.PaymentURL, '/')+1:]
-	s.ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+secret).into(&p)
+	s.Ask("GET", "/api/public/payment", "", "Authorization", "Bearer "+secret).Into(&p)
 	require.Equal(t, "asha@okbank", *p.VPA)
 	claim(held)
-	d.good("POST", "/api/owner/bids/"+claimed.Bid.ID+"/confirm", `{}`, a.token, nil)
-	d.good("POST", "/api/owner/bids/"+held.Bid.ID+"/deny", `{}`, a.token, nil)
-	s.ask("GET", "/api/public/agents/asha/attention", "").into(&b)
+	d.Good("POST", "/api/owner/bids/"+claimed.Bid.ID+"/confirm", `{}`, a.token, nil)
+	d.Good("POST", "/api/owner/bids/"+held.Bid.ID+"/deny", `{}`, a.token, nil)
+	s.Ask("GET", "/api/public/agents/asha/attention", "").Into(&b)
 	require.Len(t, b.Bids, 2)
 	var kept protocol.Bid
-	d.good("GET", "/api/public/bids/"+own.Bid.ID, "", a.token, &kept)
+	d.Good("GET", "/api/public/bids/"+own.Bid.ID, "", a.token, &kept)
 	require.Equal(t, protocol.BidHeld, kept.State, "the profile made the bid")
-	require.NoError(t, s.db.Check(t.Context()))
+	require.NoError(t, s.DB.Check(t.Context()))
 }

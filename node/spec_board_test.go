@@ -1,17 +1,18 @@
-package node
+package node_test
 
 import (
 	"fmt"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 const offer = `{"kind":"offer","title":"Looms","body":"Two."}`
 
 // boardRows are spec §2.10 and its limits of §8.
-func boardRows(s *spec) (rows []specRow) {
+func boardRows(s *nodetest.Spec) (rows []specRow) {
 	post := func(row, body string) specRow {
 		return specRow{row: row, method: "POST", path: "/api/public/board", as: "asha", body: body, status: 201}
 	}
@@ -32,8 +33,8 @@ func boardRows(s *spec) (rows []specRow) {
 	}
 	rows = append(rows, limit(post("§8 board post title", ""), 120, "/title", func(n int) string { return with(offer, "title", long(n)) })...)
 	rows = append(rows, limit(post("§8 board post body", ""), 4000, "/body", func(n int) string { return with(offer, "body", long(n)) })...)
-	reply := post("§2.10 inReplyTo", with(with(offer, "inReplyTo", s.post.ID), "title", "I do"))
-	reply.want = []string{fmt.Sprintf("inReplyTo=%q", s.post.ID)}
+	reply := post("§2.10 inReplyTo", with(with(offer, "inReplyTo", s.Post.ID), "title", "I do"))
+	reply.want = []string{fmt.Sprintf("inReplyTo=%q", s.Post.ID)}
 	named := specRow{row: "§2.10, §5 name is shown as unverified", method: "POST", path: "/api/public/board", as: "pow",
 		body: with(with(offer, "name", "Meera"), "title", "By hand"), status: 201,
 		want: []string{`author.name="Meera"`, "author.verified=false", `author.method="pow"`}}
@@ -50,10 +51,10 @@ func boardRows(s *spec) (rows []specRow) {
 			want: []string{fmt.Sprintf("items.0.kind=%q", kind)}})
 	}
 	return append(rows, reply, named, nameless, orphan,
-		specRow{row: "§2.10 a post and its replies", path: "/api/public/board/" + s.post.ID,
-			want: []string{fmt.Sprintf("post.id=%q", s.post.ID), "replies.items.#=1", `replies.items.0.title="I do"`}},
+		specRow{row: "§2.10 a post and its replies", path: "/api/public/board/" + s.Post.ID,
+			want: []string{fmt.Sprintf("post.id=%q", s.Post.ID), "replies.items.#=1", `replies.items.0.title="I do"`}},
 		read("§2.10 filter kind", "?kind=challenge", "items.#=1", `items.0.kind="challenge"`),
-		read("§2.10 filter tag", "?tag=cloth", "items.#=1", fmt.Sprintf("items.0.id=%q", s.post.ID)),
+		read("§2.10 filter tag", "?tag=cloth", "items.#=1", fmt.Sprintf("items.0.id=%q", s.Post.ID)),
 		read("§2.10 filter q", "?q=binds", "items.#=1"),
 		read("§2.10 filter q, all words, in title and body", "?q=cloth+WHO", "items.#=1"),
 		read("§2.10 filter q, all words", "?q=cloth+zebra", "items=[]"),
@@ -75,7 +76,7 @@ func boardRows(s *spec) (rows []specRow) {
 }
 
 // threadRows are spec §2.11, the limits of a message, and §4.1's contact.
-func threadRows(s *spec) (rows []specRow) {
+func threadRows(s *nodetest.Spec) (rows []specRow) {
 	contact := func(row, as, body string) specRow {
 		return specRow{row: row, method: "POST", path: "/api/public/agents/asha/contact", as: as, body: body, status: 201}
 	}
@@ -92,7 +93,7 @@ func threadRows(s *spec) (rows []specRow) {
 		row.fault = fault
 		rows = append(rows, row)
 	}
-	read := "/api/public/threads/" + s.thread.ThreadID
+	read := "/api/public/threads/" + s.Thread.ThreadID
 	return append(rows,
 		specRow{row: "§5.2 writing takes a proof of work", method: "POST", path: "/api/public/agents/asha/contact", body: `{"message":"m"}`, status: 401,
 			want: []string{`code="pow-required"`, "challenge"}},
@@ -106,20 +107,20 @@ func threadRows(s *spec) (rows []specRow) {
 
 // stateRows are spec §3 as far as its rooms are there: five distinct reports hide
 // a post; and the states of threads of contract §5.
-func stateRows(s *spec) []specRow {
+func stateRows(s *nodetest.Spec) []specRow {
 	var post protocol.Post
-	s.ask("POST", "/api/public/board", `{"kind":"offer","title":"Cheap watches","body":"Buy now."}`, "Proof-Of-Work", s.proof("board")).into(&post)
+	s.Ask("POST", "/api/public/board", `{"kind":"offer","title":"Cheap watches","body":"Buy now."}`, "Proof-Of-Work", s.Proof("board")).Into(&post)
 	at := "/api/public/board/" + post.ID
-	five := s.agents(5)
+	five := s.Agents(5)
 	for _, a := range append(five[:4:4], five...) {
-		require.Equal(s.t, 200, s.ask("GET", at, "").Code, "spec §3: visible before the fifth distinct report")
-		require.Equal(s.t, 202, a.send(s.house, "POST", at+"/report", `{}`))
+		require.Equal(s.T, 200, s.Ask("GET", at, "").Code, "spec §3: visible before the fifth distinct report")
+		require.Equal(s.T, 202, sendAs(a, s.House, "POST", at+"/report", `{}`))
 	}
 	var mine protocol.Post
-	s.ask("POST", "/api/public/board", `{"kind":"offer","title":"A pot of ink","body":"Black."}`, "Authorization", "Bearer "+s.tokens["asha"]).into(&mine)
+	s.Ask("POST", "/api/public/board", `{"kind":"offer","title":"A pot of ink","body":"Black."}`, "Authorization", "Bearer "+s.Tokens["asha"]).Into(&mine)
 	taken := "/api/public/board/" + mine.ID
-	read := "/api/public/threads/" + s.thread.ThreadID
-	owner := "/api/owner/threads/" + s.thread.ThreadID
+	read := "/api/public/threads/" + s.Thread.ThreadID
+	owner := "/api/owner/threads/" + s.Thread.ThreadID
 	return []specRow{
 		{row: "§3, §8 five distinct reports hide", path: at, status: 410, want: []string{`code="gone"`}},
 		{row: "§3 and take it from the board", path: "/api/public/board?q=watches", want: []string{"items=[]"}},
@@ -135,15 +136,15 @@ func stateRows(s *spec) []specRow {
 		{row: "contract §5 open, answered", method: "POST", path: owner + "/messages", as: "asha", body: `{"message":"Yes."}`, status: 201,
 			want: []string{`state="answered"`}},
 		{row: "contract §5 answered, open", method: "POST", path: read + "/messages",
-			body: with(`{"message":"And to Ajmer?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 201, want: []string{`state="open"`}},
+			body: with(`{"message":"And to Ajmer?"}`, "readToken", s.Thread.ReadToken), as: "pow", status: 201, want: []string{`state="open"`}},
 		{row: "contract §5 closed", method: "POST", path: owner + "/close", as: "asha", body: `{}`, want: []string{`state="closed"`}},
 		{row: "contract §5 closed takes nothing more", method: "POST", path: read + "/messages",
-			body: with(`{"message":"Hello?"}`, "readToken", s.thread.ReadToken), as: "pow", status: 409},
+			body: with(`{"message":"Hello?"}`, "readToken", s.Thread.ReadToken), as: "pow", status: 409},
 	}
 }
 
 // roomRows are the catalog, and a page of a room that is not open.
-func roomRows(*spec) []specRow {
+func roomRows(*nodetest.Spec) []specRow {
 	return []specRow{
 		{row: "§4.1 page /@asha/board, not open", path: "/@asha/board", status: 404},
 		{row: "§4.1 catalog", path: "/api/ucp/catalog/search", want: []string{"untrusted_content=true"}},

@@ -1,10 +1,12 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"stoa/node/nodetest"
 )
 
 // exactly says that an object has these members and no others.
@@ -23,9 +25,9 @@ const (
 
 // memberRows are the members of what spec §2 describes: all that it names, under
 // those names, and nothing that it does not.
-func memberRows(s *spec) []specRow {
+func memberRows(s *nodetest.Spec) []specRow {
 	at := func(path string) string { return s.Base + path }
-	documents := "/.well-known/service-agents/" + s.keyid
+	documents := "/.well-known/service-agents/" + s.KeyID
 	ways := "page profile a2a agentCard publicContact publicMcp board "
 	author := "name handle node actor erc8004 verified method keyid proof"
 	proof := "level subject chain block blockHash owner checkedAt" // two of contract §9
@@ -39,7 +41,7 @@ func memberRows(s *spec) []specRow {
 		{row: "§2.2 agent", path: "/api/public/agents/vidya", want: []string{exactly("agent", "name by product acceptingMeetingRequests"), "agent.name~.",
 			"agent.by~.", "agent.product~.", "agent.acceptingMeetingRequests~^(true|false)$"}},
 		{row: "§2.3 an identity", path: "/api/public/agents/vidya",
-			want: []string{exactly("identity", "erc8004 registration keyDirectory note"), fmt.Sprintf("identity.erc8004=%q", vidyaID),
+			want: []string{exactly("identity", "erc8004 registration keyDirectory note"), fmt.Sprintf("identity.erc8004=%q", nodetest.VidyaID),
 				"identity.erc8004~^eip155:[0-9]+:0x[0-9a-f]{40}:[0-9]+$",
 				fmt.Sprintf("identity.registration=%q", at(documents+"/registration.json")), fmt.Sprintf("identity.keyDirectory=%q", at(documents+"/jwks.json")),
 				"identity.note~Verify this agent's messages against the key registered on chain 31337"}},
@@ -54,10 +56,10 @@ func memberRows(s *spec) []specRow {
 			want: []string{exactly("contactPolicy", "outsideAgentsWithIdentity anonymous kinds anonymousRequires responseTime"),
 				"contactPolicy.anonymousRequires~GET /api/public/pow[?]purpose=contact"}},
 		{row: "§2.8 a capability", path: "/api/public/agents/vidya", want: []string{exactly("capabilities.0", "id name description tags"), "capabilities.#=1"}},
-		{row: "§2.10 a post", path: "/api/public/board/" + s.post.ID,
+		{row: "§2.10 a post", path: "/api/public/board/" + s.Post.ID,
 			want: []string{exactly("post", post), exactly("post.author", author), exactly("post.author.proof", proof), `post.author.proof.level="session"`,
 				"post.id~^post_[0-9a-z]{26}$", "post.createdAt" + moment,
-				fmt.Sprintf("post.url=%q", at("/board/"+s.post.ID)), "post.author.verified=true", `post.author.handle="asha"`, exactly("replies", "items next")}},
+				fmt.Sprintf("post.url=%q", at("/board/"+s.Post.ID)), "post.author.verified=true", `post.author.handle="asha"`, exactly("replies", "items next")}},
 		{row: "§2.14, contract §6 a feed item", path: "/api/public/feed?limit=1",
 			want: []string{exactly("items.0", "id type at actor subject summary node untrusted_content"), exactly("items.0.actor", author),
 				exactly("items.0.subject", "kind id url title"), "items.0.at" + moment}},
@@ -72,7 +74,7 @@ func memberRows(s *spec) []specRow {
 		{row: "§2.15 a person in a list", path: "/api/public/people?q=vidya",
 			want: []string{exactly("items.0", "handle name headline tags languages regions hasAttentionBoard hasIdentity page profile untrusted_content"),
 				"items.0.hasAttentionBoard=false", "items.0.hasIdentity=true"}},
-		{row: "§2.11 a thread", path: "/api/public/threads/" + s.thread.ThreadID, as: "read",
+		{row: "§2.11 a thread", path: "/api/public/threads/" + s.Thread.ThreadID, as: "read",
 			want: []string{"threadId~^thr_", `state="open"`, `messages.items.0.text="Do you deliver?"`, "!readToken"}},
 		{row: "§4.1 the challenge", path: "/api/public/pow?purpose=contact", want: []string{exactly("", "parameters signature hint")}},
 		{row: "§9 the schema", path: "/schemas/agent-profile.v1.json",

@@ -1,8 +1,10 @@
-package node
+package node_test
 
 import (
 	"fmt"
 	"strings"
+
+	"stoa/node/nodetest"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 )
 
 // profileRows are spec §2.1 to §2.7 as a reader sees them.
-func profileRows(s *spec) []specRow {
+func profileRows(s *nodetest.Spec) []specRow {
 	put := func(row, as, base, member string, value any, want ...string) specRow {
 		return specRow{row: row, method: "PUT", path: own, as: as, body: with(base, member, value), want: want}
 	}
@@ -107,7 +109,7 @@ func profileRows(s *spec) []specRow {
 }
 
 // profileLimits are the limits of spec §2.1 and §8 on the profile as a whole.
-func profileLimits(*spec) (rows []specRow) {
+func profileLimits(*nodetest.Spec) (rows []specRow) {
 	put := func(row string) specRow { return specRow{row: row, method: "PUT", path: own, as: "asha"} }
 	for _, l := range []struct {
 		member string
@@ -142,7 +144,7 @@ func profileLimits(*spec) (rows []specRow) {
 }
 
 // partLimits are the limits of spec §2.8, §2.9 and §8 on capabilities and needs.
-func partLimits(*spec) (rows []specRow) {
+func partLimits(*nodetest.Spec) (rows []specRow) {
 	for _, part := range []struct{ list, base string }{
 		{"capabilities", `{"id":"bind","name":"Bind","description":"Books."}`}, {"needs", `{"id":"cloth","description":"Cloth."}`},
 	} {

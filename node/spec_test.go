@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"cmp"
@@ -14,7 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -36,11 +37,11 @@ type specRow struct {
 // tool.
 func TestSpecification(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		s := newSpec(t, change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewSpec(t, change)
 		for _, subject := range []struct {
 			name string
-			rows func(*spec) []specRow
+			rows func(*nodetest.Spec) []specRow
 		}{
 			{"members", memberRows}, {"profile", profileRows}, {"profile limits", profileLimits}, {"profile parts", partLimits}, {"board", boardRows},
 			{"threads", threadRows}, {"states", stateRows}, {"paths", pathRows}, {"tools", toolRows}, {"listings", listingRows}, {"filters", filterRows},
@@ -50,86 +51,42 @@ func TestSpecification(t *testing.T) {
 				rows := subject.rows(s)
 				require.NotEmpty(t, rows)
 				for _, row := range rows {
-					s.check(t, row)
+					check(s, t, row)
 				}
 			})
 		}
 	})
 }
 
-// spec is the node that the rows are tried on: a person, Asha, and a business,
-// Bazaar, whose owners write; a person with a chain identity, Vidya, and a
-// business of which nothing is written, Chai.
-type spec struct {
-	*house
-	tokens map[string]string
-	keyid  string // of Vidya's key
-	post   protocol.Post
-	thread protocol.ContactReceipt
-}
-
-const (
-	vidyaID      = "eip155:31337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"
-	bazaarRecord = `{"category":"Books","city":"Mumbai","timezone":"Asia/Kolkata","hours":[{"day":"monday","opens":"10:00","closes":"19:30"}],
-		"items":[{"sku":"ledger","name":"Ledger","price":{"currency":"INR","amount":120.5}},{"sku":"order","name":"Bound to order"}]}`
-)
-
-func newSpec(t *testing.T, change func(*Config)) *spec {
-	s := &spec{house: newHouse(t, change), tokens: map[string]string{}}
-	for handle, kind := range map[string]protocol.ProfileKind{"asha": protocol.Person, "bazaar": protocol.Business} {
-		putOpen(t, s.Node, handle, func(d *protocol.ProfileDraft) {
-			d.Handle, d.Name, d.Kind, d.Capabilities = handle, strings.ToUpper(handle[:1])+handle[1:], kind, nil
-		})
-		s.tokens[handle] = ownerToken(t, s.Node, handle)
-	}
-	for _, raw := range []string{`{"handle":"chai","name":"Chai","kind":"business"}`,
-		`{"handle":"vidya","name":"Vidya","kind":"person","headline":"हिन्दी में हथकरघा, hand loom","tags":["loom"],"regions":["IN-KA"],` +
-			`"capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.","tags":["cloth:fine"]}]}`} {
-		_, _, err := s.Admin().PutProfile(t.Context(), []byte(raw))
-		require.NoError(t, err)
-	}
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	s.keyid = pair.Thumbprint()
-	require.NoError(t, s.Admin().AddKey(t.Context(), "vidya", pair, true))
-	require.NoError(t, s.Admin().PutIdentity(t.Context(), "vidya", vidyaID, s.keyid))
-	_, err = s.Admin().PutMerchant(t.Context(), "bazaar", []byte(bazaarRecord))
-	require.NoError(t, err)
-	s.ask("POST", "/api/public/board", `{"kind":"question","title":"Who binds books?","body":"Ten of them, in cloth.","tags":["books","cloth"]}`,
-		"Authorization", "Bearer "+s.tokens["asha"]).into(&s.post)
-	s.ask("POST", "/api/public/agents/asha/contact", `{"message":"Do you deliver?"}`, "Proof-Of-Work", s.proof("contact")).into(&s.thread)
-	return s
-}
-
 // check makes the request of a row and compares.
-func (s *spec) check(t *testing.T, row specRow) {
+func check(s *nodetest.Spec, t *testing.T, row specRow) {
 	t.Helper()
-	h := &house{s.Node, t}
+	h := s.On(t)
 	var headers []string
 	switch row.as {
 	case "":
 	case "pow":
-		headers = []string{"Proof-Of-Work", h.proof("contact")}
+		headers = []string{"Proof-Of-Work", h.Proof("contact")}
 	case "read":
-		headers = []string{"Authorization", "Bearer " + s.thread.ReadToken}
+		headers = []string{"Authorization", "Bearer " + s.Thread.ReadToken}
 	default:
-		headers = []string{"Authorization", "Bearer " + s.tokens[row.as]}
+		headers = []string{"Authorization", "Bearer " + s.Tokens[row.as]}
 	}
 	if row.method == "POST" {
 		time.Sleep(time.Millisecond) // within one the order of what is written is arbitrary
 	}
-	a := h.ask(cmp.Or(row.method, "GET"), row.path, row.body, headers...)
+	a := h.Ask(cmp.Or(row.method, "GET"), row.path, row.body, headers...)
 	about := fmt.Sprintf("spec %s: %s %s: %.1500s", row.row, row.method, row.path, a.Body)
 	if row.fault != "" {
 		require.Equal(t, http.StatusUnprocessableEntity, a.Code, about)
-		require.Contains(t, pointers(a.problem().Errors), row.fault, about)
+		require.Contains(t, nodetest.Pointers(a.Problem().Errors), row.fault, about)
 		return
 	}
 	require.Equal(t, cmp.Or(row.status, 200), a.Code, about)
 	var v any
 	if row.handles != nil {
 		var page protocol.Page[struct{ Handle string }]
-		a.into(&page)
+		a.Into(&page)
 		got := []string{}
 		for _, i := range page.Items {
 			got = append(got, i.Handle)
@@ -206,7 +163,7 @@ func with(object, member string, value any) string {
 		panic(err)
 	}
 	members[member] = value
-	return string(encoded(members))
+	return string(nodetest.Encoded(members))
 }
 
 // without is an object without a member: JSON in, JSON out.
@@ -216,7 +173,7 @@ func without(object, member string) string {
 		panic(err)
 	}
 	delete(members, member)
-	return string(encoded(members))
+	return string(nodetest.Encoded(members))
 }
 
 // long is a text of n characters that are three bytes each.

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"fmt"
@@ -7,21 +7,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
 // pathRows are spec §4.1: every path and every public page.
-func pathRows(s *spec) (rows []specRow) {
+func pathRows(s *nodetest.Spec) (rows []specRow) {
 	for _, path := range []string{"/api/public/agents/asha", "/api/public/pow?purpose=contact", "/api/public/board?author=asha",
 		"/a2a/asha/agent-card.json", "/openapi.json", "/SKILL.md", "/llms.txt", "/schemas/agent-profile.v1.json",
-		"/merchants", "/people", "/agents", "/feed", "/board", "/attention", "/site-map", "/@asha", "/@bazaar", "/board/" + s.post.ID} {
+		"/merchants", "/people", "/agents", "/feed", "/board", "/attention", "/site-map", "/@asha", "/@bazaar", "/board/" + s.Post.ID} {
 		rows = append(rows, specRow{row: "§4.1 " + path, path: path})
 	}
 	key := strings.Repeat("A", 43)
 	return append(rows,
 		specRow{row: "§4.1 the challenge", path: "/api/public/pow?purpose=contact", want: []string{"parameters", "signature"}},
 		specRow{row: "§4.1 POST contact", method: "POST", path: "/api/public/agents/asha/contact", as: "pow", body: `{"message":"By the path."}`, status: 201},
-		specRow{row: "§4.1 the A2A endpoint wants an identity", method: "POST", path: "/a2a/asha", body: hello, status: 401},
+		specRow{row: "§4.1 the A2A endpoint wants an identity", method: "POST", path: "/a2a/asha", body: nodetest.Hello, status: 401},
 		specRow{row: "§4.1 the MCP endpoint", method: "POST", path: "/mcp/public", body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 			want: []string{"result.tools.0.name"}},
 		specRow{row: "§4.1 registration of no key", path: "/.well-known/service-agents/" + key + "/registration.json", status: 404},
@@ -34,7 +35,7 @@ func pathRows(s *spec) (rows []specRow) {
 
 // toolRows are spec §4.2: each tool of the rooms that are there, by its HTTP path,
 // with every input that it has; and that it is a tool of MCP.
-func toolRows(s *spec) (rows []specRow) {
+func toolRows(s *nodetest.Spec) (rows []specRow) {
 	for _, tool := range []struct {
 		name, path string
 		want       []string
@@ -51,7 +52,7 @@ func toolRows(s *spec) (rows []specRow) {
 		{"get_agent_profile", "/api/public/agents/asha", []string{`handle="asha"`}},
 		{"read_feed", "/api/public/feed?types=board_post,merchant_joined&limit=1", []string{"items.#=1", "next"}},
 		{"read_board", "/api/public/board?kind=question&tag=books&q=binds&author=asha&verifiedOnly=true&limit=1", []string{"items.#=1"}},
-		{"get_board_post", "/api/public/board/" + s.post.ID, []string{"post.id"}},
+		{"get_board_post", "/api/public/board/" + s.Post.ID, []string{"post.id"}},
 	} {
 		rows = append(rows, specRow{row: "§4.2 " + tool.name, path: tool.path, want: tool.want},
 			specRow{row: "§4.2 " + tool.name + " takes nothing else", path: tool.path +
@@ -70,7 +71,7 @@ func toolRows(s *spec) (rows []specRow) {
 	return append(rows,
 		specRow{row: "§4.2 post_to_board", method: "POST", path: "/api/public/board", as: "pow",
 			body: `{"kind":"offer","title":"As a tool","body":"b","tags":["tool"],"name":"Meera"}`, status: 201, want: []string{"author.verified=false"}},
-		specRow{row: "§4.2 report_post", method: "POST", path: "/api/public/board/" + s.post.ID + "/report", as: "pow", body: `{}`, status: 202},
+		specRow{row: "§4.2 report_post", method: "POST", path: "/api/public/board/" + s.Post.ID + "/report", as: "pow", body: `{}`, status: 202},
 		specRow{row: "§4.2 report_post of nothing", method: "POST", path: "/api/public/board/post_01k9h2v4tqe7dsq1h0y5m8x3zr/report", as: "pow", body: `{}`,
 			status: 404},
 		specRow{row: "§4.2 get_board_post id", path: "/api/public/board/x", fault: "/id"},
@@ -80,9 +81,9 @@ func toolRows(s *spec) (rows []specRow) {
 
 // listingRows are the rules of every listing: limit of 1 to 100, after, and the
 // types of the feed (spec §2.14, §4.2, §8).
-func listingRows(s *spec) (rows []specRow) {
+func listingRows(s *nodetest.Spec) (rows []specRow) {
 	for _, path := range []string{
-		"/api/public/merchants", "/api/public/people", "/api/public/agents", "/api/public/feed", "/api/public/board", "/api/public/board/" + s.post.ID,
+		"/api/public/merchants", "/api/public/people", "/api/public/agents", "/api/public/feed", "/api/public/board", "/api/public/board/" + s.Post.ID,
 	} {
 		for query, fault := range map[string]string{
 			"?limit=1": "", "?limit=100": "", "?limit=0": "/limit", "?limit=101": "/limit", "?limit=-1": "/limit", "?limit=many": "/limit", "?limit=1.5": "/limit",
@@ -107,7 +108,7 @@ func listingRows(s *spec) (rows []specRow) {
 
 // filterRows are the filters of the directory: what each finds and leaves out
 // (spec §2.15, §4.2), and the operators of q.
-func filterRows(*spec) (rows []specRow) {
+func filterRows(*nodetest.Spec) (rows []specRow) {
 	for query, found := range map[string]string{
 		"agents?kind=business": "bazaar chai", "agents?kind=person": "asha vidya",
 		"agents?capability=weave": "vidya", "agents?capability=cloth:fine": "vidya", "agents?capability=calendar": "", "agents?capability=absent": "",
@@ -133,14 +134,14 @@ func filterRows(*spec) (rows []specRow) {
 
 // nextRows follow the next of each listing once: the second page continues where
 // the first ended (spec §4.2).
-func nextRows(s *spec) (rows []specRow) {
+func nextRows(s *nodetest.Spec) (rows []specRow) {
 	for path, name := range map[string]string{"merchants": "handle", "people": "handle", "agents": "handle", "feed": "id", "board": "id"} {
 		path = "/api/public/" + path + "?limit=1"
 		var whole, first protocol.Page[map[string]any]
-		s.ask("GET", strings.Replace(path, "limit=1", "limit=2", 1), "").into(&whole)
-		s.ask("GET", path, "").into(&first)
-		require.Len(s.t, whole.Items, 2, path)
-		require.NotNil(s.t, first.Next, path)
+		s.Ask("GET", strings.Replace(path, "limit=1", "limit=2", 1), "").Into(&whole)
+		s.Ask("GET", path, "").Into(&first)
+		require.Len(s.T, whole.Items, 2, path)
+		require.NotNil(s.T, first.Next, path)
 		rows = append(rows,
 			specRow{row: "§4.2 limit", path: path, want: []string{"items.#=1", fmt.Sprintf("items.0.%s=%q", name, whole.Items[0][name]), "next~."}},
 			specRow{row: "§4.2 after", path: path + "&after=" + *first.Next, want: []string{"items.#=1", fmt.Sprintf("items.0.%s=%q", name, whole.Items[1][name])}})
@@ -152,8 +153,8 @@ func nextRows(s *spec) (rows []specRow) {
 // of spec §4.2: inputs, those that are required, and whether a tool only reads.
 func TestSpecification_Tools(t *testing.T) {
 	t.Parallel()
-	tools := map[string]toolDeclaration{}
-	for _, tool := range listTools(t, newHouse(t)) {
+	tools := map[string]nodetest.ToolDeclaration{}
+	for _, tool := range nodetest.ListTools(t, nodetest.New(t)) {
 		tools[tool.Name] = tool
 	}
 	for _, tt := range []struct {

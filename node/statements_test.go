@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -31,18 +33,18 @@ func TestStatements_SignedPost(t *testing.T) {
 		t.Skip("needs " + storagetest.PostgresEnv)
 	}
 	address, asked := storagetest.Statements(t, storagetest.PostgresURL(t))
-	h := newHouse(t, func(c *Config) { c.Database = address })
+	h := nodetest.New(t, func(c *node.Config) { c.Database = address })
 	const full = 128 // storage/commit
 	pairs := make([]key.Pair, full)
 	for i := range pairs {
-		pairs[i] = hostedAgent(t, h.Node, fmt.Sprint("author-", i))
+		pairs[i] = h.Hosted(fmt.Sprint("author-", i))
 	}
 	batch := func(authors []key.Pair) int64 {
 		t.Helper()
 		begun, queued := make(chan struct{}), make(chan struct{})
 		var running sync.WaitGroup
 		running.Go(func() { // the posts gather while it runs
-			_ = h.db.Write(t.Context(), func(context.Context, *storage.Tx) error {
+			_ = h.DB.Write(t.Context(), func(context.Context, *storage.Tx) error {
 				close(begun)
 				<-queued
 				return nil
@@ -51,16 +53,16 @@ func TestStatements_SignedPost(t *testing.T) {
 		<-begun
 		before := asked.Load()
 		for _, author := range authors {
-			running.Go(func() { h.signed(author, goodPost, nil) })
+			running.Go(func() { h.Signed(author, nodetest.GoodPost, nil) })
 		}
-		for h.db.QueueLen() < len(authors) {
+		for h.DB.QueueLen() < len(authors) {
 			time.Sleep(time.Millisecond)
 		}
 		close(queued)
 		running.Wait()
 		return asked.Load() - before
 	}
-	require.Equal(t, 201, h.signed(pairs[0], goodPost, nil).Code)
+	require.Equal(t, 201, h.Signed(pairs[0], nodetest.GoodPost, nil).Code)
 	batch(pairs) // what the node keeps of an author, it keeps for a minute
 	most := int64(postStatements * (full - 1))
 	var all, one int64
@@ -79,16 +81,16 @@ func TestStatements_SignedPost(t *testing.T) {
 // asking for it.
 func TestPost_Language(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
-		pair := hostedAgent(t, h.Node, "asha")
-		secret := ownerToken(t, h.Node, "asha")
-		language := func(a answer) (tag string) {
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		pair := h.Hosted("asha")
+		secret := h.OwnerToken("asha")
+		language := func(a nodetest.Answer) (tag string) {
 			t.Helper()
 			require.Equal(t, 201, a.Code, "%s", a.Body)
 			var p protocol.Post
-			a.into(&p)
-			require.NoError(t, h.db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			a.Into(&p)
+			require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				stored, err := tx.Posts().ByID(ctx, p.ID)
 				tag = stored.Language
 				return err
@@ -104,9 +106,9 @@ func TestPost_Language(t *testing.T) {
 			require.NoError(t, err)
 			_, _, err = h.Admin().PutProfile(t.Context(), profile)
 			require.NoError(t, err)
-			require.Equal(t, want, language(h.signed(pair, goodPost, nil)), "signed")
-			require.Equal(t, want, language(h.ask("POST", "/api/public/board", goodPost, "Authorization", "Bearer "+secret)), "with a token")
+			require.Equal(t, want, language(h.Signed(pair, nodetest.GoodPost, nil)), "signed")
+			require.Equal(t, want, language(h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret)), "with a token")
 		}
-		require.Empty(t, language(h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", h.proof("board"))), "a visitor")
+		require.Empty(t, language(h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board"))), "a visitor")
 	})
 }

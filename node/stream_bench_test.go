@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bufio"
@@ -23,6 +23,8 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node"
+	"stoa/node/nodetest"
 )
 
 // BenchmarkStreams measures what 1024 streams of the feed cost that take
@@ -35,8 +37,8 @@ func BenchmarkStreams(b *testing.B) { benchmarkStreams(b, 1024) }
 func BenchmarkStreams_Many(b *testing.B) { benchmarkStreams(b, 5000) }
 
 func benchmarkStreams(b *testing.B, streams int) {
-	n := startNode(b, func(c *Config) { c.MaxStreams = 2 * streams })
-	pair := hostedAgent(b, n, "load")
+	n := nodetest.Start(b, func(c *node.Config) { c.MaxStreams = 2 * streams })
+	pair := n.Hosted("load")
 	private, err := pair.MarshalPrivate()
 	require.NoError(b, err)
 	cost := map[int]float64{}
@@ -74,7 +76,7 @@ func benchmarkStreams(b *testing.B, streams int) {
 	debug.FreeOSMemory()
 	before := resident(b)
 	reader := benchClient(b, "read", n.URL, strconv.Itoa(streams))
-	require.Eventually(b, func() bool { return n.feed.Hub.Streams() == streams }, time.Minute, 10*time.Millisecond)
+	require.Eventually(b, func() bool { return n.Feed.Hub.Streams() == streams }, time.Minute, 10*time.Millisecond)
 	b.Run(fmt.Sprintf("quiet/streams=%d", streams), func(b *testing.B) {
 		<-time.After(15 * time.Second) // in which the hub gives back what their requests took (feed/tidy.go)
 		start, at := processTime(b), time.Now()
@@ -86,7 +88,7 @@ func benchmarkStreams(b *testing.B, streams int) {
 	round(streams)
 	b.Logf("%d bytes of resident memory a stream after the writes", (resident(b)-before)/streams)
 	require.NoError(b, reader.Process.Kill())
-	require.Eventually(b, func() bool { return n.feed.Hub.Streams() == 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(b, func() bool { return n.Feed.Hub.Streams() == 0 }, time.Minute, 10*time.Millisecond)
 	at := time.Now()
 	require.Eventually(b, func() bool { return resident(b)-before < 16<<20 }, time.Minute, 100*time.Millisecond)
 	b.Logf("%d kB more than before the streams, %s after they were closed", (resident(b)-before)>>10, time.Since(at).Round(time.Second))

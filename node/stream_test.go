@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bufio"
@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/httpapi"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -66,8 +68,8 @@ func (s *subscriber) event() (id string, item protocol.FeedItem, ok bool) {
 // of one deployment, and stops them while streams are open.
 func TestStream_Node(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		c := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
 		change(&c)
 		one, stopOne := run(t, c)
 		c.BaseURL = one.Base
@@ -77,8 +79,8 @@ func TestStream_Node(t *testing.T) {
 		}
 
 		all, offers := subscribe(t, one.URL, ""), subscribe(t, two.URL, "?types=board_post")
-		posts := &house{one, t}
-		first := posts.post("First")
+		posts := one.On(t)
+		first := posts.Post("First")
 		id, item, ok := all.event()
 		require.True(t, ok)
 		require.Equal(t, id, item.ID)
@@ -89,8 +91,8 @@ func TestStream_Node(t *testing.T) {
 		require.Equal(t, item, there)
 
 		all.close()
-		posts.post("Second")
-		posts.post("Third")
+		posts.Post("Second")
+		posts.Post("Third")
 		for _, resumed := range []*subscriber{
 			subscribe(t, two.URL, "", "Last-Event-ID", id),
 			subscribe(t, two.URL, "?after="+id),
@@ -117,13 +119,13 @@ func TestStream_Node(t *testing.T) {
 }
 
 // run runs a node until stop, which waits for its end.
-func run(t testing.TB, c Config) (n *Node, stop func()) {
+func run(t testing.TB, c node.Config) (n *nodetest.House, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := New(ctx, c, slog.New(slog.DiscardHandler))
+	made, err := node.New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- n.Run(ctx) }()
+	go func() { done <- made.Run(ctx) }()
 	ended := false
 	stop = func() {
 		cancel()
@@ -133,6 +135,7 @@ func run(t testing.TB, c Config) (n *Node, stop func()) {
 		}
 	}
 	t.Cleanup(stop)
+	n = &nodetest.House{Node: made, T: t}
 	require.Eventually(t, func() bool {
 		res, err := http.Get(n.URL + "/readyz")
 		if err != nil {
@@ -147,24 +150,24 @@ func run(t testing.TB, c Config) (n *Node, stop func()) {
 
 func TestStream_Refused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t) // does not run, so that no stream begins
-	a := h.ask("GET", "/api/public/feed/stream", "")
-	require.Equal(t, protocol.Overloaded, a.problem().Code)
+	h := nodetest.New(t) // does not run, so that no stream begins
+	a := h.Ask("GET", "/api/public/feed/stream", "")
+	require.Equal(t, protocol.Overloaded, a.Problem().Code)
 	require.NotEmpty(t, a.Header().Get("Retry-After"))
 	for path, pointer := range map[string]string{
 		"?types=rumour": "/types", "?after=post_01k9y3v6k8e5w9q2x4z7c1m0ad": "/after", "?typ=review": "/typ",
 	} {
-		p := h.ask("GET", "/api/public/feed/stream"+path, "").problem()
+		p := h.Ask("GET", "/api/public/feed/stream"+path, "").Problem()
 		require.Equal(t, protocol.Validation, p.Code, path)
 		require.Equal(t, pointer, p.Errors[0].Pointer)
 	}
-	p := h.ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "17").problem()
+	p := h.Ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "17").Problem()
 	require.Equal(t, protocol.Validation, p.Code)
-	p = h.ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "feed_00000000000000000000000000").problem()
+	p = h.Ask("GET", "/api/public/feed/stream", "", "Last-Event-ID", "feed_00000000000000000000000000").Problem()
 	require.Equal(t, protocol.InvalidCursor, p.Code)
 	require.Contains(t, protocol.StreamFeed.Codes, p.Code)
-	a = h.ask("POST", "/api/public/feed/stream", "{}")
-	require.Equal(t, protocol.MethodNotAllowed, a.problem().Code)
+	a = h.Ask("POST", "/api/public/feed/stream", "{}")
+	require.Equal(t, protocol.MethodNotAllowed, a.Problem().Code)
 	require.Equal(t, "GET, HEAD", a.Header().Get("Allow"))
 }
 
@@ -173,7 +176,7 @@ func TestStream_Refused(t *testing.T) {
 // is free as soon as its client has gone.
 func TestStream_Wire(t *testing.T) {
 	t.Parallel()
-	n, stop := run(t, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"})
+	n, stop := run(t, node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"})
 	host := strings.TrimPrefix(n.URL, "http://")
 	for proto, status := range map[string]string{"HTTP/1.1": "HTTP/1.1 200 OK", "HTTP/1.0": "HTTP/1.0 200 OK"} {
 		conn, err := net.Dial("tcp", host)
@@ -216,34 +219,34 @@ func TestStream_Wire(t *testing.T) {
 	require.Equal(t, 2, res.ProtoMajor)
 	require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
 	shared := &subscriber{t, bufio.NewScanner(res.Body), cancel}
-	posts := &house{n, t}
-	posts.post("Over HTTP/2")
+	posts := n.On(t)
+	posts.Post("Over HTTP/2")
 	_, item, ok := shared.event()
 	require.True(t, ok)
 	require.Equal(t, "Over HTTP/2", item.Subject.Title)
 
 	var open []*subscriber
-	for n.feed.Hub.Streams() < 8 {
+	for n.Feed.Hub.Streams() < 8 {
 		open = append(open, subscribe(t, n.URL, ""))
 	}
 	for _, s := range open {
 		s.close()
 	}
 	cancel()
-	require.Eventually(t, func() bool { return n.feed.Hub.Streams() == 2 }, time.Minute, time.Millisecond,
+	require.Eventually(t, func() bool { return n.Feed.Hub.Streams() == 2 }, time.Minute, time.Millisecond,
 		"those that have sent more than a request are noticed at the next write")
 	stop()
-	require.Zero(t, n.feed.Hub.Streams(), "Run returns after the last stream")
+	require.Zero(t, n.Feed.Hub.Streams(), "Run returns after the last stream")
 }
 
 // TestStream_Setting: max-streams is the number of a process, and no more.
 func TestStream_Setting(t *testing.T) {
 	t.Parallel()
 	for max, right := range map[int]bool{-1: false, 0: true, 1: true, 5000: true, 100_000: true, 100_001: false} {
-		err := Config{Listen: "127.0.0.1:0", Data: t.TempDir(), MaxStreams: max}.Validate()
+		err := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), MaxStreams: max}.Validate()
 		require.Equal(t, right, err == nil, "%d: %v", max, err)
 	}
-	n, _ := run(t, Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", MaxStreams: 4})
+	n, _ := run(t, node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", MaxStreams: 4})
 	first := subscribe(t, n.URL, "")
 	subscribe(t, n.URL, "")
 	refused := func() bool {
@@ -254,6 +257,6 @@ func TestStream_Setting(t *testing.T) {
 	}
 	require.True(t, refused())
 	first.close()
-	require.Eventually(t, func() bool { return n.feed.Hub.Streams() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return n.Feed.Hub.Streams() == 1 }, time.Minute, time.Millisecond)
 	subscribe(t, n.URL, "")
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"encoding/json"
@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
+	"stoa/node"
 	"stoa/node/door/httpapi"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -24,7 +26,7 @@ import (
 // points to that string, whatever the room does with it.
 func TestText_EveryInput(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	texts := 0
 	acc, _, err := h.Admin().OpenAccount(t.Context(), "owner", protocol.RoleOwner, "", nil)
 	require.NoError(t, err)
@@ -32,16 +34,16 @@ func TestText_EveryInput(t *testing.T) {
 		protocol.ScopeProfile, protocol.ScopeKeys)
 	require.NoError(t, err)
 	for _, op := range protocol.Operations() {
-		example := members(t, op.Example)
-		schema := h.table.Schemas.Resolve(h.table.Schemas.Of(op.In))
+		example := nodetest.Members(t, op.Example)
+		schema := h.Table.Schemas.Resolve(h.Table.Schemas.Of(op.In))
 		for name, p := range schema.Properties {
-			p = h.table.Schemas.Resolve(p)
+			p = h.Table.Schemas.Resolve(p)
 			var v any
 			at := "/" + name
 			switch {
 			case p.Type == huma.TypeString && p.ContentEncoding == "":
 				v = "x\u202ey"
-			case p.Type == huma.TypeArray && h.table.Schemas.Resolve(p.Items).Type == huma.TypeString:
+			case p.Type == huma.TypeArray && h.Table.Schemas.Resolve(p.Items).Type == huma.TypeString:
 				v, at = []string{"x\u202ey"}, at+"/0"
 			default:
 				continue
@@ -49,7 +51,7 @@ func TestText_EveryInput(t *testing.T) {
 			texts++
 			args := maps.Clone(example)
 			args[name] = v
-			err := h.asSomebody(op, args, owner)
+			err := asSomebody(h, op, args, owner)
 			require.Equal(t, protocol.Validation, protocol.CodeOf(err), "%s %s: %v", op.Name, name, err)
 			require.True(t, slices.ContainsFunc(protocol.AsError(err).Faults, func(f protocol.Fault) bool {
 				return f.Pointer == at && f.Code == "forbidden-character"
@@ -61,22 +63,22 @@ func TestText_EveryInput(t *testing.T) {
 
 // asSomebody invokes an operation as one whom it admits: the operator on the
 // spot, or an owner. Of what admits signers alone it makes the hall's check.
-func (h *house) asSomebody(op *protocol.Operation, args map[string]any, token string) error {
+func asSomebody(h *nodetest.House, op *protocol.Operation, args map[string]any, token string) error {
 	raw, err := json.Marshal(args)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	if op.Access != protocol.Anonymous && op.Access&(protocol.Operator|protocol.Session) == 0 {
 		var v any
-		require.NoError(h.t, json.Unmarshal(raw, &v))
-		return protocol.Invalid(h.table.Schemas.Check(h.table.Schemas.Of(op.In), v)...)
+		require.NoError(h.T, json.Unmarshal(raw, &v))
+		return protocol.Invalid(h.Table.Schemas.Check(h.Table.Schemas.Of(op.In), v)...)
 	}
 	ev := identity.Evidence{Operator: true}
 	if op.Access != protocol.Anonymous && op.Access&protocol.Operator == 0 {
-		r, err := http.NewRequestWithContext(h.t.Context(), op.HTTP.Method, h.Base, nil)
-		require.NoError(h.t, err)
+		r, err := http.NewRequestWithContext(h.T.Context(), op.HTTP.Method, h.Base, nil)
+		require.NoError(h.T, err)
 		r.Header.Set("Authorization", "Bearer "+token)
 		ev = identity.Evidence{Request: r}
 	}
-	_, err = h.table.Invoke(h.t.Context(), hall.Request{Op: op.Name, Args: raw, Evidence: ev})
+	_, err = h.Table.Invoke(h.T.Context(), hall.Request{Op: op.Name, Args: raw, Evidence: ev})
 	return err
 }
 
@@ -131,8 +133,8 @@ func TestAddresses_Hostile(t *testing.T) {
 	t.Parallel()
 	hostile := []string{"%00", "a%00b", "%ff", "%c3%28", "%ed%a0%80", "%e2%80%ae", "%0a", "%0d%0a", "%7f", "%ef%bf%bf", "%f0%9f%98%80", "%25", "%",
 		"%zz", "'", "%22%3b--", strings.Repeat("%e0%a4%85", 300)}
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		h := newHouse(t, change)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
 		paths := map[string]bool{
 			"/ap/posts/{x}": true, "/ap/agents/{x}": true, "/ap/agents/{x}/outbox?before={x}": true, "/ap/{x}": true, "/ap/board/outbox?before={x}": true,
 			"/ap/board/log/{x}": true, "/ap/board/announces/{x}": true, "/ap/board/log?before={x}": true,
@@ -151,7 +153,7 @@ func TestAddresses_Hostile(t *testing.T) {
 			}
 			paths[path] = true
 			if op.HTTP.Method == http.MethodGet {
-				for name := range h.table.Schemas.Resolve(h.table.Schemas.Of(op.In)).Properties {
+				for name := range h.Table.Schemas.Resolve(h.Table.Schemas.Of(op.In)).Properties {
 					paths[path+"?"+name+"={x}"] = true
 				}
 			}
@@ -177,7 +179,7 @@ func TestAddresses_Hostile(t *testing.T) {
 // makes: its owner sees it on a page.
 func TestText_CommandLine(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := nodetest.New(t)
 	acc, _, err := h.Admin().OpenAccount(t.Context(), "owner", protocol.RoleOwner, "", nil)
 	require.NoError(t, err)
 	for _, name := range []string{"a\u202eb", "a\x1b[2J", "\u200d", "", "two\nlines", strings.Repeat("x", 500)} {

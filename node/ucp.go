@@ -15,19 +15,19 @@ import (
 // commerce mounts the UCP door: its REST binding and its MCP binding.
 func (n *Node) commerce(m *mux, client *http.Client) (err error) {
 	n.ucp, err = ucpapi.New(ucpapi.Config{
-		Table: n.table, Base: n.Base, Network: n.front.network, Client: client,
+		Table: n.Table, Base: n.Base, Network: n.front.network, Client: client,
 		Refused: func(err error) bool {
 			_, refused := errors.AsType[*outbound.Refused](err)
 			return refused
 		},
 		Blocked: func(ctx context.Context, host string) (blocked bool, err error) {
-			err = n.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			err = n.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 				blocked, err = tx.Peers().Refused(ctx, host)
 				return err
 			})
 			return blocked, err
 		},
-		Loopback: n.config.private(), Strict: n.config.UCPStrict,
+		Loopback: n.Config.private(), Strict: n.Config.UCPStrict,
 	})
 	if err != nil {
 		return err
@@ -37,8 +37,8 @@ func (n *Node) commerce(m *mux, client *http.Client) (err error) {
 		m.handle(r.Method, r.Path, r.Handler)
 	}
 	door, err := mcpapi.New(mcpapi.Config{
-		Table: n.table, For: protocol.Everybody, Base: n.Base, Loopback: onLoopback(n.listener.Addr()), Name: n.config.Name, Version: n.config.Version,
-		Changes: n.db.Version, Network: n.front.network, Tools: n.ucp.Tools(), Instructions: ucpapi.Instructions,
+		Table: n.Table, For: protocol.Everybody, Base: n.Base, Loopback: onLoopback(n.listener.Addr()), Name: n.Config.Name, Version: n.Config.Version,
+		Changes: n.DB.Version, Network: n.front.network, Tools: n.ucp.Tools(), Instructions: ucpapi.Instructions,
 	})
 	if err != nil {
 		return err

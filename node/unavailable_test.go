@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage/storagetest"
 )
@@ -54,20 +56,23 @@ func TestDatabaseUnavailable(t *testing.T) {
 	}
 	url, cut := storagetest.Wire(t, storagetest.PostgresURL(t))
 	log := new(lines)
-	n, err := New(t.Context(), Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url},
-		slog.New(slog.NewTextHandler(log, nil)))
+	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url}
+	h := nodetest.Open(t, c, slog.New(slog.NewTextHandler(log, nil)))
+	pair := h.Hosted("asha")
+	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "test", 0)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	h := &house{n, t}
-	pair := hostedAgent(t, n, "asha")
-	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "test", 0)
-	require.NoError(t, err)
-	proof := h.proof("board")
-	ask := map[string]func() answer{
-		"read":   func() answer { return h.ask("GET", "/api/public/board?q="+protocol.NewID("x", time.Now()), "") },
-		"signed": func() answer { return h.signed(pair, goodPost, nil) },
-		"token":  func() answer { return h.ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+token) },
-		"proof":  func() answer { return h.ask("POST", "/api/public/board", goodPost, "Proof-Of-Work", proof) },
+	proof := h.Proof("board")
+	ask := map[string]func() nodetest.Answer{
+		"read": func() nodetest.Answer {
+			return h.Ask("GET", "/api/public/board?q="+protocol.NewID("x", time.Now()), "")
+		},
+		"signed": func() nodetest.Answer { return h.Signed(pair, nodetest.GoodPost, nil) },
+		"token": func() nodetest.Answer {
+			return h.Ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+token)
+		},
+		"proof": func() nodetest.Answer {
+			return h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", proof)
+		},
 	}
 	cut(true)
 	began := time.Now()
@@ -75,11 +80,11 @@ func TestDatabaseUnavailable(t *testing.T) {
 		for name, request := range ask {
 			a := request()
 			require.Equal(t, 503, a.Code, "%s: %s", name, a.Body)
-			require.Equal(t, protocol.Overloaded, a.problem().Code, name)
+			require.Equal(t, protocol.Overloaded, a.Problem().Code, name)
 			require.NotEmpty(t, a.Header().Get("Retry-After"), name)
 		}
 	}
-	require.Equal(t, 503, h.ask("GET", "/readyz", "").Code)
+	require.Equal(t, 503, h.Ask("GET", "/readyz", "").Code)
 	require.LessOrEqual(t, log.count("level=ERROR"), 3+int(time.Since(began)/time.Second), "%s", log.text.String())
 	require.Positive(t, log.count("the database is unavailable"))
 

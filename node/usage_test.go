@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"net/netip"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol/pow"
 )
 
@@ -13,25 +15,25 @@ import (
 // taken at the other, and what it paid there raises its price.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
-		slow := func(c *Config) { c.Dev, c.WriteRate = false, 0.001 } // one write, and the next in a quarter of an hour
-		h := newHouse(t, change, slow)
-		two := h.second(change, slow)
-		if h.db.Engine() == "sqlite" { // which one process serves
-			require.Nil(t, h.usage)
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		slow := func(c *node.Config) { c.Dev, c.WriteRate = false, 0.001 } // one write, and the next in a quarter of an hour
+		h := nodetest.New(t, change, slow)
+		two := second(h, change, slow)
+		if h.DB.Engine() == "sqlite" { // which one process serves
+			require.Nil(t, h.Usage())
 			return
 		}
-		here, there := h.usage, two.usage
+		here, there := h.Usage(), two.Usage()
 		exchange := func() {
 			require.NoError(t, here.Exchange(t.Context()))
 			require.NoError(t, there.Exchange(t.Context()))
 		}
-		write := func(at *house, address string) int {
-			return at.from(address, "POST", "/api/public/board", goodPost).Code
+		write := func(at *nodetest.House, address string) int {
+			return at.From(address, "POST", "/api/public/board", nodetest.GoodPost).Code
 		}
-		level := func(at *house, address string) int {
+		level := func(at *nodetest.House, address string) int {
 			var c struct{ Hint struct{ Level int } }
-			at.from(address, "GET", "/api/public/pow?purpose=board", "").into(&c)
+			at.From(address, "GET", "/api/public/pow?purpose=board", "").Into(&c)
 			return c.Hint.Level
 		}
 		exchange()
@@ -40,7 +42,7 @@ func TestUsage(t *testing.T) {
 		require.Equal(t, 401, write(h, "203.0.113.5"))
 		require.Equal(t, 429, write(h, "203.0.113.5"))
 		for range 5 {
-			h.table.Gate.Proofs.Paid(h.keys.Networks.Of(netip.MustParseAddr("203.0.113.6")), pow.Parameters{}, nil)
+			h.Table.Gate.Proofs.Paid(h.Keys.Networks.Of(netip.MustParseAddr("203.0.113.6")), pow.Parameters{}, nil)
 		}
 		require.Equal(t, 2, level(two, "203.0.113.6"))
 		exchange()

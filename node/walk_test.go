@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -33,7 +35,7 @@ const (
 // comes once, in its order; nothing comes twice (contract §1).
 func TestWalks(t *testing.T) {
 	t.Parallel()
-	eachEngine(t, func(t *testing.T, change func(*Config)) {
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		w := newWalkWorld(t, change)
 		before := map[string][]string{}
 		for _, op := range pagedOperations() {
@@ -81,7 +83,7 @@ func pageOf(t reflect.Type) bool {
 
 // walk follows a listing to its end, a page at each house in turn, and returns
 // the names of the items.
-func (w *walkWorld) walk(op *protocol.Operation, houses []*house) (keys []string) {
+func (w *walkWorld) walk(op *protocol.Operation, houses []*nodetest.House) (keys []string) {
 	w.t.Helper()
 	args := map[string]any{"limit": walkLimit}
 	for name, v := range w.about(op) {
@@ -102,10 +104,10 @@ func (w *walkWorld) walk(op *protocol.Operation, houses []*house) (keys []string
 }
 
 // list asks for one page, by the door that the operation has.
-func (w *walkWorld) list(h *house, op *protocol.Operation, args map[string]any) []byte {
+func (w *walkWorld) list(h *nodetest.House, op *protocol.Operation, args map[string]any) []byte {
 	w.t.Helper()
 	if op.For == protocol.Operators {
-		res, err := h.table.Invoke(w.t.Context(), hall.Request{Op: op.Name, Args: encoded(args), Door: "test", Evidence: identity.Evidence{Operator: true}})
+		res, err := h.Table.Invoke(w.t.Context(), hall.Request{Op: op.Name, Args: nodetest.Encoded(args), Door: "test", Evidence: identity.Evidence{Operator: true}})
 		require.NoError(w.t, err, op.Name)
 		return res.JSON
 	}
@@ -117,7 +119,7 @@ func (w *walkWorld) list(h *house, op *protocol.Operation, args map[string]any) 
 			query.Set(name, word(v))
 		}
 	}
-	a := (&house{h.Node, w.t}).ask("GET", path+"?"+query.Encode(), "", "Authorization",
+	a := h.On(w.t).Ask("GET", path+"?"+query.Encode(), "", "Authorization",
 		"Bearer "+w.tokens[w.owner(op)])
 	require.Equal(w.t, 200, a.Code, "%s: %s", op.Name, a.Body)
 	return a.Body.Bytes()
@@ -160,9 +162,9 @@ func nameOf(t testing.TB, item json.RawMessage) string {
 // A walkWorld is a deployment with more than three pages of everything.
 type walkWorld struct {
 	t       *testing.T
-	houses  []*house
+	houses  []*nodetest.House
 	tokens  map[string]string // of the owners of asha, vikram and wares
-	agents  []*agent
+	agents  []*nodetest.Agent
 	root    protocol.Post
 	thread  string // with many messages
 	written atomic.Int64
@@ -213,22 +215,22 @@ func (w *walkWorld) write() (stop func()) {
 }
 
 // writeOne adds something to some of the lists.
-func (w *walkWorld) writeOne(h *house, writer, n, what int) int {
+func (w *walkWorld) writeOne(h *nodetest.House, writer, n, what int) int {
 	asha := []string{"Authorization", "Bearer " + w.tokens["asha"]}
 	unique := fmt.Sprintf("%d-%d %x", writer, n, rand.Uint64())
 	agent := w.agents[(writer+n)%len(w.agents)]
 	switch what {
 	case 0:
-		return h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"While you walk %s","body":"b %s"}`, unique, unique), asha...).Code
+		return h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"While you walk %s","body":"b %s"}`, unique, unique), asha...).Code
 	case 1:
-		return h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"Reply %s","body":"b %s","inReplyTo":%q}`, unique, unique,
+		return h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"question","title":"Reply %s","body":"b %s","inReplyTo":%q}`, unique, unique,
 			w.root.ID), asha...).Code
 	case 2:
-		return agent.send(h, "POST", "/api/public/agents/asha/contact", fmt.Sprintf(`{"message":"Later %s","callbackUrl":"https://127.0.0.1:1/hook"}`, unique))
+		return sendAs(agent, h, "POST", "/api/public/agents/asha/contact", fmt.Sprintf(`{"message":"Later %s","callbackUrl":"https://127.0.0.1:1/hook"}`, unique))
 	case 3:
-		return h.ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"More %s"}`, unique), asha...).Code
+		return h.Ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"More %s"}`, unique), asha...).Code
 	case 4:
-		return h.ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"late %d","scopes":["post"]}`, n), asha...).Code
+		return h.Ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"late %d","scopes":["post"]}`, n), asha...).Code
 	case 5, 6:
 		return w.profile(h, fmt.Sprintf("late-%d-%d", writer, n), n%2 == 0)
 	case 7:

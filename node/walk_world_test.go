@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -13,65 +13,67 @@ import (
 
 	"stoa/identity"
 	"stoa/identity/session"
+	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-func newWalkWorld(t *testing.T, change func(*Config)) *walkWorld {
-	one := newHouse(t, change)
-	w := &walkWorld{t: t, houses: []*house{one}, tokens: map[string]string{}}
-	if two := one.second(change); two != one {
+func newWalkWorld(t *testing.T, change func(*node.Config)) *walkWorld {
+	one := nodetest.New(t, change)
+	w := &walkWorld{t: t, houses: []*nodetest.House{one}, tokens: map[string]string{}}
+	if two := second(one, change); two != one {
 		w.houses = append(w.houses, two)
 	}
-	putOpen(t, one.Node, "asha", nil)
-	putOpen(t, one.Node, "vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
+	one.PutOpen("asha", nil)
+	one.PutOpen("vikram", func(d *protocol.ProfileDraft) { d.Handle = "vikram" })
 	require.Equal(t, 200, w.profile(one, "wares", false))
 	for _, handle := range []string{"asha", "vikram", "wares"} {
-		w.tokens[handle] = ownerToken(t, one.Node, handle)
+		w.tokens[handle] = one.OwnerToken(handle)
 	}
-	w.agents = one.agents(walkRows + 2)
+	w.agents = one.Agents(walkRows + 2)
 	for _, h := range w.houses[1:] {
-		h.table.Gate.Chain = one.table.Gate.Chain
+		h.Table.Gate.Chain = one.Table.Gate.Chain
 	}
 	w.fill(one)
 	return w
 }
 
 // fill makes more than three pages of everything that is listed.
-func (w *walkWorld) fill(h *house) {
+func (w *walkWorld) fill(h *nodetest.House) {
 	w.t.Helper()
 	asha, vikram := []string{"Authorization", "Bearer " + w.tokens["asha"]}, []string{"Authorization", "Bearer " + w.tokens["vikram"]}
-	good := func(a answer) answer {
+	good := func(a nodetest.Answer) nodetest.Answer {
 		w.t.Helper()
 		require.Less(w.t, a.Code, 300, "%s", a.Body)
 		return a
 	}
-	good(h.ask("POST", "/api/public/board", goodPost, asha...)).into(&w.root)
-	w.thread = h.thread(w.tokens["asha"]).ThreadID
-	h.takeBids("asha")
-	h.followers("asha", walkRows)
+	good(h.Ask("POST", "/api/public/board", nodetest.GoodPost, asha...)).Into(&w.root)
+	w.thread = thread(h, w.tokens["asha"]).ThreadID
+	h.TakeBids("asha")
+	followers(h, "asha", walkRows)
 	var account protocol.Account
-	good(h.ask("GET", "/api/owner/account", "", asha...)).into(&account)
+	good(h.Ask("GET", "/api/owner/account", "", asha...)).Into(&account)
 	for i, a := range w.agents {
-		good(h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Reply %d","body":"b%d","inReplyTo":%q}`, i, i, w.root.ID), asha...))
+		good(h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Reply %d","body":"b%d","inReplyTo":%q}`, i, i, w.root.ID), asha...))
 		var post protocol.Post
-		good(h.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Post %d","body":"body %d"}`, i, i), asha...)).into(&post)
-		require.Equal(w.t, 202, a.send(h, "POST", "/api/public/board/"+post.ID+"/report", `{}`))
-		good(h.ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Message %d"}`, i), asha...))
-		good(h.ask("POST", "/api/owner/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Answer %d"}`, i), asha...))
-		good(h.ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"t%d","scopes":["post"]}`, i), asha...))
+		good(h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Post %d","body":"body %d"}`, i, i), asha...)).Into(&post)
+		require.Equal(w.t, 202, sendAs(a, h, "POST", "/api/public/board/"+post.ID+"/report", `{}`))
+		good(h.Ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Message %d"}`, i), asha...))
+		good(h.Ask("POST", "/api/owner/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Answer %d"}`, i), asha...))
+		good(h.Ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"t%d","scopes":["post"]}`, i), asha...))
 		_, _, err := h.Admin().OpenAccount(w.t.Context(), fmt.Sprint("Owner ", i), protocol.RoleOwner, "", nil)
 		require.NoError(w.t, err)
 		begun := w.begin(h, a, "asha", i)
-		good(h.ask("POST", "/api/owner/threads/"+begun+"/messages", `{"message":"Yes."}`, asha...))
-		good(h.ask("POST", "/api/owner/threads/"+w.begin(h, a, "vikram", i)+"/block", `{}`, vikram...))
+		good(h.Ask("POST", "/api/owner/threads/"+begun+"/messages", `{"message":"Yes."}`, asha...))
+		good(h.Ask("POST", "/api/owner/threads/"+w.begin(h, a, "vikram", i)+"/block", `{}`, vikram...))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("person-%d", i), true))
-		h.takeBids(fmt.Sprintf("person-%d", i))
+		h.TakeBids(fmt.Sprintf("person-%d", i))
 		require.Equal(w.t, 200, w.bidOn(h, a))
 		r, _ := storedMeeting(protocol.MeetingSubmitted, time.Now().Add(48*time.Hour))
-		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, r) }))
-		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, r) }))
+		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			const agent = "eip155:1:0x00000000000000000000000000000000000000aa:1"
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{ERC8004: agent,
 				Draft: protocol.ProfileDraft{Handle: "reviewed", Name: "Reviewed", Kind: protocol.Business}})
@@ -84,69 +86,55 @@ func (w *walkWorld) fill(h *house) {
 			}
 			return err
 		}))
-		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.OrderReceipts().Insert(ctx, storage.StoredReceipt{ID: protocol.NewID(protocol.ReceiptID, tx.Now), Handle: "asha", Order: fmt.Sprint(i),
 				Currency: "INR", Minor: 1, PaidAt: tx.Now, IssuedAt: tx.Now}, protocol.MaxOrderReceipts)
 		}))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("shop-%d", i), false))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: post.ID, Text: "seen"}))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddBlock.Operation, protocol.NewNodeBlock{Kind: protocol.BlockHost, Value: fmt.Sprintf("s%d.example", i)}))
-		good(h.ask("PUT", fmt.Sprintf("/api/owner/merchant/items/cup-%d", i), `{"name":"A cup"}`, "Authorization", "Bearer "+w.tokens["wares"]))
-		h.dead("no such host", storage.SilenceJob)
+		good(h.Ask("PUT", fmt.Sprintf("/api/owner/merchant/items/cup-%d", i), `{"name":"A cup"}`, "Authorization", "Bearer "+w.tokens["wares"]))
+		h.Dead("no such host", storage.SilenceJob)
 		_, hash := session.New(session.Cookie)
-		require.NoError(w.t, h.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Sessions().Insert(ctx, storage.Session{ID: protocol.NewID(protocol.SessionID, tx.Now), Hash: hash, Account: account.ID,
 				ExpiresAt: tx.Now.Add(time.Hour)})
 		}))
 	}
 }
 
-// takeBids opens the attention board of a person, as the owner: bids are paid by UPI.
-func (h *house) takeBids(handle string) {
-	h.t.Helper()
-	c := protocol.Caller{Standing: protocol.Session, Handle: handle, Handles: []string{handle}, Network: "n"}
-	owned := protocol.Owned{Handle: handle}
-	for op, in := range map[string]any{
-		protocol.PutPaymentAccount.Name: protocol.PaymentDraft{Owned: owned, Provider: protocol.PayUPI, VPA: "asha@okbank"},
-		protocol.PutAttentionBoard.Name: protocol.AttentionDraft{Owned: owned, Rules: "Yarn only.", Floor: "500", Slots: 3},
-	} {
-		_, err := h.table.Invoke(h.t.Context(), hall.Request{Op: op, Args: encoded(in), Door: "test", Caller: &c})
-		require.NoError(h.t, err, op)
-	}
-}
-
 // bidOn bids on asha's board as an agent; the owner confirms the payment and removes the bid, so that
 // there is a bid, a payment and a refund more.
-func (w *walkWorld) bidOn(h *house, a *agent) int {
-	made := a.ask(h, "POST", "/api/public/agents/asha/attention/bids", `{"amount":500,"message":"Yarn."}`)
+func (w *walkWorld) bidOn(h *nodetest.House, a *nodetest.Agent) int {
+	made := askAs(a, h, "POST", "/api/public/agents/asha/attention/bids", `{"amount":500,"message":"Yarn."}`)
 	if made.Status != 201 {
 		return made.Status
 	}
 	path := "/api/owner/bids/" + bidID.FindString(string(made.Raw))
 	asha := []string{"Authorization", "Bearer " + w.tokens["asha"]}
-	if code := h.ask("POST", path+"/confirm", fmt.Sprintf(`{"utr":%q}`, newUTR()), asha...).Code; code != 200 {
+	if code := h.Ask("POST", path+"/confirm", fmt.Sprintf(`{"utr":%q}`, nodetest.NewUTR()), asha...).Code; code != 200 {
 		return code
 	}
-	return h.ask("POST", path+"/remove", `{"reason":"No yarn."}`, asha...).Code
+	return h.Ask("POST", path+"/remove", `{"reason":"No yarn."}`, asha...).Code
 }
 
 var bidID = regexp.MustCompile(`bid_[0-9a-z]{26}`)
 
 // begin begins a thread as an agent, with an address for the replies.
-func (w *walkWorld) begin(h *house, a *agent, handle string, i int) string {
+func (w *walkWorld) begin(h *nodetest.House, a *nodetest.Agent, handle string, i int) string {
 	w.t.Helper()
-	answer := a.ask(h, "POST", "/api/public/agents/"+handle+"/contact", fmt.Sprintf(`{"message":"Hello %d","callbackUrl":"https://127.0.0.1:1/hook"}`, i))
+	answer := askAs(a, h, "POST", "/api/public/agents/"+handle+"/contact", fmt.Sprintf(`{"message":"Hello %d","callbackUrl":"https://127.0.0.1:1/hook"}`, i))
 	require.Equal(w.t, 201, answer.Status, "%s", answer.Raw)
-	return typeID.FindString(string(answer.Raw))
+	return nodetest.TypeID.FindString(string(answer.Raw))
 }
 
 // profile puts a person or a business with a record.
-func (w *walkWorld) profile(h *house, handle string, person bool) int {
+func (w *walkWorld) profile(h *nodetest.House, handle string, person bool) int {
 	kind := protocol.Business
 	if person {
 		kind = protocol.Person
 	}
-	_, _, err := h.Admin().PutProfile(context.Background(), encoded(protocol.ProfileDraft{Handle: handle, Name: handle, Kind: kind}))
+	_, _, err := h.Admin().PutProfile(context.Background(), nodetest.Encoded(protocol.ProfileDraft{Handle: handle, Name: handle, Kind: kind}))
 	if err == nil && !person {
 		_, err = h.Admin().PutMerchant(context.Background(), handle, []byte(`{"category":"food","items":[{"sku":"tea","name":"Tea"}]}`))
 	}
@@ -154,8 +142,9 @@ func (w *walkWorld) profile(h *house, handle string, person bool) int {
 }
 
 // operate does an operator's operation.
-func (w *walkWorld) operate(h *house, op *protocol.Operation, in any) int {
-	_, err := h.table.Invoke(context.Background(), hall.Request{Op: op.Name, Args: encoded(in), Door: "test", Evidence: identity.Evidence{Operator: true}})
+func (w *walkWorld) operate(h *nodetest.House, op *protocol.Operation, in any) int {
+	_, err := h.Table.Invoke(context.Background(),
+		hall.Request{Op: op.Name, Args: nodetest.Encoded(in), Door: "test", Evidence: identity.Evidence{Operator: true}})
 	return statusOf(err)
 }
 
@@ -167,19 +156,19 @@ func statusOf(err error) int {
 }
 
 // ask sends a signed request to a house that need not be the agent's own.
-func (a *agent) ask(h *house, method, path, body string) a2aAnswer {
+func askAs(a *nodetest.Agent, h *nodetest.House, method, path, body string) nodetest.A2AAnswer {
 	r, err := http.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	r.Header.Set("Content-Type", "application/json")
-	res, err := (&agent{h, a.id, a.pair}).RoundTrip(r)
-	require.NoError(h.t, err)
+	res, err := (&nodetest.Agent{H: h, ID: a.ID, Pair: a.Pair}).RoundTrip(r)
+	require.NoError(h.T, err)
 	defer res.Body.Close()
 	var raw bytes.Buffer
 	_, err = raw.ReadFrom(res.Body)
-	require.NoError(h.t, err)
-	return a2aAnswer{Status: res.StatusCode, Raw: raw.Bytes()}
+	require.NoError(h.T, err)
+	return nodetest.A2AAnswer{Status: res.StatusCode, Raw: raw.Bytes()}
 }
 
-func (a *agent) send(h *house, method, path, body string) int {
-	return a.ask(h, method, path, body).Status
+func sendAs(a *nodetest.Agent, h *nodetest.House, method, path, body string) int {
+	return askAs(a, h, method, path, body).Status
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/session"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -61,16 +62,16 @@ type secretsWorld struct {
 
 func newSecrets(t *testing.T) *secretsWorld {
 	w := &secretsWorld{wallsWorld: newWalls(t), secrets: map[string]string{}}
-	d, n := w.doors, w.n
+	d, n := w.Doors, w.House
 	put := func(fn func(ctx context.Context, tx *storage.Tx) error) {
 		t.Helper()
-		require.NoError(t, n.db.Write(t.Context(), fn))
+		require.NoError(t, n.DB.Write(t.Context(), fn))
 	}
 	const mail, mailbox = "asha@example.org", "ravi@example.org"
-	d.reopen(protocol.PayUPI)
-	bid, begun := d.newBid(), w.writes()
+	d.Reopen(protocol.PayUPI)
+	bid, begun := d.NewBid(), w.writes()
 	w.secrets[ofPayment] = bid.PaymentURL[strings.LastIndexByte(bid.PaymentURL, '/')+1:]
-	d.good("POST", "/api/public/payment/claim", `{"utr":"`+newUTR()+`","payToken":"`+w.secrets[ofPayment]+`"}`, "", nil)
+	d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+w.secrets[ofPayment]+`"}`, "", nil)
 	asked, status := storedMeeting(protocol.MeetingSubmitted, time.Now().UTC().Add(99*time.Hour).Truncate(time.Hour))
 	waits, _ := storedMeeting(protocol.MeetingUnconfirmed, asked.StartsAt)
 	_, err := rand.Read(asked.Mailbox[:])
@@ -87,24 +88,24 @@ func newSecrets(t *testing.T) *secretsWorld {
 		return tx.Meetings().Insert(ctx, waits)
 	})
 	put(func(ctx context.Context, tx *storage.Tx) error {
-		link, err := n.attention.LinkFor(ctx, tx, bid.Bid.ID, "asha", mail)
+		link, err := n.Attention.LinkFor(ctx, tx, bid.Bid.ID, "asha", mail)
 		if err != nil {
 			return err
 		}
-		decision, err := n.meeting.LinkFor(ctx, tx, asked.ID, "asha", mail)
+		decision, err := n.Meeting.LinkFor(ctx, tx, asked.ID, "asha", mail)
 		w.secrets[ofBidLink], w.secrets[ofDecision] = link.Ticket, decision.Ticket
 		return err
 	})
 	id, box := strings.TrimPrefix(asked.ID, protocol.MeetingID+"_"), base64.RawURLEncoding.EncodeToString(asked.Mailbox[:])
 	maps.Copy(w.secrets, map[string]string{
-		ofThread: begun.ReadToken, ofBid: bid.StatusToken, ofMeeting: status, ofToken: ownerToken(t, n, "asha"), ofSession: w.cookie(w.account),
+		ofThread: begun.ReadToken, ofBid: bid.StatusToken, ofMeeting: status, ofToken: n.OwnerToken("asha"), ofSession: w.cookie(w.account),
 		ofReader:  w.meetingTicket("v", id, asked.ID, mailbox),
 		ofMailbox: w.meetingTicket("m", box, box, time.Now().UTC().Truncate(14*24*time.Hour).Format(time.DateOnly)),
 		ofStop:    w.meetingTicket("s", box, box),
 		ofEvent:   w.meetingTicket("e", id, asked.ID),
 	})
 	var feed protocol.MeetingFeed
-	d.good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, d.token, &feed)
+	d.Good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, d.Token, &feed)
 	w.secrets[ofCalendar] = strings.TrimSuffix(feed.URL[strings.LastIndexByte(feed.URL, '/')+1:], ".ics")
 	for kind, x := range map[string]storage.Ticket{
 		ofSignIn:  {Purpose: storage.TicketSignIn, Account: w.account},
@@ -123,7 +124,7 @@ func newSecrets(t *testing.T) *secretsWorld {
 
 // meetingTicket is a ticket of the room of meetings.
 func (w *secretsWorld) meetingTicket(kind, name string, parts ...string) string {
-	mac := hmac.New(sha256.New, w.n.meeting.LinkKey)
+	mac := hmac.New(sha256.New, w.House.Meeting.LinkKey)
 	mac.Write([]byte(strings.Join(append([]string{"meeting link", kind}, parts...), "\x00")))
 	return protocol.ReadTokenPrefix + kind + name + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
@@ -254,16 +255,16 @@ func TestSecrets_Addresses(t *testing.T) {
 	t.Parallel()
 	w := newSecrets(t)
 	approved, _ := storedMeeting(protocol.MeetingApproved, time.Now().UTC().Add(200*time.Hour).Truncate(time.Hour))
-	require.NoError(t, w.n.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, approved) }))
+	require.NoError(t, w.House.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, approved) }))
 	w.secrets[ofEvent] = w.meetingTicket("e", strings.TrimPrefix(approved.ID, protocol.MeetingID+"_"), approved.ID)
 	for _, kind := range slices.Sorted(maps.Keys(w.secrets)) {
 		for path, own := range map[string]string{"/feeds/cal/": ofCalendar, "/feeds/meeting/": ofEvent} {
 			want := map[bool]int{true: 200, false: 404}[kind == own]
-			require.Equal(t, want, w.house.ask("GET", path+w.secrets[kind]+".ics", "").Code, "%s with the %s", path, kind)
+			require.Equal(t, want, w.House.Ask("GET", path+w.secrets[kind]+".ics", "").Code, "%s with the %s", path, kind)
 		}
 		var cookie string
-		err := w.n.db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			cookie, err = w.n.accounts.SignIn(ctx, tx, session.Browser{}, w.secrets[kind])
+		err := w.House.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			cookie, err = w.House.Accounts.SignIn(ctx, tx, session.Browser{}, w.secrets[kind])
 			return err
 		})
 		if kind == ofSignIn {

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"maps"
@@ -13,6 +13,7 @@ import (
 	"stoa/identity"
 	"stoa/node/door/httpapi"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -66,7 +67,7 @@ var notOurs = []string{"handle", "messageId", "keyId"}
 func naming(op *protocol.Operation) (list []string) {
 	list = httpapi.PathParams(op.HTTP.Path)
 	for name, v := range exampleOf(op) {
-		if s, ok := v.(string); ok && s != "" && typeID.FindString(s) == s {
+		if s, ok := v.(string); ok && s != "" && nodetest.TypeID.FindString(s) == s {
 			list = append(list, name)
 		}
 	}
@@ -148,7 +149,7 @@ type from struct {
 // call makes one call and returns how it ended; ids that are only named are masked.
 func (w *wallsWorld) call(op *protocol.Operation, args map[string]any, who from) outcome {
 	w.t.Helper()
-	r := hall.Request{Op: op.Name, Args: encoded(args), Door: "test"}
+	r := hall.Request{Op: op.Name, Args: nodetest.Encoded(args), Door: "test"}
 	r.Evidence = identity.Evidence{Request: httptest.NewRequest("POST", w.Base+"/x", nil), Network: "n", Session: who.cookie}
 	if who.bearer != "" {
 		r.Evidence.Request.Header.Set("Authorization", "Bearer "+who.bearer)
@@ -159,7 +160,7 @@ func (w *wallsWorld) call(op *protocol.Operation, args map[string]any, who from)
 		}
 		r.Caller = c
 	}
-	res, err := w.table.Invoke(w.t.Context(), r)
+	res, err := w.Table.Invoke(w.t.Context(), r)
 	if err == nil {
 		return outcome{JSON: string(res.JSON)}
 	}
@@ -180,7 +181,7 @@ func unknown(args map[string]any, op *protocol.Operation) map[string]any {
 	out := maps.Clone(args)
 	for _, name := range naming(op) {
 		s, ok := out[name].(string)
-		switch m := typeID.FindStringSubmatch(s); {
+		switch m := nodetest.TypeID.FindStringSubmatch(s); {
 		case !ok:
 		case strings.HasPrefix(s, "task_"):
 			out[name] = protocol.ExchangeID{ThreadID: newID(protocol.ThreadID), First: 1}.String()
@@ -212,7 +213,7 @@ func TestWalls_Operators(t *testing.T) {
 				continue
 			}
 			require.True(t, ok, name)
-			require.Equal(t, want, w.call(op, members(t, op.Example), from).Code, "%s: %s", op.Name, name)
+			require.Equal(t, want, w.call(op, nodetest.Members(t, op.Example), from).Code, "%s: %s", op.Name, name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,14 +15,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // A wallsWorld is a node with things of every kind: of asha, a person, of bazaar, a business, and of those who write to them.
 type wallsWorld struct {
-	*doors
-	*house
+	*nodetest.Doors
+	*nodetest.House
 	t       *testing.T
 	account string          // of asha
 	others  map[string]from // who are strangers to most things
@@ -30,16 +32,16 @@ type wallsWorld struct {
 
 func newWalls(t *testing.T) *wallsWorld {
 	d := newDoors(t)
-	w := &wallsWorld{doors: d, house: d.house, t: t, others: map[string]from{}}
-	admin := d.n.Admin()
+	w := &wallsWorld{Doors: d, House: d.House, t: t, others: map[string]from{}}
+	admin := d.House.Admin()
 	var err error
-	w.file, err = sql.Open("sqlite", d.n.config.sqlite()+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	w.file, err = sql.Open("sqlite", filepath.Join(d.House.Config.Data, "stoa.db")+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.file.Close()) })
 	w.account = w.owner("asha")
-	putOpen(t, d.n, "asha", nil)
-	hostedAgent(t, d.n, "ravi")
-	hostedAgent(t, d.n, "loom")
+	d.House.PutOpen("asha", nil)
+	d.House.Hosted("ravi")
+	d.House.Hosted("loom")
 	require.NoError(t, admin.PutIdentity(t.Context(), "loom", chainAgent(8), strings.Repeat("l", 43)))
 	_, _, err = admin.PutProfile(t.Context(), []byte(`{"handle":"stall","name":"Stall","kind":"business"}`))
 	require.NoError(t, err)
@@ -60,8 +62,8 @@ func newWalls(t *testing.T) *wallsWorld {
 	maps.Copy(w.others, map[string]from{
 		"nobody":        {},
 		"a proof":       {caller: &protocol.Caller{Standing: protocol.Proof, Network: "elsewhere"}},
-		"another owner": {bearer: ownerToken(t, d.n, "ravi")},
-		"another shop":  {bearer: ownerToken(t, d.n, "stall")},
+		"another owner": {bearer: d.House.OwnerToken("ravi")},
+		"another shop":  {bearer: d.House.OwnerToken("stall")},
 		"another key": signer(protocol.Caller{Handle: "ravi", Name: "Ravi", KeyID: strings.Repeat("r", 43),
 			Proof: protocol.AuthorProof{Level: protocol.ByProfileKey}}),
 		"a directory": signer(protocol.Caller{Name: "https://ravi.example", KeyID: strings.Repeat("d", 43),
@@ -74,7 +76,7 @@ func newWalls(t *testing.T) *wallsWorld {
 			Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}),
 		"an identity with a profile": signer(protocol.Caller{Agent: chainAgent(8), Owner: "0xb", Handle: "loom", Name: "Loom", KeyID: strings.Repeat("l", 43),
 			Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}),
-		"the owner":                             {bearer: d.token},
+		"the owner":                             {bearer: d.Token},
 		"an operator's token without the scope": token(operator.ID, all...),
 		"an operator's token with the scope of the operation alone": token(operator.ID, protocol.ScopeAccount),
 	})
@@ -90,7 +92,7 @@ func newID(prefix string) string { return protocol.NewID(prefix, time.Now()) }
 // owner is the id of the account of a profile.
 func (w *wallsWorld) owner(handle string) string {
 	var a storage.Account
-	require.NoError(w.t, w.n.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+	require.NoError(w.t, w.House.DB.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		a, err = tx.Accounts().OfProfile(ctx, handle)
 		return err
 	}))
@@ -99,15 +101,15 @@ func (w *wallsWorld) owner(handle string) string {
 
 // in is the same world for a subtest.
 func (w *wallsWorld) in(t *testing.T) *wallsWorld {
-	next, d := *w, *w.doors
-	d.t, d.house = t, &house{w.n, t}
-	next.t, next.doors, next.house = t, &d, d.house
+	next, d := *w, *w.Doors
+	d.T, d.House = t, w.House.On(t)
+	next.t, next.Doors, next.House = t, &d, d.House
 	return &next
 }
 
 // cookie is the secret of a new session of an account.
 func (w *wallsWorld) cookie(account string) string {
-	return strings.TrimPrefix((&house{w.n, w.t}).sessionOf(account, 0), "stoa_session=")
+	return strings.TrimPrefix(w.House.On(w.t).SessionOf(account, 0), "stoa_session=")
 }
 
 // strangers are who has no right to a thing.
@@ -130,7 +132,7 @@ func (w *wallsWorld) strangers(op *protocol.Operation, row wall) map[string]from
 	if ofShop(op) {
 		of = "bazaar"
 	}
-	admin := w.n.Admin()
+	admin := w.House.Admin()
 	if op.Scope != "" { // the owner's own, for something else
 		rest := append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)
 		rest = slices.DeleteFunc(rest, func(s protocol.Scope) bool { return s == op.Scope })
@@ -149,7 +151,7 @@ func (w *wallsWorld) strangers(op *protocol.Operation, row wall) map[string]from
 
 // apart ends that asha-two belongs to the account of another profile.
 func (w *wallsWorld) apart() {
-	if err := w.n.Admin().UnlinkProfile(w.t.Context(), "asha-two"); protocol.CodeOf(err) != protocol.NotFound {
+	if err := w.House.Admin().UnlinkProfile(w.t.Context(), "asha-two"); protocol.CodeOf(err) != protocol.NotFound {
 		require.NoError(w.t, err)
 	}
 }
@@ -191,16 +193,16 @@ func (w *wallsWorld) ways(op *protocol.Operation, row wall, args map[string]any)
 // owner.
 func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine from) {
 	w.t.Helper()
-	d, example := w.doors, exampleOf(op)
-	mine = from{bearer: d.token}
+	d, example := w.Doors, exampleOf(op)
+	mine = from{bearer: d.Token}
 	if ofShop(op) {
-		mine = from{bearer: d.shop}
+		mine = from{bearer: d.Shop}
 	}
 	if op.Access == protocol.Session || slices.Contains(op.Codes, protocol.SignInAgain) {
 		mine = from{cookie: w.cookie(w.account)}
 	}
 	put := func(fn func(ctx context.Context, tx *storage.Tx) error) {
-		require.NoError(w.t, d.n.db.Write(w.t.Context(), fn))
+		require.NoError(w.t, d.House.DB.Write(w.t.Context(), fn))
 	}
 	agent := from{caller: &protocol.Caller{Standing: protocol.Signed, Network: "n", Agent: chainAgent(9), Owner: "0xc", KeyID: strings.Repeat("n", 43),
 		Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}}
@@ -217,12 +219,12 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 	case protocol.ReplayCallback.Operation, protocol.ListCallbacks.Operation:
 		id := newID(protocol.MessageID)
 		put(func(ctx context.Context, tx *storage.Tx) error {
-			return tx.Callbacks().Insert(ctx, &storage.StoredCallback{ID: id, Handle: "asha", ThreadID: d.thread, URL: "https://127.0.0.1:1/hook", N: 1,
+			return tx.Callbacks().Insert(ctx, &storage.StoredCallback{ID: id, Handle: "asha", ThreadID: d.Thread, URL: "https://127.0.0.1:1/hook", N: 1,
 				State: protocol.CallbackFailed, NextAt: tx.Now, Until: tx.Now.Add(time.Hour)})
 		})
 		args["id"] = id
 		if op == protocol.ListCallbacks.Operation {
-			args = map[string]any{"threadId": d.thread}
+			args = map[string]any{"threadId": d.Thread}
 		}
 	case protocol.DeletePasskey.Operation:
 		id := newID(protocol.PasskeyID)
@@ -241,15 +243,15 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 		args = replaced(args, func(name, s string) string {
 			switch {
 			case strings.HasPrefix(s, "post_"):
-				return d.house.as(d.token).ID
+				return as(d.House, d.Token).ID
 			case strings.HasPrefix(s, "rcpt_"):
-				return d.receipt
+				return d.Receipt
 			case strings.HasPrefix(s, "thr_"):
 				return w.writes().ThreadID
 			}
 			return s
 		})
-		args = d.own(op, args)
+		args = ownThing(d, op, args)
 	}
 	if op == protocol.EditPost.Operation {
 		args["kind"] = "offer" // that of goodPost
@@ -278,7 +280,7 @@ func (o outcome) task() string {
 }
 
 func exampleOf(op *protocol.Operation) (args map[string]any) {
-	if err := json.Unmarshal(encoded(op.Example), &args); err != nil {
+	if err := json.Unmarshal(nodetest.Encoded(op.Example), &args); err != nil {
 		panic(err)
 	}
 	return args

@@ -1,0 +1,127 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
+)
+
+func TestPages_Filters(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	ctx := context.Background()
+	for handle, rest := range map[string]string{
+		"asha": `"kind":"person","regions":["IN-KA"],"tags":["paper"],"capabilities":[{"id":"bind","name":"Bind","description":"Books"}]`,
+		"rao":  `"kind":"business","regions":["IN-TN"]`,
+	} {
+		_, _, err := h.Admin().PutProfile(ctx, []byte(`{"handle":"`+handle+`","name":"Name of `+handle+`",`+rest+`}`))
+		require.NoError(t, err)
+	}
+	secret, _, err := h.Admin().CreateToken(ctx, "asha", "test", time.Hour)
+	require.NoError(t, err)
+	mine := `{"kind":"ability","title":"Mine","body":"binding","tags":["paper"]}`
+	require.Equal(t, 201, h.Ask("POST", "/api/public/board", mine, "Authorization", "Bearer "+secret).Code)
+	h.Post("Looms")
+
+	for path, want := range map[string][]string{
+		"/board":                                       {"Looms", "Mine"},
+		"/board?kind=&tag=&q=&author=":                 {"Looms", "Mine"},
+		"/board?kind=offer":                            {"Looms"},
+		"/board?q=binding":                             {"Mine"},
+		"/board?tag=%23Paper":                          {"Mine"},
+		"/board?author=@asha":                          {"Mine"},
+		"/board?verifiedOnly=true":                     {"Mine"},
+		"/board?verifiedOnly=true&kind=offer":          {},
+		"/agents?kind=person":                          {"Name of asha"},
+		"/agents?region=in-tn":                         {"Name of rao"},
+		"/agents?region=Tamil+nadu":                    {"Name of rao"},
+		"/agents?region=karnataka":                     {"Name of asha"},
+		"/agents?region=India":                         {"Name of asha", "Name of rao"},
+		"/agents?region=IN&capability=bind&tag=paper":  {"Name of asha"},
+		"/agents?hasIdentity=false":                    {"Name of asha", "Name of rao"},
+		"/agents?hasIdentity=true":                     {},
+		"/feed?types=merchant_joined":                  {"Name of rao joined."},
+		"/feed?types=merchant_joined&types=board_post": {"Offer: Looms", "Ability: Mine", "Name of rao joined."},
+	} {
+		d := open(h, path, 200)
+		require.ElementsMatch(t, want, listItems(d), path)
+		if len(want) == 0 {
+			require.Contains(t, d.Text(), "matches this", path)
+		}
+	}
+	chosen := open(h, "/board?kind=offer&q=loom&verifiedOnly=true", 200)
+	require.ElementsMatch(t, []string{"loom", "offer", "true", "question"}, values(chosen), "the form shows what was asked, that of a post its usual kind")
+
+	wrong := open(h, "/agents?region=Nowhere&q="+strings.Repeat("x", 201)+"&limit=0&colour=red", 422)
+	require.Contains(t, values(wrong), "Nowhere", "what was typed is kept")
+	for _, said := range []string{"This is not a state or country such as Karnataka or India.", "At most 200 characters.", "limit: ", "colour: "} {
+		require.Contains(t, wrong.Text(), said)
+	}
+	require.Equal(t, "true", nodetest.Attr(wrong.Find("input", "name", "region"), "aria-invalid"))
+	require.Empty(t, listItems(wrong))
+}
+
+// TestPages_LongQuery: what a reader sends too much of comes back once, in the
+// field that was wrong, and fills no header.
+func TestPages_LongQuery(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	long := strings.Repeat("a", 20_000)
+	a := h.Ask("GET", "/board?q="+long, "", "Accept", nodetest.Accept)
+	require.Equal(t, 422, a.Code)
+	require.Equal(t, 1, strings.Count(a.Body.String(), long))
+	allowed := "/board?q=" + strings.Repeat("%F0%9F%93%9C", 150) + "&tag=paper"
+	a = h.Ask("GET", allowed, "", "Accept", nodetest.Accept)
+	require.Equal(t, 200, a.Code)
+	require.NotContains(t, strings.Join(a.Header().Values("Link"), ", "), "%F0")
+	require.Contains(t, strings.Join(h.Ask("GET", "/board?tag=paper", "", "Accept", nodetest.Accept).Header().Values("Link"), ", "),
+		"<"+h.Base+`/api/public/board?tag=paper>; rel="alternate"; type="application/json"`)
+}
+
+// TestPages_Paging walks the board by its links and meets every post once.
+func TestPages_Paging(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	for i := range 45 {
+		h.Post(fmt.Sprint("Post ", i))
+	}
+	met := map[string]int{}
+	pages := 0
+	for path := "/board?kind=offer&limit=20"; path != ""; pages++ {
+		d := open(h, path, 200)
+		for _, title := range listItems(d) {
+			met[title]++
+		}
+		next := d.Find("a", "rel", "next")
+		if next == nil {
+			require.Contains(t, hrefs(d), "/board?kind=offer&limit=20", "and back to the beginning")
+			break
+		}
+		path = nodetest.Attr(next, "href")
+		require.Contains(t, path, "kind=offer", "the filter goes along")
+		require.Equal(t, path, nodetest.Attr(d.Find("link", "rel", "next"), "href"))
+	}
+	require.Equal(t, 3, pages+1)
+	require.Len(t, met, 45)
+	for title, n := range met {
+		require.Equal(t, 1, n, title)
+	}
+}
+
+func TestPages_Empty(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	for path, says := range map[string]string{
+		"/": "Nobody has posted yet.", "/board": "Nobody has posted yet.", "/agents": "No agent has a profile here yet.",
+		"/people": "Nobody is listed here yet.", "/moderation": "Nothing was hidden or blocked yet.", "/merchants": "No merchant is listed here yet.",
+		"/feed": "Nothing has happened yet.",
+	} {
+		require.Contains(t, open(h, path, 200).Text(), says)
+	}
+}

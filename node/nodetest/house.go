@@ -1,0 +1,208 @@
+package nodetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node"
+	"stoa/protocol"
+	"stoa/protocol/pow"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// A House is a node that is asked through its public handler, without a server.
+type House struct {
+	*node.Node
+	T testing.TB
+}
+
+// On is the house for a subtest, or for a benchmark: what fails there fails t.
+func (h *House) On(t testing.TB) *House { return &House{h.Node, t} }
+
+// New makes a node of a new database that serves no socket and whose background work does not run; its database is checked
+// and it is closed at the end of the test.
+func New(t testing.TB, change ...func(*node.Config)) *House {
+	t.Helper()
+	return Open(t, Config(t, change...), slog.New(slog.DiscardHandler))
+}
+
+// Open makes a house of any configuration, which ends with the test.
+func Open(t testing.TB, c node.Config, log *slog.Logger) *House {
+	t.Helper()
+	n, err := node.New(context.Background(), c, log)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if n.DB != nil { // restart has closed it
+			require.NoError(t, n.DB.Check(context.Background()), "the invariants of the database hold")
+		}
+		require.NoError(t, n.Close())
+	})
+	return &House{n, t}
+}
+
+// Deployment makes a process one of those of the house.
+func (h *House) Deployment(c *node.Config) {
+	c.Data, c.BaseURL, c.Chain = h.Config.Data, h.Base, h.Config.Chain
+}
+
+// An Answer is an HTTP response. What is read from it fails the test when it cannot be read.
+type Answer struct {
+	*httptest.ResponseRecorder
+	T testing.TB
+}
+
+// Into decodes the body, which is JSON.
+func (a Answer) Into(v any) {
+	a.T.Helper()
+	require.NoError(a.T, json.Unmarshal(a.Body.Bytes(), v), "%s", a.Body)
+}
+
+// Problem decodes the body, which is a problem document with the status of the answer (RFC 9457).
+func (a Answer) Problem() (p struct {
+	Code      protocol.Code
+	Status    int
+	Instance  string
+	Errors    []protocol.Fault
+	Challenge *pow.Challenge
+}) {
+	a.T.Helper()
+	require.Equal(a.T, "application/problem+json", a.Header().Get("Content-Type"), "%s", a.Body)
+	a.Into(&p)
+	require.Equal(a.T, a.Code, p.Status)
+	require.NotEmpty(a.T, p.Instance)
+	return p
+}
+
+// Ask sends a request; headers come in pairs.
+func (h *House) Ask(method, path, body string, headers ...string) Answer {
+	h.T.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, h.Base+path, reader)
+	r.RequestURI = path
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return Answer{w, h.T}
+}
+
+// Proof solves a fresh challenge, as the base64 of the Proof-Of-Work header.
+func (h *House) Proof(purpose string) string {
+	h.T.Helper()
+	var c pow.Challenge
+	h.Ask("GET", "/api/public/pow?purpose="+purpose, "").Into(&c)
+	s, err := pow.Solve(context.Background(), c)
+	require.NoError(h.T, err)
+	return s.Encode()
+}
+
+// Post posts an offer to the board as an anonymous caller.
+func (h *House) Post(title string) protocol.Post {
+	h.T.Helper()
+	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.Proof("board"))
+	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	var p protocol.Post
+	a.Into(&p)
+	return p
+}
+
+// GoodPost is a post that is valid.
+const GoodPost = `{"kind":"offer","title":"Looms","body":"Two looms."}`
+
+// Pointers lists the fields that faults are about.
+func Pointers(faults []protocol.Fault) []string {
+	var all []string
+	for _, f := range faults {
+		all = append(all, f.Pointer)
+	}
+	return all
+}
+
+// Any runs a test of what is above the database as storagetest.Any does: rooms and storage have their own on both
+// engines, and TestProperty, TestWalks and TestSpecification call every operation on both.
+func Any(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
+	storagetest.Any(t, func(t *testing.T, c storage.Config) { test(t, func(of *node.Config) { of.Database = c.URL }) })
+}
+
+// Each runs a test on SQLite and, where the tests are given one, on
+// PostgreSQL. change makes the node's database the engine's.
+func Each(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(*node.Config) {})
+	})
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		return
+	}
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := storagetest.PostgresURL(t)
+		test(t, func(c *node.Config) { c.Database = url })
+	})
+}
+
+// Signed makes a signed post of an agent of this node.
+func (h *House) Signed(pair key.Pair, body string, change func(*http.Request, *httpsig.SignOptions)) Answer {
+	h.T.Helper()
+	r := httptest.NewRequest("POST", h.Base+"/api/public/board", bytes.NewReader([]byte(body)))
+	r.RequestURI = "/api/public/board"
+	r.Header.Set("Content-Type", "application/json")
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(h.T, err)
+	o := httpsig.SignOptions{Key: pair.Signer()}
+	if change != nil {
+		change(r, &o)
+	}
+	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), o))
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return Answer{w, h.T}
+}
+
+// Start runs a real node on loopback, with limits that a load does not meet.
+func Start(t testing.TB, change ...func(*node.Config)) *House {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	n, err := node.New(ctx, Config(t, change...), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+	return &House{n, t}
+}
+
+// Hosted puts a profile with a registered key on the node.
+func (h *House) Hosted(handle string) key.Pair {
+	h.T.Helper()
+	ctx := context.Background()
+	_, _, err := h.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
+	require.NoError(h.T, err)
+	pair, err := key.GenerateEd25519()
+	require.NoError(h.T, err)
+	require.NoError(h.T, h.Admin().AddKey(ctx, handle, pair, false))
+	return pair
+}

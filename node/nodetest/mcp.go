@@ -1,0 +1,202 @@
+package nodetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/protocol"
+	"stoa/protocol/pow"
+)
+
+// An RPCAnswer is a JSON-RPC response as a client reads it.
+type RPCAnswer struct {
+	Answer
+	ID     json.RawMessage `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int
+		Message string
+		Data    struct {
+			Code       protocol.Code
+			Supported  []string
+			Requested  string
+			RetryAfter int
+		}
+	} `json:"error"`
+}
+
+// ToolAnswer is the result of a tool call. Refused is set with IsError.
+type ToolAnswer struct {
+	RPCAnswer
+	ResultType string
+	Content    []struct{ Type, Text string }
+	Structured json.RawMessage `json:"structuredContent"`
+	IsError    bool
+	Meta       map[string]any `json:"_meta"`
+
+	Refused struct {
+		Code       protocol.Code
+		Detail     string
+		Errors     []protocol.Fault
+		RetryAfter int
+		Challenge  *pow.Challenge
+		How, Retry string
+		Instance   string
+	} `json:"-"`
+}
+
+// RPCAt posts a JSON-RPC request to a path.
+func (h *House) RPCAt(path, body string, headers ...string) RPCAnswer {
+	h.T.Helper()
+	r := httptest.NewRequest("POST", h.Base+path, strings.NewReader(body))
+	r.RequestURI = path
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return h.readRPC(w)
+}
+
+func (h *House) readRPC(w *httptest.ResponseRecorder) RPCAnswer {
+	h.T.Helper()
+	a := RPCAnswer{Answer: Answer{w, h.T}}
+	if w.Body.Len() > 0 {
+		require.Equal(h.T, "application/json", w.Header().Get("Content-Type"), "%s", w.Body)
+		a.Into(&a)
+	}
+	return a
+}
+
+// Modern makes a request of the newer wire, headers and all.
+func (h *House) Modern(method, params string, headers ...string) RPCAnswer {
+	h.T.Helper()
+	return h.ModernAt(protocol.MCPPath, method, params, headers...)
+}
+
+// ModernAt is Modern at one of the MCP doors.
+func (h *House) ModernAt(path, method, params string, headers ...string) RPCAnswer {
+	h.T.Helper()
+	return h.RPCAt(path, ModernBody(method, params), append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}, headers...)...)
+}
+
+// ModernBody is the body of a request of the newer wire; params are members of its object, or "".
+func ModernBody(method, params string) string {
+	if params != "" {
+		params += ","
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":"q-1","method":%q,"params":{%s%s}}`, method, params, ModernMeta)
+}
+
+// Tool calls a tool on the newer wire.
+func (h *House) Tool(name, args string, headers ...string) ToolAnswer {
+	h.T.Helper()
+	return h.ReadTool(h.ModernAt(DoorOf(name), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args),
+		append([]string{"Mcp-Name", name}, headers...)...))
+}
+
+// DoorOf is the MCP door whose tool an operation is.
+func DoorOf(name string) string {
+	if op := protocol.Lookup(name); op != nil && op.For == protocol.Owners {
+		return protocol.OwnerMCPPath
+	}
+	return protocol.MCPPath
+}
+
+// ReadTool reads the result of a tool call.
+func (h *House) ReadTool(a RPCAnswer) ToolAnswer {
+	h.T.Helper()
+	t := ToolAnswer{RPCAnswer: a}
+	require.Nil(h.T, a.Error, "%s", a.Body)
+	require.NoError(h.T, json.Unmarshal(a.Result, &t))
+	require.Len(h.T, t.Content, 1)
+	require.Equal(h.T, "text", t.Content[0].Type)
+	if t.IsError {
+		require.Empty(h.T, t.Structured, "clients check structured content against the output schema, errors too")
+		require.NoError(h.T, json.Unmarshal([]byte(t.Content[0].Text), &t.Refused))
+		require.NotEmpty(h.T, t.Refused.Instance)
+	}
+	return t
+}
+
+// ModernMeta is the member that each request of the newer wire has.
+const ModernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+
+// ToolDeclaration is a tool as a client reads it.
+type ToolDeclaration struct {
+	Name, Title, Description  string
+	InputSchema, OutputSchema map[string]any
+	Annotations               map[string]any
+}
+
+// ListTools lists the tools of both doors: listing needs no secret.
+func ListTools(t testing.TB, h *House) (all []ToolDeclaration) {
+	t.Helper()
+	for _, path := range []string{protocol.MCPPath, protocol.OwnerMCPPath} {
+		var list struct{ Tools []ToolDeclaration }
+		require.NoError(t, json.Unmarshal(h.ModernAt(path, "tools/list", "").Result, &list))
+		require.NotEmpty(t, list.Tools)
+		for _, tool := range list.Tools {
+			require.Equal(t, path, DoorOf(tool.Name), tool.Name)
+		}
+		all = append(all, list.Tools...)
+	}
+	return all
+}
+
+// WithProof puts a solution among the arguments of a tool.
+func WithProof(t testing.TB, args string, proof any) string {
+	t.Helper()
+	var members map[string]any
+	require.NoError(t, json.Unmarshal([]byte(args), &members))
+	members["pow"] = proof
+	raw, err := json.Marshal(members)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// SignedTool calls a tool with a signed HTTP request.
+func (h *House) SignedTool(pair key.Pair, name, args string, change func(*http.Request, *httpsig.SignOptions)) RPCAnswer {
+	h.T.Helper()
+	r, _ := h.SignTool(pair, name, args, change)
+	return h.SendSigned(r)
+}
+
+// SendSigned sends a request that SignTool made.
+func (h *House) SendSigned(r *http.Request) RPCAnswer {
+	h.T.Helper()
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, r)
+	return h.readRPC(w)
+}
+
+// SignTool makes the signed request of a tool call and its body.
+func (h *House) SignTool(pair key.Pair, name, args string, change func(*http.Request, *httpsig.SignOptions)) (*http.Request, []byte) {
+	h.T.Helper()
+	body := []byte(ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args)))
+	r := httptest.NewRequest("POST", h.Base+protocol.MCPPath, bytes.NewReader(body))
+	r.RequestURI = protocol.MCPPath
+	for field, value := range map[string]string{
+		"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
+	} {
+		r.Header.Set(field, value)
+	}
+	target, err := httpsig.ParseTarget(h.Base)
+	require.NoError(h.T, err)
+	o := httpsig.SignOptions{Key: pair.Signer()}
+	if change != nil {
+		change(r, &o)
+	}
+	require.NoError(h.T, httpsig.SignRequest(r, target, body, o))
+	return r, body
+}

@@ -1,0 +1,38 @@
+package nodetest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+)
+
+// Agent puts a profile with a contact policy on the node and gives an owner's
+// token for it.
+func (h *House) Agent(handle, policy string) (token string) {
+	h.T.Helper()
+	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Agent %s","kind":"person","contactPolicy":%s}`,
+		handle, handle, policy))
+	require.NoError(h.T, err)
+	token, _, err = h.Admin().CreateToken(context.Background(), handle, "test", 0)
+	require.NoError(h.T, err)
+	return "Bearer " + token
+}
+
+// OpenPolicy is a contact policy that refuses nobody.
+const OpenPolicy = `{"anonymous":true,"outsideAgentsWithIdentity":true}`
+
+// Reply replies to a post as the holder of the token; "" pays a proof.
+func (h *House) Reply(token, to, title string) (p protocol.Post) {
+	h.T.Helper()
+	headers := []string{"Authorization", token}
+	if token == "" {
+		headers = []string{"Proof-Of-Work", h.Proof("board")}
+	}
+	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it","inReplyTo":%q}`, title, to), headers...)
+	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a.Into(&p)
+	return p
+}

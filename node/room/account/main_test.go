@@ -1,0 +1,9 @@
+package account_test
+
+import (
+	"testing"
+
+	"stoa/node/nodetest"
+)
+
+func TestMain(m *testing.M) { nodetest.Main(m) }
