@@ -207,6 +207,13 @@ func (js Jobs) Named(ctx context.Context, kind JobKind) ([]Job, error) {
 	return append(waiting, dead...), err
 }
 
+const kindDue = `SELECT 1 FROM job WHERE state = 'waiting' AND kind = ? AND run_at <= ? LIMIT 1`
+
+// Due reports whether a job of a kind is due, or running.
+func (js Jobs) Due(ctx context.Context, kind JobKind) (bool, error) {
+	return js.tx.exists(ctx, kindDue, string(kind), millis(js.tx.Now))
+}
+
 const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id LIMIT ?) r`
 
 // LaneFull reports whether at least most jobs of a lane are waiting.

@@ -57,6 +57,9 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return protocol.Said{}, err
 		}
 	}
+	if err := answers(ctx, tx, t.Handle); err != nil {
+		return protocol.Said{}, err
+	}
 	// The author is the caller, no matter who began the thread. The writer's own name is kept for the
 	// writer and for callers without an identity.
 	name := ""
