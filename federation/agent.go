@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stoa/identity/integrity"
+	"stoa/identity/strictjson"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -42,7 +43,7 @@ func (f *Federation) serveSummary(w http.ResponseWriter, r *http.Request) {
 // claims is checked by this node, by the agent's statement.
 func (f *Federation) readAgent(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	var agent activity.Agent
-	if fetchLimits.DecodeLoose(act.Object, &agent) != nil {
+	if strictjson.DecodeChecked(act.Object, &agent) != nil {
 		return noEffect, nil
 	}
 	for _, id := range append([]string{string(agent.ID), string(agent.URL)}, agent.AttributedTo...) {

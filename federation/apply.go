@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"stoa/identity/integrity"
+	"stoa/identity/strictjson"
 	"stoa/protocol/activity"
 	"stoa/protocol/netx"
 	"stoa/storage"
@@ -96,6 +97,7 @@ func noEffect(context.Context, *storage.Tx) error { return nil }
 type announcement struct {
 	act             activity.Activity
 	note            activity.Note // of a Create or Update
+	stoa            bool          // note is a post of a stoa node
 	actErr, noteErr error         // the error of reading act or note
 }
 
@@ -103,8 +105,9 @@ func announcedBy(e *activity.Activity) *announcement {
 	a := &announcement{}
 	if !e.Embedded() {
 		a.actErr = activity.ErrShape
-	} else if a.actErr = fetchLimits.DecodeLoose(e.Object, &a.act); a.actErr == nil && a.act.Type.Is("Create", "Update") {
-		a.noteErr = fetchLimits.DecodeLoose(a.act.Object, &a.note)
+	} else if a.actErr = strictjson.DecodeChecked(e.Object, &a.act); a.actErr == nil && a.act.Type.Is("Create", "Update") {
+		a.noteErr = strictjson.DecodeChecked(a.act.Object, &a.note)
+		a.stoa = a.noteErr == nil && a.note.IsStoa(a.act.Context)
 	}
 	return a
 }
@@ -116,7 +119,7 @@ func (a *announcement) selfContained() bool {
 	if a.actErr != nil || a.act.Type.Is("Delete", "Offer", "Undo") {
 		return true
 	}
-	return a.act.Type.Is("Create", "Update") && a.noteErr == nil && a.note.IsStoa(a.act.Context)
+	return a.stoa
 }
 
 // readEntry reads one entry of a followed board's log, does every lookup that it
@@ -196,7 +199,7 @@ func (f *Federation) readPost(ctx context.Context, s *storage.Subscription, a *a
 		return nil, fmt.Errorf("%w: the post is not its actor's own", errIdentity)
 	}
 	boards := sameNode(actor, s.Board)
-	if !boards || !n.IsStoa(act.Context) { // otherwise examine checks the host
+	if !boards || !a.stoa { // otherwise examine checks the host
 		if err := f.admits(ctx, hostOf(actor)); err != nil { // CVE-2026-23961: the inner author counts
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -31,7 +32,7 @@ func (f *Federation) bidEntry(ctx context.Context, tx *storage.Tx, e storage.Log
 // bids: there is nobody else whose word could be checked.
 func (f *Federation) readOffer(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	var b activity.Bid
-	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &b) != nil {
+	if act.Actor.One() != s.Board || !act.Embedded() || !activity.HasStoa(act.Context) || strictjson.DecodeChecked(act.Object, &b) != nil {
 		return noEffect, nil
 	}
 	if b.Type.Is(activity.AgentType) {
@@ -88,7 +89,7 @@ func (f *Federation) receiveBid(ctx context.Context, tx *storage.Tx, host, uri s
 // readUndo reads that a followed board takes back the offer of a bid, of news, or of a shop with all its news.
 func (f *Federation) readUndo(s *storage.Subscription, act *activity.Activity) (after, error) {
 	var o activity.OfferOf
-	if act.Actor.One() != s.Board || !act.Embedded() || fetchLimits.DecodeLoose(act.Object, &o) != nil || !o.Type.Is("Offer") {
+	if act.Actor.One() != s.Board || !act.Embedded() || strictjson.DecodeChecked(act.Object, &o) != nil || !o.Type.Is("Offer") {
 		return noEffect, nil
 	}
 	uri := (&activity.Activity{Object: o.Object}).ObjectID()

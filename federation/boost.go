@@ -2,27 +2,37 @@ package federation
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
 
+// Limits of a stretch.
+const (
+	perClaim   = 20 // entries for one fediverse inbox per claim
+	maxStretch = 1000
+	stretchAge = time.Minute
+)
+
 // deliverEntries delivers the missing entries to a fediverse inbox, one after the
 // other: a Delete must not overtake its post.
 func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error {
-	var entries []storage.LogEntry
-	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		entries, err = tx.Logs().After(ctx, o.Board, o.Cursor, perClaim)
-		return err
-	})
+	leave := f.prepare(ctx, true)
+	s, err := f.stretchAfter(ctx, o)
+	leave()
 	if err != nil {
 		return err
 	}
 	cursor := o.Cursor
-	for _, e := range entries {
+	for _, e := range s.entries {
+		leave := f.prepare(ctx, true)
 		actor, body, err := f.fediverseActivity(ctx, o.Inbox, e)
+		leave()
 		if err != nil {
 			return err
 		}
@@ -40,7 +50,85 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 		}
 		cursor = e.Seq
 	}
-	return f.advance(ctx, o, cursor)
+	return f.advance(ctx, o, s.last)
+}
+
+// A stretch is what inboxes that have the same entries of a log get next.
+type stretch struct {
+	entries []storage.LogEntry
+	last    int64 // where their cursor is afterwards
+}
+
+// stretchAfter returns the next entries for an outlet: perClaim of them, or, when more are
+// missing, those of maxStretch without the replies that a later reply of the same thread
+// follows. Boosting the newest makes a server fetch the thread, and a burst of answers does
+// not fill the timelines of everyone. A stretch of that length is the same for every inbox,
+// and made once.
+func (f *Federation) stretchAfter(ctx context.Context, o storage.Outlet) (s *stretch, err error) {
+	err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		entries, err := tx.Logs().After(ctx, o.Board, o.Cursor, perClaim+1)
+		if err != nil {
+			return err
+		}
+		if len(entries) <= perClaim || o.Board != f.site.Board() {
+			s = newStretch(o.Cursor, entries)
+			return nil
+		}
+		_, head, err := tx.Logs().Head(ctx, o.Board)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprint(o.Cursor, " ", head)
+		known, ok := f.stretches.Get(name, f.now())
+		if ok {
+			s = known
+			return nil
+		}
+		if entries, err = tx.Logs().After(ctx, o.Board, o.Cursor, maxStretch); err != nil {
+			return err
+		}
+		last := entries[len(entries)-1].Seq
+		if entries, err = gather(ctx, tx, entries); err != nil {
+			return err
+		}
+		if s = newStretch(last, entries); len(entries) <= perClaim {
+			s.last = last
+		}
+		f.stretches.Put(name, s, len(s.entries)<<8, f.now().Add(stretchAge))
+		return nil
+	})
+	return s, err
+}
+
+// newStretch is of the first entries, at most perClaim; of none it ends where the outlet is.
+func newStretch(cursor int64, entries []storage.LogEntry) *stretch {
+	entries = entries[:min(len(entries), perClaim)]
+	if n := len(entries); n > 0 {
+		cursor = entries[n-1].Seq
+	}
+	return &stretch{entries, cursor}
+}
+
+// gather leaves out the entries that show a reply which a later one of its thread follows.
+func gather(ctx context.Context, tx *storage.Tx, entries []storage.LogEntry) (rest []storage.LogEntry, err error) {
+	followed := map[string]bool{}
+	for _, e := range slices.Backward(entries) {
+		if e.Kind == storage.LogCreate || e.Kind == storage.LogRestore {
+			p, err := tx.Posts().ByID(ctx, e.ObjectID)
+			if absent(err) != nil {
+				return nil, err
+			}
+			if err == nil && p.Root != nil && p.State == protocol.Visible && !p.Unlisted {
+				if followed[*p.Root] {
+					continue
+				}
+				followed[*p.Root] = true
+			}
+		}
+		rest = append(rest, e)
+	}
+	slices.Reverse(rest)
+	return rest, nil
 }
 
 // fediverseActivity is the activity of a log entry for followers that do not read the

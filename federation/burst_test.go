@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,11 +29,12 @@ type burst struct {
 	db       *storage.DB
 	root     *protocol.StoredPost
 	requests []*http.Request
+	boosts   atomic.Int64 // that followers received
 }
 
-// newBurst runs the inbox, the jobs and the fan-out of a node, and signs so many
-// replies from each of so many hosts.
-func newBurst(tb testing.TB, hosts, each int) *burst {
+// newBurst runs the inbox, the jobs and the fan-out of a node with so many followers, and
+// signs so many replies from each of so many hosts.
+func newBurst(tb testing.TB, hosts, each, followers int) *burst {
 	tb.Helper()
 	net := newNetwork()
 	base, err := url.Parse("https://b.example")
@@ -47,6 +49,14 @@ func newBurst(tb testing.TB, hosts, each int) *burst {
 	}
 	b := &burst{db: db, root: benchPost("https://b.example", 0)}
 	require.NoError(tb, db.Write(tb.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Posts().Insert(ctx, b.root) }))
+
+	follow(tb, f, followers)
+	for n := range followers {
+		net.hosts[fmt.Sprintf("f%d.example", n)] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			b.boosts.Add(1)
+			w.WriteHeader(http.StatusAccepted)
+		})
+	}
 
 	door := httptest.NewServer(f.Handler())
 	sender, err := New(Config{Base: base, DB: db, Client: &http.Client{Transport: net}, Keys: nodeKeys(2), Receiver: &room{}, Software: "x", Version: "0"})
@@ -132,27 +142,31 @@ func TestInbox_Burst(t *testing.T) {
 	for _, c := range []struct{ hosts, each int }{{6, 30}, {1, 60}} {
 		t.Run(fmt.Sprintf("%d of %d hosts", c.hosts*c.each, c.hosts), func(t *testing.T) {
 			t.Parallel()
-			sending, visible := newBurst(t, c.hosts, c.each).deliver(t)
+			sending, visible := newBurst(t, c.hosts, c.each, 0).deliver(t)
 			t.Logf("sent in %v, visible %v later", sending, visible)
 			require.Less(t, visible, time.Duration(c.each)*time.Second/2)
 		})
 	}
 }
 
-// BenchmarkInboxBurst measures how long after the last 202 everything is visible.
+// BenchmarkInboxBurst measures how long after the last 202 everything is visible, and what
+// followers of the board change of it.
 func BenchmarkInboxBurst(b *testing.B) {
-	for _, c := range []struct{ hosts, each int }{{100, 10}, {1, 500}} {
-		b.Run(fmt.Sprintf("activities=%d/hosts=%d", c.hosts*c.each, c.hosts), func(b *testing.B) {
+	for _, c := range []struct{ hosts, each, followers int }{{100, 10, 0}, {1, 500, 0}, {100, 10, 10_000}} {
+		b.Run(fmt.Sprintf("activities=%d/hosts=%d/followers=%d", c.hosts*c.each, c.hosts, c.followers), func(b *testing.B) {
 			var sending, visible time.Duration
+			var boosts int64
 			for b.Loop() {
 				b.StopTimer()
-				burst := newBurst(b, c.hosts, c.each)
+				burst := newBurst(b, c.hosts, c.each, c.followers)
 				b.StartTimer()
 				s, v := burst.deliver(b)
-				sending, visible = sending+s, visible+v
+				sending, visible, boosts = sending+s, visible+v, boosts+burst.boosts.Load()
 			}
 			b.ReportMetric(sending.Seconds()/float64(b.N), "s-sending")
 			b.ReportMetric(visible.Seconds()/float64(b.N), "s-until-visible")
+			b.ReportMetric(float64(c.hosts*c.each*b.N)/(sending+visible).Seconds(), "applied/s")
+			b.ReportMetric(float64(boosts)/float64(b.N), "boosts-meanwhile")
 		})
 	}
 }

@@ -53,17 +53,20 @@ func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte)
 	if f.isLocal(inbox) {
 		return outcome{status: http.StatusBadRequest, err: errors.New("inbox on this node")}
 	}
-	if err := f.admits(ctx, u.Host); err != nil {
-		return outcome{status: http.StatusForbidden, err: err}
-	}
 	release, err := f.hosts.take(ctx, u.Host)
 	if err != nil {
 		return outcome{err: err}
 	}
 	defer release()
+	leave := f.prepare(ctx, false)
+	err = f.admits(ctx, u.Host)
+	scheme := f.schemeOf(ctx, u.Host)
+	leave()
+	if err != nil {
+		return outcome{status: http.StatusForbidden, err: err}
+	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	scheme := f.schemeOf(ctx, u.Host)
 	o := f.post(ctx, actor, inbox, body, scheme)
 	if o.status == http.StatusUnauthorized {
 		scheme = otherScheme(scheme)
@@ -83,7 +86,10 @@ func (f *Federation) post(ctx context.Context, actor, inbox string, body []byte,
 	r.Header.Set("Content-Type", activity.MediaType)
 	r.Header.Set("Accept", activity.MediaType)
 	r.Header.Set("User-Agent", f.userAgent())
-	if err := f.sign(r, body, actor, scheme); err != nil {
+	leave := f.prepare(ctx, false)
+	err = f.sign(r, body, actor, scheme)
+	leave()
+	if err != nil {
 		return outcome{err: err}
 	}
 	res, err := f.client.Do(r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/protocol"
@@ -13,11 +14,12 @@ import (
 
 // Limits of delivering the log.
 const (
-	outletLease = 2 * time.Minute
-	claimAtOnce = 128
-	poll        = time.Second // the longest time until an entry of another process is noticed
-	perClaim    = 20          // entries for one fediverse inbox per claim
-	deadAfter   = 20          // failures in a row: about a week
+	outletLease     = 2 * time.Minute
+	claimAtOnce     = 128
+	inFlight        = 1280        // deliveries; more than slotsLate, so that late ones do not delay the others
+	failingInFlight = 256         // of them to inboxes that failed before
+	poll            = time.Second // the longest time until an entry of another process is noticed
+	deadAfter       = 20          // failures in a row: about a week
 )
 
 // Run delivers the log to followers and keeps the followed boards fresh until
@@ -100,19 +102,27 @@ func (f *Federation) pullDue(ctx context.Context) error {
 // fanOut claims the outlets whose cursor is behind the log and delivers to each
 // concurrently, as soon as an entry is written to a log.
 func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.WaitGroup) {
-	free := make(chan struct{}, claimAtOnce)
+	begun := make(chan struct{}, inFlight)
+	var failing atomic.Int64
 	ended := make(chan struct{}, 1)
 	wake := f.c.DB.Wake(storage.TopicLog)
 	for ctx.Err() == nil {
-		claimed, err := f.c.DB.ClaimOutlets(ctx, owner, claimAtOnce-len(free), outletLease)
+		most := min(claimAtOnce, inFlight-len(begun))
+		claimed, err := f.c.DB.ClaimOutlets(ctx, owner, most, min(most, failingInFlight-int(failing.Load())), outletLease)
 		if err != nil && ctx.Err() == nil {
 			f.log.Error("claim outlets", "err", err)
 		}
 		for _, o := range claimed {
-			free <- struct{}{}
+			begun <- struct{}{}
+			if o.State != storage.OutletActive {
+				failing.Add(1)
+			}
 			running.Go(func() {
 				defer func() {
-					<-free
+					if o.State != storage.OutletActive {
+						failing.Add(-1)
+					}
+					<-begun
 					select {
 					case ended <- struct{}{}:
 					default:
@@ -121,13 +131,13 @@ func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.Wai
 				f.serveOutlet(context.WithoutCancel(ctx), o)
 			})
 		}
-		if len(claimed) > 0 && len(free) < claimAtOnce {
+		if len(claimed) > 0 && len(begun) < inFlight {
 			continue
 		}
 		select {
 		case <-ctx.Done():
 		case <-wake:
-		case <-ended: // a slot is free, and an outlet may have more to deliver
+		case <-ended: // there is room, and an outlet may have more to deliver
 		case <-time.After(poll):
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -121,7 +122,7 @@ func (f *Federation) answer(ctx context.Context, tx *storage.Tx, kind, actor str
 // be named by its id.
 func (f *Federation) handleUndo(in *incoming) after {
 	var inner activity.Activity
-	if in.act.Embedded() && (inboxLimits.DecodeLoose(in.act.Object, &inner) != nil || inner.Actor.One() != in.actor) {
+	if in.act.Embedded() && (strictjson.DecodeChecked(in.act.Object, &inner) != nil || inner.Actor.One() != in.actor) {
 		return nil
 	}
 	if !inner.Type.Is("Follow") {

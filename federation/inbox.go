@@ -125,7 +125,7 @@ func (d *delivery) checkSize() error {
 		return nil
 	}
 	most, n := maxProven, activity.Note{}
-	if d.act.Type.Is("Create", "Update") && inboxLimits.DecodeLoose(d.act.Object, &n) == nil && n.IsStoa(d.act.Context) {
+	if d.act.Type.Is("Create", "Update") && strictjson.DecodeChecked(d.act.Object, &n) == nil && n.IsStoa(d.act.Context) {
 		most += maxStoaNote
 	}
 	if len(d.body) > most {
@@ -139,7 +139,7 @@ func (f *Federation) scan(d *delivery) error {
 	if err := strictjson.Check(d.body, inboxLimits); err != nil {
 		return refuse(http.StatusBadRequest, err.Error(), err)
 	}
-	if err := inboxLimits.DecodeLoose(d.body, &d.act); err != nil {
+	if err := strictjson.DecodeChecked(d.body, &d.act); err != nil {
 		return refuse(http.StatusBadRequest, err.Error(), err)
 	}
 	if err := d.act.Check(); err != nil {
@@ -169,7 +169,7 @@ func (f *Federation) scanObject(d *delivery) error {
 		return nil
 	}
 	var n activity.Note
-	if err := inboxLimits.DecodeLoose(d.act.Object, &n); err != nil {
+	if err := strictjson.DecodeChecked(d.act.Object, &n); err != nil {
 		return refuse(http.StatusBadRequest, "object: "+err.Error(), err)
 	}
 	if !n.Type.Is(activity.NoteTypes...) {
@@ -265,7 +265,7 @@ func (f *Federation) checkOrigins(d *delivery) error {
 		return nil
 	}
 	var n activity.Note
-	if err := inboxLimits.DecodeLoose(d.act.Object, &n); err != nil {
+	if err := strictjson.DecodeChecked(d.act.Object, &n); err != nil {
 		return refuse(http.StatusBadRequest, "object: "+err.Error(), err)
 	}
 	if !n.Type.Is(activity.NoteTypes...) {

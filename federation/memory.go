@@ -61,12 +61,13 @@ func (b *buckets) take(host string, cost float64, now time.Time) bool {
 	return true
 }
 
-// slots limit the concurrent requests to one host and in all, so that a slow host
-// cannot delay the others.
+// slots limit the concurrent requests to one host and in all. A host that does not
+// answer soon delays nobody: its request gives its slot to others and goes on among the
+// late ones, as long as there is room.
 type slots struct {
-	all   chan struct{}
-	mu    sync.Mutex // guards hosts
-	hosts map[string]*hostSlots
+	all, late chan struct{}
+	mu        sync.Mutex // guards hosts
+	hosts     map[string]*hostSlots
 }
 
 type hostSlots struct {
@@ -76,11 +77,13 @@ type hostSlots struct {
 
 const (
 	slotsPerHost = 2
-	slotsInAll   = 64
+	slotsInAll   = 128
+	slotsLate    = 1024
+	lateAfter    = 500 * time.Millisecond
 )
 
 func newSlots() *slots {
-	return &slots{all: make(chan struct{}, slotsInAll), hosts: map[string]*hostSlots{}}
+	return &slots{all: make(chan struct{}, slotsInAll), late: make(chan struct{}, slotsLate), hosts: map[string]*hostSlots{}}
 }
 
 // take waits for a slot to host; the host's limit first, so that waiting for a slow
@@ -114,5 +117,32 @@ func (s *slots) take(ctx context.Context, host string) (func(), error) {
 		leave()
 		return nil, ctx.Err()
 	}
-	return func() { <-s.all; <-h.free; leave() }, nil
+	end := s.hold()
+	return func() { end(); <-h.free; leave() }, nil
+}
+
+// hold keeps a slot of all until it is ended, or one of the late from lateAfter on.
+func (s *slots) hold() (end func()) {
+	var mu sync.Mutex // guards in
+	in := s.all
+	timer := time.AfterFunc(lateAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if in == nil {
+			return
+		}
+		select {
+		case s.late <- struct{}{}:
+			<-s.all
+			in = s.late
+		default:
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		<-in
+		in = nil
+	}
 }

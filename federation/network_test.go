@@ -268,7 +268,7 @@ func (n *node) work() bool {
 		busy = true
 		n.do(j)
 	}
-	outlets, err := n.db.ClaimOutlets(ctx, "test", 16, time.Minute)
+	outlets, err := n.db.ClaimOutlets(ctx, "test", 16, 16, time.Minute)
 	require.NoError(n.t, err)
 	for _, o := range outlets {
 		busy = true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/identity/integrity"
+	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
@@ -87,7 +88,7 @@ func (f *Federation) readOfferAgain(s *storage.Subscription, act *activity.Activ
 // by this node; a shop that signed nothing is shown on the word of its node, which the feed names.
 func (f *Federation) readNews(ctx context.Context, s *storage.Subscription, act *activity.Activity) (after, error) {
 	var n activity.News
-	if act.Actor.One() != s.Board || !activity.HasStoa(act.Context) || fetchLimits.DecodeLoose(act.Object, &n) != nil || !n.Type.Is(activity.NewsType) {
+	if act.Actor.One() != s.Board || !activity.HasStoa(act.Context) || strictjson.DecodeChecked(act.Object, &n) != nil || !n.Type.Is(activity.NewsType) {
 		return noEffect, nil
 	}
 	uri := string(n.ID)

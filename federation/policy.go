@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
@@ -71,27 +72,45 @@ func withoutFragment(id string) string {
 	return id
 }
 
-// policy is the operator's policy for a host: an active block is a rejection,
-// otherwise the policy of the longest matching domain suffix applies.
-func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, error) {
-	var p storage.Policy
-	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		found, err := policyOf(ctx, tx, host)
-		p = found
-		return err
-	})
+type policiesKey struct{}
+
+// withPolicies makes the policy of a host be looked up once under ctx, for the entries of
+// one page.
+func withPolicies(ctx context.Context) context.Context {
+	return context.WithValue(ctx, policiesKey{}, &sync.Map{})
+}
+
+// policyOnce returns what was looked up of a host under ctx before, otherwise what lookUp
+// returns.
+func policyOnce(ctx context.Context, host string, lookUp func() (storage.Policy, error)) (storage.Policy, error) {
+	known, ok := ctx.Value(policiesKey{}).(*sync.Map)
+	if !ok {
+		return lookUp()
+	}
+	if p, ok := known.Load(host); ok {
+		return p.(storage.Policy), nil
+	}
+	p, err := lookUp()
+	if err == nil {
+		known.Store(host, p)
+	}
 	return p, err
 }
 
+// policy is the operator's policy in force for a host.
+func (f *Federation) policy(ctx context.Context, host string) (storage.Policy, error) {
+	return policyOnce(ctx, host, func() (p storage.Policy, err error) {
+		err = f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			p, err = tx.Peers().PolicyFor(ctx, host)
+			return err
+		})
+		return p, err
+	})
+}
+
+// policyOf is policy inside a transaction.
 func policyOf(ctx context.Context, tx *storage.Tx, host string) (storage.Policy, error) {
-	if blocked, err := tx.Blocks().MatchHost(ctx, host); err != nil || blocked {
-		return storage.PolicyReject, err
-	}
-	p, err := tx.Peers().PolicyFor(ctx, host)
-	if errors.Is(err, storage.ErrNotFound) {
-		return "", nil
-	}
-	return p.Policy, err
+	return policyOnce(ctx, host, func() (storage.Policy, error) { return tx.Peers().PolicyFor(ctx, host) })
 }
 
 // admits refuses a blocked host with errBlocked.
@@ -106,15 +125,13 @@ func (f *Federation) admits(ctx context.Context, host string) error {
 // blockedAuthor reports whether the operator has blocked the author of a post: its
 // actor, its verified chain identity, or its key.
 func blockedAuthor(ctx context.Context, tx *storage.Tx, a protocol.Author) (bool, error) {
+	as := storage.BlockedAs{protocol.BlockAgent: a.AgentBlocks()}
 	for kind, value := range map[protocol.BlockKind]*string{protocol.BlockActor: a.Actor, protocol.BlockKey: a.KeyID} {
-		if value == nil {
-			continue
-		}
-		if blocked, err := tx.Blocks().Match(ctx, kind, *value); err != nil || blocked {
-			return blocked, err
+		if value != nil {
+			as[kind] = []string{*value}
 		}
 	}
-	return tx.Blocks().Match(ctx, protocol.BlockAgent, a.AgentBlocks()...)
+	return tx.Blocks().MatchAny(ctx, as)
 }
 
 // sameOriginRedirect allows at most three redirects of a fetch, never to another

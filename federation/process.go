@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/protocol/netx"
@@ -120,7 +121,7 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 		return nil, err
 	}
 	in := &incoming{key: key, raw: kept.Body, actor: kept.Actor, host: kept.Host, proven: kept.Proven}
-	if err := inboxLimits.DecodeLoose(kept.Body, &in.act); err != nil {
+	if err := strictjson.DecodeChecked(kept.Body, &in.act); err != nil {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "kept activity: %w", err)
 	}
 	return in, nil
@@ -130,7 +131,7 @@ func (f *Federation) incoming(ctx context.Context, text string) (*incoming, erro
 // that mentions the board. All other posts are messages, or ignored.
 func (f *Federation) handlePost(ctx context.Context, in *incoming) (after, error) {
 	var n activity.Note
-	if !in.act.Embedded() || inboxLimits.DecodeLoose(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) {
+	if !in.act.Embedded() || strictjson.DecodeChecked(in.act.Object, &n) != nil || !n.Type.Is(activity.NoteTypes...) {
 		return nil, nil
 	}
 	parent, err := f.storedPost(ctx, n.InReplyTo.One())
@@ -291,13 +292,12 @@ func (f *Federation) useSignature(ctx context.Context, tx *storage.Tx, p *protoc
 // receive passes a checked post to the board unless it is known or was deleted
 // before it arrived. It reports whether the post is new, and sets its id.
 func (f *Federation) receive(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (fresh bool, err error) {
-	for _, uri := range []*string{&p.URI, p.Author.Actor} {
-		if uri == nil {
-			continue
-		}
-		if gone, err := tx.Inbox().Tombstoned(ctx, *uri); err != nil || gone {
-			return false, err
-		}
+	uris := []string{p.URI}
+	if p.Author.Actor != nil {
+		uris = append(uris, *p.Author.Actor)
+	}
+	if gone, err := tx.Inbox().Tombstoned(ctx, uris...); err != nil || gone {
+		return false, err
 	}
 	if known, err := tx.Posts().Has(ctx, p.URI); err != nil || known {
 		return false, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -202,8 +203,10 @@ func (f *Federation) pullPage(ctx context.Context, s *followed, w *walk) (done b
 	if err != nil {
 		return false, err
 	}
-	for at := 0; at < len(rest); at += applyTogether {
-		chunk := rest[at:min(at+applyTogether, len(rest))]
+	ctx = withPolicies(ctx)
+	entries, stop := f.readAhead(ctx, s.Subscription, rest)
+	defer stop()
+	for chunk := range slices.Chunk(entries, applyTogether) {
 		n, err := f.applyChunk(ctx, &s.Subscription, chunk)
 		if errors.Is(err, errMoved) {
 			return false, nil // continue from the other worker's cursor
@@ -245,13 +248,13 @@ func (f *Federation) changeEpoch(ctx context.Context, s *storage.Subscription, e
 	})
 }
 
-// applyChunk reads entries with all their lookups, then applies them in one
-// transaction that also advances the cursor. If an entry fails, those before it are
-// applied. It returns how many were applied, and advances s; fewer than all without
-// an error means that the job is short of time.
-func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, items []json.RawMessage) (applied int, err error) {
+// applyChunk applies entries that are being read, in one transaction that also advances
+// the cursor. If an entry fails, those before it are applied. It returns how many were
+// applied, and advances s; fewer than all without an error means that the job is short of
+// time.
+func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, chunk []*reading) (applied int, err error) {
 	var effects []after
-	var last storage.Taken
+	var last *reading
 	flush := func() error {
 		err := f.commit(ctx, s, effects, last)
 		if err == nil {
@@ -259,29 +262,26 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, it
 		}
 		return err
 	}
-	for _, raw := range items {
+	for _, r := range chunk {
+		<-r.done
 		seq := s.LastSeq + int64(len(effects)) + 1
-		var e activity.Activity
-		if err := fetchLimits.DecodeLoose(raw, &e); err != nil {
-			return 0, errors.Join(fmt.Errorf("log of %s: entry %d: %w", s.Host, seq, err), flush())
+		if r.shape != nil {
+			return 0, errors.Join(fmt.Errorf("log of %s: entry %d: %w", s.Host, seq, r.shape), flush())
 		}
-		if e.Seq == nil || *e.Seq != seq {
+		if r.entry.Seq == nil || *r.entry.Seq != seq {
 			return 0, errors.Join(fmt.Errorf("log of %s: entry %d is not where it belongs", s.Host, seq), flush())
 		}
-		// Some entries are read using the database: the entries before them are applied
-		// first.
-		announced := announcedBy(&e)
-		if e.Embedded() && !announced.selfContained() {
+		if !r.selfContained() { // it is read using the database: the entries before it are applied first
 			if err := flush(); err != nil {
 				return 0, err
 			}
+			r.effect, r.err = f.readEntry(ctx, s, &r.entry, r.announced, r.raw)
 		}
-		effect, err := f.readEntry(ctx, s, &e, announced, raw)
-		if err != nil {
-			return 0, errors.Join(err, flush())
+		if r.err != nil {
+			return 0, errors.Join(r.err, flush())
 		}
-		last = storage.Taken{Seq: seq, Hash: activity.EntryHash(&e, &announced.act), Entry: raw}
-		if effects = append(effects, effect); nearDeadline(ctx) {
+		last = r
+		if effects = append(effects, r.effect); nearDeadline(ctx) {
 			break
 		}
 	}
@@ -296,10 +296,11 @@ func nearDeadline(ctx context.Context) bool {
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second
 }
 
-func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effects []after, last storage.Taken) error {
+func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effects []after, last *reading) error {
 	if len(effects) == 0 {
 		return nil
 	}
+	taken := storage.Taken{Seq: *last.entry.Seq, Hash: activity.EntryHash(&last.entry, &last.announced.act), Entry: last.raw}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		moved, err := tx.Subscriptions().Advance(ctx, s.Board, s.Epoch, s.LastSeq, s.LastSeq+int64(len(effects)))
 		if err != nil {
@@ -308,10 +309,10 @@ func (f *Federation) commit(ctx context.Context, s *storage.Subscription, effect
 		if !moved {
 			return errMoved
 		}
-		if err := tx.Subscriptions().Compared(ctx, s.Board, last.Seq); err != nil { // what was taken before has been compared
+		if err := tx.Subscriptions().Compared(ctx, s.Board, taken.Seq); err != nil { // what was taken before has been compared
 			return err
 		}
-		if err := tx.Subscriptions().Take(ctx, s.Board, last); err != nil {
+		if err := tx.Subscriptions().Take(ctx, s.Board, taken); err != nil {
 			return err
 		}
 		for _, effect := range effects {

@@ -480,7 +480,7 @@ func TestCrashOfTheSender(t *testing.T) {
 	a, b := two(t, nil)
 	b.follow(a)
 	p := a.post(nil)
-	claimed, err := a.db.ClaimOutlets(t.Context(), "killed", 10, time.Minute)
+	claimed, err := a.db.ClaimOutlets(t.Context(), "killed", 10, 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
 	a.push(b, a.entries()[0]) // delivered, and then the process is gone

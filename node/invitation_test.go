@@ -44,10 +44,7 @@ func runMeetings(h *nodetest.House, twice bool) {
 			return
 		}
 		for _, j := range jobs {
-			handle := map[storage.JobKind]func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error){
-				storage.MeetingMailJob: h.Meeting.SendMail, storage.MeetingDueJob: h.Meeting.Due, storage.MeetingRemindJob: h.Meeting.Remind,
-				storage.CalendarCheckJob: h.Meeting.Check, storage.CalendarBusyJob: h.Meeting.ReadBusy, storage.CalendarEventJob: h.Meeting.WriteEvent,
-			}[j.Kind]
+			handle := h.Meeting.Jobs()[j.Kind]
 			var after func(context.Context, *storage.Tx) error
 			if handle != nil && twice {
 				_, err = handle(ctx, j)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,23 +88,37 @@ func (bs Blocks) where(ctx context.Context, where string, args ...any) (protocol
 	return r.Block, err
 }
 
+// BlockedAs are the values by which a party may be blocked, by kind.
+type BlockedAs map[protocol.BlockKind][]string
+
 // Match reports whether an active block of the kind matches one of the values; "" matches none.
 func (bs Blocks) Match(ctx context.Context, kind protocol.BlockKind, values ...string) (bool, error) {
-	values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
-	if len(values) == 0 {
+	return bs.MatchAny(ctx, BlockedAs{kind: values})
+}
+
+// MatchAny reports whether an active block matches one of the values of its kind; "" matches none.
+func (bs Blocks) MatchAny(ctx context.Context, as BlockedAs) (bool, error) {
+	where, args := activeBlock(bs.tx.Now, as)
+	if where == "" {
 		return false, nil
 	}
-	return bs.matchAny(ctx, kind, values)
+	return bs.tx.exists(ctx, `SELECT 1 FROM block WHERE `+where+` LIMIT 1`, args...)
 }
 
-// MatchHost reports whether an active block matches a host or a domain above it.
-func (bs Blocks) MatchHost(ctx context.Context, host string) (bool, error) {
-	return bs.matchAny(ctx, protocol.BlockHost, suffixes(host))
-}
-
-func (bs Blocks) matchAny(ctx context.Context, kind protocol.BlockKind, values []string) (bool, error) {
-	return bs.tx.exists(ctx, `SELECT 1 FROM block WHERE (expires_at IS NULL OR expires_at > ?) AND kind = ? AND value IN (`+marks(len(values))+`) LIMIT 1`,
-		append([]any{millis(bs.tx.Now), string(kind)}, toAny(values)...)...)
+// activeBlock is the condition of MatchAny, "" if there are no values.
+func activeBlock(now time.Time, as BlockedAs) (where string, args []any) {
+	for _, kind := range slices.Sorted(maps.Keys(as)) {
+		values := slices.DeleteFunc(slices.Clone(as[kind]), func(v string) bool { return v == "" })
+		if len(values) == 0 {
+			continue
+		}
+		where += ` OR kind = ? AND value IN (` + marks(len(values)) + `)`
+		args = append(append(args, string(kind)), toAny(values)...)
+	}
+	if where == "" {
+		return "", nil
+	}
+	return `(` + where[len(` OR `):] + `) AND (expires_at IS NULL OR expires_at > ?)`, append(args, millis(now))
 }
 
 // All returns every active block.

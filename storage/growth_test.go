@@ -184,7 +184,7 @@ var grown = []struct {
 		return db.ReleaseJobs(ctx, "growth")
 	}},
 	{"claim outlets", func(ctx context.Context, db *storage.DB) error {
-		due, err := db.ClaimOutlets(ctx, "growth", 128, time.Minute)
+		due, err := db.ClaimOutlets(ctx, "growth", 128, 128, time.Minute)
 		if err == nil && len(due) != 3 {
 			err = fmt.Errorf("%d outlets", len(due))
 		}

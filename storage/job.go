@@ -39,6 +39,17 @@ func (j *Job) Decode(into any) error {
 	return nil
 }
 
+// HandlerOf is the handler of jobs whose arguments are the JSON of a T. A job with other arguments ends for good.
+func HandlerOf[T any](do func(ctx context.Context, j Job, args T) (func(context.Context, *Tx) error, error)) JobHandler {
+	return func(ctx context.Context, j Job) (after func(context.Context, *Tx) error, err error) {
+		var args T
+		if err := j.Decode(&args); err != nil {
+			return nil, err
+		}
+		return do(ctx, j, args)
+	}
+}
+
 // A JobState is the state of a job.
 type JobState string
 
@@ -194,6 +205,13 @@ func (js Jobs) Named(ctx context.Context, kind JobKind) ([]Job, error) {
 	slices.SortFunc(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
 	dead, err := list[Job](ctx, js.tx, jobsDead, string(kind))
 	return append(waiting, dead...), err
+}
+
+const kindDue = `SELECT 1 FROM job WHERE state = 'waiting' AND kind = ? AND run_at <= ? LIMIT 1`
+
+// Due reports whether a job of a kind is due, or running.
+func (js Jobs) Due(ctx context.Context, kind JobKind) (bool, error) {
+	return js.tx.exists(ctx, kindDue, string(kind), millis(js.tx.Now))
 }
 
 const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id LIMIT ?) r`

@@ -52,8 +52,7 @@ func (ib Inbox) PutTombstone(ctx context.Context, uri, host string, until time.T
 		ON CONFLICT (uri) DO UPDATE SET until = EXCLUDED.until WHERE tombstone.until < EXCLUDED.until`, uri, host, millis(until))
 }
 
-// Tombstoned reports whether there is a tombstone for the uri.
-func (ib Inbox) Tombstoned(ctx context.Context, uri string) (bool, error) {
-	until, err := orZero(find[time.Time](ctx, ib.tx, `SELECT until FROM tombstone WHERE uri = ?`, uri))
-	return until.After(ib.tx.Now), err
+// Tombstoned reports whether there is a tombstone for one of the uris.
+func (ib Inbox) Tombstoned(ctx context.Context, uris ...string) (bool, error) {
+	return ib.tx.exists(ctx, `SELECT 1 FROM tombstone WHERE uri IN (`+marks(len(uris))+`) AND until > ? LIMIT 1`, append(toAny(uris), millis(ib.tx.Now))...)
 }

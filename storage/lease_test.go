@@ -30,7 +30,7 @@ func TestServe_EndsLeases(t *testing.T) {
 		require.NoError(t, db.Close()) // which ends no lease, as a kill does not
 	}
 	outlets := func(db *storage.DB) int {
-		got, err := db.ClaimOutlets(t.Context(), "federation", 9, time.Minute)
+		got, err := db.ClaimOutlets(t.Context(), "federation", 9, 9, time.Minute)
 		require.NoError(t, err)
 		return len(got)
 	}

@@ -34,7 +34,7 @@ func TestBlocks(t *testing.T) {
 			for host, want := range map[string]bool{
 				"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false,
 			} {
-				got, err := tx.Blocks().MatchHost(ctx, host)
+				got, err := tx.Peers().Refused(ctx, host)
 				require.NoError(t, err)
 				require.Equal(t, want, got, host)
 			}

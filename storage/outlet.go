@@ -78,16 +78,12 @@ var (
 	AND o.cursor < (SELECT s.head FROM stream s WHERE s.board = ?) AND o.next_at <= ? AND o.lease_until <= ? ORDER BY o.cursor LIMIT ?`
 )
 
-// failingShare limits the failing outlets of a claim to one part in this many while
-// others are due.
-const failingShare = 4
-
-// ClaimOutlets leases up to n due outlets to the owner: behind the head of their
-// board and not before NextAt. A lease ends with Outlets.Advance,
-// FailOutlet, ReleaseOutlets, or by expiry.
-func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.Duration) (outlets []Outlet, err error) {
+// ClaimOutlets leases up to n due outlets to the owner, of them at most that many
+// failing ones: behind the head of their board and not before NextAt. A lease ends with
+// Outlets.Advance, FailOutlet, ReleaseOutlets, or by expiry.
+func (db *DB) ClaimOutlets(ctx context.Context, owner string, n, failing int, lease time.Duration) (outlets []Outlet, err error) {
 	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		if outlets, err = tx.Outlets().due(ctx, n); err != nil {
+		if outlets, err = tx.Outlets().due(ctx, n, failing); err != nil {
 			return err
 		}
 		for _, o := range outlets {
@@ -101,12 +97,11 @@ func (db *DB) ClaimOutlets(ctx context.Context, owner string, n int, lease time.
 	return outlets, err
 }
 
-// due returns up to n outlets to deliver to: at most a quarter of them
-// failing, unless the others are fewer; of the others those that are furthest
-// behind.
-func (out Outlets) due(ctx context.Context, n int) ([]Outlet, error) {
+// due returns up to n outlets to deliver to, of them at most that many failing; of the
+// others those that are furthest behind.
+func (out Outlets) due(ctx context.Context, n, failing int) ([]Outlet, error) {
 	now, lock := millis(out.tx.Now), out.tx.db.engine.SkipLocked("o")
-	failing, err := list[Outlet](ctx, out.tx, failingOutlets+lock, now, now, n)
+	outlets, err := list[Outlet](ctx, out.tx, failingOutlets+lock, now, now, min(n, failing))
 	if err != nil {
 		return nil, err
 	}
@@ -114,22 +109,20 @@ func (out Outlets) due(ctx context.Context, n int) ([]Outlet, error) {
 	if err != nil {
 		return nil, err
 	}
-	few := min(len(failing), max(1, n/failingShare))
-	outlets := failing[:few:few]
 	for _, log := range logs {
 		if len(outlets) >= n {
 			break
 		}
-		behind, err := list[Outlet](ctx, out.tx, behindOutlets+lock, log.Board, log.Board, now, now, n)
+		behind, err := list[Outlet](ctx, out.tx, behindOutlets+lock, log.Board, log.Board, now, now, n-len(outlets))
 		if err == nil && len(behind) == 0 {
 			err = out.rest(ctx, log)
 		}
 		if err != nil {
 			return nil, err
 		}
-		outlets = append(outlets, behind[:min(len(behind), n-len(outlets))]...)
+		outlets = append(outlets, behind...)
 	}
-	return append(outlets, failing[few:few+min(len(failing)-few, max(0, n-len(outlets)))]...), nil
+	return outlets, nil
 }
 
 // A dueLog is a log of which an active outlet may be behind: an entry was added since it was found that none is.

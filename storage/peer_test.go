@@ -28,7 +28,7 @@ func TestOutlets(t *testing.T) {
 			})
 		}
 		due := func(owner string) (inboxes []string) {
-			outlets, err := db.ClaimOutlets(t.Context(), owner, 10, time.Minute)
+			outlets, err := db.ClaimOutlets(t.Context(), owner, 10, 10, time.Minute)
 			require.NoError(t, err)
 			for _, o := range outlets {
 				inboxes = append(inboxes, o.Inbox)
@@ -290,7 +290,7 @@ func TestHostPolicies(t *testing.T) {
 			"notgood.example": "reject", "127.0.0.1:8080": "silence", "127.0.0.1:8081": "", "[::1]:80": "", "other": "", "": ""} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				p, err := tx.Peers().PolicyFor(ctx, host)
-				require.Equal(t, want, p.Policy, host)
+				require.Equal(t, want, p, host)
 				return err
 			})
 		}
@@ -364,7 +364,7 @@ func TestOutlets_DueLogs(t *testing.T) {
 		})
 		due := func() int {
 			require.NoError(t, db.Numbered(t.Context()))
-			outlets, err := db.ClaimOutlets(t.Context(), "one", 10, time.Minute)
+			outlets, err := db.ClaimOutlets(t.Context(), "one", 10, 10, time.Minute)
 			require.NoError(t, err)
 			return len(outlets)
 		}

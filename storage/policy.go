@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"stoa/protocol"
 )
 
 // A Policy is how a host and the hosts below it are treated.
@@ -46,21 +48,45 @@ func (ps Peers) SetPolicy(ctx context.Context, p HostPolicy) error {
 	return policyTable.put(ctx, ps.tx, &p, "host")
 }
 
-// PolicyFor returns the policy for a host, with or without a port: the one of its
-// longest domain suffix, or of all hosts. Policy is empty if there is none.
-func (ps Peers) PolicyFor(ctx context.Context, host string) (HostPolicy, error) {
-	names := append(suffixes(host), AllHosts) // the longest is the nearest
-	p, err := find[HostPolicy](ctx, ps.tx, policyTable.from+`WHERE host IN (`+marks(len(names))+`) ORDER BY length(host) DESC LIMIT 1`, toAny(names)...)
-	if err == nil && p.Host == AllHosts {
-		var followed bool
-		if followed, err = ps.tx.exists(ctx, hostFollowed, host); followed {
-			p.Policy = PolicyAllow
+// PolicyFor returns the policy in force for a host, with or without a port: PolicyReject
+// when an active block matches the host or a domain above it, otherwise the policy of its
+// longest domain suffix, or of all hosts; "" if there is none.
+func (ps Peers) PolicyFor(ctx context.Context, host string) (Policy, error) {
+	text, args := policyQuery(host, ps.tx.Now)
+	found, err := list[HostPolicy](ctx, ps.tx, text, args...)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	nearest := found[0]
+	for _, p := range found {
+		switch {
+		case p.Host == "":
+			return PolicyReject, nil // a block
+		case len(p.Host) > len(nearest.Host):
+			nearest = p
 		}
 	}
-	if err != nil {
-		p.Host = host
+	if nearest.Host != AllHosts {
+		return nearest.Policy, nil
 	}
-	return p, orNothing(err)
+	followed, err := ps.tx.exists(ctx, hostFollowed, host)
+	if followed {
+		return PolicyAllow, err
+	}
+	return nearest.Policy, err
+}
+
+// policyQuery finds the policies of a host and the domains above it, of the longest of which the policy is that of the host, and
+// one of no host when it is blocked.
+func policyQuery(host string, now time.Time) (text string, args []any) {
+	names := suffixes(host)
+	blocks, args := activeBlock(now, BlockedAs{protocol.BlockHost: names})
+	if blocks == "" { // of ""
+		blocks = `FALSE`
+	}
+	names = append(names, AllHosts)
+	return `SELECT '' AS host, '` + string(PolicyReject) + `' AS policy, '' AS note FROM block WHERE ` + blocks +
+		` UNION ALL SELECT host, policy, note FROM host_policy WHERE host IN (` + marks(len(names)) + `)`, append(args, toAny(names)...)
 }
 
 const hostFollowed = `SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
@@ -68,11 +94,8 @@ const hostFollowed = `SELECT 1 FROM subscription WHERE host = ? LIMIT 1`
 // Refused reports whether the operator refuses a host: by an active block or by the
 // reject policy.
 func (ps Peers) Refused(ctx context.Context, host string) (bool, error) {
-	if blocked, err := ps.tx.Blocks().MatchHost(ctx, host); err != nil || blocked {
-		return blocked, err
-	}
 	p, err := ps.PolicyFor(ctx, host)
-	return p.Policy == PolicyReject, err
+	return p == PolicyReject, err
 }
 
 // maxLabels limits the labels of a host that are considered (RFC 1035 §2.3.4 allows
@@ -123,6 +146,13 @@ func (ps Peers) PruneSchemes(ctx context.Context, before time.Time) (int, error)
 }
 
 const postsHeld = `SELECT id FROM post WHERE node = ? AND state = 'hidden' AND reason = '` + HeldByPolicy + `' ORDER BY seq DESC LIMIT ?`
+
+const hostHeld = `SELECT node FROM post WHERE node > ? AND state = 'hidden' AND reason = '` + HeldByPolicy + `' ORDER BY node LIMIT 1`
+
+// HeldHost returns the first host after a host of which posts are held; ErrNotFound without one.
+func (ps Posts) HeldHost(ctx context.Context, after string) (string, error) {
+	return find[string](ctx, ps.tx, hostHeld, after)
+}
 
 // Held returns the ids of posts of a host that are hidden because of its policy alone, newest first.
 func (ps Posts) Held(ctx context.Context, host string, limit int) ([]string, error) {

@@ -181,7 +181,7 @@ func (ps Posts) insertNow(ctx context.Context, p *protocol.StoredPost, seq int64
 			return err
 		}
 	}
-	if known, err := ps.Has(ctx, p.URI); err != nil || known {
+	if known, err := ps.has(ctx, p.URI, p.ID); err != nil || known {
 		return orExists(err)
 	}
 	if err := ps.findParent(ctx, p); err != nil {
@@ -214,9 +214,6 @@ func (ps Posts) insertNow(ctx context.Context, p *protocol.StoredPost, seq int64
 
 // place inserts the row under the first free number from seq on.
 func (ps Posts) place(ctx context.Context, p *protocol.StoredPost, seq int64) (int64, error) {
-	if known, err := ps.has(ctx, byID, idRange(p.ID)...); err != nil || known {
-		return 0, orExists(err)
-	}
 	for at := seq; at < seq+nearby; at++ {
 		n, err := ps.tx.write(ctx, postInsert.Into+postInsert.Row+` ON CONFLICT DO NOTHING`, postValues(ps.tx, p, at)...)
 		if err != nil {
@@ -296,23 +293,24 @@ func (ps Posts) read(ctx context.Context, id, lock string) (*protocol.StoredPost
 
 // Has reports whether there is a post with that ActivityPub id, as ByURI finds
 // it.
-func (ps Posts) Has(ctx context.Context, uri string) (bool, error) {
-	if id := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, id) {
-		known, err := ps.has(ctx, byID+` AND uri = ?`, append(idRange(id), uri)...)
-		if err != nil || known {
-			return known, err
-		}
-	}
-	return ps.has(ctx, `uri = ? AND foreign_uri`, uri)
+func (ps Posts) Has(ctx context.Context, uri string) (bool, error) { return ps.has(ctx, uri, "") }
+
+// has reports whether there is a post with the ActivityPub id or, unless it is "", with the
+// id.
+func (ps Posts) has(ctx context.Context, uri, id string) (bool, error) {
+	text, args := postKnown(uri, id)
+	return ps.tx.exists(ctx, text, args...)
 }
 
-func (ps Posts) has(ctx context.Context, where string, args ...any) (bool, error) {
-	var one int
-	err := ps.tx.row(ctx, `SELECT 1 FROM post WHERE `+where, args...).Scan(&one)
-	if err == ErrNotFound {
-		return false, nil
+func postKnown(uri, id string) (text string, args []any) {
+	text, args = `SELECT 1 FROM post WHERE uri = ? AND foreign_uri`, []any{uri}
+	if own := uri[strings.LastIndexByte(uri, '/')+1:]; protocol.IsID(protocol.PostID, own) {
+		text, args = text+` UNION ALL SELECT 1 FROM post WHERE `+byID+` AND uri = ?`, append(append(args, idRange(own)...), uri)
 	}
-	return err == nil, err
+	if id != "" {
+		text, args = text+` UNION ALL SELECT 1 FROM post WHERE `+byID, append(args, idRange(id)...)
+	}
+	return text + ` LIMIT 1`, args
 }
 
 // ByURI returns the post with that ActivityPub id, of this node or another, in any

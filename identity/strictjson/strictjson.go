@@ -104,11 +104,19 @@ func (l Limits) DecodeLoose(raw []byte, v any) error {
 	return l.decode(raw, v)
 }
 
+// DecodeChecked is DecodeLoose for what Check let pass before, alone or as a part of a
+// document.
+func DecodeChecked(raw []byte, v any) error { return decodeChecked(raw, v) }
+
 func (l Limits) decode(raw []byte, v any, opts ...json.Options) error {
 	if err := Check(raw, l); err != nil {
 		return err
 	}
-	// What Check looked for is not looked for again.
+	return decodeChecked(raw, v, opts...)
+}
+
+// decodeChecked does not look again for what Check looked for.
+func decodeChecked(raw []byte, v any, opts ...json.Options) error {
 	opts = append(opts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := json.Unmarshal(raw, v, opts...); err != nil {
 		return plain(err)

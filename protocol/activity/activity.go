@@ -280,6 +280,9 @@ func HasStoa(context json.RawMessage) bool {
 		var ns Text
 		return ns.UnmarshalJSON(m["stoa"]) == nil && ns == Namespace
 	case '[':
+		if ownContexts[string(context)] {
+			return true
+		}
 		var items []json.RawMessage
 		if json.Unmarshal(context, &items) != nil || len(items) > 32 {
 			return false

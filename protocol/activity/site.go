@@ -78,3 +78,16 @@ var (
 	}
 	listContext = []any{"https://www.w3.org/ns/activitystreams", Object{"stoa": Namespace}}
 )
+
+// ownContexts are those contexts as the node writes them, which need not be read.
+var ownContexts = func() map[string]bool {
+	all := map[string]bool{}
+	for _, c := range [][]any{postContext, noteContext, actorContext, listContext} {
+		raw, err := Object{"@context": c}.Bytes()
+		if err != nil {
+			panic(err)
+		}
+		all[string(raw[len(`{"@context":`):len(raw)-1])] = true
+	}
+	return all
+}()

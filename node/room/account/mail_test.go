@@ -144,7 +144,8 @@ func TestAccountMail_Bounds(t *testing.T) {
 	acc := nodetest.As[protocol.Account](h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+full))
 	for _, mail := range []string{"a@example.org", "b@example.org", "c@example.org"} {
 		require.Equal(t, 200, ask(full, mail))
-		_, err := h.Accounts.SendAddressCode(t.Context(), storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)})
+		job := storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)}
+		_, err := h.Accounts.Jobs()[job.Kind](t.Context(), job)
 		require.NoError(t, err)
 	}
 	require.Equal(t, 429, ask(full, "d@example.org"))

@@ -142,12 +142,8 @@ func (im *importing) storeSame(ctx context.Context, tx *storage.Tx, here *protoc
 // originBlocked returns why this node accepts nothing from the node that made the archive, "" when
 // it does accept.
 func (im *importing) originBlocked(ctx context.Context, tx *storage.Tx) (why string, err error) {
-	policy, err := tx.Peers().PolicyFor(ctx, im.host)
-	if err != nil {
-		return "", err
-	}
-	blocked, err := tx.Blocks().MatchHost(ctx, im.host)
-	if blocked || policy.Policy == storage.PolicyReject {
+	refused, err := tx.Peers().Refused(ctx, im.host)
+	if refused {
 		why = "this node does not accept anything from " + im.host
 	}
 	return why, err

@@ -69,7 +69,7 @@ func (r *Contact) open(ctx context.Context, tx *storage.Tx, t *storage.StoredThr
 
 func kindOf(in protocol.NewContact) protocol.ContactKind { return cmp.Or(in.Kind, protocol.Question) }
 
-// receiver returns the profile that a message is for.
+// receiver returns the profile that a message is for. One that the operator has blocked gets none: it could not answer.
 func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewContact) (*storage.StoredProfile, error) {
 	if in.CallbackURL != "" {
 		if why := protocol.CallbackFault(in.CallbackURL, r.Private); why != "" {
@@ -80,7 +80,19 @@ func (r *Contact) receiver(ctx context.Context, tx *storage.Tx, in protocol.NewC
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.NoAgent(in.Handle)
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return p, answers(ctx, tx, in.Handle)
+}
+
+// answers refuses a message to a profile that the operator of the node has blocked.
+func answers(ctx context.Context, tx *storage.Tx, handle string) error {
+	blocked, err := tx.Blocks().Match(ctx, protocol.BlockHandle, handle)
+	if err == nil && blocked {
+		err = protocol.Errorf(protocol.ContactRefused, "the operator of this node has blocked @%s", handle)
+	}
+	return err
 }
 
 // Ahead returns the public reason why no caller with only a proof of work may begin the thread:

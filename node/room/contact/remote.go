@@ -16,14 +16,11 @@ import (
 // agent has already has no effect.
 func (r *Contact) ReceiveMessage(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string, m *protocol.RemoteMessage) (refused, err error) {
 	p, err := r.receiver(ctx, tx, protocol.NewContact{Handle: handle})
-	if protocol.CodeOf(err) == protocol.NotFound {
+	if code := protocol.CodeOf(err); code == protocol.NotFound || code == protocol.ContactRefused {
 		return err, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if blocked, err := tx.Blocks().Match(ctx, protocol.BlockHandle, handle); err != nil || blocked {
-		return protocol.Errorf(protocol.ContactRefused, "the operator of this node has blocked @%s", handle), err
 	}
 	threads, err := tx.RemoteThreads().ListOf(ctx, handle, writer(c, handle))
 	if err != nil {

@@ -360,7 +360,7 @@ func TestProfileDeleted(t *testing.T) {
 }
 
 // TestAnswer_OfABlockedProfile: the owner of several profiles does not answer as
-// the one that the operator has blocked.
+// the one that the operator has blocked, and nobody writes to it.
 func TestAnswer_OfABlockedProfile(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
@@ -375,5 +375,9 @@ func TestAnswer_OfABlockedProfile(t *testing.T) {
 		}))
 		_, err := w.answer(both, begun.ThreadID, "Yes.")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
+		_, err = w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello?"})
+		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
+		err = w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Hello?"})
+		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
 	})
 }

@@ -240,12 +240,8 @@ func (d *Directory) keep(ctx context.Context, address string, got reading) (refu
 
 // takes reports whether entries of a publisher or at an address of a host are taken.
 func takes(ctx context.Context, tx *storage.Tx, host string) (bool, error) {
-	refused, err := tx.Peers().Refused(ctx, host)
-	if err != nil || refused {
-		return false, err
-	}
 	p, err := tx.Peers().PolicyFor(ctx, host)
-	return p.Policy != storage.PolicySilence, err
+	return p != storage.PolicyReject && p != storage.PolicySilence, err
 }
 
 // hostsOf are the publisher of an entry and the host that it leads to.

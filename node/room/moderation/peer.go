@@ -41,8 +41,8 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.None{}, err
 	}
 	switch {
-	case now.Policy != storage.PolicyReject && now.Policy != storage.PolicySilence:
-		if err := m.showHeld(ctx, tx, host); err != nil {
+	case now != storage.PolicyReject && now != storage.PolicySilence:
+		if err := m.showHeld(ctx, tx); err != nil {
 			return protocol.None{}, err
 		}
 	case host != storage.AllHosts: // what is known of others stays until their nodes tell it again
@@ -53,25 +53,52 @@ func (m *Moderation) SetPolicy(ctx context.Context, tx *storage.Tx, c protocol.C
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "peer policy", host, string(policy)+" "+in.Note)
 }
 
-// mostShown is how many held posts are shown when a host is admitted.
+// mostShown is how many held posts, and of how many hosts, are shown when hosts are admitted.
 const mostShown = 1000
 
-// showHeld shows the posts that were hidden only because their host was silenced.
-func (m *Moderation) showHeld(ctx context.Context, tx *storage.Tx, host string) error {
-	ids, err := tx.Posts().Held(ctx, host, mostShown)
-	for _, id := range ids {
-		p, err := find(ctx, tx, id)
+// showHeld shows the posts that were hidden only because their host was silenced, of every host that is not silenced any more.
+func (m *Moderation) showHeld(ctx context.Context, tx *storage.Tx) error {
+	host, left := "", mostShown
+	for range mostShown {
+		var err error
+		if host, err = tx.Posts().HeldHost(ctx, host); errors.Is(err, storage.ErrNotFound) || left <= 0 {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if err := tx.Posts().SetState(ctx, id, protocol.Visible, ""); err != nil {
+		policy, err := tx.Peers().PolicyFor(ctx, host)
+		if err != nil {
 			return err
+		}
+		if policy == storage.PolicyReject || policy == storage.PolicySilence {
+			continue
+		}
+		shown, err := m.showHeldOf(ctx, tx, host, left)
+		if err != nil {
+			return err
+		}
+		left -= shown
+	}
+	return nil
+}
+
+// showHeldOf shows the newest held posts of a host, and returns how many.
+func (m *Moderation) showHeldOf(ctx context.Context, tx *storage.Tx, host string, most int) (int, error) {
+	ids, err := tx.Posts().Held(ctx, host, most)
+	for _, id := range ids {
+		p, err := find(ctx, tx, id)
+		if err != nil {
+			return 0, err
+		}
+		if err := tx.Posts().SetState(ctx, id, protocol.Visible, ""); err != nil {
+			return 0, err
 		}
 		if err := m.Distribute(ctx, tx, p, storage.LogRestore); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return err
+	return len(ids), err
 }
 
 // Peers lists the nodes that are followed, delivered to, or have a policy.

@@ -1,0 +1,118 @@
+package federation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// Hosts that do not answer delay nobody: of 600 followers 200 never answer, more than
+// there are slots, and the others have the post long before those are given up.
+func TestFanOut_DeadHosts(t *testing.T) {
+	t.Parallel()
+	base, err := url.Parse("https://b.example")
+	require.NoError(t, err)
+	to := &sink{dead: 200, each: 3}
+	f, err := New(Config{Base: base, DB: storagetest.Open(t), Client: &http.Client{Transport: to}, Keys: nodeKeys(1),
+		Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"})
+	require.NoError(t, err)
+	follow(t, f, 600)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) })
+	publish(t, f, 0)
+	began := time.Now()
+	require.Eventually(t, func() bool { return to.got.Load() == 400 }, time.Minute, 10*time.Millisecond)
+	require.Less(t, time.Since(began), fetchTimeout, "with 128 slots it would be two timeouts of %v", fetchTimeout)
+	stop()
+	running.Wait()
+}
+
+// A slot that is held long is given to others; the host's own limit is not.
+func TestSlots_Late(t *testing.T) {
+	t.Parallel()
+	s := newSlots()
+	var ends []func()
+	for i := range slotsInAll { // all of them, each on a host of its own
+		end, err := s.take(t.Context(), fmt.Sprint("h", i))
+		require.NoError(t, err)
+		ends = append(ends, end)
+	}
+	began := time.Now()
+	for i := range slotsInAll {
+		end, err := s.take(t.Context(), fmt.Sprint("other", i))
+		require.NoError(t, err)
+		ends = append(ends, end)
+	}
+	require.GreaterOrEqual(t, time.Since(began), lateAfter/2)
+	require.Eventually(t, func() bool { return len(s.late) == 2*slotsInAll && len(s.all) == 0 }, 10*time.Second, time.Millisecond)
+	one, err := s.take(t.Context(), "h0")
+	require.NoError(t, err)
+	short, cancel := context.WithTimeout(t.Context(), 2*lateAfter)
+	defer cancel()
+	_, err = s.take(short, "h0")
+	require.ErrorIs(t, err, context.DeadlineExceeded, "two requests to one host")
+	for _, end := range append(ends, one) {
+		end()
+	}
+	require.Zero(t, len(s.all)+len(s.late)+len(s.hosts))
+}
+
+// A follower that has missed many entries gets of each thread the newest reply, and
+// everything else.
+func TestFediverse_Gathered(t *testing.T) {
+	onEachFollower(t, func(t *testing.T, f *follower) {
+		w := f.w
+		one, two := w.node.post(known), w.node.post(known)
+		settle(t, w.node)
+		require.Equal(t, "Announce Announce", f.types())
+		f.got = nil
+		var last [2]string
+		for i := range 30 {
+			root := []*protocol.StoredPost{one, two}[i%2]
+			last[i%2] = w.node.post(func(p *protocol.StoredPost) { known(p); p.ReplyTo = root.URI }).URI
+		}
+		w.change(one, protocol.Hidden, "hide")
+		settle(t, w.node)
+		require.Equal(t, "Announce Announce Undo", f.types())
+		require.Equal(t, last[:], []string{f.got[0].ObjectID(), f.got[1].ObjectID()})
+		f.got = nil
+		for range 5 { // few are sent one by one
+			w.node.post(func(p *protocol.StoredPost) { known(p); p.ReplyTo = two.URI })
+		}
+		settle(t, w.node)
+		require.Equal(t, strings.TrimSpace(strings.Repeat("Announce ", 5)), f.types())
+	})
+}
+
+// Deliveries yield to activities that wait to be applied, and not for ever.
+func TestFanOut_Yields(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	f := w.node.f
+	require.False(t, f.applying(t.Context()))
+	require.NoError(t, w.node.write(func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Enqueue(ctx, storage.Job{Kind: storage.ProcessJob, Args: []byte(`"x"`)})
+	}))
+	time.Sleep(yieldPause)
+	require.True(t, f.applying(t.Context()))
+	short, cancel := context.WithTimeout(t.Context(), 3*yieldPause)
+	defer cancel()
+	began := time.Now()
+	f.prepare(short, true)()
+	require.GreaterOrEqual(t, time.Since(began), 3*yieldPause, "it waits")
+	f.prepare(t.Context(), false)() // an answer to a Follow does not
+	f.bench.since = time.Now().Add(-maxYield)
+	require.False(t, f.applying(t.Context()), "a flood does not stop them")
+}
