@@ -95,8 +95,7 @@ func TestProof_BlockedStaysPrivate(t *testing.T) {
 	h := nodetest.New(t)
 	token := h.Agent("asha", nodetest.OpenPolicy)
 	begun := begun(h, "asha", `{"message":"Do you deliver?"}`)
-	a := h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/block", `{}`, "Authorization", token)
-	require.Equal(t, 201, a.Code, "%s", a.Body)
+	h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/block", `{}`, "Authorization", token).Is(201)
 	require.Equal(t, protocol.PowRequired, h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"m"}`).Problem().Code)
 	require.Equal(t, protocol.ContactRefused, write(h, "asha", `{"message":"m"}`).Problem().Code)
 }

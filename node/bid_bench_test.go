@@ -71,8 +71,7 @@ func BenchmarkBids(b *testing.B) {
 func openBoard(b *testing.B, n *nodetest.House, handle string) {
 	b.Helper()
 	n.Hosted(handle)
-	token, _, err := n.Admin().CreateToken(b.Context(), handle, "board", 0)
-	require.NoError(b, err)
+	token := n.TokenOf(handle, "board")
 	for path, body := range map[string]string{
 		"/api/owner/payment-account": `{"provider":"upi","vpa":"asha@okbank"}`, "/api/owner/attention": `{"slots":100,"floor":500}`,
 	} {

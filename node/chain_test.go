@@ -312,8 +312,7 @@ func TestFront_KeyDirectoryByAccept(t *testing.T) {
 		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
 		"*/*": false, "": false,
 	} {
-		a := h.Ask("GET", "/", "", "Accept", accept)
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", "/", "", "Accept", accept).Is(200)
 		require.Contains(t, strings.Join(a.Header().Values("Vary"), ","), "Accept", accept)
 		require.Equal(t, keys, a.Body.String() == want.Body.String(), accept)
 		if keys {
@@ -329,8 +328,7 @@ func TestSignature_TooLongIsInvalid(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	pair := h.Hosted("asha")
-	a := h.Signed(pair, nodetest.GoodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.TTL = time.Hour })
-	require.Equal(t, 401, a.Code)
+	a := h.Signed(pair, nodetest.GoodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.TTL = time.Hour }).Is(401)
 	require.Equal(t, protocol.SignatureInvalid, a.Problem().Code)
 	require.Contains(t, a.Body.String(), "at most 5m0s after created")
 	a = h.Signed(pair, nodetest.GoodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.Created = time.Now().Add(-time.Hour) })

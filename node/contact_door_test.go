@@ -59,8 +59,7 @@ func TestVisitor(t *testing.T) {
 		require.Nil(t, cookieOf(a), name)
 		require.Empty(t, a.Header().Get("Access-Control-Allow-Credentials"), name)
 	}
-	refused := h.Ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin")
-	require.Equal(t, 401, refused.Code)
+	refused := h.Ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin").Is(401)
 	require.Nil(t, cookieOf(refused), "nothing was begun")
 
 	page := []string{"Origin", h.Base, "Sec-Fetch-Site", "same-origin"}
@@ -73,8 +72,7 @@ func TestVisitor(t *testing.T) {
 	require.Equal(t, "/", c.Path)
 	require.Empty(t, c.Domain)
 	require.Len(t, c.Value, 43)
-	var begun protocol.ContactReceipt
-	a.Into(&begun)
+	begun := nodetest.As[protocol.ContactReceipt](a)
 	at, cookie := "/api/public/threads/"+begun.ThreadID, httpapi.VisitorCookie(h.Base)+"="+c.Value
 	require.Equal(t, c.Value, cookieOf(write(h, "asha", fresh(), append(page, "Cookie", cookie)...)).Value, "one browser, one cookie")
 	require.NotEqual(t, c.Value, cookieOf(write(h, "asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie(h.Base)+"=short")...)).Value, "not one of ours")
@@ -226,10 +224,7 @@ func TestContact_Scopes(t *testing.T) {
 	}
 	const path = "/api/public/agents/asha/contact"
 	require.Equal(t, protocol.Forbidden, h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopeInbox)).Problem().Code)
-	a := h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost))
-	require.Equal(t, 201, a.Code, "%s", a.Body)
-	var begun protocol.ContactReceipt
-	a.Into(&begun)
+	begun := nodetest.As[protocol.ContactReceipt](h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost)).Is(201))
 	post, inbox := scoped("asha", protocol.ScopePost), scoped("asha", protocol.ScopeInbox)
 	at := "/api/owner/threads/" + begun.ThreadID
 	require.Equal(t, protocol.Forbidden, h.Ask("GET", at, "", "Authorization", post).Problem().Code)
@@ -256,10 +251,7 @@ func TestCallback_EndToEnd(t *testing.T) {
 	h := nodetest.Start(t)
 	owner := h.Agent("asha", nodetest.OpenPolicy)
 	begun := begun(h, "asha", `{"message":"Hello","callbackUrl":"`+receiver.URL+`/hook?for=me"}`)
-	a := h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner)
-	require.Equal(t, 201, a.Code, "%s", a.Body)
-	var said protocol.Said
-	a.Into(&said)
+	said := nodetest.As[protocol.Said](h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner).Is(201))
 
 	got := <-came
 	require.Equal(t, said.Message.ID, got.request.Header.Get("Webhook-Id"))

@@ -40,17 +40,14 @@ func newDoors(t *testing.T) *nodetest.Doors {
 	d.Token = d.House.OwnerToken("asha")
 	d.Thread = thread(d.House, d.Token).ThreadID
 	d.Talk = thread(d.House, d.Token).ThreadID
-	_, _, err = d.House.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
-	require.NoError(t, err)
+	d.House.PutProfile([]byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
 	d.Shop = d.House.OwnerToken("bazaar")
 	d.Shopkeeper, err = client.New(d.House.URL, client.Options{Token: d.Shop})
 	require.NoError(t, err)
 	d.PaidAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	a := d.House.Ask("POST", "/api/owner/order-receipts", `{"order":"R-7","total":{"currency":"INR","amount":"90"},"paidAt":"`+d.PaidAt+`"}`,
-		"Authorization", "Bearer "+d.Shop)
-	require.Equal(t, 201, a.Code, "%s", a.Body)
-	var receipt protocol.OrderReceipt
-	a.Into(&receipt)
+		"Authorization", "Bearer "+d.Shop).Is(201)
+	receipt := nodetest.As[protocol.OrderReceipt](a)
 	d.Receipt = receipt.ID
 	d.Mine, err = client.New(d.House.URL, client.Options{Token: d.Token})
 	require.NoError(t, err)

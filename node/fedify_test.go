@@ -134,8 +134,7 @@ func TestFedify(t *testing.T) {
 	text := "Hand-made paper."
 	post := func(title, parent string) (p protocol.Post) {
 		body := nodetest.Encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: text, InReplyTo: parent})
-		a := h.Ask("POST", "/api/public/board", string(body), "Authorization", bearer)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := h.Ask("POST", "/api/public/board", string(body), "Authorization", bearer).Is(201)
 		a.Into(&p)
 		return p
 	}
@@ -150,8 +149,7 @@ func TestFedify(t *testing.T) {
 	shown := func(uri string) (found protocol.Post) {
 		t.Helper()
 		f.wait(func() bool {
-			var p protocol.PostWithReplies
-			h.Ask("GET", "/api/public/board/"+root.ID, "").Into(&p)
+			p := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+root.ID, ""))
 			i := slices.IndexFunc(p.Replies.Items, func(r protocol.Post) bool { return r.URI == uri })
 			if i >= 0 {
 				found = p.Replies.Items[i]
@@ -234,11 +232,9 @@ func TestFedify(t *testing.T) {
 	var letter struct{ Note string }
 	f.do("write", map[string]any{"by": "carol", "id": "private", "agent": h.Base + "/ap/agents/asha"}, &letter)
 	thread := func() (all []string) {
-		var threads protocol.Page[protocol.Thread]
-		h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer).Into(&threads)
+		threads := nodetest.As[protocol.Page[protocol.Thread]](h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer))
 		for _, t := range threads.Items {
-			var c protocol.Conversation
-			h.Ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer).Into(&c)
+			c := nodetest.As[protocol.Conversation](h.Ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer))
 			for _, m := range c.Messages.Items {
 				all = append(all, t.ThreadID, m.Text)
 			}
@@ -276,8 +272,7 @@ func TestFedify(t *testing.T) {
 	require.Equal(t, agent, f.sent("carol", "Create", news.URI).Actor)
 	counts := func(likes, shares int) {
 		f.wait(func() bool {
-			var p protocol.PostWithReplies
-			h.Ask("GET", "/api/public/board/"+news.ID, "").Into(&p)
+			p := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+news.ID, ""))
 			return p.Post.Likes == likes && p.Post.Shares == shares
 		}, "%d likes and %d boosts are not shown", likes, shares)
 	}
@@ -289,8 +284,7 @@ func TestFedify(t *testing.T) {
 	counts(0, 0)
 	act("Follow", agent, true)
 	f.wait(func() bool {
-		var page protocol.Page[protocol.Follower]
-		h.Ask("GET", "/api/owner/followers", "", "Authorization", bearer).Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Follower]](h.Ask("GET", "/api/owner/followers", "", "Authorization", bearer))
 		return len(page.Items) == 0
 	}, "the follow was not undone")
 

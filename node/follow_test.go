@@ -37,7 +37,7 @@ func TestFollow_Shows(t *testing.T) {
 			if change != nil {
 				change(&j)
 			}
-			after, err := operate.FollowJobs{Follow: h.Follow, Log: slog.New(slog.DiscardHandler)}.Job(t.Context(), j)
+			after, err := storage.HandlerOf(operate.FollowJobs{Follow: h.Follow, Log: slog.New(slog.DiscardHandler)}.Job)(t.Context(), j)
 			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if err != nil {
 					require.Equal(t, protocol.Gone, protocol.CodeOf(err))

@@ -44,10 +44,7 @@ func runMeetings(h *nodetest.House, twice bool) {
 			return
 		}
 		for _, j := range jobs {
-			handle := map[storage.JobKind]func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error){
-				storage.MeetingMailJob: h.Meeting.SendMail, storage.MeetingDueJob: h.Meeting.Due, storage.MeetingRemindJob: h.Meeting.Remind,
-				storage.CalendarCheckJob: h.Meeting.Check, storage.CalendarBusyJob: h.Meeting.ReadBusy, storage.CalendarEventJob: h.Meeting.WriteEvent,
-			}[j.Kind]
+			handle := h.Meeting.Jobs()[j.Kind]
 			var after func(context.Context, *storage.Tx) error
 			if handle != nil && twice {
 				_, err = handle(ctx, j)
@@ -190,8 +187,7 @@ func (m *mailed) connect() {
 	login := fmt.Sprintf(`{"handle":"asha","address":%q,"user":%q,"password":%q}`, m.calendar, calendartest.User, calendartest.Password)
 	connected := m.House.Ask("POST", "/api/owner/calendars", login, "Authorization", "Bearer "+m.Token)
 	require.NotContains(t, connected.Body.String(), calendartest.Password)
-	var a protocol.CalendarAccount
-	connected.Into(&a)
+	a := nodetest.As[protocol.CalendarAccount](connected)
 	runMeetings(m.House, true)
 	m.Good("PUT", "/api/owner/calendars/"+a.ID, `{"create":"Meetings"}`, m.Token, nil)
 	runMeetings(m.House, true)
@@ -221,8 +217,7 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 	t := m.test
 	a := m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 		`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":%q,"timezone":"Europe/Berlin"}`, at.Format(time.RFC3339), mailbox),
-		"Proof-Of-Work", m.Proof("meeting"))
-	require.Equal(t, 201, a.Code, "%s", a.Body)
+		"Proof-Of-Work", m.Proof("meeting")).Is(201)
 	a.Into(&made)
 	runMeetings(m.House, false)
 	raw := m.server.Next(t)
@@ -238,8 +233,7 @@ func (m *mailed) ask(mailbox string, at time.Time) (made protocol.MeetingReceipt
 // asha's feed.
 func (m *mailed) files(made protocol.MeetingReceipt, address string) {
 	t, id := m.test, made.Request.ID
-	file := m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken)
-	require.Equal(t, 200, file.Code)
+	file := m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "", "Authorization", "Bearer "+made.StatusToken).Is(200)
 	require.Equal(t, "text/calendar; charset=utf-8", file.Header().Get("Content-Type"))
 	require.Equal(t, 404, m.House.Ask("GET", "/api/public/meetings/"+id+"/event.ics", "").Code)
 	var f protocol.MeetingFeed
@@ -380,12 +374,9 @@ func TestMeetings_Servers(t *testing.T) {
 		}
 
 		// The mailbox is gone: the report comes back by LMTP.
-		made := m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
+		r := nodetest.As[protocol.MeetingReceipt](m.House.Ask("POST", "/api/public/agents/asha/meetings", fmt.Sprintf(
 			`{"requester":"Ravi","purpose":"Yarn","durationMin":30,"startsAt":%q,"email":"gone@example.org"}`,
-			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.Proof("meeting"))
-		require.Equal(t, 201, made.Code)
-		var r protocol.MeetingReceipt
-		made.Into(&r)
+			time.Now().UTC().Add(300*time.Hour).Truncate(time.Minute).Format(time.RFC3339)), "Proof-Of-Work", m.Proof("meeting")).Is(201))
 		runMeetings(m.House, false)
 		require.Eventually(t, func() (bounced bool) {
 			require.NoError(t, m.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -111,8 +111,7 @@ func TestMessage_Private(t *testing.T) {
 	require.Contains(t, sent, answered)
 
 	marked := func(text string) bool { return strings.Contains(text, question) || strings.Contains(text, answered) }
-	var c protocol.Conversation
-	h.Ask("GET", "/api/owner/threads/"+id, "", "Authorization", asha).Into(&c)
+	c := nodetest.As[protocol.Conversation](h.Ask("GET", "/api/owner/threads/"+id, "", "Authorization", asha))
 	require.Equal(t, []any{question, carol.actor, "carol", false}, []any{c.Messages.Items[0].Text, *c.Writer.Actor, *c.Writer.Handle, c.Writer.Verified})
 	tool := h.ReadTool(h.ModernAt("/mcp/owner", "tools/call", `"name":"get_thread","arguments":{"threadId":"`+id+`"}`,
 		"Authorization", asha, "Mcp-Name", "get_thread"))
@@ -167,8 +166,7 @@ func TestMessage_Page(t *testing.T) {
 	t.Parallel()
 	h := served(t)
 	h.Agent("asha", nodetest.OpenPolicy)
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
-	require.NoError(t, err)
+	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "", "asha")
 	cookie, asha := h.SignIn(link), "Bearer "+h.OwnerToken("asha")
 	carol := senderOf(h)
 	carol.write("asha", "Are you open?", activity.Public)
@@ -177,8 +175,7 @@ func TestMessage_Page(t *testing.T) {
 		h.Ask("GET", "/api/owner/threads", "", "Authorization", asha).Into(&threads)
 		return len(threads.Items) == 1
 	}, time.Minute, 10*time.Millisecond)
-	page := h.Ask("GET", "/account/threads/"+threads.Items[0].ThreadID, "", "Accept", nodetest.Accept, "Cookie", "stoa_session="+cookie)
-	require.Equal(t, 200, page.Code, "%s", page.Body)
+	page := h.Ask("GET", "/account/threads/"+threads.Items[0].ThreadID, "", "Accept", nodetest.Accept, "Cookie", "stoa_session="+cookie).Is(200)
 	plain := page.Body.String()[strings.Index(page.Body.String(), "<main"):]
 	for _, want := range []string{"Are you open?", "Carol", "public on the writer&#39;s server, as answers are", "unverified", `href="` + carol.actor + `"`,
 		"@carol@" + strings.TrimSuffix(strings.TrimPrefix(carol.actor, "http://"), "/u/carol")} {

@@ -97,8 +97,7 @@ func (m *market) receipt(token, order string, account int) protocol.OrderReceipt
 func (m *market) receiptOf(token, order string, account int, currency, amount string) (r protocol.OrderReceipt) {
 	m.T.Helper()
 	a := m.Ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":%q,"amount":%q},"paidAt":%q}`,
-		order, m.Chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token)
-	require.Equal(m.T, 201, a.Code, "%s", a.Body)
+		order, m.Chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token).Is(201)
 	a.Into(&r)
 	require.True(m.T, r.Reviewable)
 	return r
@@ -230,8 +229,7 @@ func (m *market) reviews(handle string) map[string]protocol.Review {
 	for _, uncounted := range []string{"", "&uncounted=true"} {
 		var page protocol.Page[protocol.Review]
 		for after := ""; ; after = "&after=" + *page.Next {
-			a := m.Ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "")
-			require.Equal(m.T, 200, a.Code, "%s", a.Body)
+			a := m.Ask("GET", "/api/public/agents/"+handle+"/reviews?limit=7"+uncounted+after, "").Is(200)
 			page = protocol.Page[protocol.Review]{}
 			a.Into(&page)
 			for _, r := range page.Items {
@@ -249,8 +247,7 @@ func (m *market) reviews(handle string) map[string]protocol.Review {
 
 func (m *market) reputed(handle string) protocol.Reputation {
 	m.T.Helper()
-	var p protocol.Merchant
-	m.Ask("GET", "/api/public/merchants/"+handle, "").Into(&p)
+	p := nodetest.As[protocol.Merchant](m.Ask("GET", "/api/public/merchants/"+handle, ""))
 	require.NotNil(m.T, p.Reputation)
 	return *p.Reputation
 }
@@ -405,8 +402,7 @@ func TestReviews(t *testing.T) {
 		require.Equal(t, "0.001", of("a payment in the chain's own currency").Payment.Amount)
 		require.Len(t, m.Told("review"), 5)
 
-		page := m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html")
-		require.Equal(t, 200, page.Code, "%s", page.Body)
+		page := m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html").Is(200)
 		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text(),
 			"with a receipt of the shop"} {
 			require.Contains(t, page.Body.String(), text)
@@ -444,9 +440,8 @@ func TestReviews(t *testing.T) {
 // refund adds an adjustment to the order of a receipt.
 func (m *market) refund(token string, r protocol.OrderReceipt, status string, minor int64) {
 	m.T.Helper()
-	a := m.Ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
-		"occurred_at":"2026-11-21T09:30:00Z","totals":[{"type":"total","amount":%d}]}}`, status, minor, status, minor), "Authorization", token)
-	require.Equal(m.T, 200, a.Code, "%s", a.Body)
+	m.Ask("POST", "/api/owner/order-receipts/"+r.ID+"/adjustments", fmt.Sprintf(`{"adjustment":{"id":"%s%d","type":"refund","status":%q,
+		"occurred_at":"2026-11-21T09:30:00Z","totals":[{"type":"total","amount":%d}]}}`, status, minor, status, minor), "Authorization", token).Is(200)
 }
 
 // withdrawn: a shop that says that an order was refunded in full, or revokes its receipt, takes the review out of

@@ -179,8 +179,7 @@ func (v *venture) refunded() {
 		got := v.s.Ask("POST", path+step.do, step.body, "Authorization", v.ravi)
 		require.Equal(t, 200, got.Code, "%s: %s", step.do, got.Body)
 	}
-	var bid protocol.OwnBid
-	v.s.Ask("GET", path, "", "Authorization", v.ravi).Into(&bid)
+	bid := nodetest.As[protocol.OwnBid](v.s.Ask("GET", path, "", "Authorization", v.ravi))
 	require.NotEmpty(t, bid.Refunds)
 	require.Equal(t, "500.00", bid.Refunds[0].Amount.Amount)
 }
@@ -232,8 +231,7 @@ func TestSale(t *testing.T) {
 		for _, v := range []*venture{here, afar} {
 			v.grants(buyers, "")
 			v.strange(buyers)
-			var p protocol.Post
-			v.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost).Into(&p)
+			p := nodetest.As[protocol.Post](v.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost))
 			require.NotEqual(t, *p.Author.Proof.Owner, *v.said.Author.Proof.Owner, "two owners are told apart")
 			require.NotNil(t, p.Author.Proof.BlockHash)
 			require.Equal(t, 201, v.signs(buyers, "POST", "/api/public/agents/ravi/contact", `{"message":"A new one"}`).Code, "the buyer begins its own")

@@ -52,8 +52,7 @@ func TestProcesses(t *testing.T) {
 		}
 		require.Equal(t, 1, won, "a proof pays once over the whole deployment")
 
-		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1")
-		require.Equal(t, 201, first.Code)
+		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1").Is(201)
 		again := two.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", two.Proof("board"), "Idempotency-Key", "k1")
 		require.Equal(t, first.Body.String(), again.Body.String())
 
@@ -73,21 +72,17 @@ func TestSigned_HostedKey(t *testing.T) {
 		h := nodetest.New(t, change)
 		ctx := context.Background()
 		pair := h.Hosted("asha")
-		a := h.Signed(pair, nodetest.GoodPost, nil)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
-		var p protocol.Post
-		a.Into(&p)
+		a := h.Signed(pair, nodetest.GoodPost, nil).Is(201)
+		p := nodetest.As[protocol.Post](a)
 		require.True(t, p.Author.Verified)
 		require.Equal(t, "asha", *p.Author.Handle)
 		require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
 		require.Nil(t, p.Author.ERC8004)
 		rests := protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}
 		require.Equal(t, rests, p.Author.Proof)
-		var kept protocol.PostWithReplies
-		h.Ask("GET", "/api/public/board/"+p.ID, "").Into(&kept)
+		kept := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, ""))
 		require.Equal(t, rests, kept.Post.Author.Proof)
-		var news protocol.Page[protocol.FeedItem]
-		h.Ask("GET", "/api/public/feed", "").Into(&news)
+		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
 		require.Equal(t, rests, news.Items[0].Actor.Proof)
 		require.Contains(t, h.Ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String(), "verified by profile key")
 
@@ -194,11 +189,9 @@ func TestReports(t *testing.T) {
 		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
 		require.Equal(t, 202, report(keys[4]))
 		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
-		var page protocol.Page[protocol.Post]
-		h.Ask("GET", "/api/public/board?q=watches", "").Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?q=watches", ""))
 		require.Empty(t, page.Items)
-		var news protocol.Page[protocol.FeedItem]
-		h.Ask("GET", "/api/public/feed", "").Into(&news)
+		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
 		require.Empty(t, news.Items)
 
 		var hidden protocol.Page[protocol.ReviewItem]
@@ -232,8 +225,7 @@ func TestPresignedDirectory(t *testing.T) {
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))
 	require.NoError(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), signed))
-	a := h.Ask("GET", at, "")
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	a := h.Ask("GET", at, "").Is(200)
 	require.NotEmpty(t, a.Header().Get("Signature"))
 	require.Contains(t, a.Body.String(), pair.Thumbprint())
 }

@@ -59,8 +59,7 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 		require.Equal(t, first.Body.String(), repeated.Body.String())
 		require.Equal(t, protocol.SignatureReplayed, again(h, sent, nodetest.GoodPost).Problem().Code)
 
-		var page protocol.Page[protocol.Post]
-		h.Ask("GET", "/api/public/board", "").Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 		require.Len(t, page.Items, 1)
 	})
 }
@@ -71,8 +70,7 @@ func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	pair := h.Hosted("asha")
-	var p protocol.Post
-	h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
+	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "x"}, nil))
 
 	target, err := httpsig.ParseTarget(h.Base)
@@ -110,8 +108,7 @@ func TestSigned_AsAsked(t *testing.T) {
 	pair := h.Hosted("asha")
 	target, err := httpsig.ParseTarget(h.Base)
 	require.NoError(t, err)
-	var p protocol.Post
-	h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
+	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	nonces := map[string]bool{}
 	for name, tt := range map[string]struct {
 		method, path, body, field string

@@ -54,9 +54,7 @@ type HeldProfile struct {
 var GetAccount = declare[None, Account](Operation{
 	Name: "get_account", Title: "Get the account",
 	Summary: "The account that the session or token belongs to, its profiles, and what the token allows.",
-	HTTP:    Route{"GET", "/api/owner/account", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
-	Example: None{},
+	HTTP:    Route{"GET", "/api/owner/account", 200}, For: Owners, Access: Session, ReadOnly: true, Codes: []Code{Forbidden}, Example: None{},
 })
 
 // An AccountDraft is the part of the account that its owner decides.
@@ -72,8 +70,7 @@ func (d AccountDraft) Check() []Fault {
 var PutAccount = declare[AccountDraft, Account](Operation{
 	Name: "put_account", Title: "Change the account",
 	Summary: "Changes the account's name.",
-	HTTP:    Route{"PUT", "/api/owner/account", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"PUT", "/api/owner/account", 200}, For: Owners, Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden},
 	Example: AccountDraft{Name: "Asha"},
 })
 
@@ -93,9 +90,8 @@ type Token struct {
 var ListTokens = declare[Paging, Page[Token]](Operation{
 	Name: "list_tokens", Title: "List API tokens",
 	Summary: "The API tokens of the account, newest first, revoked ones included. No secret is shown.",
-	HTTP:    Route{"GET", "/api/owner/tokens", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
-	Example: Paging{Limit: 20},
+	HTTP:    Route{"GET", "/api/owner/tokens", 200}, For: Owners, Access: Session, Scope: ScopeAccount, ReadOnly: true,
+	Codes: []Code{Forbidden, InvalidCursor}, Example: Paging{Limit: 20},
 })
 
 // A NewToken is a token to be made.
@@ -127,8 +123,8 @@ type MadeToken struct {
 var CreateToken = declare[NewToken, MadeToken](Operation{
 	Name: "create_token", Title: "Make an API token",
 	Summary: "Makes a token for a program of yours. Only this answer contains its secret.",
-	HTTP:    Route{"POST", "/api/owner/tokens", 201}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Inward: true, OneTime: true, Codes: []Code{Forbidden, SignInAgain, Conflict},
+	HTTP:    Route{"POST", "/api/owner/tokens", 201}, For: Owners, Access: Session, Scope: ScopeAccount, Inward: true, OneTime: true,
+	Codes:   []Code{Forbidden, SignInAgain, Conflict},
 	Example: NewToken{Name: "My assistant", Scopes: []Scope{ScopePost, ScopeInbox}, ExpiresInDays: 90},
 })
 
@@ -140,9 +136,8 @@ type TokenRef struct {
 var RevokeToken = declare[TokenRef, None](Operation{
 	Name: "revoke_token", Title: "Revoke an API token",
 	Summary: "Ends a token now. It stays in the list.",
-	HTTP:    Route{"DELETE", "/api/owner/tokens/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Session | Operator, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden, NotFound},
-	Example: TokenRef{ID: "tok_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	HTTP:    Route{"DELETE", "/api/owner/tokens/{id}", 204}, For: Owners, Access: Session | Operator, Scope: ScopeAccount, Inward: true,
+	Codes: []Code{Forbidden, NotFound}, Example: TokenRef{ID: "tok_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
 // A SignedIn is one session of a browser.
@@ -158,9 +153,8 @@ type SignedIn struct {
 var ListSessions = declare[Paging, Page[SignedIn]](Operation{
 	Name: "list_sessions", Title: "List sessions",
 	Summary: "The browsers that are signed in to the account, newest first.",
-	HTTP:    Route{"GET", "/api/owner/sessions", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
-	Example: Paging{Limit: 20},
+	HTTP:    Route{"GET", "/api/owner/sessions", 200}, For: Owners, Access: Session, Scope: ScopeAccount, ReadOnly: true,
+	Codes: []Code{Forbidden, InvalidCursor}, Example: Paging{Limit: 20},
 })
 
 // A SessionRef names one session.
@@ -171,7 +165,6 @@ type SessionRef struct {
 var EndSession = declare[SessionRef, None](Operation{
 	Name: "end_session", Title: "End a session",
 	Summary: "Signs out one browser.",
-	HTTP:    Route{"DELETE", "/api/owner/sessions/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden, NotFound},
-	Example: SessionRef{ID: "ses_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	HTTP:    Route{"DELETE", "/api/owner/sessions/{id}", 204}, For: Owners, Access: Session, Scope: ScopeAccount, Inward: true,
+	Codes: []Code{Forbidden, NotFound}, Example: SessionRef{ID: "ses_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })

@@ -10,8 +10,7 @@ type AccountMail struct {
 var GetAccountMail = declare[None, AccountMail](Operation{
 	Name: "get_account_mail", Title: "Get the account's mail address",
 	Summary: "The address that sign-in links are sent to, and a new address that is not confirmed yet.",
-	HTTP:    Route{"GET", "/api/owner/account/mail", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/account/mail", 200}, For: Owners, Access: Session, Scope: ScopeAccount, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: None{},
 })
 
@@ -37,9 +36,8 @@ var PutAccountMail = declare[AccountMailDraft, AccountMail](Operation{
 	Description: "Until then the old address stays in use; it is told of the change. Giving the address that the account already has withdraws the change. " +
 		"Without an address, the old one is removed at once, and only the operator can make sign-in links for the account. " +
 		"Anyone who reads mail at the address can sign in and do everything, so this needs a session, or a token with every scope and no expiry.",
-	HTTP: Route{"PUT", "/api/owner/account/mail", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, Conflict},
-	Example: AccountMailDraft{Mail: "asha@example.org"},
+	HTTP: Route{"PUT", "/api/owner/account/mail", 200}, For: Owners, Access: Session, Scope: ScopeAccount,
+	Codes: []Code{Forbidden, SignInAgain, Conflict}, Example: AccountMailDraft{Mail: "asha@example.org"},
 })
 
 // An AccountMailCode is the code in the mail to a new address.
@@ -50,7 +48,7 @@ type AccountMailCode struct {
 var ConfirmAccountMail = declare[AccountMailCode, AccountMail](Operation{
 	Name: "confirm_account_mail", Title: "Confirm the account's new mail address",
 	Summary: "Confirms that you can read mail at the new address; from then on sign-in links are sent there.",
-	HTTP:    Route{"POST", "/api/owner/account/mail/confirm", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Session, Scope: ScopeAccount, Codes: []Code{Forbidden, Gone, Conflict},
+	HTTP:    Route{"POST", "/api/owner/account/mail/confirm", 200}, For: Owners, Idempotent: true, Access: Session, Scope: ScopeAccount,
+	Codes:   []Code{Forbidden, Gone, Conflict},
 	Example: AccountMailCode{"q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5h6"},
 })

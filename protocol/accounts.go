@@ -16,8 +16,8 @@ type KnownAccount struct {
 var ListAccounts = declare[Paging, Page[KnownAccount]](Operation{
 	Name: "list_accounts", Title: "List accounts",
 	Summary: "The accounts of owners and operators with their profiles, newest first.",
-	HTTP:    Route{"GET", "/api/operator/accounts", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeAccount,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: Paging{Limit: 20},
+	HTTP:    Route{"GET", "/api/operator/accounts", 200}, For: Operators, Scope: ScopeAccount, ReadOnly: true, Codes: []Code{InvalidCursor},
+	Example: Paging{Limit: 20},
 })
 
 // A NewAccount is an account to be created.
@@ -49,8 +49,8 @@ var OpenAccount = declare[NewAccount, OpenedAccount](Operation{
 	Name: "open_account", Title: "Open an account",
 	Summary:     "Opens an account for an owner or operator and returns a link that signs in to it once.",
 	Description: needsAccountScope,
-	HTTP:        Route{"POST", "/api/operator/accounts", 201}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeAccount,
-	OneTime: true, Codes: []Code{NotFound, Conflict}, Example: NewAccount{Name: "Asha", Handles: []string{"asha"}},
+	HTTP:        Route{"POST", "/api/operator/accounts", 201}, For: Operators, Scope: ScopeAccount, OneTime: true, Codes: []Code{NotFound, Conflict},
+	Example: NewAccount{Name: "Asha", Handles: []string{"asha"}},
 })
 
 const needsAccountScope = "Anyone who may do this can act as any user of the node. A token needs both scopes, operator and account."
@@ -66,14 +66,14 @@ var MakeSignInLink = declare[AccountRef, SignInLink](Operation{
 	Name: "make_sign_in_link", Title: "Make a sign-in link",
 	Summary:     "Makes another link that signs in to an account once, for an owner who lost theirs.",
 	Description: needsAccountScope,
-	HTTP:        Route{"POST", "/api/operator/accounts/{account}/sign-in", 201}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeAccount,
-	OneTime: true, Codes: []Code{NotFound}, Example: exampleAccount,
+	HTTP:        Route{"POST", "/api/operator/accounts/{account}/sign-in", 201}, For: Operators, Scope: ScopeAccount, OneTime: true, Codes: []Code{NotFound},
+	Example: exampleAccount,
 })
 
 var CloseAccount = declare[AccountRef, None](Operation{
 	Name: "close_account", Title: "Close an account",
 	Summary:     "Deletes an account with its sessions, tokens and links. Its profiles stay, without an owner.",
 	Description: "The account that sends the request cannot be closed. " + needsAccountScope,
-	HTTP:        Route{"DELETE", "/api/operator/accounts/{account}", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeAccount,
-	Codes: []Code{NotFound, Conflict}, Example: exampleAccount,
+	HTTP:        Route{"DELETE", "/api/operator/accounts/{account}", 204}, For: Operators, Scope: ScopeAccount, Codes: []Code{NotFound, Conflict},
+	Example: exampleAccount,
 })

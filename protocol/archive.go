@@ -38,9 +38,8 @@ var ExportArchive = declare[ExportRequest, File](Operation{
 	Description: "The format is " + ArchiveFormat +
 		", a snapshot of one moment. It does not contain tokens, sessions and the account; private keys only encrypted, " +
 		"and only when a passphrase is given.",
-	HTTP: Route{"POST", "/api/owner/export", 200}, Doors: HTTP, For: Owners, Media: "application/gzip",
-	Access: Owner, Scope: ScopeArchive, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
-	Example: ExportRequest{Owned: Owned{"asha"}},
+	HTTP: Route{"POST", "/api/owner/export", 200}, Doors: HTTP, For: Owners, Media: "application/gzip", Scope: ScopeArchive, ReadOnly: true,
+	Codes: []Code{Forbidden}, Example: ExportRequest{Owned: Owned{"asha"}},
 })
 
 // An ImportRequest is how to import the archive in the body.
@@ -86,7 +85,7 @@ var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies. " +
 		"So are order receipts, each of which its issuer must also have signed. " +
 		"Bids stay with the node that took them. The attention board and meeting requests come closed, calendars without passwords, and no payment account.",
-	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip",
-	Access: Session, Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
+	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip", Access: Session,
+	Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ImportRequest{As: "asha", DryRun: true},
 })

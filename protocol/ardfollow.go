@@ -50,8 +50,7 @@ type ARDDirectoryURL struct {
 var ListDirectories = declare[None, ARDDirectories](Operation{
 	Name: "list_directories", Title: "List followed directories",
 	Summary: "The ARD registries and catalogs that this node follows, with the state of each.",
-	HTTP:    Route{"GET", "/api/operator/directories", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Example: None{},
+	HTTP:    Route{"GET", "/api/operator/directories", 200}, For: Operators, ReadOnly: true, Example: None{},
 })
 
 // FollowDirectory has the running node read a directory now and then daily.
@@ -59,16 +58,16 @@ var FollowDirectory = declare[ARDDirectoryURL, None](Operation{
 	Name: "follow_directory", Title: "Follow a directory",
 	Summary: "Reads an ARD registry or catalog of another maker now and then daily. Its entries are found by ard_search, marked with their source; " +
 		"what they say of themselves is not verified. One that is followed already is read again.",
-	HTTP: Route{"POST", "/api/operator/directories/follow", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{Conflict}, Example: ARDDirectoryURL{URL: "https://catalog.example/ai-catalog.json"},
+	HTTP: Route{"POST", "/api/operator/directories/follow", 204}, For: Operators, Codes: []Code{Conflict},
+	Example: ARDDirectoryURL{URL: "https://catalog.example/ai-catalog.json"},
 })
 
 // UnfollowDirectory ends that and deletes the entries.
 var UnfollowDirectory = declare[ARDDirectoryURL, None](Operation{
 	Name: "unfollow_directory", Title: "Stop following a directory",
 	Summary: "Reads a directory no more, and deletes its entries at once.",
-	HTTP:    Route{"POST", "/api/operator/directories/unfollow", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: ARDDirectoryURL{URL: "https://catalog.example/ai-catalog.json"},
+	HTTP:    Route{"POST", "/api/operator/directories/unfollow", 204}, For: Operators, Codes: []Code{NotFound},
+	Example: ARDDirectoryURL{URL: "https://catalog.example/ai-catalog.json"},
 })
 
 // ParseARDDirectory returns the address of a directory in its one form, and whether it is that of a registry. With private,

@@ -16,8 +16,7 @@ type OwnAttentionBoard struct {
 var GetOwnAttentionBoard = declare[OwnInput, OwnAttentionBoard](Operation{
 	Name: "get_own_attention_board", Title: "Get your attention board",
 	Summary: "The attention board of a profile of yours with its settings.",
-	HTTP:    Route{"GET", "/api/owner/attention", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/attention", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -26,8 +25,8 @@ var PutAttentionBoard = declare[AttentionDraft, OwnAttentionBoard](Operation{
 	Summary: "Opens the attention board of a person's profile of yours, or replaces its settings: what is left out gets its default.",
 	Description: "Bids that were made before keep the rules under which they were made. " +
 		"The number of slots cannot fall below those in use. To take bids, the board also needs a payment account (put_payment_account).",
-	HTTP: Route{"PUT", "/api/owner/attention", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, Replaces: GetOwnAttentionBoard.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
+	HTTP: Route{"PUT", "/api/owner/attention", 200}, For: Owners, Scope: ScopeAttention, Replaces: GetOwnAttentionBoard.Operation,
+	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: AttentionDraft{Owned: Owned{"asha"}, Rules: "Offers of yarn. I answer in three days.", Floor: "500", Slots: 3},
 })
 
@@ -117,8 +116,7 @@ type PaymentAccount struct {
 var GetPaymentAccount = declare[OwnInput, PaymentAccount](Operation{
 	Name: "get_payment_account", Title: "Get your payment account",
 	Summary: "Where the bids on the attention board of a profile of yours are paid to. Secrets are never shown.",
-	HTTP:    Route{"GET", "/api/owner/payment-account", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/payment-account", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -127,15 +125,14 @@ var PutPaymentAccount = declare[PaymentDraft, PaymentAccount](Operation{
 	Summary: "Sets where the bids on your attention board are paid to: always to you directly, never to the node.",
 	Description: "Bids that were made before are paid, and refunded, by the account that was set when they were made. " +
 		"Secrets are stored encrypted and never shown again.",
-	HTTP: Route{"PUT", "/api/owner/payment-account", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, Inward: true, Replaces: GetPaymentAccount.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
+	HTTP: Route{"PUT", "/api/owner/payment-account", 200}, For: Owners, Scope: ScopeAttention, Inward: true, Replaces: GetPaymentAccount.Operation,
+	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: PaymentDraft{Owned: Owned{"asha"}, Provider: PayUPI, VPA: "asha@okbank"},
 })
 
 var DeletePaymentAccount = declare[OwnInput, None](Operation{
 	Name: "delete_payment_account", Title: "Delete your payment account",
 	Summary: "The attention board takes no more bids. Secrets are deleted once no bid needs them for a refund.",
-	HTTP:    Route{"DELETE", "/api/owner/payment-account", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, Inward: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"DELETE", "/api/owner/payment-account", 204}, For: Owners, Scope: ScopeAttention, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })

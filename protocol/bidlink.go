@@ -27,8 +27,7 @@ type BidLink struct {
 var ReadBidLink = declare[BidLinkInput, BidLink](Operation{
 	Name: "read_bid_link", Title: "Read the link of a notice about a bid",
 	Summary: "What the link of a notice about a bid on your attention board would do. Nothing is done.",
-	HTTP:    Route{"GET", "/api/owner/bid-link", 200}, Doors: HTTP, For: Owners, ReadOnly: true,
-	NoStore: true, Secret: "ticket", Codes: []Code{Unauthorized, Gone},
+	HTTP:    Route{"GET", "/api/owner/bid-link", 200}, Doors: HTTP, For: Owners, ReadOnly: true, Secret: "ticket", Codes: []Code{Unauthorized, Gone},
 	Example: BidLinkInput{},
 })
 
@@ -42,7 +41,6 @@ var UseBidLink = declare[BidLinkUse, OwnBid](Operation{
 	Name: "use_bid_link", Title: "Use the link of a notice about a bid",
 	Summary:     "Confirms or denies the payment of a bid, or approves its text, by the link of a mail or a webhook's notice. A link works once.",
 	Description: "It ends when the bid changes, and when the address for notices does.",
-	HTTP:        Route{"POST", "/api/owner/bid-link", 200}, Doors: HTTP, For: Owners,
-	Secret: "ticket", Codes: []Code{Unauthorized, Gone, Conflict},
+	HTTP:        Route{"POST", "/api/owner/bid-link", 200}, Doors: HTTP, For: Owners, Secret: "ticket", Codes: []Code{Unauthorized, Gone, Conflict},
 	Example: BidLinkUse{Do: LinkConfirm},
 })

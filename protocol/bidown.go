@@ -44,16 +44,14 @@ var exampleBid = OwnBidRef{"bid_01k9y3v6k8e5w9q2x4z7c1m0ad"}
 var ListBids = declare[BidQuery, Page[OwnBid]](Operation{
 	Name: "list_bids", Title: "List the bids on your board",
 	Summary: "The bids on the attention board of a profile of yours, newest first.",
-	HTTP:    Route{"GET", "/api/owner/bids", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, InvalidCursor},
+	HTTP:    Route{"GET", "/api/owner/bids", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true, Codes: []Code{Forbidden, NotFound, InvalidCursor},
 	Example: BidQuery{Owned: Owned{"asha"}, State: BidClaimed},
 })
 
 var GetOwnBid = declare[OwnBidRef, OwnBid](Operation{
 	Name: "get_own_bid", Title: "Read a bid on your board",
 	Summary: "One bid on a board of yours with its payments, refunds and receipt.",
-	HTTP:    Route{"GET", "/api/owner/bids/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{NotFound},
+	HTTP:    Route{"GET", "/api/owner/bids/{id}", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true, Codes: []Code{NotFound},
 	Example: exampleBid,
 })
 
@@ -72,16 +70,14 @@ func (a BidAnswer) Check() []Fault {
 var AnswerBid = declare[BidAnswer, OwnBid](Operation{
 	Name: "answer_bid", Title: "Answer a bid",
 	Summary: "Answers a live bid: the bidder reads it, and the time for an answer stops.",
-	HTTP:    Route{"POST", "/api/owner/bids/{id}/answer", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/bids/{id}/answer", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
 	Example: BidAnswer{OwnBidRef: exampleBid, Answer: "Send two samples, please."},
 })
 
 var ApproveBid = declare[OwnBidRef, OwnBid](Operation{
 	Name: "approve_bid", Title: "Approve a bid",
 	Summary: "Makes the text of a live bid public, on a board that does not approve by itself.",
-	HTTP:    Route{"POST", "/api/owner/bids/{id}/approve", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/bids/{id}/approve", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
 	Example: exampleBid,
 })
 
@@ -97,8 +93,7 @@ func (r BidRemoval) Check() []Fault { return blank("/reason", r.Reason) }
 var RemoveBid = declare[BidRemoval, OwnBid](Operation{
 	Name: "remove_bid", Title: "Remove a bid",
 	Summary: "Takes a live bid off your board, and out of the feed. All of its money goes back.",
-	HTTP:    Route{"POST", "/api/owner/bids/{id}/remove", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/bids/{id}/remove", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
 	Example: BidRemoval{exampleBid, "It is spam."},
 })
 
@@ -116,8 +111,7 @@ var ConfirmBidPayment = declare[PaymentConfirmation, OwnBid](Operation{
 	Name: "confirm_bid_payment", Title: "Confirm a payment",
 	Summary:     "Confirms that the payment for a bid has arrived at your UPI address: the bid gets its slot, or its money goes back.",
 	Description: "Also for a payment that arrived after the bid had lapsed. One reference confirms one payment.",
-	HTTP:        Route{"POST", "/api/owner/bids/{id}/confirm", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
+	HTTP:        Route{"POST", "/api/owner/bids/{id}/confirm", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
 	Example: PaymentConfirmation{OwnBidRef: exampleBid},
 })
 
@@ -125,8 +119,7 @@ var DenyBidPayment = declare[OwnBidRef, OwnBid](Operation{
 	Name: "deny_bid_payment", Title: "Deny a payment",
 	Summary:     "Says that the payment that was reported for a bid has not arrived.",
 	Description: "An author whose reports you denied three times can bid on your board no more.",
-	HTTP:        Route{"POST", "/api/owner/bids/{id}/deny", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
+	HTTP:        Route{"POST", "/api/owner/bids/{id}/deny", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
 	Example: exampleBid,
 })
 
@@ -141,8 +134,7 @@ var CloseAttentionBoard = declare[OwnInput, ClosedBoard](Operation{
 	Name: "close_attention_board", Title: "Close your attention board",
 	Summary:     "Closes the board. Live bids end, and get their money back for the unused part of their time.",
 	Description: "put_attention_board opens it again.",
-	HTTP:        Route{"POST", "/api/owner/attention/close", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{Forbidden, NotFound},
+	HTTP:        Route{"POST", "/api/owner/attention/close", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -155,9 +147,8 @@ type PaymentQuery struct {
 var ListPayments = declare[PaymentQuery, Page[OwnPayment]](Operation{
 	Name: "list_payments", Title: "List payments",
 	Summary: "Money that came in for bids on a board of yours, newest first, with its refunds.",
-	HTTP:    Route{"GET", "/api/owner/payments", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, InvalidCursor},
-	Example: PaymentQuery{Owned: Owned{"asha"}},
+	HTTP:    Route{"GET", "/api/owner/payments", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true,
+	Codes: []Code{Forbidden, NotFound, InvalidCursor}, Example: PaymentQuery{Owned: Owned{"asha"}},
 })
 
 // An OwnRefund is a refund that is not done.
@@ -172,9 +163,8 @@ type OwnRefund struct {
 var ListRefunds = declare[PaymentQuery, Page[OwnRefund]](Operation{
 	Name: "list_refunds", Title: "List refunds to make",
 	Summary: "Refunds of bids on a board of yours that are not done, those that wait for you among them; oldest first.",
-	HTTP:    Route{"GET", "/api/owner/refunds", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, InvalidCursor},
-	Example: PaymentQuery{Owned: Owned{"asha"}},
+	HTTP:    Route{"GET", "/api/owner/refunds", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true,
+	Codes: []Code{Forbidden, NotFound, InvalidCursor}, Example: PaymentQuery{Owned: Owned{"asha"}},
 })
 
 // A RefundDone says that the owner has made a refund.
@@ -191,8 +181,7 @@ func (r RefundDone) Check() []Fault {
 var MarkRefunded = declare[RefundDone, OwnRefund](Operation{
 	Name: "mark_refunded", Title: "Mark a refund as made",
 	Summary: "Says that you have made a refund that the payment provider cannot make.",
-	HTTP:    Route{"POST", "/api/owner/refunds/{id}/done", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/refunds/{id}/done", 200}, For: Owners, Idempotent: true, Scope: ScopeAttention, Codes: []Code{NotFound, Conflict},
 	Example: RefundDone{ID: "rfd_01k9y3v6k8e5w9q2x4z7c1m0ad", Reference: "431298765013"},
 })
 
@@ -205,7 +194,6 @@ type MonthQuery struct {
 var ExportPayments = declare[MonthQuery, string](Operation{
 	Name: "export_payments", Title: "Export a month's money",
 	Summary: "Payments and refunds of a month as CSV, in the order of the ledger.",
-	HTTP:    Route{"GET", "/api/owner/payments.csv", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Media: "text/csv; charset=utf-8", Codes: []Code{Forbidden, NotFound},
-	Example: MonthQuery{Owned{"asha"}, "2026-11"},
+	HTTP:    Route{"GET", "/api/owner/payments.csv", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true, Media: "text/csv; charset=utf-8",
+	Codes: []Code{Forbidden, NotFound}, Example: MonthQuery{Owned{"asha"}, "2026-11"},
 })

@@ -154,21 +154,20 @@ var AddBlock = declare[NewNodeBlock, Block](Operation{
 	Name: "add_node_block", Title: "Block a writer",
 	Summary:     "Blocks a chain identity, key, network, host, handle or actor, or the writer of a post.",
 	Description: "It takes effect in every process of the node within two seconds. A second block of the same thing replaces the first.",
-	HTTP:        Route{"POST", "/api/operator/blocks", 201}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes:   []Code{NotFound, Conflict},
+	HTTP:        Route{"POST", "/api/operator/blocks", 201}, For: Operators, Codes: []Code{NotFound, Conflict},
 	Example: NewNodeBlock{Kind: BlockHost, Value: "spam.example", Reason: "Sends nothing but spam.", Hours: 720},
 })
 
 var ListBlocks = declare[NodeBlockQuery, Page[Block]](Operation{
 	Name: "list_node_blocks", Title: "List blocks",
 	Summary: "The blocks in force, newest first.",
-	HTTP:    Route{"GET", "/api/operator/blocks", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: NodeBlockQuery{Kind: BlockHost},
+	HTTP:    Route{"GET", "/api/operator/blocks", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor},
+	Example: NodeBlockQuery{Kind: BlockHost},
 })
 
 var LiftBlock = declare[NodeBlockRef, None](Operation{
 	Name: "lift_node_block", Title: "Lift a block",
 	Summary: "Ends a block; the writer is admitted again within two seconds.",
-	HTTP:    Route{"DELETE", "/api/operator/blocks/{id}", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: NodeBlockRef{ID: "blk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	HTTP:    Route{"DELETE", "/api/operator/blocks/{id}", 204}, For: Operators, Codes: []Code{NotFound},
+	Example: NodeBlockRef{ID: "blk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })

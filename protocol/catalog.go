@@ -117,16 +117,14 @@ type OwnItemsQuery struct {
 var ListOwnItems = declare[OwnItemsQuery, Page[OwnItem]](Operation{
 	Name: "list_own_items", Title: "List your items",
 	Summary: "The items of a business of yours as you wrote them, in their order.",
-	HTTP:    Route{"GET", "/api/owner/merchant/items", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, InvalidCursor},
-	Example: OwnItemsQuery{Q: "dosa"},
+	HTTP:    Route{"GET", "/api/owner/merchant/items", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true,
+	Codes: []Code{Forbidden, NotFound, InvalidCursor}, Example: OwnItemsQuery{Q: "dosa"},
 })
 
 var GetOwnItem = declare[ItemRef, OwnItem](Operation{
 	Name: "get_own_item", Title: "Read an item of yours",
 	Summary: "One item of a business of yours, as you wrote it.",
-	HTTP:    Route{"GET", "/api/owner/merchant/items/{sku}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/merchant/items/{sku}", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: ItemRef{SKU: "masala-dosa"},
 })
 
@@ -135,17 +133,16 @@ var PutItem = declare[ItemInput, OwnItem](Operation{
 	Summary: "Adds an item to the catalog of a business of yours, or replaces the one with its sku.",
 	Description: "A catalog holds at most 20,000 items. An item keeps its id, and a variant the one of its sku or of its labels. " +
 		"A new item is announced in the feed, and a lower price; at most a hundred in a day.",
-	HTTP: Route{"PUT", "/api/owner/merchant/items/{sku}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Replaces: GetOwnItem.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
+	HTTP: Route{"PUT", "/api/owner/merchant/items/{sku}", 200}, For: Owners, Scope: ScopeProfile, Replaces: GetOwnItem.Operation,
+	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: ItemInput{ItemDraft: ItemDraft{SKU: "masala-dosa", Name: "Masala dosa", Price: &MoneyDraft{Rupee, "85.00"}, Unit: "plate", Category: "Breakfast"}},
 })
 
 var RemoveItem = declare[ItemRef, None](Operation{
 	Name: "remove_item", Title: "Remove an item",
 	Summary: "Removes an item from the catalog of a business of yours. Written again within 90 days, it has its id and its place again.",
-	HTTP:    Route{"DELETE", "/api/owner/merchant/items/{sku}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Replaces: GetOwnItem.Operation, Codes: []Code{Forbidden, NotFound, Conflict},
-	Example: ItemRef{SKU: "masala-dosa"},
+	HTTP:    Route{"DELETE", "/api/owner/merchant/items/{sku}", 204}, For: Owners, Scope: ScopeProfile, Replaces: GetOwnItem.Operation,
+	Codes: []Code{Forbidden, NotFound, Conflict}, Example: ItemRef{SKU: "masala-dosa"},
 })
 
 // An ItemBatch changes several items of one of the owner's businesses.
@@ -177,8 +174,8 @@ var PutItems = declare[ItemBatch, ItemsReport](Operation{
 	Name: "put_items", Title: "Write several items",
 	Summary:     "Adds, replaces and removes up to 1,000 items of a business of yours, all of them or none.",
 	Description: "The body may have 2 MiB over HTTP. For a whole catalog use import_items.",
-	HTTP:        Route{"POST", "/api/owner/merchant/items/batch", 200}, Doors: HTTP | MCP, For: Owners, Body: BatchBody,
-	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound, Conflict},
+	HTTP:        Route{"POST", "/api/owner/merchant/items/batch", 200}, For: Owners, Body: BatchBody, Scope: ScopeProfile,
+	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: ItemBatch{Items: []ItemDraft{{SKU: "masala-dosa", Name: "Masala dosa", Price: &MoneyDraft{Rupee, "85.00"}}}, Remove: []string{"idli"}},
 })
 
@@ -230,10 +227,9 @@ var ImportItems = declare[ItemsImport, ItemsImportReport](Operation{
 		"T1,Kurta,1200,Size,S and then T1,,1250,Size,M; a first line without values of its options says what all of them have. " +
 		"An apostrophe before =, +, - or @ is not part of a value. " +
 		"Readers see the old catalog until the new one is complete. A dry run lists every fault by line.",
-	HTTP: Route{"POST", "/api/owner/merchant/items/import", 200}, Doors: HTTP, For: Owners,
-	Upload: MaxItemsUpload, UploadMedia: "text/csv, application/jsonl, application/x-ndjson",
-	Access: Session, Scope: ScopeProfile, Idempotent: true, Codes: []Code{Forbidden, NotFound, Conflict, TooLarge, UnsupportedMediaType},
-	Example: ItemsImport{DryRun: true},
+	HTTP: Route{"POST", "/api/owner/merchant/items/import", 200}, Doors: HTTP, For: Owners, Upload: MaxItemsUpload,
+	UploadMedia: "text/csv, application/jsonl, application/x-ndjson", Access: Session, Scope: ScopeProfile, Idempotent: true,
+	Codes: []Code{Forbidden, NotFound, Conflict, TooLarge, UnsupportedMediaType}, Example: ItemsImport{DryRun: true},
 })
 
 var ExportItems = declare[Owned, File](Operation{
@@ -241,7 +237,6 @@ var ExportItems = declare[Owned, File](Operation{
 	Summary: "Exports the items of a business of yours as CSV, with the columns of import_items: an import of the file changes nothing.",
 	Description: "UTF-8 with a byte order mark. A cell that a spreadsheet would take for a formula begins with an apostrophe; " +
 		"an item that columns cannot express is in the column json.",
-	HTTP: Route{"GET", "/api/owner/merchant/items.csv", 200}, Doors: HTTP, For: Owners, Media: "text/csv; charset=utf-8",
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, Overloaded},
-	Example: Owned{},
+	HTTP: Route{"GET", "/api/owner/merchant/items.csv", 200}, Doors: HTTP, For: Owners, Media: "text/csv; charset=utf-8", Scope: ScopeProfile,
+	ReadOnly: true, Codes: []Code{Forbidden, NotFound, Overloaded}, Example: Owned{},
 })

@@ -61,8 +61,7 @@ var GetIdentity = declare[OwnInput, IdentityStatus](Operation{
 	Summary: "The on-chain identity that a profile of yours is enrolled to and its key, or why the enrolment has ended.",
 	Description: "A signature under the identity is checked against the chain each time; this is what the node has on file. " +
 		"The enrolment ends when the owner or wallet changes, the key is revoked, or its block is lost.",
-	HTTP: Route{"GET", "/api/owner/identity", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeKeys, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP: Route{"GET", "/api/owner/identity", 200}, For: Owners, Scope: ScopeKeys, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -70,8 +69,7 @@ var DropIdentity = declare[OwnInput, None](Operation{
 	Name: "drop_identity", Title: "Remove the identity",
 	Summary:     "Removes the on-chain identity from a profile of yours, with every key that depends on it.",
 	Description: "Do this before you sell the token. It writes nothing to the chain. connect_identity enrols the profile again.",
-	HTTP:        Route{"DELETE", "/api/owner/identity", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeKeys, Codes: []Code{Forbidden},
+	HTTP:        Route{"DELETE", "/api/owner/identity", 204}, For: Owners, Scope: ScopeKeys, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -86,7 +84,7 @@ var ConnectIdentity = declare[IdentityLink, IdentityStatus](Operation{
 	Summary: "Enrols a profile of yours to an on-chain identity whose owner has named, on chain, a key that this node keeps for the profile.",
 	Description: "The key record on chain (stoa identity keys) is signed by the identity's owner or agentWallet, and must be final: it is their consent. " +
 		"The profile must have no other identity. " + needsRecent,
-	HTTP: Route{"PUT", "/api/owner/identity", 200}, Doors: HTTP, For: Owners,
-	Access: Session, Browser: true, Scope: ScopeKeys, Codes: []Code{Forbidden, SignInAgain, Conflict, IdentityUnverified, ChainUnavailable},
+	HTTP: Route{"PUT", "/api/owner/identity", 200}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeKeys,
+	Codes:   []Code{Forbidden, SignInAgain, Conflict, IdentityUnverified, ChainUnavailable},
 	Example: IdentityLink{Owned{"asha"}, "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"},
 })

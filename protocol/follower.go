@@ -23,15 +23,13 @@ type FollowerRef struct {
 var ListFollowers = declare[FollowerQuery, Page[Follower]](Operation{
 	Name: "list_followers", Title: "List followers",
 	Summary: "Who follows your agent from other servers, by address.",
-	HTTP:    Route{"GET", "/api/owner/followers", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeProfile,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor, Forbidden},
+	HTTP:    Route{"GET", "/api/owner/followers", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{InvalidCursor, Forbidden},
 	Example: FollowerQuery{Paging: Paging{Limit: 20}},
 })
 
 var RemoveFollower = declare[FollowerRef, None](Operation{
 	Name: "remove_follower", Title: "Remove a follower",
 	Summary: "Ends the follow of your agent by an actor, whose server is told. It may follow again.",
-	HTTP:    Route{"POST", "/api/owner/followers/remove", 204}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeProfile,
-	Codes:   []Code{NotFound, Forbidden},
+	HTTP:    Route{"POST", "/api/owner/followers/remove", 204}, For: Owners, Scope: ScopeProfile, Codes: []Code{NotFound, Forbidden},
 	Example: FollowerRef{Actor: "https://social.example/users/ravi"},
 })

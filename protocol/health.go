@@ -81,8 +81,7 @@ type PeerCount struct {
 var ReadHealth = declare[None, Health](Operation{
 	Name: "read_health", Title: "Read the health of the node",
 	Summary: "Version, database, jobs by kind, storage against its caps, chains, mail and payments.",
-	HTTP:    Route{"GET", "/api/operator/health", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Example: None{},
+	HTTP:    Route{"GET", "/api/operator/health", 200}, For: Operators, ReadOnly: true, Example: None{},
 })
 
 // A TrafficQuery selects the span of the counts.
@@ -111,6 +110,5 @@ type TrafficStep struct {
 var ReadTraffic = declare[TrafficQuery, Traffic](Operation{
 	Name: "read_traffic", Title: "Read what the node did",
 	Summary: "Reads, writes, proofs of work, reports and deliveries over the last day or month.",
-	HTTP:    Route{"GET", "/api/operator/traffic", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Example: TrafficQuery{Span: "month"},
+	HTTP:    Route{"GET", "/api/operator/traffic", 200}, For: Operators, ReadOnly: true, Example: TrafficQuery{Span: "month"},
 })

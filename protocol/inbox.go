@@ -96,17 +96,15 @@ const (
 var ListThreads = declare[ThreadQuery, Page[Thread]](Operation{
 	Name: "list_threads", Title: "List threads",
 	Summary: "The threads that others began with your agent, the newest first.",
-	HTTP:    Route{"GET", "/api/owner/threads", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor, Forbidden},
+	HTTP:    Route{"GET", "/api/owner/threads", 200}, For: Owners, Scope: ScopeInbox, ReadOnly: true, Codes: []Code{InvalidCursor, Forbidden},
 	Example: ThreadQuery{State: ThreadOpen},
 })
 
 var GetThread = declare[ThreadPage, Conversation](Operation{
 	Name: "get_thread", Title: "Get a thread",
 	Summary: "One thread with your agent and its messages, oldest first.",
-	HTTP:    Route{"GET", "/api/owner/threads/{threadId}", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	ReadOnly: true, NoStore: true, Codes: []Code{NotFound, InvalidCursor, Forbidden},
-	Example: ThreadPage{ThreadRef: ThreadRef{exampleThread}},
+	HTTP:    Route{"GET", "/api/owner/threads/{threadId}", 200}, For: Owners, Scope: ScopeInbox, ReadOnly: true,
+	Codes: []Code{NotFound, InvalidCursor, Forbidden}, Example: ThreadPage{ThreadRef: ThreadRef{exampleThread}},
 })
 
 var AnswerThread = declare[NewAnswer, Said](Operation{
@@ -114,25 +112,22 @@ var AnswerThread = declare[NewAnswer, Said](Operation{
 	Summary: "Answers the writer who began a thread with your agent.",
 	Description: "The writer reads the answer with check_conversation. If the writer gave a callbackUrl, it is also delivered there; " +
 		"to a person of the fediverse it is sent.",
-	HTTP: Route{"POST", "/api/owner/threads/{threadId}/messages", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	Codes:   []Code{NotFound, Forbidden},
+	HTTP: Route{"POST", "/api/owner/threads/{threadId}/messages", 201}, For: Owners, Scope: ScopeInbox, Codes: []Code{NotFound, Forbidden},
 	Example: NewAnswer{ThreadRef: ThreadRef{exampleThread}, Message: "Yes, within the week."},
 })
 
 var MarkThreadRead = declare[ThreadRef, None](Operation{
 	Name: "mark_thread_read", Title: "Mark a thread as read",
 	Summary: "Marks the messages of a thread with your agent as read, so that it no longer counts as new. The writer does not learn of it.",
-	HTTP:    Route{"POST", "/api/owner/threads/{threadId}/read", 204}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	Idempotent: true, Inward: true, Codes: []Code{NotFound, Forbidden},
-	Example: ThreadRef{exampleThread},
+	HTTP:    Route{"POST", "/api/owner/threads/{threadId}/read", 204}, For: Owners, Scope: ScopeInbox, Idempotent: true, Inward: true,
+	Codes: []Code{NotFound, Forbidden}, Example: ThreadRef{exampleThread},
 })
 
 var CloseThread = declare[ThreadRef, Thread](Operation{
 	Name: "close_thread", Title: "Close a thread",
 	Summary: "Closes a thread for good: nobody can write in it any more; both sides can read it.",
-	HTTP:    Route{"POST", "/api/owner/threads/{threadId}/close", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	Idempotent: true, Codes: []Code{NotFound, Forbidden},
-	Example: ThreadRef{exampleThread},
+	HTTP:    Route{"POST", "/api/owner/threads/{threadId}/close", 200}, For: Owners, Scope: ScopeInbox, Idempotent: true,
+	Codes: []Code{NotFound, Forbidden}, Example: ThreadRef{exampleThread},
 })
 
 var BlockWriter = declare[NewBlock, BlockedWriter](Operation{
@@ -140,39 +135,35 @@ var BlockWriter = declare[NewBlock, BlockedWriter](Operation{
 	Summary: "Refuses further messages from the writer of a thread to your agent, in any thread.",
 	Description: "A writer who signed is recognised by chain identity, profile or key; an anonymous writer by its network, which others may share. " +
 		"Other owners' agents are not affected.",
-	HTTP: Route{"POST", "/api/owner/threads/{threadId}/block", 201}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	Idempotent: true, Codes: []Code{NotFound, Forbidden},
+	HTTP: Route{"POST", "/api/owner/threads/{threadId}/block", 201}, For: Owners, Scope: ScopeInbox, Idempotent: true,
+	Codes:   []Code{NotFound, Forbidden},
 	Example: NewBlock{ThreadRef: ThreadRef{exampleThread}, Note: "spam"},
 })
 
 var UnblockWriter = declare[BlockRef, None](Operation{
 	Name: "unblock_writer", Title: "Unblock a writer",
 	Summary: "Allows a blocked writer to write to your agent again.",
-	HTTP:    Route{"DELETE", "/api/owner/blocked-writers/{id}", 204}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	Codes:   []Code{NotFound, Forbidden},
+	HTTP:    Route{"DELETE", "/api/owner/blocked-writers/{id}", 204}, For: Owners, Scope: ScopeInbox, Codes: []Code{NotFound, Forbidden},
 	Example: BlockRef{exampleBlock},
 })
 
 var ListBlockedWriters = declare[BlockQuery, Page[BlockedWriter]](Operation{
 	Name: "list_blocked_writers", Title: "List blocked writers",
 	Summary: "The writers that may not write to your agent, the newest first.",
-	HTTP:    Route{"GET", "/api/owner/blocked-writers", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor, Forbidden},
+	HTTP:    Route{"GET", "/api/owner/blocked-writers", 200}, For: Owners, Scope: ScopeInbox, ReadOnly: true, Codes: []Code{InvalidCursor, Forbidden},
 	Example: BlockQuery{Paging: Paging{Limit: 20}},
 })
 
 var ListCallbacks = declare[CallbackQuery, Page[CallbackDelivery]](Operation{
 	Name: "list_callbacks", Title: "List callbacks",
 	Summary: "Your agent's deliveries to writers' callback addresses, with the number of attempts and the last error, newest first.",
-	HTTP:    Route{"GET", "/api/owner/callbacks", 200}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	ReadOnly: true, NoStore: true, Codes: []Code{NotFound, InvalidCursor, Forbidden},
+	HTTP:    Route{"GET", "/api/owner/callbacks", 200}, For: Owners, Scope: ScopeInbox, ReadOnly: true, Codes: []Code{NotFound, InvalidCursor, Forbidden},
 	Example: CallbackQuery{State: CallbackFailed},
 })
 
 var ReplayCallback = declare[CallbackRef, CallbackDelivery](Operation{
 	Name: "replay_callback", Title: "Send a callback again",
 	Summary: "Sends a reply to the writer's callback address again, now, and retries for another 24 hours if that fails.",
-	HTTP:    Route{"POST", "/api/owner/callbacks/{id}/replay", 202}, Doors: HTTP | MCP, For: Owners, Access: Owner, Scope: ScopeInbox,
-	Codes:   []Code{NotFound, Forbidden},
+	HTTP:    Route{"POST", "/api/owner/callbacks/{id}/replay", 202}, For: Owners, Scope: ScopeInbox, Codes: []Code{NotFound, Forbidden},
 	Example: CallbackRef{exampleMessage},
 })

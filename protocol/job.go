@@ -26,8 +26,8 @@ type Job struct {
 var ListJobs = declare[JobQuery, Page[Job]](Operation{
 	Name: "list_jobs", Title: "List jobs",
 	Summary: "The durable jobs of one state, newest first: what waits, what was given up and why.",
-	HTTP:    Route{"GET", "/api/operator/jobs", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: JobQuery{State: "dead"},
+	HTTP:    Route{"GET", "/api/operator/jobs", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor},
+	Example: JobQuery{State: "dead"},
 })
 
 // A JobRef names one job.
@@ -39,14 +39,12 @@ type JobRef struct {
 var RequeueJob = declare[JobRef, None](Operation{
 	Name: "requeue_job", Title: "Try a dead job again",
 	Summary: "Makes a dead job wait again, from its first attempt.",
-	HTTP:    Route{"POST", "/api/operator/jobs/{id}/requeue", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Conflict}, Example: JobRef{ID: 4711},
+	HTTP:    Route{"POST", "/api/operator/jobs/{id}/requeue", 204}, For: Operators, Codes: []Code{NotFound, Conflict}, Example: JobRef{ID: 4711},
 })
 
 // DropJob deletes a dead job.
 var DropJob = declare[JobRef, None](Operation{
 	Name: "drop_job", Title: "Delete a dead job",
 	Summary: "Deletes a job that was given up: what it was to do is never done.",
-	HTTP:    Route{"DELETE", "/api/operator/jobs/{id}", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: JobRef{ID: 4711},
+	HTTP:    Route{"DELETE", "/api/operator/jobs/{id}", 204}, For: Operators, Codes: []Code{NotFound}, Example: JobRef{ID: 4711},
 })

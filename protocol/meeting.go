@@ -332,8 +332,7 @@ var GetMeetingInfo = declare[MeetingQuery, MeetingInfo](Operation{
 var GetMeetingSettings = declare[OwnInput, MeetingSettings](Operation{
 	Name: "get_meeting_settings", Title: "Get your meeting settings",
 	Summary: "Whether and when a person's profile of yours takes meetings.",
-	HTTP:    Route{"GET", "/api/owner/meeting-settings", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/meeting-settings", 200}, For: Owners, Scope: ScopeMeetings, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -341,7 +340,7 @@ var PutMeetingSettings = declare[MeetingDraft, MeetingSettings](Operation{
 	Name: "put_meeting_settings", Title: "Write your meeting settings",
 	Summary:     "Opens or closes meeting requests to a person's profile of yours, and replaces hours and rules: what is left out gets its default.",
 	Description: "Meetings that were approved stay as they are, and so do requests that wait for you.",
-	HTTP:        Route{"PUT", "/api/owner/meeting-settings", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Replaces: GetMeetingSettings.Operation, Codes: []Code{Forbidden, NotFound},
+	HTTP:        Route{"PUT", "/api/owner/meeting-settings", 200}, For: Owners, Scope: ScopeMeetings, Replaces: GetMeetingSettings.Operation,
+	Codes:   []Code{Forbidden, NotFound},
 	Example: MeetingDraft{Owned: Owned{"asha"}, Accepting: true, MeetingRules: MeetingRules{TimeZone: "Asia/Kolkata", Durations: []int{15, 30}, ShowSlots: true}},
 })

@@ -122,8 +122,7 @@ var exampleCalendar = CalendarRef{"cal_01k9y3v6k8e5w9q2x4z7c1m0ad"}
 var ListCalendars = declare[OwnInput, CalendarAccounts](Operation{
 	Name: "list_calendars", Title: "List your calendars",
 	Summary: "The calendar servers that a person's profile of yours is connected to, their calendars, and what works.",
-	HTTP:    Route{"GET", "/api/owner/calendars", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/calendars", 200}, For: Owners, Scope: ScopeMeetings, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -132,16 +131,14 @@ var ConnectCalendar = declare[CalendarLogin, CalendarAccount](Operation{
 	Summary: "Connects a person's profile of yours to a calendar server (CalDAV): busy times are read there, and approved meetings written.",
 	Description: "The node asks the server after the answer; get_calendar shows what it found, or why it failed. Every calendar found is read; the one at the " +
 		"address, or the only one, is written, unless another account's is. choose_calendars changes both. The same address and user again replaces the password.",
-	HTTP: Route{"POST", "/api/owner/calendars", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{Forbidden, NotFound, Conflict},
+	HTTP: Route{"POST", "/api/owner/calendars", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings, Codes: []Code{Forbidden, NotFound, Conflict},
 	Example: CalendarLogin{Owned{"asha"}, "https://cloud.example.org/remote.php/dav/", "asha", "app-password"},
 })
 
 var GetCalendar = declare[CalendarRef, CalendarAccount](Operation{
 	Name: "get_calendar", Title: "Read the state of a calendar",
 	Summary: "One account at a calendar server: its calendars, which are used, the last success and the last error.",
-	HTTP:    Route{"GET", "/api/owner/calendars/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, ReadOnly: true, NoStore: true, Codes: []Code{NotFound},
+	HTTP:    Route{"GET", "/api/owner/calendars/{id}", 200}, For: Owners, Scope: ScopeMeetings, ReadOnly: true, Codes: []Code{NotFound},
 	Example: exampleCalendar,
 })
 
@@ -149,8 +146,7 @@ var ChooseCalendars = declare[CalendarChoice, CalendarAccount](Operation{
 	Name: "choose_calendars", Title: "Choose calendars",
 	Summary:     "Sets which calendars of an account are read for busy times, and which one approved meetings are put on.",
 	Description: "Meetings that are approved and not over are put on a calendar that is newly chosen, unless another calendar has them.",
-	HTTP:        Route{"PUT", "/api/owner/calendars/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound},
+	HTTP:        Route{"PUT", "/api/owner/calendars/{id}", 200}, For: Owners, Scope: ScopeMeetings, Codes: []Code{NotFound},
 	Example: CalendarChoice{CalendarRef: exampleCalendar, Create: "Meetings"},
 })
 
@@ -158,8 +154,7 @@ var CheckCalendar = declare[CalendarRef, CalendarAccount](Operation{
 	Name: "check_calendar", Title: "Check a calendar",
 	Summary:     "Asks a calendar server again: which calendars it has, and when you are busy. Events that were given up are tried again.",
 	Description: "The node asks after the answer; get_calendar shows the result.",
-	HTTP:        Route{"POST", "/api/owner/calendars/{id}/check", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound},
+	HTTP:        Route{"POST", "/api/owner/calendars/{id}/check", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings, Codes: []Code{NotFound},
 	Example: exampleCalendar,
 })
 
@@ -167,7 +162,6 @@ var DisconnectCalendar = declare[CalendarRef, None](Operation{
 	Name: "disconnect_calendar", Title: "Disconnect a calendar",
 	Summary:     "Deletes an account at a calendar server, with its password. Nothing is deleted on the server.",
 	Description: "Events that the node has put there stay, and do not follow their meetings any more.",
-	HTTP:        Route{"DELETE", "/api/owner/calendars/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound},
+	HTTP:        Route{"DELETE", "/api/owner/calendars/{id}", 204}, For: Owners, Scope: ScopeMeetings, Codes: []Code{NotFound},
 	Example: exampleCalendar,
 })

@@ -25,9 +25,8 @@ type DecisionLink struct {
 var ReadDecisionLink = declare[DecisionLinkInput, DecisionLink](Operation{
 	Name: "read_decision_link", Title: "Read the link of a notice about a meeting request",
 	Summary: "What the link of a notice about a meeting request to you would do. Nothing is done.",
-	HTTP:    Route{"GET", "/api/owner/meeting-decision", 200}, Doors: HTTP, For: Owners, ReadOnly: true,
-	NoStore: true, Secret: "ticket", Codes: []Code{Unauthorized, Gone},
-	Example: DecisionLinkInput{},
+	HTTP:    Route{"GET", "/api/owner/meeting-decision", 200}, Doors: HTTP, For: Owners, ReadOnly: true, Secret: "ticket",
+	Codes: []Code{Unauthorized, Gone}, Example: DecisionLinkInput{},
 })
 
 // A DecisionLinkUse uses a link.
@@ -41,7 +40,6 @@ var UseDecisionLink = declare[DecisionLinkUse, OwnMeeting](Operation{
 	Summary: "Approves or declines a meeting request by the link of a mail or a webhook's notice. A link works once.",
 	Description: "It ends when the request changes, and when the address for notices does; gone then says what the request is by now. " +
 		"Approval is refused with conflict when another meeting is approved at that time.",
-	HTTP: Route{"POST", "/api/owner/meeting-decision", 200}, Doors: HTTP, For: Owners,
-	Secret: "ticket", Codes: []Code{Unauthorized, Gone, Conflict},
+	HTTP: Route{"POST", "/api/owner/meeting-decision", 200}, Doors: HTTP, For: Owners, Secret: "ticket", Codes: []Code{Unauthorized, Gone, Conflict},
 	Example: DecisionLinkUse{Do: DecideApprove},
 })

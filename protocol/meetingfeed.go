@@ -14,16 +14,14 @@ var MakeMeetingFeed = declare[OwnInput, MeetingFeed](Operation{
 	Summary: "Makes a secret address at which calendar programs read your approved meetings (iCalendar). A former address ends.",
 	Description: "The feed has each meeting from its approval until 30 days after it, and those that were cancelled for 30 days. Programs read it every " +
 		"15 minutes at best; a calendar that is connected with connect_calendar knows at once.",
-	HTTP: Route{"POST", "/api/owner/meeting-feed", 201}, Doors: HTTP | MCP, For: Owners, OneTime: true,
-	Access: Owner, Scope: ScopeMeetings, Inward: true, Codes: []Code{Forbidden, NotFound},
-	Example: OwnInput{Owned{"asha"}},
+	HTTP: Route{"POST", "/api/owner/meeting-feed", 201}, For: Owners, OneTime: true, Scope: ScopeMeetings, Inward: true,
+	Codes: []Code{Forbidden, NotFound}, Example: OwnInput{Owned{"asha"}},
 })
 
 var DeleteMeetingFeed = declare[OwnInput, None](Operation{
 	Name: "delete_meeting_feed", Title: "End the feed of your meetings",
 	Summary: "The address that make_meeting_feed made shows nothing any more.",
-	HTTP:    Route{"DELETE", "/api/owner/meeting-feed", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Inward: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"DELETE", "/api/owner/meeting-feed", 204}, For: Owners, Scope: ScopeMeetings, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })
 

@@ -101,16 +101,15 @@ var exampleMeeting = OwnMeetingRef{exampleMeetingID}
 var ListMeetings = declare[OwnMeetingQuery, Page[OwnMeeting]](Operation{
 	Name: "list_meetings", Title: "List meeting requests",
 	Summary: "The meeting requests to a profile of yours whose mailbox is confirmed, newest first; with from, the meetings of some days.",
-	HTTP:    Route{"GET", "/api/owner/meetings", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound, InvalidCursor},
+	HTTP:    Route{"GET", "/api/owner/meetings", 200}, For: Owners, Scope: ScopeMeetings, ReadOnly: true,
+	Codes:   []Code{Forbidden, NotFound, InvalidCursor},
 	Example: OwnMeetingQuery{Owned: Owned{"asha"}, State: MeetingSubmitted},
 })
 
 var GetOwnMeeting = declare[OwnMeetingRef, OwnMeeting](Operation{
 	Name: "get_own_meeting", Title: "Read a meeting request to you",
 	Summary: "One meeting request to a profile of yours, with what is to be known about its time.",
-	HTTP:    Route{"GET", "/api/owner/meetings/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, ReadOnly: true, NoStore: true, Codes: []Code{NotFound},
+	HTTP:    Route{"GET", "/api/owner/meetings/{id}", 200}, For: Owners, Scope: ScopeMeetings, ReadOnly: true, Codes: []Code{NotFound},
 	Example: exampleMeeting,
 })
 
@@ -128,9 +127,8 @@ var ApproveMeeting = declare[MeetingDecision, OwnMeeting](Operation{
 	Summary: "Approves a request at its time. The requester gets a mail.",
 	Description: "It is refused with conflict when you have approved another meeting at that time; propose_meeting_times offers others. " +
 		"Other warnings refuse nothing.",
-	HTTP: Route{"POST", "/api/owner/meetings/{id}/approve", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
-	Example: MeetingDecision{OwnMeetingRef: exampleMeeting},
+	HTTP: Route{"POST", "/api/owner/meetings/{id}/approve", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings,
+	Codes: []Code{NotFound, Conflict}, Example: MeetingDecision{OwnMeetingRef: exampleMeeting},
 })
 
 // MeetingBlock is whose further requests a person refuses.
@@ -150,8 +148,8 @@ type MeetingRefusal struct {
 var DeclineMeeting = declare[MeetingRefusal, OwnMeeting](Operation{
 	Name: "decline_meeting", Title: "Decline a meeting",
 	Summary: "Declines a request that waits. The requester gets a mail, without a reason unless you write one.",
-	HTTP:    Route{"POST", "/api/owner/meetings/{id}/decline", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/meetings/{id}/decline", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings,
+	Codes:   []Code{NotFound, Conflict},
 	Example: MeetingRefusal{MeetingDecision: MeetingDecision{OwnMeetingRef: exampleMeeting}},
 })
 
@@ -170,8 +168,7 @@ var ProposeMeetingTimes = declare[MeetingProposal, OwnMeeting](Operation{
 	Name: "propose_meeting_times", Title: "Propose other times",
 	Summary:     "Answers a request with one to three other times. The requester takes one within 72 hours, and the meeting is approved with it.",
 	Description: "Each time is from 15 minutes to 90 days ahead and does not overlap a meeting that you have approved.",
-	HTTP:        Route{"POST", "/api/owner/meetings/{id}/propose", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
+	HTTP:        Route{"POST", "/api/owner/meetings/{id}/propose", 200}, For: Owners, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
 	Example: MeetingProposal{OwnMeetingRef: exampleMeeting, Times: []string{"2026-12-02T11:00:00+05:30"}},
 })
 
@@ -190,23 +187,20 @@ func (m MeetingMove) Check() []Fault { return blank("/answer", m.Answer) }
 var MoveMeeting = declare[MeetingMove, OwnMeeting](Operation{
 	Name: "move_meeting", Title: "Move a meeting",
 	Summary: "Moves an approved meeting to another time. It stays approved, its sequence is raised, and the requester gets a mail.",
-	HTTP:    Route{"POST", "/api/owner/meetings/{id}/move", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/meetings/{id}/move", 200}, For: Owners, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
 	Example: MeetingMove{OwnMeetingRef: exampleMeeting, StartsAt: "2026-12-02T11:00:00+05:30"},
 })
 
 var CancelOwnMeeting = declare[MeetingDecision, OwnMeeting](Operation{
 	Name: "cancel_own_meeting", Title: "Cancel a meeting",
 	Summary: "Cancels a meeting that you have approved, before it is over. The requester gets a mail.",
-	HTTP:    Route{"POST", "/api/owner/meetings/{id}/cancel", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
+	HTTP:    Route{"POST", "/api/owner/meetings/{id}/cancel", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
 	Example: MeetingDecision{OwnMeetingRef: exampleMeeting},
 })
 
 var MarkNoShow = declare[OwnMeetingRef, OwnMeeting](Operation{
 	Name: "mark_no_show", Title: "Mark that nobody came",
 	Summary: "Says that the requester did not come to a meeting that has begun.",
-	HTTP:    Route{"POST", "/api/owner/meetings/{id}/no-show", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeMeetings, Codes: []Code{NotFound, Conflict},
-	Example: exampleMeeting,
+	HTTP:    Route{"POST", "/api/owner/meetings/{id}/no-show", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings,
+	Codes: []Code{NotFound, Conflict}, Example: exampleMeeting,
 })

@@ -242,9 +242,7 @@ func (in MerchantInput) Check() []Fault { return in.MerchantDraft.Check() }
 var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
 	Name: "get_merchant_record", Title: "Read your merchant record",
 	Summary: "The merchant record of a business of yours, as you wrote it.",
-	HTTP:    Route{"GET", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true,
-	Codes:   []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/merchant", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: Owned{},
 })
 
@@ -253,8 +251,7 @@ var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
 	Summary: "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
 	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once. " +
 		"A catalog of more than 100 items is kept when items is left out, and refused as conflict when it is not.",
-	HTTP: Route{"PUT", "/api/owner/merchant", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Replaces: GetMerchantRecord.Operation,
+	HTTP: Route{"PUT", "/api/owner/merchant", 200}, For: Owners, Scope: ScopeProfile, Replaces: GetMerchantRecord.Operation,
 	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: MerchantInput{MerchantDraft: MerchantDraft{Category: "restaurant", City: "Bengaluru"}},
 })

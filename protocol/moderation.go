@@ -102,37 +102,32 @@ var decision = Decision{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason: "spam"}
 var ListReviewQueue = declare[ReviewQuery, Page[ReviewItem]](Operation{
 	Name: "list_review_queue", Title: "List the moderation queue",
 	Summary: "Posts that wait for a decision, or all hidden ones, with reports, reasons and notes, newest post first.",
-	HTTP:    Route{"GET", "/api/operator/queue", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor},
+	HTTP:    Route{"GET", "/api/operator/queue", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor},
 	Example: ReviewQuery{State: ReviewReported},
 })
 
 var HidePost = declare[Decision, PostStanding](Operation{
 	Name: "hide_post", Title: "Hide a post",
 	Summary: "Hides a post from the public; its author and the moderation log are told why.",
-	HTTP:    Route{"POST", "/api/operator/posts/{id}/hide", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/hide", 200}, For: Operators, Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
 })
 
 var RestorePost = declare[Decision, PostStanding](Operation{
 	Name: "restore_post", Title: "Restore a post",
 	Summary: "Makes a hidden post visible again; its earlier reporters cannot hide it again.",
-	HTTP:    Route{"POST", "/api/operator/posts/{id}/restore", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/restore", 200}, For: Operators, Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
 })
 
 var DismissReports = declare[Decision, PostStanding](Operation{
 	Name: "dismiss_reports", Title: "Dismiss the reports of a post",
 	Summary: "Keeps a reported post visible; its reports so far no longer count.",
-	HTTP:    Route{"POST", "/api/operator/posts/{id}/dismiss", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/dismiss", 200}, For: Operators, Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
 })
 
 var ReopenReports = declare[Decision, PostStanding](Operation{
 	Name: "reopen_reports", Title: "Reopen the reports of a post",
 	Summary: "Undoes dismiss_reports: the post waits for a decision again, and the reports that were dismissed count.",
-	HTTP:    Route{"POST", "/api/operator/posts/{id}/reopen", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/reopen", 200}, For: Operators, Codes: []Code{NotFound, Gone, Conflict}, Example: decision,
 })
 
 // A ReportForward is what the operator tells the server of a post's author.
@@ -144,15 +139,14 @@ type ReportForward struct {
 var ForwardReport = declare[ReportForward, None](Operation{
 	Name: "forward_report", Title: "Report a post to its server",
 	Summary: "Reports a post of another server to the operators there, in the name of this node; once a post.",
-	HTTP:    Route{"POST", "/api/operator/posts/{id}/forward", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Gone, Conflict}, Example: ReportForward{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Comment: "Sells counterfeit tickets."},
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/forward", 204}, For: Operators, Codes: []Code{NotFound, Gone, Conflict},
+	Example: ReportForward{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Comment: "Sells counterfeit tickets."},
 })
 
 var RemovePost = declare[Decision, PostStanding](Operation{
 	Name: "remove_post", Title: "Delete a post for good",
 	Summary: "Deletes a post, hidden or not; its text is removed from database and log and cannot be restored.",
-	HTTP:    Route{"POST", "/api/operator/posts/{id}/delete", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Gone}, Example: decision,
+	HTTP:    Route{"POST", "/api/operator/posts/{id}/delete", 200}, For: Operators, Codes: []Code{NotFound, Gone}, Example: decision,
 })
 
 // A ModerationNote is what an operator noted about something.
@@ -184,20 +178,20 @@ type NoteRef struct {
 var AddNote = declare[NewNote, ModerationNote](Operation{
 	Name: "add_moderation_note", Title: "Note something",
 	Summary: "Adds a note about a subject, for the operators only.",
-	HTTP:    Route{"POST", "/api/operator/notes", 201}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	HTTP:    Route{"POST", "/api/operator/notes", 201}, For: Operators,
 	Example: NewNote{Subject: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Text: "Asked the author for a source."},
 })
 
 var ListNotes = declare[NoteQuery, Page[ModerationNote]](Operation{
 	Name: "list_moderation_notes", Title: "List notes",
 	Summary: "The operators' notes, newest first.",
-	HTTP:    Route{"GET", "/api/operator/notes", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: NoteQuery{Subject: "spam.example"},
+	HTTP:    Route{"GET", "/api/operator/notes", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor},
+	Example: NoteQuery{Subject: "spam.example"},
 })
 
 var DeleteNote = declare[NoteRef, None](Operation{
 	Name: "delete_moderation_note", Title: "Delete a note",
 	Summary: "Deletes a note.",
-	HTTP:    Route{"DELETE", "/api/operator/notes/{id}", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: NoteRef{ID: "note_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	HTTP:    Route{"DELETE", "/api/operator/notes/{id}", 204}, For: Operators, Codes: []Code{NotFound},
+	Example: NoteRef{ID: "note_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })

@@ -29,8 +29,7 @@ func (d NotifyDraft) Check() []Fault { return mailFaults(d.Mail) }
 var GetNotify = declare[OwnInput, NotifySettings](Operation{
 	Name: "get_notify", Title: "Get the notice settings",
 	Summary: "Where the node sends notices of new threads, messages and reports about a profile of yours.",
-	HTTP:    Route{"GET", "/api/owner/notify", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeNotify, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/notify", 200}, For: Owners, Scope: ScopeNotify, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -40,8 +39,7 @@ var PutNotify = declare[NotifyDraft, NotifySettings](Operation{
 	Description: "A notice contains one line of text of the other side at most, marked as such. A webhook gets " +
 		"{type, id, event, handle, subject, title, url, at, untrusted_content}, signed by the node; /skill/callbacks.md explains how to verify it. " +
 		"The notice of a bid that waits for you has a link by which its reader decides about that bid, once.",
-	HTTP: Route{"PUT", "/api/owner/notify", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeNotify, Replaces: GetNotify.Operation, Codes: []Code{Forbidden, Conflict},
+	HTTP: Route{"PUT", "/api/owner/notify", 200}, For: Owners, Scope: ScopeNotify, Replaces: GetNotify.Operation, Codes: []Code{Forbidden, Conflict},
 	Delivers: &Delivery{"notice", "webhook", NoticeDocument{}},
 	Example:  NotifyDraft{Owned: Owned{"asha"}, Webhook: "https://agent.example.org/notices", Events: []NoticeEvent{ThreadBegun}},
 })
@@ -55,7 +53,7 @@ type MailCode struct {
 var ConfirmMail = declare[MailCode, NotifySettings](Operation{
 	Name: "confirm_mail", Title: "Confirm a mail address",
 	Summary: "Confirms that you can read mail at the address for notices.",
-	HTTP:    Route{"POST", "/api/owner/notify/confirm", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeNotify, Inward: true, Codes: []Code{Forbidden, Gone},
+	HTTP:    Route{"POST", "/api/owner/notify/confirm", 200}, For: Owners, Idempotent: true, Scope: ScopeNotify, Inward: true,
+	Codes:   []Code{Forbidden, Gone},
 	Example: MailCode{Owned{"asha"}, "q1w2e3r4t5y6u7i8o9p0a1s2d3f4g5h6"},
 })

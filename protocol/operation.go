@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -130,6 +131,9 @@ var (
 	byName     = map[string]*Operation{}
 )
 
+// declare declares an operation. What owners and operators read is only for them. Where nothing else is said, owners have the
+// doors HTTP and MCP, and act by every way that Owner names or by the Secret; operators have HTTP, and their tokens need the scope
+// operator.
 func declare[In, Out any](o Operation) Op[In, Out] {
 	if byName[o.Name] != nil {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
@@ -137,6 +141,15 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 	if _, ok := o.Example.(In); !ok {
 		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, reflect.TypeFor[In]()))
 	}
+	switch o.For {
+	case Owners:
+		if o.Doors = cmp.Or(o.Doors, HTTP|MCP); o.Secret == "" {
+			o.Access = cmp.Or(o.Access, Owner)
+		}
+	case Operators:
+		o.Doors, o.Access, o.Scope = HTTP, Operator, cmp.Or(o.Scope, ScopeOperator)
+	}
+	o.NoStore = o.NoStore || o.ReadOnly && o.For != Everybody
 	if o.Replaces != nil {
 		o.Codes = append(slices.Clone(o.Codes), PreconditionFailed)
 		o.Replaces.Versioned = true

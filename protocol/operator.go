@@ -31,23 +31,20 @@ type LimitsView struct {
 var ReadLimits = declare[None, LimitsView](Operation{
 	Name: "read_limits", Title: "Read the limits",
 	Summary: "The limits in force, and those that were changed at run time.",
-	HTTP:    Route{"GET", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Example: None{},
+	HTTP:    Route{"GET", "/api/operator/limits", 200}, For: Operators, ReadOnly: true, Example: None{},
 })
 
 var SetLimits = declare[RunLimits, LimitsView](Operation{
 	Name: "set_limits", Title: "Set limits",
 	Summary:     "Changes limits at run time; limits that are not named stay unchanged.",
 	Description: "The change is stored and takes effect in every process of the node within two seconds. A changed rate starts unused.",
-	HTTP:        Route{"PUT", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Example: RunLimits{WriteRate: new(2.0), ProofLevel: new(4)},
+	HTTP:        Route{"PUT", "/api/operator/limits", 200}, For: Operators, Example: RunLimits{WriteRate: new(2.0), ProofLevel: new(4)},
 })
 
 var ResetLimits = declare[None, LimitsView](Operation{
 	Name: "reset_limits", Title: "Reset the limits",
 	Summary: "Sets all limits to the values of the configuration.",
-	HTTP:    Route{"DELETE", "/api/operator/limits", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Example: None{},
+	HTTP:    Route{"DELETE", "/api/operator/limits", 200}, For: Operators, Example: None{},
 })
 
 // An AuditEntry is an action of an operator or owner, or a decision of the node itself
@@ -72,8 +69,8 @@ type AuditQuery struct {
 var ReadAudit = declare[AuditQuery, Page[AuditEntry]](Operation{
 	Name: "read_audit", Title: "Read the audit log",
 	Summary: "Every action of the operators, newest first.",
-	HTTP:    Route{"GET", "/api/operator/audit", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: AuditQuery{Paging: Paging{Limit: 20}},
+	HTTP:    Route{"GET", "/api/operator/audit", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor},
+	Example: AuditQuery{Paging: Paging{Limit: 20}},
 })
 
 // Statistics are the node in numbers.
@@ -116,6 +113,5 @@ type DayCount struct {
 var ReadStatistics = declare[None, Statistics](Operation{
 	Name: "read_statistics", Title: "Read statistics",
 	Summary: "Posts, profiles, threads, reports, jobs and queues in numbers, and the last thirty days.",
-	HTTP:    Route{"GET", "/api/operator/statistics", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Example: None{},
+	HTTP:    Route{"GET", "/api/operator/statistics", 200}, For: Operators, ReadOnly: true, Example: None{},
 })

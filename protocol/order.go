@@ -181,8 +181,7 @@ var IssueOrderReceipt = declare[NewOrderReceipt, OrderReceipt](Operation{
 	Summary: "Signs a receipt for an order that a buyer has paid. With it the buyer can prove the order, and review it on the chain.",
 	Description: "The receipt is a compact JWS by a key of /.well-known/http-message-signatures-directory; anyone can verify it with stoa verify receipt. " +
 		"The same order again returns the receipt that it has; other facts for it are a conflict until that receipt is revoked.",
-	HTTP: Route{"POST", "/api/owner/order-receipts", 201}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeOrders, Codes: []Code{Forbidden, Conflict},
+	HTTP: Route{"POST", "/api/owner/order-receipts", 201}, For: Owners, Idempotent: true, Scope: ScopeOrders, Codes: []Code{Forbidden, Conflict},
 	Example: exampleReceiptDraft,
 })
 
@@ -198,8 +197,7 @@ var ListOrderReceipts = declare[OrderReceiptQuery, Page[OrderReceipt]](Operation
 	Summary: "The receipts that a business of yours has issued, newest first, revoked ones included.",
 	Description: "The newest 20,000 of a business are kept. A receipt that is deleted stays valid as a document, but no review can count with it any more. " +
 		"Receipts of another node that came with an archive are at the end of the list.",
-	HTTP: Route{"GET", "/api/owner/order-receipts", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeOrders, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
+	HTTP: Route{"GET", "/api/owner/order-receipts", 200}, For: Owners, Scope: ScopeOrders, ReadOnly: true, Codes: []Code{Forbidden, InvalidCursor},
 	Example: OrderReceiptQuery{Paging: Paging{Limit: 20}},
 })
 
@@ -219,8 +217,8 @@ var RevokeOrderReceipt = declare[ReceiptRevocation, OrderReceipt](Operation{
 	Name: "revoke_order_receipt", Title: "Revoke an order receipt",
 	Summary:     "Ends a receipt: no review counts with it any more. One that did stays listed, with that reason.",
 	Description: "A receipt of another node, which came with an archive, ends on this node only: revoke it there too.",
-	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/revoke", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeOrders, Codes: []Code{Forbidden, NotFound},
+	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/revoke", 200}, For: Owners, Idempotent: true, Scope: ScopeOrders,
+	Codes:   []Code{Forbidden, NotFound},
 	Example: ReceiptRevocation{OrderReceiptRef{ID: exampleReceipt}, "issued twice"},
 })
 
@@ -235,8 +233,8 @@ var AdjustOrder = declare[NewAdjustment, OrderReceipt](Operation{
 	Summary: "Records a refund, a return or a credit of an order with a receipt. Adjustments are only added, at most 50. " +
 		"After a full refund the review of the order does not count.",
 	Description: "The same adjustment again changes nothing; another one with the same id is a conflict. The receipt itself does not change.",
-	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/adjustments", 200}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeOrders, Inward: true, Codes: []Code{Forbidden, NotFound, Conflict},
+	HTTP:        Route{"POST", "/api/owner/order-receipts/{id}/adjustments", 200}, For: Owners, Idempotent: true, Scope: ScopeOrders, Inward: true,
+	Codes: []Code{Forbidden, NotFound, Conflict},
 	Example: NewAdjustment{OrderReceiptRef{ID: exampleReceipt}, Adjustment{ID: "refund-1", Type: "refund",
 		OccurredAt: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC), Status: "completed", Totals: []OrderTotal{{Type: "total", Amount: -18000}}}},
 })

@@ -20,8 +20,7 @@ type OwnProfile struct {
 var GetOwnProfile = declare[OwnInput, OwnProfile](Operation{
 	Name: "get_own_profile", Title: "Get your profile",
 	Summary: "The whole profile as you wrote it, to edit and write back.",
-	HTTP:    Route{"GET", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/profile", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -29,8 +28,7 @@ var PutOwnProfile = declare[OwnProfile, OwnProfile](Operation{
 	Name: "put_own_profile", Title: "Write your profile",
 	Summary:     "Replaces a profile of yours completely: what is left out is deleted, except listed and contactPolicy, which stay.",
 	Description: "Identity, interfaces and reputation are not part of it: the node adds them. Only the operator creates profiles.",
-	HTTP:        Route{"PUT", "/api/owner/profile", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Replaces: GetOwnProfile.Operation, Codes: []Code{Forbidden},
+	HTTP:        Route{"PUT", "/api/owner/profile", 200}, For: Owners, Scope: ScopeProfile, Replaces: GetOwnProfile.Operation, Codes: []Code{Forbidden},
 	Example: OwnProfile{ProfileDraft: ProfileDraft{Handle: "asha", Name: "Asha Rao", Kind: Person, Headline: "Hand-loom weaver"}},
 })
 
@@ -55,24 +53,21 @@ type PartRef struct {
 var ListNeeds = declare[OwnInput, OwnNeeds](Operation{
 	Name: "list_needs", Title: "List your needs",
 	Summary: "What a profile of yours needs from other agents.",
-	HTTP:    Route{"GET", "/api/owner/needs", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/needs", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
 var PutNeed = declare[OwnNeed, OwnNeeds](Operation{
 	Name: "put_need", Title: "Write a need",
 	Summary: "Adds a need to a profile of yours, or replaces the one with that id. At most 20.",
-	HTTP:    Route{"PUT", "/api/owner/needs/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Replaces: ListNeeds.Operation, Codes: []Code{Forbidden},
+	HTTP:    Route{"PUT", "/api/owner/needs/{id}", 200}, For: Owners, Scope: ScopeProfile, Replaces: ListNeeds.Operation, Codes: []Code{Forbidden},
 	Example: OwnNeed{Owned{"asha"}, Need{ID: "cotton-yarn", Description: "Hand-spun cotton yarn, 40 count.", Tags: []string{"yarn"}}},
 })
 
 var DeleteNeed = declare[PartRef, None](Operation{
 	Name: "delete_need", Title: "Delete a need",
 	Summary: "Deletes one need of a profile of yours.",
-	HTTP:    Route{"DELETE", "/api/owner/needs/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"DELETE", "/api/owner/needs/{id}", 204}, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
 	Example: PartRef{Owned{"asha"}, "cotton-yarn"},
 })
 
@@ -103,24 +98,22 @@ func (c OwnCapability) Check() []Fault {
 var ListCapabilities = declare[OwnInput, OwnCapabilities](Operation{
 	Name: "list_capabilities", Title: "List your capabilities",
 	Summary: "What a profile of yours can do.",
-	HTTP:    Route{"GET", "/api/owner/capabilities", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/capabilities", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
 var PutCapability = declare[OwnCapability, OwnCapabilities](Operation{
 	Name: "put_capability", Title: "Write a capability",
 	Summary: "Adds a capability to a profile of yours, or replaces the one with that id. At most 20.",
-	HTTP:    Route{"PUT", "/api/owner/capabilities/{id}", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Replaces: ListCapabilities.Operation, Codes: []Code{Forbidden},
+	HTTP:    Route{"PUT", "/api/owner/capabilities/{id}", 200}, For: Owners, Scope: ScopeProfile, Replaces: ListCapabilities.Operation,
+	Codes:   []Code{Forbidden},
 	Example: OwnCapability{Owned{"asha"}, Capability{ID: "weave-cloth", Name: "Weave cloth", Description: "Hand-loom cloth to order.", Tags: []string{"weaving"}}},
 })
 
 var DeleteCapability = declare[PartRef, None](Operation{
 	Name: "delete_capability", Title: "Delete a capability",
 	Summary: "Deletes one capability of a profile of yours.",
-	HTTP:    Route{"DELETE", "/api/owner/capabilities/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"DELETE", "/api/owner/capabilities/{id}", 204}, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound},
 	Example: PartRef{Owned{"asha"}, "weave-cloth"},
 })
 
@@ -134,8 +127,7 @@ var ListOwnPosts = declare[OwnPostQuery, Page[OwnPost]](Operation{
 	Name: "list_own_posts", Title: "List your posts",
 	Summary:     "The posts of a profile of yours, newest first, hidden and deleted ones with the reason.",
 	Description: "This includes posts of an imported archive: node and uri name the node that made them, and only there can they be deleted.",
-	HTTP:        Route{"GET", "/api/owner/posts", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopePost, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, InvalidCursor},
+	HTTP:        Route{"GET", "/api/owner/posts", 200}, For: Owners, Scope: ScopePost, ReadOnly: true, Codes: []Code{Forbidden, InvalidCursor},
 	Example: OwnPostQuery{Owned{"asha"}, Paging{Limit: 20}},
 })
 
@@ -150,8 +142,7 @@ var DeleteOwnPost = declare[OwnPostRef, None](Operation{
 	Summary: "Deletes a post of a profile of yours, also a hidden one, here and on other nodes.",
 	Description: "A post of an imported archive is deleted on the node that made it. Its copy here is deleted when this node follows that one, " +
 		"or when a new archive from there is imported.",
-	HTTP: Route{"DELETE", "/api/owner/posts/{id}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopePost, Codes: []Code{Forbidden, NotFound, Gone},
+	HTTP: Route{"DELETE", "/api/owner/posts/{id}", 204}, For: Owners, Scope: ScopePost, Codes: []Code{Forbidden, NotFound, Gone},
 	Example: OwnPostRef{Owned{"asha"}, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
@@ -190,8 +181,7 @@ type Keys struct {
 var ListKeys = declare[OwnInput, Keys](Operation{
 	Name: "list_keys", Title: "List your keys",
 	Summary: "The signing keys of a profile of yours, retired ones included. No private half is shown.",
-	HTTP:    Route{"GET", "/api/owner/keys", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeKeys, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/keys", 200}, For: Owners, Scope: ScopeKeys, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -204,16 +194,14 @@ type NewKey struct {
 var AddKey = declare[NewKey, Key](Operation{
 	Name: "add_key", Title: "Register a key",
 	Summary: "Registers a public key with a profile of yours: what it signs counts as the profile's.",
-	HTTP:    Route{"POST", "/api/owner/keys", 201}, Doors: HTTP | MCP, For: Owners, Idempotent: true,
-	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
+	HTTP:    Route{"POST", "/api/owner/keys", 201}, For: Owners, Idempotent: true, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
 	Example: NewKey{Owned{"asha"}, PublicJWK{Kty: "OKP", Crv: "Ed25519", X: "2itvMgnj7wAIocOGXPNAoAJxyX5szYnEFixFehwVba4"}},
 })
 
 var MakeKey = declare[OwnInput, Key](Operation{
 	Name: "make_key", Title: "Make a key that the node keeps",
 	Summary: "Makes a key whose private half the node stores, encrypted, and signs with for your sessions and tokens.",
-	HTTP:    Route{"POST", "/api/owner/keys/kept", 201}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
+	HTTP:    Route{"POST", "/api/owner/keys/kept", 201}, For: Owners, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -227,7 +215,6 @@ var RetireKey = declare[KeyRef, None](Operation{
 	Name: "retire_key", Title: "Retire a key",
 	Summary:     "Ends a key's use on this node for good.",
 	Description: "A key that the chain names must be revoked on the chain.",
-	HTTP:        Route{"DELETE", "/api/owner/keys/{keyid}", 204}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:        Route{"DELETE", "/api/owner/keys/{keyid}", 204}, For: Owners, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, NotFound},
 	Example: KeyRef{Owned{"asha"}, "WRRm18HdbffbjQCO5v4IHs0t8PK0gTa_pPVpkADu9Sc"},
 })

@@ -79,8 +79,8 @@ type PeersQuery struct {
 var ListPeers = declare[PeersQuery, PeersView](Operation{
 	Name: "list_peers", Title: "List peers",
 	Summary: "The boards that this node follows or tries to follow and the inboxes that it delivers to, with the state of each.",
-	HTTP:    Route{"GET", "/api/operator/peers", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor}, Example: PeersQuery{Paging: Paging{Limit: 20}},
+	HTTP:    Route{"GET", "/api/operator/peers", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor},
+	Example: PeersQuery{Paging: Paging{Limit: 20}},
 })
 
 // A PeerAddress is the address of another node, of its board or of an inbox.
@@ -92,24 +92,23 @@ type PeerAddress struct {
 var FollowPeer = declare[PeerAddress, None](Operation{
 	Name: "follow_peer", Title: "Follow a board",
 	Summary: "Follows the board of another node: within a second, or with retries for a day.",
-	HTTP:    Route{"POST", "/api/operator/peers/follow", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Example: PeerAddress{URL: "https://n1.example"},
+	HTTP:    Route{"POST", "/api/operator/peers/follow", 204}, For: Operators, Example: PeerAddress{URL: "https://n1.example"},
 })
 
 // UnfollowPeer has the running node stop following a board, and tell it so.
 var UnfollowPeer = declare[PeerAddress, None](Operation{
 	Name: "unfollow_peer", Title: "Stop following a board",
 	Summary: "Stops following a board, or trying to; the posts that were received stay.",
-	HTTP:    Route{"POST", "/api/operator/peers/unfollow", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+	HTTP:    Route{"POST", "/api/operator/peers/unfollow", 204}, For: Operators, Codes: []Code{NotFound},
+	Example: PeerAddress{URL: "https://n1.example/ap/board"},
 })
 
 // RetryPeer has the running node try a peer at once that fails.
 var RetryPeer = declare[PeerAddress, None](Operation{
 	Name: "retry_peer", Title: "Try a peer now",
 	Summary: "Reads a followed board, sends an unanswered follow again, or delivers to an inbox, now instead of at the next time.",
-	HTTP:    Route{"POST", "/api/operator/peers/retry", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+	HTTP:    Route{"POST", "/api/operator/peers/retry", 204}, For: Operators, Codes: []Code{NotFound},
+	Example: PeerAddress{URL: "https://n1.example/ap/board"},
 })
 
 // A PeerReread is a followed board whose log is read again.
@@ -123,16 +122,16 @@ var RereadPeer = declare[PeerReread, None](Operation{
 	Name: "reread_peer", Title: "Read a followed log again",
 	Summary: "Reads the log of a followed board from its beginning, and takes what it has now; " +
 		"this ends a conflict. Posts that were received stay, unless they are to be forgotten.",
-	HTTP: Route{"POST", "/api/operator/peers/reread", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: PeerReread{PeerAddress: PeerAddress{URL: "https://n1.example/ap/board"}},
+	HTTP: Route{"POST", "/api/operator/peers/reread", 204}, For: Operators, Codes: []Code{NotFound},
+	Example: PeerReread{PeerAddress: PeerAddress{URL: "https://n1.example/ap/board"}},
 })
 
 // ReadConflict reads what shows that the log of a followed board contradicts itself.
 var ReadConflict = declare[PeerAddress, ConflictEvidence](Operation{
 	Name: "read_log_conflict", Title: "Read the evidence of a conflict",
 	Summary: "Both documents that show that the log of a followed board contradicts what was taken of it.",
-	HTTP:    Route{"GET", "/api/operator/peers/conflict", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: PeerAddress{URL: "https://n1.example/ap/board"},
+	HTTP:    Route{"GET", "/api/operator/peers/conflict", 200}, For: Operators, ReadOnly: true, Codes: []Code{NotFound},
+	Example: PeerAddress{URL: "https://n1.example/ap/board"},
 })
 
 // A PolicyChange says how a host and its subdomains are treated from now on.
@@ -147,6 +146,6 @@ var SetPeerPolicy = declare[PolicyChange, None](Operation{
 	Name: "set_peer_policy", Title: "Set the policy for a host",
 	Summary:     "Refuses a host and its subdomains, hides what comes from it, admits it whatever the policy for all is, counts its reports, or none.",
 	Description: "When a host is silenced no more, the newest thousand of its posts that were hidden for that are shown.",
-	HTTP:        Route{"PUT", "/api/operator/peers/policy", 204}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
+	HTTP:        Route{"PUT", "/api/operator/peers/policy", 204}, For: Operators,
 	Example: PolicyChange{Host: "spam.example", Policy: "silence", Note: "Nothing but advertising."},
 })

@@ -206,21 +206,17 @@ var HideReview = declare[ReviewDecision, ReviewStanding](Operation{
 	Summary: "Hides the text of one review on this node, with the address of its file and the answers to it. It counts as before.",
 	Description: "A review is on a chain, where nobody can delete it, and its rating counts by its proof: so the reputation stays as it is. " +
 		"The moderation log says why. Hiding it again gives another reason.",
-	HTTP: Route{"POST", "/api/operator/reviews/{id}/hide", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound}, Example: reviewDecision,
+	HTTP: Route{"POST", "/api/operator/reviews/{id}/hide", 200}, For: Operators, Codes: []Code{NotFound}, Example: reviewDecision,
 })
 
 var RestoreReview = declare[ReviewDecision, ReviewStanding](Operation{
 	Name: "restore_review", Title: "Show the text of a review again",
 	Summary: "Undoes hide_review.",
-	HTTP:    Route{"POST", "/api/operator/reviews/{id}/restore", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	Codes: []Code{NotFound, Conflict}, Example: reviewDecision,
+	HTTP:    Route{"POST", "/api/operator/reviews/{id}/restore", 200}, For: Operators, Codes: []Code{NotFound, Conflict}, Example: reviewDecision,
 })
 
 var ListHiddenReviews = declare[Paging, Page[HiddenReview]](Operation{
 	Name: "list_hidden_reviews", Title: "List the reviews whose text is hidden",
 	Summary: "The reviews whose text an operator has hidden, with the text and the reason, the newest review first.",
-	HTTP:    Route{"GET", "/api/operator/reviews", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{InvalidCursor},
-	Example: Paging{Limit: 20},
+	HTTP:    Route{"GET", "/api/operator/reviews", 200}, For: Operators, ReadOnly: true, Codes: []Code{InvalidCursor}, Example: Paging{Limit: 20},
 })

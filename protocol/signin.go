@@ -42,9 +42,8 @@ type SignInMethods struct {
 var GetSignInMethods = declare[None, SignInMethods](Operation{
 	Name: "get_sign_in_methods", Title: "How the account signs in",
 	Summary: "The passkeys of the account, how many recovery codes are left, and the other ways to sign in.",
-	HTTP:    Route{"GET", "/api/owner/sign-in", 200}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden},
-	Example: None{},
+	HTTP:    Route{"GET", "/api/owner/sign-in", 200}, Doors: HTTP, For: Owners, Access: Session, Scope: ScopeAccount, ReadOnly: true,
+	Codes: []Code{Forbidden}, Example: None{},
 })
 
 const needsRecent = "Needs a browser that signed in within the last 15 minutes, else sign-in-again; a token cannot do it. " +
@@ -65,9 +64,8 @@ var GetPasskeyOptions = declare[None, PasskeyOptions](Operation{
 	Name: "get_passkey_options", Title: "Begin to add a passkey",
 	Summary:     "What a browser needs to make a passkey for the account. Nothing is stored.",
 	Description: needsRecent,
-	HTTP:        Route{"GET", "/api/owner/passkeys/options", 200}, Doors: HTTP, For: Owners,
-	Access: Session, Browser: true, Scope: ScopeAccount, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, SignInAgain, Conflict},
-	Example: None{},
+	HTTP:        Route{"GET", "/api/owner/passkeys/options", 200}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeAccount,
+	ReadOnly: true, Codes: []Code{Forbidden, SignInAgain, Conflict}, Example: None{},
 })
 
 // A NewPasskey is what a browser made of the options.
@@ -86,8 +84,8 @@ var AddPasskey = declare[NewPasskey, Passkey](Operation{
 	Name: "add_passkey", Title: "Add a passkey",
 	Summary:     "Adds a passkey that a browser made of get_passkey_options. From then on it signs in to the account.",
 	Description: "The browser must have verified the person, by a finger, a face or a PIN. " + needsRecent,
-	HTTP:        Route{"POST", "/api/owner/passkeys", 201}, Doors: HTTP, For: Owners,
-	Access: Session, Browser: true, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, Conflict, Gone},
+	HTTP:        Route{"POST", "/api/owner/passkeys", 201}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeAccount,
+	Codes:   []Code{Forbidden, SignInAgain, Conflict, Gone},
 	Example: NewPasskey{Name: "My phone", Credential: "q1w2e3r4t5y6u7i8o9p0a1", ClientData: "eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0", Attestation: "o2NmbXRkbm9uZQ"},
 })
 
@@ -100,9 +98,8 @@ var DeletePasskey = declare[PasskeyRef, None](Operation{
 	Name: "delete_passkey", Title: "Remove a passkey",
 	Summary:     "Removes a passkey. It signs in no more; sessions that it began stay.",
 	Description: needsRecent,
-	HTTP:        Route{"DELETE", "/api/owner/passkeys/{id}", 204}, Doors: HTTP, For: Owners,
-	Access: Session, Browser: true, Scope: ScopeAccount, Codes: []Code{Forbidden, SignInAgain, NotFound},
-	Example: PasskeyRef{ID: "psk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	HTTP:        Route{"DELETE", "/api/owner/passkeys/{id}", 204}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeAccount,
+	Codes: []Code{Forbidden, SignInAgain, NotFound}, Example: PasskeyRef{ID: "psk_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
 // MadeCodes are new recovery codes.
@@ -114,15 +111,13 @@ var MakeRecoveryCodes = declare[None, MadeCodes](Operation{
 	Name: "make_recovery_codes", Title: "Make recovery codes",
 	Summary:     "Makes ten recovery codes, each of which signs in once. Codes that were made before end.",
 	Description: needsRecent,
-	HTTP:        Route{"POST", "/api/owner/recovery-codes", 201}, Doors: HTTP, For: Owners,
-	Access: Session, Browser: true, Scope: ScopeAccount, OneTime: true, Codes: []Code{Forbidden, SignInAgain},
-	Example: None{},
+	HTTP:        Route{"POST", "/api/owner/recovery-codes", 201}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeAccount, OneTime: true,
+	Codes: []Code{Forbidden, SignInAgain}, Example: None{},
 })
 
 var EndOtherSessions = declare[None, SignedOut](Operation{
 	Name: "end_other_sessions", Title: "End all other sessions",
 	Summary: "Signs out every browser but the one that asks; for a token, every browser.",
-	HTTP:    Route{"DELETE", "/api/owner/sessions", 200}, Doors: HTTP, For: Owners,
-	Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden},
-	Example: None{},
+	HTTP:    Route{"DELETE", "/api/owner/sessions", 200}, Doors: HTTP, For: Owners, Access: Session, Scope: ScopeAccount, Inward: true,
+	Codes: []Code{Forbidden}, Example: None{},
 })

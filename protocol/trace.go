@@ -41,14 +41,13 @@ type MoneyTraces struct {
 var TracePayment = declare[TraceQuery, MoneyTraces](Operation{
 	Name: "trace_payment", Title: "Trace a payment",
 	Summary: "The life of a bid's payment and refunds in words and times, and what has to happen next.",
-	HTTP:    Route{"GET", "/api/operator/money", 200}, Doors: HTTP, For: Operators, Access: Operator, Scope: ScopeOperator,
-	ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: TraceQuery{ID: "431298765012"},
+	HTTP:    Route{"GET", "/api/operator/money", 200}, For: Operators, ReadOnly: true, Codes: []Code{NotFound},
+	Example: TraceQuery{ID: "431298765012"},
 })
 
 var TraceOwnPayment = declare[TraceQuery, MoneyTraces](Operation{
 	Name: "trace_own_payment", Title: "Trace a payment to you",
 	Summary: "The life of a payment for a bid on a board of yours, in words and times, and what has to happen next.",
-	HTTP:    Route{"GET", "/api/owner/money", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeAttention, ReadOnly: true, NoStore: true, Codes: []Code{NotFound},
+	HTTP:    Route{"GET", "/api/owner/money", 200}, For: Owners, Scope: ScopeAttention, ReadOnly: true, Codes: []Code{NotFound},
 	Example: TraceQuery{ID: "431298765012"},
 })

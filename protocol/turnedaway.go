@@ -11,7 +11,6 @@ type TurnedAway struct {
 var GetTurnedAway = declare[OwnInput, TurnedAway](Operation{
 	Name: "get_turned_away", Title: "Who found no room",
 	Summary: "How many bids and meeting requests of the last day gave way to newer ones, or found no room with you.",
-	HTTP:    Route{"GET", "/api/owner/turned-away", 200}, Doors: HTTP | MCP, For: Owners,
-	Access: Owner, Scope: ScopeProfile, ReadOnly: true, NoStore: true, Codes: []Code{Forbidden, NotFound},
+	HTTP:    Route{"GET", "/api/owner/turned-away", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden, NotFound},
 	Example: OwnInput{Owned{"asha"}},
 })

@@ -39,6 +39,17 @@ func (j *Job) Decode(into any) error {
 	return nil
 }
 
+// HandlerOf is the handler of jobs whose arguments are the JSON of a T. A job with other arguments ends for good.
+func HandlerOf[T any](do func(ctx context.Context, j Job, args T) (func(context.Context, *Tx) error, error)) JobHandler {
+	return func(ctx context.Context, j Job) (after func(context.Context, *Tx) error, err error) {
+		var args T
+		if err := j.Decode(&args); err != nil {
+			return nil, err
+		}
+		return do(ctx, j, args)
+	}
+}
+
 // A JobState is the state of a job.
 type JobState string
 

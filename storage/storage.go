@@ -44,6 +44,14 @@ var (
 	ErrServed   = commit.ErrServed // another process serves the SQLite database
 )
 
+// IfMissing returns err; instead of ErrNotFound another error, which is nil where it is none that there is no such row.
+func IfMissing(err, another error) error {
+	if errors.Is(err, ErrNotFound) {
+		return another
+	}
+	return err
+}
+
 // A Config is where to store. Exactly one of Path and URL is set.
 type Config struct {
 	Path  string           // SQLite file; its directory is created with mode 0700 if missing

@@ -183,8 +183,7 @@ func (h *House) PutOpen(handle string, change func(*protocol.ProfileDraft)) {
 	}
 	raw, err := json.Marshal(d)
 	require.NoError(h.T, err)
-	_, _, err = h.Admin().PutProfile(context.Background(), raw)
-	require.NoError(h.T, err)
+	h.PutProfile(raw)
 }
 
 // Hello is a message to an agent as a JSON-RPC request of A2A.

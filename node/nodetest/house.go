@@ -71,6 +71,19 @@ func (a Answer) Into(v any) {
 	require.NoError(a.T, json.Unmarshal(a.Body.Bytes(), v), "%s", a.Body)
 }
 
+// As decodes the body of an answer, which is JSON.
+func As[T any](a interface{ Into(any) }) (v T) {
+	a.Into(&v)
+	return v
+}
+
+// Is fails the test unless the answer has a status.
+func (a Answer) Is(status int) Answer {
+	a.T.Helper()
+	require.Equal(a.T, status, a.Code, "%s", a.Body)
+	return a
+}
+
 // Problem decodes the body, which is a problem document with the status of the answer (RFC 9457).
 func (a Answer) Problem() (p struct {
 	Code      protocol.Code
@@ -110,8 +123,7 @@ func (h *House) Ask(method, path, body string, headers ...string) Answer {
 // Proof solves a fresh challenge, as the base64 of the Proof-Of-Work header.
 func (h *House) Proof(purpose string) string {
 	h.T.Helper()
-	var c pow.Challenge
-	h.Ask("GET", "/api/public/pow?purpose="+purpose, "").Into(&c)
+	c := As[pow.Challenge](h.Ask("GET", "/api/public/pow?purpose="+purpose, ""))
 	s, err := pow.Solve(context.Background(), c)
 	require.NoError(h.T, err)
 	return s.Encode()
@@ -120,10 +132,8 @@ func (h *House) Proof(purpose string) string {
 // Post posts an offer to the board as an anonymous caller.
 func (h *House) Post(title string) protocol.Post {
 	h.T.Helper()
-	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.Proof("board"))
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
-	var p protocol.Post
-	a.Into(&p)
+	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.Proof("board")).Is(201)
+	p := As[protocol.Post](a)
 	return p
 }
 
@@ -199,8 +209,7 @@ func Start(t testing.TB, change ...func(*node.Config)) *House {
 func (h *House) Hosted(handle string) key.Pair {
 	h.T.Helper()
 	ctx := context.Background()
-	_, _, err := h.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
-	require.NoError(h.T, err)
+	h.PutProfile(fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
 	pair, err := key.GenerateEd25519()
 	require.NoError(h.T, err)
 	require.NoError(h.T, h.Admin().AddKey(ctx, handle, pair, false))

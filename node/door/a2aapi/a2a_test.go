@@ -171,8 +171,7 @@ func TestA2A_Repeated(t *testing.T) {
 	one, two := me.Do("/a2a", "SendMessage", post), me.Do("/a2a", "SendMessage", post)
 	require.Nil(t, one.Error, "%s", one.Raw)
 	require.JSONEq(t, string(one.Result), string(two.Result), "the same answer, under the same id")
-	var page protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board", "").Into(&page)
+	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 	require.Len(t, page.Items, 1)
 	require.Equal(t, me.ID, *page.Items[0].Author.ERC8004)
 	byKey := me.Do("/a2a", "SendMessage", post, "Idempotency-Key", "another")

@@ -86,8 +86,7 @@ func TestA2A_Card(t *testing.T) {
 		pair, err := key.GenerateEd25519()
 		require.NoError(t, err)
 		require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, true))
-		a := h.Ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0")
-		require.Equal(t, 200, a.Code, "%s", a.Body)
+		a := h.Ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0").Is(200)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
@@ -124,11 +123,9 @@ func TestA2A_Card(t *testing.T) {
 		}
 		require.Equal(t, protocol.NotFound, h.Ask("GET", "/a2a/No%20Body/agent-card.json", "").Problem().Code)
 
-		own := h.Ask("GET", "/.well-known/agent-card.json", "")
-		require.Equal(t, 200, own.Code)
+		own := h.Ask("GET", "/.well-known/agent-card.json", "").Is(200)
 		require.Equal(t, []string{"EdDSA", "ES256"}, signatures(h, own.Body.Bytes()))
-		var card a2a.Card
-		own.Into(&card)
+		card := nodetest.As[a2a.Card](own)
 		require.Equal(t, h.Base+"/a2a", card.SupportedInterfaces[0].URL)
 		var names []string
 		for _, s := range card.Skills {

@@ -136,3 +136,23 @@ func stateMark(ctx context.Context, s protocol.BidState) mark {
 	}
 	return mark{Word: strings.ToLower(word(ctx, s)), Class: class}
 }
+
+// receiptLabels are those of the lines of a receipt.
+var receiptLabels = map[string]string{
+	"Receipt": english("Receipt"), "Date": english("Date"), "Received by": english("Received by"), "Address": english("Address"), "GSTIN": english("GSTIN"),
+	"Received from": english("Received from"), "Amount": english("Amount"), "Taxable value": english("Taxable value"),
+	"Refunded": english("Refunded##on a receipt"), "Paid": english("Paid##on a receipt"), "Payment": english("Payment"),
+	"Bank reference (UTR)": english("Bank reference (UTR)"), "For": english("For##on a receipt"), "Slot": english("Slot"),
+	"Bid": english("Bid##on a receipt"), "Note": english("Note"), "TEST": english("TEST"),
+}
+
+// receiptLabel returns the label of a line of a receipt in the language of ctx.
+func receiptLabel(ctx context.Context, label string) string {
+	if key := receiptLabels[label]; key != "" {
+		return tr(ctx, key)
+	}
+	if percent, ok := strings.CutSuffix(strings.TrimPrefix(label, "GST, "), " % included"); ok {
+		return tr(ctx, "GST, %s%% included", percent)
+	}
+	return label
+}

@@ -276,6 +276,41 @@ type all []templ.Component
 // Render writes them.
 func (a all) Render(ctx context.Context, w io.Writer) error { return renderAll(ctx, w, a) }
 
+// enclosed are components in an element.
+type enclosed struct {
+	tag string
+	in  all
+}
+
+// Render writes them.
+func (e enclosed) Render(ctx context.Context, w io.Writer) error {
+	if _, err := io.WriteString(w, "<"+e.tag+">"); err != nil {
+		return err
+	}
+	if err := renderAll(ctx, w, e.in); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, endOf(e.tag))
+	return err
+}
+
+// inside are components in an element with attributes, which are written as in HTML.
+func inside(tag string, in ...templ.Component) enclosed { return enclosed{tag, in} }
+
+// titled is a section of a page with its heading, whose text is a key.
+func titled(id, key string, in ...templ.Component) enclosed {
+	return inside(`section aria-labelledby="`+id+`"`, append(all{heading(id, key)}, in...)...)
+}
+
+// folded are components below a summary, whose text is a key; they are shown when it is opened.
+func folded(open bool, key string, in ...templ.Component) enclosed {
+	tag := "details"
+	if open {
+		tag = "details open"
+	}
+	return inside(tag, append(all{summary(key)}, in...)...)
+}
+
 // when is a component that is shown only sometimes.
 func when(is bool, c templ.Component) templ.Component {
 	if is {

@@ -5,27 +5,14 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
 
-// Faults and refusals come in English from every room. In another language they are shown by the texts
-// below, or by what their code means.
-
-// faultDetails are faults of the schema's check, as the hall writes them.
-var faultDetails = []string{
-	english("is required"), english("is not valid"), english("must contain a visible character"), english("items must differ"),
-	english("at most %d characters"), english("at most 1 character"), english("at least %d characters"), english("at least 1 character"),
-	english("at most %d items"), english("at most 1 item"), english("at least %d items"), english("at least 1 item"),
-	english("must be one of %s"),
-	english("Verify this agent's messages against the key registered on chain %s for agent %s of registry %s."),
-	english("must be <= %s"), english("must be >= %s"),
-	english("there is no such member; check the spelling"), english("there is no such query parameter; check the spelling"),
-}
+// Faults and refusals come in English from every room. In another language they are shown by its catalogue of
+// what the rooms write (words/rooms.hi.json), or by what their code means.
 
 // codeTexts are what the codes of faults mean.
 var codeTexts = map[string]string{
@@ -35,23 +22,6 @@ var codeTexts = map[string]string{
 	"unknown-member": english("There is no such field."),
 }
 
-// pattern is one of faultDetails, catalogDetails or roomTexts, as an expression for what has its arguments.
-type pattern struct {
-	key string
-	is  *regexp.Regexp
-	int bool // its arguments are whole numbers
-}
-
-var patterns = sync.OnceValue(func() (all []pattern) {
-	for _, key := range slices.Concat(faultDetails, catalogDetails, roomTexts) {
-		if strings.Contains(key, "%") {
-			form := strings.NewReplacer("%d", `(\d+)`, "%s", "(.+)").Replace(regexp.QuoteMeta(key))
-			all = append(all, pattern{key, regexp.MustCompile("^" + form + "$"), strings.Contains(key, "%d")})
-		}
-	}
-	return all
-})
-
 // forPrograms matches a text of the schema's check that means nothing to a person: a regular expression, a type.
 var forPrograms = regexp.MustCompile(`^(must match|must be of type|is not a valid) `)
 
@@ -60,26 +30,7 @@ func detail(ctx context.Context, text string) string {
 	if forPrograms.MatchString(text) {
 		return ""
 	}
-	l := words.Of(ctx)
-	if l.Has(text) {
-		return l.Text(text)
-	}
-	for _, p := range patterns() {
-		found := p.is.FindStringSubmatch(text)
-		if found == nil {
-			continue
-		}
-		var args []any
-		for _, x := range found[1:] {
-			if n, err := strconv.Atoi(x); p.int && err == nil {
-				args = append(args, n)
-			} else {
-				args = append(args, x)
-			}
-		}
-		return l.Text(p.key, args...)
-	}
-	return ""
+	return words.Of(ctx).OfRoom(text)
 }
 
 // faultText returns what is wrong with a field in the language of ctx.

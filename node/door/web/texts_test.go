@@ -29,7 +29,7 @@ var keyed = map[string]int{"tr": 1, "say": 0, "english": 0, "link": 1, "newTab":
 	"empty": 0,
 	"title": 0, "heading": 1, "subheading": 0, "subtitle": 0, "line": 1, "box": 1, "tickBox": 1, "several": 1, "choose": 1, "group": 0, "fold": 0,
 	"remark": 0, "summary": 0, "legend": 0, "column": 0, "term": 0, "submits": 0, "sends": 0, "sendRow": 0, "sayIn": 1, "linkAs": 2, "nextPage": 1,
-	"row": 0, "worded": 1, "ahead": 1, "accountHead": 1, "crumbs": 0, "bold": 0, "submitsQuietly": 0}
+	"row": 0, "worded": 1, "ahead": 1, "accountHead": 1, "crumbs": 0, "bold": 0, "submitsQuietly": 0, "titled": 1, "folded": 1}
 
 // keysOf returns the keys in the Go code of this package, with where they are.
 func keysOf(t *testing.T) map[string]string {
@@ -94,46 +94,50 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	keys := keysOf(t)
 	for _, l := range words.All().Languages {
-		path := "words/" + l.Code + ".json"
-		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
-		entries := map[string]words.Entry{}
-		require.NoError(t, json.Unmarshal(raw, &entries), path)
-		for key, e := range entries {
-			if keys[key] == "" && *update {
-				delete(entries, key)
-			} else if keys[key] == "" {
-				t.Errorf("%s: no source uses %q (-update removes it)", path, key)
-			}
-			for category, text := range e.Cases {
-				if category == "other" {
-					require.Equal(t, words.Verbs(key), words.Verbs(text), "%s: %q and %q show other arguments", path, key, text)
-				}
-			}
-			if e.Cases == nil {
-				require.NotEmpty(t, e.Text, "%s: %q", path, key)
-				require.Equal(t, words.Verbs(key), words.Verbs(e.Text), "%s: %q and %q show other arguments", path, key, e.Text)
-			}
-		}
-		if *update {
-			var b strings.Builder
-			write := json.NewEncoder(&b)
-			write.SetEscapeHTML(false)
-			write.SetIndent("", "  ")
-			require.NoError(t, write.Encode(entries))
-			require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-		} else {
-			require.Equal(t, len(entries), members(t, raw), "%s has a key twice (-update keeps the last)", path)
-		}
-		if l.Code == "en" {
-			continue
-		}
+		entries := catalogue(t, l.Code, func(key string) bool { return keys[key] != "" })
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if _, ok := entries[key]; !ok {
-				t.Errorf("%s lacks %q of %s", path, key, keys[key])
+			if _, ok := entries[key]; !ok && l.Code != "en" {
+				t.Errorf("%s.json lacks %q of %s", l.Code, key, keys[key])
 			}
 		}
 	}
+}
+
+// catalogue reads a catalogue and checks it; used says which of its keys have a source.
+func catalogue(t *testing.T, name string, used func(key string) bool) map[string]words.Entry {
+	t.Helper()
+	path := "words/" + name + ".json"
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	entries := map[string]words.Entry{}
+	require.NoError(t, json.Unmarshal(raw, &entries), path)
+	for key, e := range entries {
+		if !used(key) && *update {
+			delete(entries, key)
+		} else if !used(key) {
+			t.Errorf("%s: no source uses %q (-update removes it)", path, key)
+		}
+		for category, text := range e.Cases {
+			if category == "other" {
+				require.Equal(t, words.Verbs(key), words.Verbs(text), "%s: %q and %q show other arguments", path, key, text)
+			}
+		}
+		if e.Cases == nil {
+			require.NotEmpty(t, e.Text, "%s: %q", path, key)
+			require.Equal(t, words.Verbs(key), words.Verbs(e.Text), "%s: %q and %q show other arguments", path, key, e.Text)
+		}
+	}
+	if *update {
+		var b strings.Builder
+		write := json.NewEncoder(&b)
+		write.SetEscapeHTML(false)
+		write.SetIndent("", "  ")
+		require.NoError(t, write.Encode(entries))
+		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	} else {
+		require.Equal(t, len(entries), members(t, raw), "%s has a key twice (-update keeps the last)", path)
+	}
+	return entries
 }
 
 // members counts the members of a JSON object, those with an equal name too.
@@ -174,13 +178,14 @@ func wireWords() (all []string) {
 	return append(all, protocol.NoIdentity)
 }
 
-// TestRoomTexts: each of roomTexts is in the code of a room, so that it is not left behind when that changes.
+// TestRoomTexts: each text of a catalogue of the rooms is in the code of a room, so that it is not left behind when that changes,
+// and every language but that of the rooms has it.
 func TestRoomTexts(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	for _, root := range []string{"../..", "../../../protocol", "../../../identity", "../../../storage"} {
 		require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "roomtexts.go") {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			raw, err := os.ReadFile(path)
@@ -189,11 +194,22 @@ func TestRoomTexts(t *testing.T) {
 		}))
 	}
 	joined := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(code.String(), "")
-	for _, text := range roomTexts {
-		if !strings.Contains(joined, strconv.Quote(text)) {
-			t.Errorf("no room writes %q", text)
-		}
+	rooms := map[string]map[string]words.Entry{}
+	for _, l := range words.All().Languages[1:] {
+		rooms[l.Code] = catalogue(t, words.RoomsOf(l.Code), func(key string) bool {
+			return strings.Contains(joined, strconv.Quote(key)) || slices.Contains(composed, key)
+		})
+		require.ElementsMatch(t, slices.Collect(maps.Keys(rooms["hi"])), slices.Collect(maps.Keys(rooms[l.Code])), l.Code)
 	}
+}
+
+// composed are the texts of rooms that are no literal there: those of the schema's check, and those that are put together.
+var composed = []string{
+	"at least %d characters", "at least 1 character", "at most 1 character", "at least %d items", "at least 1 item", "at most %d items", "at most 1 item",
+	"must be one of %s", "must be <= %s", "must be >= %s", "not a value of the option %s", `there is no column "%s"; the columns are %s`,
+	"cannot be read as JSON: %s", "this account is uploading another catalog; wait until that upload is done, or cancel it",
+	"other catalogs are being processed; try again in a minute",
+	"Verify this agent's messages against the key registered on chain %s for agent %s of registry %s.",
 }
 
 // enumerated returns the texts that are made from what this package does not write: words of the

@@ -84,27 +84,8 @@ func postFields(f *sent) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<section aria-labelledby=\"to-post\">")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = heading("to-post", "Post to the board").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = refusedOf(f, protocol.PostToBoard.Operation, "post").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = proven(f, "board", "post", "/board#to-post", hidden("do", protocol.PostToBoard.Name),
-			ask(protocol.PostToBoard.Operation, f, "post", url.Values{"kind": {string(protocol.QuestionPost)}}, choose("kind", "Kind", wordsOf(protocol.PostKinds)),
-				line("title", "Title"), box("body", "Text"), line("tags", "Tags, separated by commas").upTo(500), yourName),
-			writeAs(f, "post"), proofPanel(protocol.PostToBoard.Operation), sendRow("Post##to publish"),
-			hint("No account is needed. A post is public, here and on the nodes that follow this board.")).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</section>")
+		templ_7745c5c3_Err = titled("to-post", "Post to the board", refusedOf(f, protocol.PostToBoard.Operation, "post"),
+			proven(f, "board", "post", "/board#to-post", hidden("do", protocol.PostToBoard.Name), ask(protocol.PostToBoard.Operation, f, "post", url.Values{"kind": {string(protocol.QuestionPost)}}, choose("kind", "Kind", wordsOf(protocol.PostKinds)), line("title", "Title"), box("body", "Text"), line("tags", "Tags, separated by commas").upTo(500), yourName), writeAs(f, "post"), proofPanel(protocol.PostToBoard.Operation), sendRow("Post##to publish"), hint("No account is needed. A post is public, here and on the nodes that follow this board."))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -135,26 +116,8 @@ func replyFields(p protocol.Post, all *sent) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		f := all.of(protocol.PostToBoard.Operation)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<section aria-labelledby=\"to-reply\">")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = heading("to-reply", "Reply").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = refusedOf(f, protocol.PostToBoard.Operation, "reply").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = proven(f, "board", "reply", "/board/"+p.ID+"#to-reply", hidden("do", protocol.PostToBoard.Name),
-			ask(protocol.PostToBoard.Operation, f, "reply", valued("kind", replyKind(p), "title", replyTitle(p.Title)), choose("kind", "Kind", replyKinds(p)),
-				line("title", "Title"), box("body", "Text"), yourName),
-			writeAs(f, "reply"), proofPanel(protocol.PostToBoard.Operation), sendRow("Reply")).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section>")
+		templ_7745c5c3_Err = titled("to-reply", "Reply", refusedOf(f, protocol.PostToBoard.Operation, "reply"),
+			proven(f, "board", "reply", "/board/"+p.ID+"#to-reply", hidden("do", protocol.PostToBoard.Name), ask(protocol.PostToBoard.Operation, f, "reply", valued("kind", replyKind(p), "title", replyTitle(p.Title)), choose("kind", "Kind", replyKinds(p)), line("title", "Title"), box("body", "Text"), yourName), writeAs(f, "reply"), proofPanel(protocol.PostToBoard.Operation), sendRow("Reply"))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -185,42 +148,8 @@ func reportFields(p protocol.Post, all *sent) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		f := all.of(protocol.ReportPost.Operation)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<section aria-labelledby=\"to-report\">")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = heading("to-report", "Report").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = refusedOf(f, protocol.ReportPost.Operation, "report").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<details")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		if f != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " open")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, ">")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = summary("Report this post as abusive or spam").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = proven(f, "report", "report", "/board/"+p.ID+"#to-report", hidden("do", protocol.ReportPost.Name),
-			ask(protocol.ReportPost.Operation, f, "report", nil, line("reason", "Why, for the operator")), writeAs(f, "report"), proofPanel(protocol.ReportPost.Operation), sendRow("Report")).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</details></section>")
+		templ_7745c5c3_Err = titled("to-report", "Report", refusedOf(f, protocol.ReportPost.Operation, "report"),
+			folded(f != nil, "Report this post as abusive or spam", proven(f, "report", "report", "/board/"+p.ID+"#to-report", hidden("do", protocol.ReportPost.Name), ask(protocol.ReportPost.Operation, f, "report", nil, line("reason", "Why, for the operator")), writeAs(f, "report"), proofPanel(protocol.ReportPost.Operation), sendRow("Report")))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -249,23 +178,9 @@ func reported(id string) templ.Component {
 			templ_7745c5c3_Var5 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div class=\"lead\">")
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = title("Reported").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = sayIn(`p role="status"`, "Thank you. The operator of this node sees the report. A post that several people report is hidden until the operator has looked at it.").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = ahead("/board/"+id, "Back to the post").Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "</div>")
+		templ_7745c5c3_Err = inside(`div class="lead"`, title("Reported"),
+			sayIn(`p role="status"`, "Thank you. The operator of this node sees the report. A post that several people report is hidden until the operator has looked at it."),
+			ahead("/board/"+id, "Back to the post")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -241,11 +241,8 @@ func (a *Accounts) Sessions(ctx context.Context, tx *storage.Tx, c protocol.Call
 // EndSession signs one browser out.
 func (a *Accounts) EndSession(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SessionRef) (protocol.None, error) {
 	err := tx.Sessions().End(ctx, c.Account, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "the account has no session with that id")
-	}
 	if err != nil {
-		return protocol.None{}, err
+		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "the account has no session with that id"))
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "session end", in.ID, "")
 }

@@ -113,15 +113,14 @@ func mayAsk(ctx context.Context, tx *storage.Tx, purpose storage.TicketPurpose, 
 }
 
 // SendAddressCode is the handler of AddressJob.
-func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[letter](j)
-	if err != nil || a.Mail == nil {
-		return nil, err
+func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job, in letter) (func(context.Context, *storage.Tx) error, error) {
+	if a.Mail == nil {
+		return nil, nil
 	}
 	secret, hash := session.New(session.Ticket)
 	var acc storage.Account
 	var late bool
-	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if acc, err = tx.Accounts().ByID(ctx, in.Account); err != nil || acc.AskedMail == "" {
 			return err
 		}
@@ -210,25 +209,21 @@ func enqueueFormerNotice(ctx context.Context, tx *storage.Tx, account, former st
 }
 
 // NotifyFormer is the handler of FormerJob.
-func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[letter](j)
-	if err != nil || a.Mail == nil {
-		return nil, err
+func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job, in letter) (func(context.Context, *storage.Tx) error, error) {
+	if a.Mail == nil {
+		return nil, nil
 	}
 	var hash [32]byte
 	if n, err := hex.Decode(hash[:], []byte(in.Ticket)); err != nil || n != len(hash) {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no ticket")
 	}
 	var t storage.Ticket
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		t, err = tx.Tickets().ByHash(ctx, hash)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, nil)
 	}
 	// The address says at which time: the same letter at each attempt.
 	at := t.ExpiresAt.Add(-tellFor).UTC().Format("2 Jan 2006, 15:04 UTC")
@@ -241,9 +236,6 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job) (func(contex
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Tickets().Spend(ctx, hash)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
-		return err
+		return storage.IfMissing(err, nil)
 	}, nil
 }

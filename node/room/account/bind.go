@@ -49,13 +49,13 @@ func (a *Accounts) Bind(t *hall.Table) {
 // Jobs are the handlers of the room's jobs.
 func (a *Accounts) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
-		storage.NoticeJob:   a.Notice,
-		storage.MailJob:     a.SendMail,
-		storage.WebhookJob:  a.SendWebhook,
-		storage.SignInJob:   a.SendLink,
-		storage.ConfirmJob:  a.SendConfirmation,
-		storage.AddressJob:  a.SendAddressCode,
-		storage.FormerJob:   a.NotifyFormer,
-		storage.SecurityJob: a.SendSecurity,
+		storage.NoticeJob:   storage.HandlerOf(a.Notice),
+		storage.MailJob:     storage.HandlerOf(a.SendMail),
+		storage.WebhookJob:  storage.HandlerOf(a.SendWebhook),
+		storage.SignInJob:   storage.HandlerOf(a.SendLink),
+		storage.ConfirmJob:  storage.HandlerOf(a.SendConfirmation),
+		storage.AddressJob:  storage.HandlerOf(a.SendAddressCode),
+		storage.FormerJob:   storage.HandlerOf(a.NotifyFormer),
+		storage.SecurityJob: storage.HandlerOf(a.SendSecurity),
 	}
 }

@@ -13,11 +13,7 @@ import (
 
 // SendWebhook is the handler of WebhookJob. A receiver that answers that it is gone
 // is removed.
-func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	job, err := arguments[telling](j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job, job telling) (func(context.Context, *storage.Tx) error, error) {
 	doc := job.Notice // with the link as it is now, which no job keeps
 	s, link, err := a.addressee(ctx, doc.Notice, func(s storage.NotifySettings) string { return s.Webhook })
 	if err != nil || s.Webhook == "" {

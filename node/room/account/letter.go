@@ -73,15 +73,14 @@ const (
 )
 
 // SendLink is the handler of SignInJob.
-func (a *Accounts) SendLink(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[letter](j)
-	if err != nil || in.Account == "" || a.Mail == nil {
-		return nil, err
+func (a *Accounts) SendLink(ctx context.Context, j storage.Job, in letter) (func(context.Context, *storage.Tx) error, error) {
+	if in.Account == "" || a.Mail == nil {
+		return nil, nil
 	}
 	secret, hash := session.New(session.Ticket)
 	var acc storage.Account
 	var late bool
-	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if acc, err = tx.Accounts().ByID(ctx, in.Account); err != nil || acc.Mail == "" {
 			return err
 		}
@@ -129,15 +128,14 @@ func sentLately(ctx context.Context, tx *storage.Tx, j storage.Job, in letter, p
 }
 
 // SendConfirmation is the handler of ConfirmJob.
-func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[letter](j)
-	if err != nil || a.Mail == nil {
-		return nil, err
+func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job, in letter) (func(context.Context, *storage.Tx) error, error) {
+	if a.Mail == nil {
+		return nil, nil
 	}
 	secret, hash := session.New(session.Ticket)
 	var s storage.NotifySettings
 	var late bool
-	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if s, err = tx.Profiles().NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
 			return err
 		}
@@ -167,11 +165,7 @@ type telling struct {
 
 // Notice is the handler of storage.NoticeJob: it queues one job for each way by
 // which the owner wants to be notified.
-func (a *Accounts) Notice(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[protocol.Notice](j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Accounts) Notice(_ context.Context, j storage.Job, in protocol.Notice) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Profiles().NotifySettings(ctx, in.Handle)
 		if err != nil || !wants(s, in.Event) {
@@ -243,10 +237,9 @@ var happened = map[protocol.NoticeEvent]string{
 }
 
 // SendMail is the handler of MailJob.
-func (a *Accounts) SendMail(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	job, err := arguments[telling](j)
-	if err != nil || a.Mail == nil {
-		return nil, err
+func (a *Accounts) SendMail(ctx context.Context, j storage.Job, job telling) (func(context.Context, *storage.Tx) error, error) {
+	if a.Mail == nil {
+		return nil, nil
 	}
 	in := job.Notice
 	s, link, err := a.addressee(ctx, in.Notice, func(s storage.NotifySettings) string { return s.Mail })
@@ -285,13 +278,6 @@ func (a *Accounts) addressee(ctx context.Context, n protocol.Notice, to func(sto
 		return err
 	})
 	return s, link, err
-}
-
-func arguments[T any](j storage.Job) (args T, err error) {
-	if err := j.Decode(&args); err != nil {
-		return args, err
-	}
-	return args, nil
 }
 
 func letterID(j storage.Job) string { return fmt.Sprintf("job-%d-%d", j.ID, j.Attempt) }

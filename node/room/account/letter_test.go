@@ -41,7 +41,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 	}))
 	// send runs a job and returns the one that it enqueued, if any.
 	send := func(j storage.Job) (left []storage.Job) {
-		after, err := a.SendLink(t.Context(), j)
+		after, err := a.Jobs()[storage.SignInJob](t.Context(), j)
 		require.NoError(t, err)
 		if after != nil {
 			require.NoError(t, db.Write(t.Context(), after))
@@ -70,7 +70,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 
 	server.ill = true
 	last := storage.Job{ID: 4, Kind: storage.SignInJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `","try":8}`)}
-	_, err := a.SendLink(t.Context(), last)
+	_, err := a.Jobs()[storage.SignInJob](t.Context(), last)
 	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "every row of tries ends")
 }
 
@@ -86,7 +86,7 @@ func TestSendConfirmation_OnceAnAddress(t *testing.T) {
 		}))
 	}
 	for _, handle := range []string{"asha", "ravi"} {
-		_, err := a.SendConfirmation(context.Background(), storage.Job{ID: 1, Attempt: 1, Args: []byte(`{"handle":"` + handle + `"}`)})
+		_, err := a.Jobs()[storage.ConfirmJob](context.Background(), storage.Job{ID: 1, Attempt: 1, Args: []byte(`{"handle":"` + handle + `"}`)})
 		require.NoError(t, err)
 	}
 	require.Len(t, server.sent, 1)
@@ -113,7 +113,7 @@ func TestSendLink_Bounded(t *testing.T) {
 		return nil
 	}))
 	for range 3 {
-		_, err := a.SendLink(t.Context(), storage.Job{ID: 1, Attempt: 2, Args: []byte(`{"account":"` + acc.ID + `"}`)})
+		_, err := a.Jobs()[storage.SignInJob](t.Context(), storage.Job{ID: 1, Attempt: 2, Args: []byte(`{"account":"` + acc.ID + `"}`)})
 		require.NoError(t, err)
 	}
 	require.Len(t, server.sent, 1)

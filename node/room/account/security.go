@@ -267,17 +267,16 @@ type security struct {
 
 // SendSecurity is the handler of SecurityJob. The letter goes to the account's address, otherwise to
 // a confirmed one for notices about one of its profiles.
-func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	in, err := arguments[security](j)
-	if err != nil || a.Mail == nil {
-		return nil, err
+func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security) (func(context.Context, *storage.Tx) error, error) {
+	if a.Mail == nil {
+		return nil, nil
 	}
 	text, known := told[in.What]
 	if !known {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no change")
 	}
 	var to string
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		to, err = mailOf(ctx, tx, in.Account)
 		return err
 	})

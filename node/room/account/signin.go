@@ -102,8 +102,5 @@ func plain(s string, n int) string {
 }
 
 func missing(err error, format string, args ...any) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, format, args...)
-	}
-	return err
+	return storage.IfMissing(err, protocol.Errorf(protocol.NotFound, format, args...))
 }

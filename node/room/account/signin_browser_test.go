@@ -78,8 +78,7 @@ func TestSignIn_Browser(t *testing.T) {
 	s.Chain.Publish(0, 0, id, pair)
 	s.Chain.Do("final")
 	require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "asha", id.String(), pair.Thumbprint()))
-	acc, _, err := s.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@mail.example", []string{"asha"})
-	require.NoError(t, err)
+	acc, _ := s.OpenAccount("Asha", protocol.RoleOwner, "asha@mail.example", "asha")
 
 	b := nodetest.OpenBrowser(t, s.Base)
 	b.On(`window.ethereum = { request: asked => fetch("/test-wallet", { method: "POST", body: JSON.stringify(asked) }).then(said => said.json()) };`)

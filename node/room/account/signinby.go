@@ -64,11 +64,8 @@ func (a *Accounts) SignInByCode(ctx context.Context, tx *storage.Tx, b session.B
 		return "", refused
 	}
 	account, err := tx.RecoveryCodes().Spend(ctx, hash)
-	if errors.Is(err, storage.ErrNotFound) {
-		return "", refused
-	}
 	if err != nil {
-		return "", err
+		return "", storage.IfMissing(err, refused)
 	}
 	if cookie, err = a.begin(ctx, tx, account, b); err != nil {
 		return "", err

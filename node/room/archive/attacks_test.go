@@ -191,8 +191,7 @@ func TestArchive_Forger(t *testing.T) {
 	// Nobody in a thread is verified, and who has a name here does not read it by it.
 	m := *fresh
 	m.Hosted("loud")
-	loud, _, err := m.Admin().CreateToken(t.Context(), "loud", "t", 0)
-	require.NoError(t, err)
+	loud := m.TokenOf("loud", "t")
 	for _, p := range nodetest.MembersOf(t, own) {
 		if p.Name != "threads.ndjson" {
 			continue
@@ -212,8 +211,7 @@ func TestArchive_Forger(t *testing.T) {
 	other.Hosted("asha")
 	_, err = other.Imports(whole, nil)
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
-	single, _, err := other.Admin().CreateToken(t.Context(), "home", "one", 0)
-	require.NoError(t, err)
+	single := other.TokenOf("home", "one")
 	err = other.CallWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)
 	require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
 	report, err = other.Imports(whole, map[string]any{"as": "asha-two", "passphrase": passphrase})
@@ -242,8 +240,7 @@ func TestArchive_Secrets(t *testing.T) {
 	h := nodetest.New(t)
 	h.Hosted("asha")
 	h.OwnerToken("asha")
-	narrow, _, err := h.Admin().CreateAccountToken(t.Context(), "asha", "narrow", 0, protocol.ScopeArchive)
-	require.NoError(t, err)
+	narrow := h.AccountToken("asha", "narrow", protocol.ScopeArchive)
 	ask := func(method, path, body string, headers ...string) nodetest.Answer {
 		return h.Ask(method, path, body, append(headers, "Authorization", "Bearer "+narrow)...)
 	}

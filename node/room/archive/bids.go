@@ -66,11 +66,8 @@ type refundRecord struct {
 // bids writes the bids on the profile's attention board, newest first.
 func (e *exporting) bids(ctx context.Context) error {
 	board, err := e.tx.AttentionBoards().ByHandle(ctx, e.handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil // older nodes refuse an archive with a member that they do not know
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, nil) // older nodes refuse an archive with a member that they do not know
 	}
 	open := 0
 	err = e.member(bidsFile, func(line func(any) error) error {

@@ -15,6 +15,6 @@ func (a *Archive) Bind(t *hall.Table) {
 // Jobs are the handlers of the room's jobs.
 func (a *Archive) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
-		storage.ImportJob: a.Resume,
+		storage.ImportJob: storage.HandlerOf(a.Resume),
 	}
 }

@@ -110,11 +110,8 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 		return errUnderWay // a half-imported profile makes no archive
 	}
 	p, m, err := e.tx.Merchants().ByHandle(ctx, e.handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.NoAgent(e.handle)
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, protocol.NoAgent(e.handle))
 	}
 	if err := e.one(profileFile, profileRecord{
 		Draft: p.Draft, Unlisted: p.Unlisted, ERC8004: p.ERC8004, KeyID: p.KeyHash, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,

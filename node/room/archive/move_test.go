@@ -182,8 +182,7 @@ func TestArchive(t *testing.T) {
 	require.NoError(t, two.Call(protocol.AnswerThread.Operation, map[string]any{"threadId": thread.ThreadID, "message": "Here too."}, nil, nil))
 
 	// The kept key signs here.
-	secret, _, err := two.Admin().CreateToken(t.Context(), "asha", "t", 0)
-	require.NoError(t, err)
+	secret := two.TokenOf("asha", "t")
 	var fresh protocol.Post
 	require.NoError(t, two.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &fresh))
 	require.Equal(t, posts[0].Author.KeyID, fresh.Author.KeyID)

@@ -108,11 +108,7 @@ func enqueueResume(id string, at time.Time) func(context.Context, *storage.Tx) e
 }
 
 // Resume is the job that finishes an interrupted import.
-func (a *Archive) Resume(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args struct{ ID string }
-	if err := j.Decode(&args); err != nil {
-		return nil, err
-	}
+func (a *Archive) Resume(ctx context.Context, j storage.Job, args struct{ ID string }) (func(context.Context, *storage.Tx) error, error) {
 	row, now := (*storage.Import)(nil), time.Time{}
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		now = tx.Now
@@ -286,11 +282,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 			p.rest, err = tx.Imports().Piece(ctx, p.id, p.n)
 			return err
 		})
-		if errors.Is(err, storage.ErrNotFound) {
-			return 0, io.EOF
-		}
 		if err != nil {
-			return 0, err
+			return 0, storage.IfMissing(err, io.EOF)
 		}
 		p.n++
 	}

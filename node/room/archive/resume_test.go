@@ -216,8 +216,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 		_, err := two.Imports(raw, nil)
 		require.NoError(t, err)
 		var here protocol.Post
-		secret, _, err := two.Admin().CreateToken(t.Context(), "asha", "t", 0)
-		require.NoError(t, err)
+		secret := two.TokenOf("asha", "t")
 		require.NoError(t, two.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &here))
 
 		var list []protocol.OwnPost

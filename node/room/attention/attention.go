@@ -5,7 +5,6 @@ package attention
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"stoa/node/out/pay"
@@ -49,11 +48,8 @@ func (a *Attention) ReadBoard(ctx context.Context, tx *storage.Tx, _ protocol.Ca
 // openBoard returns the board of a person, and the person's profile.
 func openBoard(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, *storage.AttentionBoard, error) {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil, protocol.NoAgent(handle)
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, storage.IfMissing(err, protocol.NoAgent(handle))
 	}
 	if !p.Open().AttentionBoard {
 		return nil, nil, protocol.Errorf(protocol.NotFound, "@%s has no attention board", handle)

@@ -51,12 +51,12 @@ func (a *Attention) Bind(t *hall.Table) {
 // Jobs are the handlers of the room's jobs.
 func (a *Attention) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
-		storage.BidDueJob:    a.Due,
-		storage.BidLinkJob:   a.Link,
-		storage.BidCancelJob: a.Cancel,
-		storage.BidPollJob:   a.Poll,
-		storage.PayEventJob:  a.Event,
-		storage.RefundJob:    a.Refund,
-		storage.BidUpdateJob: a.Update,
+		storage.BidDueJob:    storage.HandlerOf(a.Due),
+		storage.BidLinkJob:   storage.HandlerOf(a.Link),
+		storage.BidCancelJob: storage.HandlerOf(a.Cancel),
+		storage.BidPollJob:   storage.HandlerOf(a.Poll),
+		storage.PayEventJob:  storage.HandlerOf(a.Event),
+		storage.RefundJob:    storage.HandlerOf(a.Refund),
+		storage.BidUpdateJob: storage.HandlerOf(a.Update),
 	}
 }

@@ -38,11 +38,7 @@ func (a *Attention) provider(account *storage.PaymentAccount) (pay.Provider, err
 
 // Due does what is due of a bid: it ends a hold that nobody paid, a wait for the owner, a live bid
 // that was not answered as promised, or one whose time is over.
-func (a *Attention) Due(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Due(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		bid, _, err := locked(ctx, tx, s.ID)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -98,11 +94,7 @@ func (a *Attention) askLink(ctx context.Context, tx *storage.Tx, bid *storage.St
 // Link makes the payment link of a bid, after the bid is stored: the hold exists before anybody can
 // pay. The provider knows the link by the bid and the number of the attempt, so that one that was
 // made before a process died is found again.
-func (a *Attention) Link(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Link(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	bid, provider, asOf, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.State != protocol.BidHeld || bid.Link.ID != "" || !bid.HoldUntil.After(asOf) {
 		return nil, err
@@ -112,7 +104,7 @@ func (a *Attention) Link(ctx context.Context, j storage.Job) (func(context.Conte
 	return func(ctx context.Context, tx *storage.Tx) error {
 		bid, _, missing := locked(ctx, tx, s.ID)
 		if missing != nil || bid.Link.ID != "" {
-			return ignoreNotFound(missing)
+			return storage.IfMissing(missing, nil)
 		}
 		return a.linked(ctx, tx, bid, s, attempt, link, err)
 	}, nil
@@ -194,13 +186,6 @@ func (a *Attention) linked(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 	return notify(ctx, tx, board, protocol.BidRefundByHand, bid, "No payment link could be made: check your payment account")
 }
 
-func ignoreNotFound(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
 // payable returns a bid and its provider, and the node's clock; nil when there is no such bid.
 func (a *Attention) payable(ctx context.Context, id string) (bid *storage.StoredBid, provider pay.Provider, asOf time.Time, err error) {
 	var account *storage.PaymentAccount
@@ -211,11 +196,8 @@ func (a *Attention) payable(ctx context.Context, id string) (bid *storage.Stored
 		}
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil, asOf, nil
-	}
 	if err != nil {
-		return nil, nil, asOf, err
+		return nil, nil, asOf, storage.IfMissing(err, nil)
 	}
 	provider, err = a.provider(account)
 	if err != nil {
@@ -233,11 +215,7 @@ func cancelLink(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) err
 }
 
 // Cancel closes the payment link of a bid. When it was paid meanwhile, the poller finds that.
-func (a *Attention) Cancel(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Cancel(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	bid, provider, _, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.Link.ID == "" || !provider.Caps().Cancel {
 		return nil, err
@@ -277,11 +255,7 @@ func pollAfter(age time.Duration) (wait time.Duration, ok bool) {
 
 // Poll asks the provider what has happened to the link of a bid. Its events go through the same
 // function as those of webhooks.
-func (a *Attention) Poll(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Poll(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	bid, provider, _, err := a.payable(ctx, s.ID)
 	if err != nil || bid == nil || bid.Link.ID == "" || !provider.Caps().Poll {
 		return nil, err
@@ -306,18 +280,11 @@ func (a *Attention) Poll(ctx context.Context, j storage.Job) (func(context.Conte
 }
 
 // Event applies a stored event of a provider.
-func (a *Attention) Event(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Event(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		e, err := tx.Payments().EventByID(ctx, int64(s.N))
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IfMissing(err, nil)
 		}
 		account, err := tx.PaymentAccounts().ByID(ctx, e.Account)
 		if err != nil {
@@ -345,11 +312,8 @@ func (a *Attention) Hook(ctx context.Context, provider, hook string, head http.H
 		account, err = tx.PaymentAccounts().ByHook(ctx, provider, hook)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, "there is no such webhook")
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no such webhook"))
 	}
 	opened, err := a.provider(account)
 	if err != nil || !opened.Caps().Webhook {
@@ -405,14 +369,10 @@ func enqueueUpdate(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) 
 
 // Update makes one attempt to tell a bidder's callbackUrl of one change of the bid. It is repeated
 // under the same id, for a day at most.
-func (a *Attention) Update(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Update(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var address string
 	u := protocol.BidUpdate{Type: "bid.updated", BidID: s.ID, ID: fmt.Sprintf("%s-%d", s.ID, s.N)}
-	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		bid, err := tx.Bids().ByID(ctx, s.ID)
 		if err != nil {
 			return err
@@ -450,7 +410,7 @@ func (a *Attention) Update(ctx context.Context, j storage.Job) (func(context.Con
 		}
 		bid, _, err := locked(ctx, tx, s.ID)
 		if err != nil {
-			return ignoreNotFound(err)
+			return storage.IfMissing(err, nil)
 		}
 		bid.Callback = ""
 		return tx.Bids().Save(ctx, bid)

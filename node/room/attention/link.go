@@ -71,11 +71,8 @@ func (a *Attention) ofTicket(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		return nil, nil, errLink
 	}
 	bid, board, err := locked(ctx, tx, protocol.BidID+"_"+rest[:idLength])
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil, errLink
-	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, storage.IfMissing(err, errLink)
 	}
 	to, err := tx.Profiles().NotifySettings(ctx, board.Handle)
 	if err != nil {

@@ -185,11 +185,6 @@ func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane str
 	return tx.Enqueue(ctx, storage.Job{Kind: kind, Lane: lane, Args: args, RunAt: at, Dedupe: fmt.Sprintf("%s %s %d %d", kind, s.ID, s.N, s.Try)})
 }
 
-func subjectOf(j storage.Job) (s subject, err error) {
-	err = j.Decode(&s)
-	return s, err
-}
-
 // watch enqueues the job that does what is due of a bid, at exactly that time.
 func watch(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, at time.Time) error {
 	return enqueue(ctx, tx, storage.BidDueJob, "", subject{ID: bid.ID, N: bid.Moves}, at)

@@ -200,11 +200,8 @@ func (a *Attention) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		return protocol.ClosedBoard{}, err
 	}
 	b, err := tx.AttentionBoards().ByHandle(ctx, p.Draft.Handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.ClosedBoard{}, protocol.Errorf(protocol.NotFound, "@%s has no attention board", p.Draft.Handle)
-	}
 	if err != nil {
-		return protocol.ClosedBoard{}, err
+		return protocol.ClosedBoard{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "@%s has no attention board", p.Draft.Handle))
 	}
 	out, total := protocol.ClosedBoard{}, int64(0)
 	if err := a.endDue(ctx, tx, b, ""); err != nil {
@@ -296,11 +293,8 @@ func ownRefund(ctx context.Context, tx *storage.Tx, r *storage.StoredRefund) (pr
 func (a *Attention) MarkRefunded(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.RefundDone) (protocol.OwnRefund, error) {
 	missing := protocol.Errorf(protocol.NotFound, "there is no refund with that id on a board of yours")
 	r, err := tx.Refunds().ByID(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.OwnRefund{}, missing
-	}
 	if err != nil {
-		return protocol.OwnRefund{}, err
+		return protocol.OwnRefund{}, storage.IfMissing(err, missing)
 	}
 	bid, board, err := locked(ctx, tx, r.Bid)
 	if err != nil {

@@ -27,10 +27,7 @@ func byPayToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, token st
 	if errors.Is(err, storage.ErrNotFound) {
 		bid, err = tx.Bids().ByToken(ctx, hash)
 	}
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, paymentNotFound()
-	}
-	return bid, err
+	return bid, storage.IfMissing(err, paymentNotFound())
 }
 
 // GetPayment returns what a payer needs to know.

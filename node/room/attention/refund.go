@@ -85,15 +85,11 @@ func keyOf(r *storage.StoredRefund) string {
 
 // Refund makes one refund. A separate transaction stores the order before the call, so that the
 // same key is used again when the process dies during the call.
-func (a *Attention) Refund(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (a *Attention) Refund(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var r *storage.StoredRefund
 	var payment *storage.StoredPayment
 	var provider pay.Provider
-	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		r, payment, provider, err = a.order(ctx, tx, s)
 		return err
 	})

@@ -83,11 +83,11 @@ func (a *Attention) bidOfEvent(ctx context.Context, tx *storage.Tx, e storage.Pa
 	}
 	account, err := tx.PaymentAccounts().ByID(ctx, e.Account)
 	if err != nil {
-		return "", ignoreNotFound(err)
+		return "", storage.IfMissing(err, nil)
 	}
 	p, err := tx.Payments().AtProvider(ctx, account.Provider, payeeOf(account), e.Payment)
 	if err != nil {
-		return "", ignoreNotFound(err)
+		return "", storage.IfMissing(err, nil)
 	}
 	return p.Bid, nil
 }
@@ -96,7 +96,7 @@ func (a *Attention) bidOfEvent(ctx context.Context, tx *storage.Tx, e storage.Pa
 func (a *Attention) traceEvent(ctx context.Context, tx *storage.Tx, e storage.PayEvent, sees func(string) bool) (*protocol.MoneyTrace, error) {
 	account, err := tx.PaymentAccounts().ByID(ctx, e.Account)
 	if err != nil || !sees(account.Handle) {
-		return nil, ignoreNotFound(err)
+		return nil, storage.IfMissing(err, nil)
 	}
 	t := &protocol.MoneyTrace{Handle: account.Handle, Provider: e.Provider, Test: account.Test, Next: []protocol.MoneyStep{}}
 	return t, a.addEvents(ctx, tx, t, []storage.PayEvent{e})
@@ -106,7 +106,7 @@ func (a *Attention) traceEvent(ctx context.Context, tx *storage.Tx, e storage.Pa
 func (a *Attention) traceBid(ctx context.Context, tx *storage.Tx, id string, sees func(string) bool) (*protocol.MoneyTrace, error) {
 	bid, err := tx.Bids().ByID(ctx, id)
 	if err != nil {
-		return nil, ignoreNotFound(err)
+		return nil, storage.IfMissing(err, nil)
 	}
 	board, err := tx.AttentionBoards().ByID(ctx, bid.Board)
 	if err != nil || !sees(board.Handle) {
@@ -291,7 +291,7 @@ func (a *Attention) nextOfBid(ctx context.Context, tx *storage.Tx, t *protocol.M
 func (a *Attention) when(ctx context.Context, tx *storage.Tx, account string, kind storage.JobKind, subject string) (*time.Time, error) {
 	at, err := tx.Jobs().DueAt(ctx, "pay:"+account, kind, subject)
 	if err != nil {
-		return nil, ignoreNotFound(err)
+		return nil, storage.IfMissing(err, nil)
 	}
 	return &at, nil
 }

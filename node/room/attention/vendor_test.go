@@ -167,12 +167,9 @@ func (w *world) runJobs(crash func(storage.Job) bool) {
 
 // handle does the outgoing calls of a job and returns what is to be written.
 func (w *world) handle(j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	handlers := map[storage.JobKind]func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error){
-		storage.BidDueJob: w.Due, storage.BidLinkJob: w.Link, storage.BidCancelJob: w.Cancel, storage.BidPollJob: w.Poll,
-		storage.PayEventJob: w.Event, storage.RefundJob: w.Refund, storage.BidUpdateJob: w.Update,
-		storage.DropJob: func(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-			return func(ctx context.Context, tx *storage.Tx) error { return tx.Threads().DropAll(ctx, string(j.Args)) }, nil
-		},
+	handlers := w.Jobs()
+	handlers[storage.DropJob] = func(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
+		return func(ctx context.Context, tx *storage.Tx) error { return tx.Threads().DropAll(ctx, string(j.Args)) }, nil
 	}
 	if handle := handlers[j.Kind]; handle != nil {
 		return handle(context.Background(), j)

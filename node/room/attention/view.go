@@ -3,7 +3,6 @@ package attention
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"stoa/protocol"
@@ -96,11 +95,8 @@ func receiptOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, refu
 			continue
 		}
 		r, err := tx.Payments().Receipt(ctx, p.ID)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil, nil
-		}
 		if err != nil {
-			return nil, err
+			return nil, storage.IfMissing(err, nil)
 		}
 		if back := storage.RefundedOf(p.ID, refunds); back > 0 {
 			r.Refunded = new(rupees(back))
@@ -149,11 +145,8 @@ func bidNotFound() error {
 // bidOf returns the bid that a caller may read: with its status token, or as its bidder.
 func bidOf(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BidInput) (*storage.StoredBid, error) {
 	bid, err := tx.Bids().ByID(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, bidNotFound()
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, bidNotFound())
 	}
 	if token := cmp.Or(in.StatusToken, c.ReadToken); token != "" {
 		if !protocol.SecretMatches(token, bid.TokenHash) {

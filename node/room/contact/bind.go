@@ -36,7 +36,7 @@ func (r *Contact) Bind(t *hall.Table) {
 // Jobs are the handlers of the room's jobs.
 func (r *Contact) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
-		storage.SilenceJob:  r.Silence,
-		storage.CallbackJob: r.Deliver,
+		storage.SilenceJob:  storage.HandlerOf(r.Silence),
+		storage.CallbackJob: storage.HandlerOf(r.Deliver),
 	}
 }

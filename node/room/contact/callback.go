@@ -50,11 +50,7 @@ func dedupeKey(cb *storage.StoredCallback) string {
 // Deliver makes one attempt at a delivery. It reads the delivery first and sends nothing that was
 // delivered or ended in the meantime. When a process dies before the outcome is stored, the
 // delivery is made again with the same id (contract §4).
-func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var s subject
-	if err := j.Decode(&s); err != nil {
-		return nil, err
-	}
+func (r *Contact) Deliver(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var cb *storage.StoredCallback
 	var m *protocol.Message
 	err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -80,11 +76,8 @@ func (r *Contact) Deliver(ctx context.Context, j storage.Job) (func(context.Cont
 // settle stores the outcome of an attempt and enqueues what follows.
 func settle(ctx context.Context, tx *storage.Tx, id, tried string, sent error) error {
 	cb, err := tx.Callbacks().ByID(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, nil)
 	}
 	open := cb.State == protocol.CallbackWaiting && dedupeKey(cb) == tried
 	after := applyOutcome(cb, sent, tx.Now)

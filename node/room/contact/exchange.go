@@ -2,7 +2,6 @@ package contact
 
 import (
 	"context"
-	"errors"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -77,11 +76,8 @@ func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol
 // writerThread returns a thread that the caller has with an agent.
 func (r *Contact) writerThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle, threadID string) (*storage.StoredThread, error) {
 	t, err := tx.Threads().ByID(ctx, threadID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, threadNotFound()
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, threadNotFound())
 	}
 	if asWriter, _ := sidesOf(t, c, ""); !asWriter || t.Handle != handle {
 		return nil, threadNotFound()

@@ -2,7 +2,6 @@ package contact
 
 import (
 	"context"
-	"errors"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -27,8 +26,5 @@ func (r *Contact) RemoveFollower(ctx context.Context, tx *storage.Tx, c protocol
 		return protocol.None{}, err
 	}
 	err = tx.Followers().Reject(ctx, protocol.ActorID(r.Base, handle), in.Actor)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "no such actor follows @%s", handle)
-	}
-	return protocol.None{}, err
+	return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "no such actor follows @%s", handle))
 }

@@ -35,11 +35,8 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 // returnsOf reads the returns policy of a profile, nil for none.
 func returnsOf(ctx context.Context, tx *storage.Tx, handle string) (*protocol.ReturnsPolicy, error) {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, nil)
 	}
 	return p.Draft.Returns, nil
 }

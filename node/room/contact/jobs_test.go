@@ -19,11 +19,8 @@ func (w *world) runJobs(crash func(storage.Job) bool) error {
 		}
 		for _, j := range jobs {
 			var after func(context.Context, *storage.Tx) error
-			switch j.Kind {
-			case storage.SilenceJob:
-				after, err = w.Silence(w.t.Context(), j)
-			case storage.CallbackJob:
-				after, err = w.Deliver(w.t.Context(), j)
+			if handle := w.Jobs()[j.Kind]; handle != nil {
+				after, err = handle(w.t.Context(), j)
 			}
 			if err != nil {
 				return err

@@ -32,11 +32,7 @@ func Watch(ctx context.Context, tx *storage.Tx, t *storage.StoredThread) error {
 }
 
 // Silence closes a thread that is still silent, and otherwise enqueues the next check.
-func (r *Contact) Silence(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var s subject
-	if err := j.Decode(&s); err != nil {
-		return nil, err
-	}
+func (r *Contact) Silence(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		t, err := tx.Threads().ByID(ctx, s.ID)
 		switch {

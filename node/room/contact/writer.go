@@ -3,7 +3,6 @@ package contact
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -12,11 +11,8 @@ import (
 // Check returns a thread to either of its sides; for everyone else it is not found.
 func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ThreadInput) (protocol.Conversation, error) {
 	t, err := tx.Threads().ByID(ctx, in.ThreadID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Conversation{}, threadNotFound()
-	}
 	if err != nil {
-		return protocol.Conversation{}, err
+		return protocol.Conversation{}, storage.IfMissing(err, threadNotFound())
 	}
 	asWriter, asAgent := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken))
 	if !asWriter && !asAgent {
@@ -47,11 +43,8 @@ func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
 // begins, blocks with every message.
 func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewMessage) (protocol.Said, error) {
 	t, err := tx.Threads().ByID(ctx, in.ThreadID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Said{}, threadNotFound()
-	}
 	if err != nil {
-		return protocol.Said{}, err
+		return protocol.Said{}, storage.IfMissing(err, threadNotFound())
 	}
 	asWriter, asAgent := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken))
 	switch {

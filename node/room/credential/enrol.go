@@ -117,11 +117,8 @@ func (r Enroller) may(ctx context.Context, tx *storage.Tx, c protocol.Caller, ha
 		return nil, err
 	}
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.NoAgent(handle)
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, protocol.NoAgent(handle))
 	}
 	identity = strings.ToLower(identity)
 	if p.ERC8004 != "" && p.ERC8004 != identity {

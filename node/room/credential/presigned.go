@@ -3,7 +3,6 @@ package credential
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
@@ -45,11 +44,9 @@ func (p Presigned) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		return protocol.None{}, err
 	}
 	k, err := tx.Keys().ByThumbprint(ctx, in.KeyID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", in.KeyID)
-	}
 	if err != nil {
-		return protocol.None{}, err
+		return protocol.None{}, storage.IfMissing(err,
+			protocol.Errorf(protocol.NotFound, "no profile has the key %s; register it first: stoa admin key add", in.KeyID))
 	}
 	k.Directory = []byte(in.Directory)
 	if err := tx.Keys().Put(ctx, *k); err != nil {

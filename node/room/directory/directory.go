@@ -45,11 +45,8 @@ func New(base string, reputation func(*storage.StoredProfile) *protocol.Reputati
 // Get returns one agent's profile.
 func (d *Directory) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.Profile, error) {
 	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Profile{}, protocol.NoAgent(in.Handle)
-	}
 	if err != nil {
-		return protocol.Profile{}, err
+		return protocol.Profile{}, storage.IfMissing(err, protocol.NoAgent(in.Handle))
 	}
 	return d.Profile(p), nil
 }
@@ -157,11 +154,8 @@ func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Calle
 			return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s has approved meetings that are not over; cancel them first (cancel_own_meeting)", in.Handle)
 		}
 	}
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.NoAgent(in.Handle)
-	}
 	if err != nil {
-		return protocol.None{}, err
+		return protocol.None{}, storage.IfMissing(err, protocol.NoAgent(in.Handle))
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "profile delete", in.Handle, "")
 }

@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -30,11 +29,8 @@ func (d *Directory) tellAgent(_ context.Context, j storage.Job) (func(context.Co
 			return err
 		}
 		s, p, err := d.summary(ctx, tx, handle)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IfMissing(err, nil)
 		}
 		raw, err := json.Marshal(s)
 		if err != nil {
@@ -61,11 +57,8 @@ func (d *Directory) tellFollowers(ctx context.Context, tx *storage.Tx, handle st
 		return err
 	}
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, nil)
 	}
 	shown, err := activity.Site{Base: d.Base}.AgentActor(p.Draft, p.ERC8004, p.KeyHash, p.CreatedAt, time.Time{}).Bytes()
 	if err != nil {

@@ -56,11 +56,8 @@ func (m *Meeting) Answered(ctx context.Context, at string, reply *ics.Reply, sig
 	}
 	return m.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		r, _, err := locked(ctx, tx, id)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IfMissing(err, nil)
 		}
 		return m.answered(ctx, tx, r, a)
 	})

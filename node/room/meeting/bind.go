@@ -49,12 +49,12 @@ func (m *Meeting) Bind(t *hall.Table) {
 // Jobs are the handlers of the room's jobs.
 func (m *Meeting) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
-		storage.MeetingDueJob:    m.Due,
-		storage.MeetingMailJob:   m.SendMail,
-		storage.MeetingUpdateJob: m.Update,
-		storage.MeetingRemindJob: m.Remind,
-		storage.CalendarCheckJob: m.Check,
-		storage.CalendarBusyJob:  m.ReadBusy,
-		storage.CalendarEventJob: m.WriteEvent,
+		storage.MeetingDueJob:    storage.HandlerOf(m.Due),
+		storage.MeetingMailJob:   storage.HandlerOf(m.SendMail),
+		storage.MeetingUpdateJob: storage.HandlerOf(m.Update),
+		storage.MeetingRemindJob: storage.HandlerOf(m.Remind),
+		storage.CalendarCheckJob: storage.HandlerOf(m.Check),
+		storage.CalendarBusyJob:  storage.HandlerOf(m.ReadBusy),
+		storage.CalendarEventJob: storage.HandlerOf(m.WriteEvent),
 	}
 }

@@ -90,15 +90,11 @@ func agreed(s protocol.MeetingState) bool {
 // WriteEvent makes one attempt to bring the event of a meeting on the person's calendar in step with the
 // meeting, whatever move enqueued it. It may run again: the event has one place, and one with the same
 // sequence stays as it is.
-func (m *Meeting) WriteEvent(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m *Meeting) WriteEvent(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var r *storage.StoredMeeting
 	var e *storage.MeetingEvent
 	var a *storage.CalendarAccount
-	err = m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+	err := m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if r, err = tx.Meetings().ByID(ctx, s.ID); err != nil {
 			return err
 		}

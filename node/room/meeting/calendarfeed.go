@@ -49,11 +49,8 @@ var errFeed = protocol.Errorf(protocol.NotFound, "there is no calendar at this a
 // Feed returns the feed whose address has a secret.
 func (m *Meeting) Feed(ctx context.Context, tx *storage.Tx, secret string) ([]byte, error) {
 	handle, err := tx.Meetings().FeedOf(ctx, protocol.SecretHash(secret))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, errFeed
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, errFeed)
 	}
 	since := tx.Now.Add(-feedFor)
 	all, err := tx.Meetings().Agreed(ctx, handle, since)

@@ -83,11 +83,7 @@ func (s subject) later(do func(ctx context.Context, tx *storage.Tx, a *storage.C
 
 // Check lists the calendars of an account, and makes the one that the owner wants to have made. It may run
 // again: a calendar that is there is not made twice.
-func (m *Meeting) Check(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m *Meeting) Check(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	q, err := m.account(ctx, s)
 	if err != nil || q == nil || !q.Checking {
 		return nil, err
@@ -201,11 +197,7 @@ func readSoon(ctx context.Context, tx *storage.Tx, a *storage.CalendarAccount) e
 }
 
 // ReadBusy reads when a person is busy, and enqueues the next reading.
-func (m *Meeting) ReadBusy(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m *Meeting) ReadBusy(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	q, err := m.account(ctx, s)
 	if err != nil || q == nil || len(q.Reads) == 0 {
 		return nil, err

@@ -59,11 +59,8 @@ func (m *Meeting) ofDecision(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		return nil, errDecision
 	}
 	r, _, err := locked(ctx, tx, protocol.MeetingID+"_"+rest[:idLength])
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, errDecision
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, errDecision)
 	}
 	to, err := tx.Profiles().NotifySettings(ctx, r.Handle)
 	if err != nil {

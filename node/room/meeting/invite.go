@@ -68,16 +68,15 @@ type mailing struct {
 // that has been overtaken by another move. An invitation is composed and stored by the first job and sent by
 // the next: every attempt has the same bytes. When a process dies after the mail server has taken a letter
 // and before that is stored, it is sent once more, with the Message-ID by which a mailbox knows it.
-func (m *Meeting) SendMail(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil || m.Mail() == nil {
-		return nil, err
+func (m *Meeting) SendMail(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+	if m.Mail() == nil {
+		return nil, nil
 	}
 	var l mailing
 	if s.N == 1 && s.Part != decided { // the first state of a request has a letter only when its mailbox is to be confirmed
 		return func(ctx context.Context, tx *storage.Tx) error { return m.askMailbox(ctx, tx, j, s) }, nil
 	}
-	err = m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+	err := m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		l, err = m.mailing(ctx, tx, s)
 		return err
 	})

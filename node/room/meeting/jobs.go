@@ -18,11 +18,7 @@ type Sender interface {
 
 // Due does what is due of a request by itself: it deletes one whose mailbox was not confirmed, ends one
 // on which nobody decided, and notes that a meeting is over.
-func (m *Meeting) Due(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m *Meeting) Due(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		r, _, err := locked(ctx, tx, s.ID)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -45,14 +41,10 @@ func (m *Meeting) Due(_ context.Context, j storage.Job) (func(context.Context, *
 
 // Update makes one attempt to tell a requester's callbackUrl of one move. When a process dies before the
 // outcome is stored, the update is sent again with the same id.
-func (m *Meeting) Update(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m *Meeting) Update(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var address string
 	u := protocol.MeetingUpdate{Type: "meeting.updated", MeetingID: s.ID, ID: fmt.Sprintf("%s-%d", s.ID, s.N)}
-	err = m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		r, err := tx.Meetings().ByID(ctx, s.ID)
 		if err != nil || s.N < 1 || s.N > len(r.History) {
 			return err
@@ -84,11 +76,8 @@ func (m *Meeting) Update(ctx context.Context, j storage.Job) (func(context.Conte
 			return nil
 		}
 		r, _, err := locked(ctx, tx, s.ID)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IfMissing(err, nil)
 		}
 		r.Callback = ""
 		return tx.Meetings().Save(ctx, r)

@@ -253,8 +253,3 @@ func jobOf(kind storage.JobKind, lane string, s subject, at time.Time) storage.J
 	args, _ := json.Marshal(s) // of texts and numbers, which never fails
 	return storage.Job{Kind: kind, Lane: lane, Args: args, RunAt: at, Dedupe: fmt.Sprintf("%s %s %d %d %d", kind, s.ID, s.N, s.Try, s.Hours)}
 }
-
-func subjectOf(j storage.Job) (s subject, err error) {
-	err = j.Decode(&s)
-	return s, err
-}

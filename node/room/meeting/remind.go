@@ -29,16 +29,12 @@ func reminderJobs(tx *storage.Tx, r *storage.StoredMeeting) (jobs []storage.Job)
 // requester, if there is to be one, of which the others each make one attempt. Each looks at the meeting
 // again: one that was moved, cancelled or has begun is not reminded of, nor is a day's reminder sent within the
 // last hour, which has its own.
-func (m *Meeting) Remind(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	s, err := subjectOf(j)
-	if err != nil {
-		return nil, err
-	}
+func (m *Meeting) Remind(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	if s.Try == 0 {
 		return func(ctx context.Context, tx *storage.Tx) error { return m.remindPerson(ctx, tx, j, s) }, nil
 	}
 	var l Letter
-	err = m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+	err := m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		r, p, err := m.reminded(ctx, tx, s)
 		if r == nil || err != nil || r.Mail == "" || m.Mail() == nil {
 			return err
@@ -68,11 +64,8 @@ func (m *Meeting) Remind(ctx context.Context, j storage.Job) (func(context.Conte
 // reminded returns the meeting that a reminder is about, nil when there is nothing to remind of.
 func (m *Meeting) reminded(ctx context.Context, tx *storage.Tx, s subject) (*storage.StoredMeeting, side, error) {
 	r, err := tx.Meetings().ByID(ctx, s.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, side{}, nil
-	}
 	if err != nil {
-		return nil, side{}, err
+		return nil, side{}, storage.IfMissing(err, nil)
 	}
 	latest := r.StartsAt
 	if s.Hours > 1 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -271,11 +270,8 @@ func meetingNotFound() error {
 // it, or as its requester.
 func (m *Meeting) asked(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MeetingInput) (*storage.StoredMeeting, error) {
 	r, err := tx.Meetings().ByID(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, meetingNotFound()
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IfMissing(err, meetingNotFound())
 	}
 	if token := cmp.Or(in.StatusToken, c.ReadToken); token != "" {
 		if !protocol.SecretMatches(token, r.TokenHash) && !m.isReaders(r, token) {

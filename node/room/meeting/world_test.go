@@ -178,11 +178,8 @@ func (w *world) notice(_ context.Context, j storage.Job) (func(context.Context, 
 // runJobs runs what is due, until nothing is.
 func (w *world) runJobs() {
 	w.t.Helper()
-	handlers := map[storage.JobKind]func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error){
-		storage.MeetingDueJob: w.Due, storage.MeetingMailJob: w.SendMail, storage.MeetingUpdateJob: w.Update,
-		storage.CalendarCheckJob: w.Check, storage.CalendarBusyJob: w.ReadBusy, storage.CalendarEventJob: w.WriteEvent,
-		storage.MeetingRemindJob: w.Remind, storage.NoticeJob: w.notice,
-	}
+	handlers := w.Jobs()
+	handlers[storage.NoticeJob] = w.notice
 	ctx := context.Background()
 	for range 1000 {
 		jobs, _, err := w.db.ClaimJobs(ctx, "test", 10, time.Minute)

@@ -72,11 +72,8 @@ func OwnHost(base, host string) bool {
 // LiftBlock ends a block.
 func (m *Moderation) LiftBlock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NodeBlockRef) (protocol.None, error) {
 	b, err := tx.Blocks().Delete(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no block with that id")
-	}
 	if err != nil {
-		return protocol.None{}, err
+		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no block with that id"))
 	}
 	if err := tx.Moderation().Log(ctx, protocol.ActionLift, string(b.Kind), publicValue(b), ""); err != nil {
 		return protocol.None{}, err

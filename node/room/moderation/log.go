@@ -3,7 +3,6 @@ package moderation
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -45,11 +44,8 @@ func (m *Moderation) Notes(ctx context.Context, tx *storage.Tx, _ protocol.Calle
 // DeleteNote deletes a note.
 func (m *Moderation) DeleteNote(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NoteRef) (protocol.None, error) {
 	subject, err := tx.Moderation().DeleteNote(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "there is no note with that id")
-	}
 	if err != nil {
-		return protocol.None{}, err
+		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no note with that id"))
 	}
 	return protocol.None{}, tx.Audit(ctx, actor(c), "note delete", subject, "")
 }

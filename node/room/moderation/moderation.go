@@ -81,11 +81,8 @@ func reportable(p *protocol.StoredPost) error {
 // Ahead returns the public reason why nobody may report the post, nil otherwise.
 func (m *Moderation) Ahead(ctx context.Context, tx *storage.Tx, in protocol.NewReport) error {
 	p, err := tx.Posts().ByID(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, "there is no post with that id")
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no post with that id"))
 	}
 	return reportable(p)
 }
@@ -157,10 +154,7 @@ func notify(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, event p
 
 func find(ctx context.Context, tx *storage.Tx, id string) (*protocol.StoredPost, error) {
 	p, err := tx.Posts().ForUpdate(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, protocol.Errorf(protocol.NotFound, "there is no post with that id")
-	}
-	return p, err
+	return p, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no post with that id"))
 }
 
 // actor returns the operator's name in the audit log.

@@ -38,7 +38,7 @@ func (o *Operate) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.DropJob:      o.DropThreads,
 		storage.ShopWordsJob: o.ShopWords,
 		storage.DropItemsJob: o.DropItems,
-		storage.FollowJob:    o.Job,
-		storage.UnfollowJob:  o.EndJob,
+		storage.FollowJob:    storage.HandlerOf(o.Job),
+		storage.UnfollowJob:  storage.HandlerOf(o.EndJob),
 	}
 }

@@ -52,11 +52,8 @@ func Unfollow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protoco
 		return protocol.None{}, errors.Join(err, tx.Audit(ctx, c.Actor(), "peer unfollow", in.URL, ""))
 	}
 	s, err := tx.Subscriptions().ByBoard(ctx, in.URL)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "this node does not follow %s", in.URL)
-	}
 	if err != nil {
-		return protocol.None{}, err
+		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "this node does not follow %s", in.URL))
 	}
 	if err := tx.Enqueue(ctx,
 		storage.Job{Kind: storage.UnfollowJob, Lane: "host:" + s.Host, Args: args, Dedupe: string(storage.UnfollowJob) + " " + in.URL},
@@ -117,11 +114,9 @@ func (Peers) Reread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in p
 // Conflict reads the evidence that the log of a followed board contradicts itself.
 func (Peers) Conflict(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeerAddress) (protocol.ConflictEvidence, error) {
 	c, err := tx.Subscriptions().Conflict(ctx, in.URL)
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.ConflictEvidence{}, protocol.Errorf(protocol.NotFound, "no conflict of %s is known; list_peers names the boards", in.URL)
-	}
 	if err != nil {
-		return protocol.ConflictEvidence{}, err
+		return protocol.ConflictEvidence{}, storage.IfMissing(err,
+			protocol.Errorf(protocol.NotFound, "no conflict of %s is known; list_peers names the boards", in.URL))
 	}
 	return protocol.ConflictEvidence{
 		Conflict: moderation.ConflictOf(*c), OursDocument: string(c.OursDoc), TheirsDocument: string(c.TheirsDoc), Untrusted: true,
@@ -144,11 +139,8 @@ func (p Peers) hasten(ctx context.Context, tx *storage.Tx, address string) (bool
 		return false, err
 	}
 	o, err := tx.Outlets().ByInbox(ctx, protocol.BoardID(p.Base), address)
-	if errors.Is(err, storage.ErrNotFound) {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return false, storage.IfMissing(err, nil)
 	}
 	return true, tx.Outlets().WakeHost(ctx, o.Host)
 }
@@ -170,11 +162,7 @@ const followFor = 24 * time.Hour
 
 // Job is the handler of storage.FollowJob. A node that is not a stoa node with a
 // board is a final error; one that does not answer is retried for a day.
-func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args moderation.FollowArgs
-	if err := j.Decode(&args); err != nil {
-		return nil, err
-	}
+func (f FollowJobs) Job(ctx context.Context, j storage.Job, args moderation.FollowArgs) (func(context.Context, *storage.Tx) error, error) {
 	cause := f.Follow(ctx, args.URL)
 	if cause == nil {
 		return nil, nil
@@ -197,11 +185,7 @@ func (f FollowJobs) Job(ctx context.Context, j storage.Job) (func(context.Contex
 }
 
 // EndJob is the handler of UnfollowJob.
-func (f FollowJobs) EndJob(ctx context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	var args protocol.PeerAddress
-	if err := j.Decode(&args); err != nil {
-		return nil, err
-	}
+func (f FollowJobs) EndJob(ctx context.Context, j storage.Job, args protocol.PeerAddress) (func(context.Context, *storage.Tx) error, error) {
 	if err := f.Unfollow(ctx, args.URL); !errors.Is(err, storage.ErrNotFound) {
 		return nil, err
 	}

@@ -43,8 +43,5 @@ func Drop(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Jo
 }
 
 func missing(err error, format string, args ...any) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return protocol.Errorf(protocol.NotFound, format, args...)
-	}
-	return err
+	return storage.IfMissing(err, protocol.Errorf(protocol.NotFound, format, args...))
 }

@@ -120,11 +120,8 @@ func (r *Reputation) conclude(ctx context.Context, tx *storage.Tx, f storage.Fee
 // enrolled to the identity.
 func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, f *storage.Feedback) error {
 	shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IfMissing(err, nil)
 	}
 	h, err := tx.Feedbacks().Holding(ctx, f.Agent)
 	if err != nil {

@@ -3,7 +3,10 @@ package words
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"regexp"
 	"strings"
 	"sync"
@@ -72,9 +75,15 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(e.Cases)
 }
 
-// Catalogue reads the catalogue of a language.
-func Catalogue(code string) (map[string]Entry, error) {
-	raw, err := files.ReadFile(code + ".json")
+// RoomsOf returns the name of the catalogue of a language that has the refusals and reasons of the rooms.
+func RoomsOf(code string) string { return "rooms." + code }
+
+// catalogue reads a catalogue; English has none of what the rooms write.
+func catalogue(name string) (map[string]Entry, error) {
+	raw, err := files.ReadFile(name + ".json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +93,12 @@ func Catalogue(code string) (map[string]Entry, error) {
 
 // load makes a language from its catalogue, which the tests have read.
 func load(code, name string, tag language.Tag) *Language {
-	entries, err := Catalogue(code)
-	if err != nil {
+	entries, err := catalogue(code)
+	rooms, roomsErr := catalogue(RoomsOf(code))
+	if err = errors.Join(err, roomsErr); err != nil {
 		panic(fmt.Sprintf("%s.json: %v", code, err))
 	}
+	maps.Copy(entries, rooms)
 	b := catalog.NewBuilder(catalog.Fallback(tag))
 	texts := map[string]string{}
 	for key, e := range entries {
@@ -107,7 +118,8 @@ func load(code, name string, tag language.Tag) *Language {
 			panic(fmt.Sprintf("%s.json: %q: %v", code, key, err))
 		}
 	}
-	return &Language{Code: code, Name: name, Tag: tag, texts: texts, printer: message.NewPrinter(tag, message.Catalog(b))}
+	return &Language{Code: code, Name: name, Tag: tag, texts: texts, printer: message.NewPrinter(tag, message.Catalog(b)),
+		ofRooms: sync.OnceValue(func() []pattern { return patternsOf(rooms) })}
 }
 
 // verb matches a verb of a text; its groups are the index of the argument, and the verb.

@@ -7,7 +7,11 @@ package words
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +29,7 @@ type Language struct {
 	Tag     language.Tag
 	texts   map[string]string // those that are used as they are
 	printer *message.Printer  // those with arguments
+	ofRooms func() []pattern
 	wrap    func(string) string
 }
 
@@ -61,6 +66,46 @@ func (l *Language) named(name string) string {
 func (l *Language) Has(key string) bool {
 	_, ok := l.texts[key]
 	return ok || l.Tag == English().Tag
+}
+
+// OfRoom returns a refusal or a reason, as a room writes it, in the language; "" when it has none.
+func (l *Language) OfRoom(text string) string {
+	if l.Has(text) {
+		return l.Text(text)
+	}
+	for _, p := range l.ofRooms() {
+		found := p.is.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		var args []any
+		for _, x := range found[1:] {
+			if n, err := strconv.Atoi(x); p.int && err == nil {
+				args = append(args, n)
+			} else {
+				args = append(args, x)
+			}
+		}
+		return l.Text(p.key, args...)
+	}
+	return ""
+}
+
+// A pattern is a text of the rooms, as an expression for what has its arguments.
+type pattern struct {
+	key string
+	is  *regexp.Regexp
+	int bool // its arguments are whole numbers
+}
+
+func patternsOf(rooms map[string]Entry) (all []pattern) {
+	for _, key := range slices.Sorted(maps.Keys(rooms)) {
+		if strings.Contains(key, "%") {
+			form := strings.NewReplacer("%d", `(\d+)`, "%s", "(.+)").Replace(regexp.QuoteMeta(key))
+			all = append(all, pattern{key, regexp.MustCompile("^" + form + "$"), strings.Contains(key, "%d")})
+		}
+	}
+	return all
 }
 
 // names are the parts of a layout of time.Format that have words, longer ones first, and the texts
