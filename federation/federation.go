@@ -159,7 +159,8 @@ func New(c Config) (*Federation, error) {
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
 		growth:    growth{added: map[storage.Stock]int{}, caps: storage.Caps},
 		entries:   cache.OfBytes[[]byte](16 << 20),
-		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), preparation: newPreparation(), maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
+		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), preparation: newPreparation(),
+		maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

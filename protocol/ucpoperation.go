@@ -95,7 +95,8 @@ func (q UCPLocationQuery) At() time.Time {
 var UCPLocations = declare[UCPLocationQuery, Page[Location]](Operation{
 	Name: "ucp_locations", Title: "Locations for UCP",
 	Summary: "Where businesses are and when they are open: by text, city, distance, and whether they are open at an instant.",
-	Description: "The rows and the order of list_merchants: this node's, then those of followed nodes. A page may hold fewer than limit, or none, and still have a next one: distance and hours are " +
+	Description: "The rows and the order of list_merchants: this node's, then those of followed nodes. " +
+		"A page may hold fewer than limit, or none, and still have a next one: distance and hours are " +
 		"evaluated for some hundred businesses a page.",
 	ReadOnly: true, Codes: []Code{InvalidCursor},
 	Example: UCPLocationQuery{City: "Bengaluru"},
