@@ -27,7 +27,9 @@ type preparation struct {
 	since    time.Time // since when applying is true
 }
 
-func newPreparation() *preparation { return &preparation{places: make(chan struct{}, runtime.GOMAXPROCS(0))} }
+func newPreparation() *preparation {
+	return &preparation{places: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
 
 // prepare waits for a place, and until the caller need not yield. leave gives the place
 // back.
