@@ -35,8 +35,8 @@ type fedify struct {
 
 // told is what one of them was sent.
 type told struct {
-	Type, ID, Actor, Object, To, InReplyTo, Content string
-	Languages, Mentions, Addressed                  []string
+	Type, ID, Actor, Object, To, InReplyTo, Content, Result string
+	Languages, Mentions, Addressed                          []string
 }
 
 func startFedify(t *testing.T) *fedify {
@@ -163,6 +163,7 @@ func TestFedify(t *testing.T) {
 		return len(all.RetryAfters) > 0
 	}, "Dora was not asked to try again")
 
+	var read struct{ Type, ID string }
 	// Alice asks, and is answered in Hindi with a mention; the answer is taken back.
 	question := shown(reply("alice", "question"))
 	require.Equal(t, f.host, *question.Node)
@@ -174,6 +175,23 @@ func TestFedify(t *testing.T) {
 	require.Contains(t, created.Content, "INR 6 a sheet")
 	require.Equal(t, 204, h.Ask("DELETE", "/api/public/board/"+answer.ID, "", "Authorization", bearer).Code)
 	require.Equal(t, created.Actor, f.sent("alice", "Delete", answer.URI).Actor)
+
+	// Alice changes what she wrote, and is told when an answer is changed; a quote of the post is approved.
+	f.do("edit", map[string]any{"by": "alice", "id": "question", "text": "And for 200 sheets?", "inbox": inbox}, nil)
+	f.wait(func() bool { return shown(question.URI).Body == "And for 200 sheets?" }, "the changed question is not on the board")
+	require.NotNil(t, shown(question.URI).EditedAt)
+	price := post("INR 7 a sheet", question.ID)
+	f.sent("alice", "Create", price.URI)
+	h.Ask("PUT", "/api/public/board/"+price.ID, `{"title":"INR 7 a sheet","body":"INR 6.50 above 100."}`, "Authorization", bearer).Is(200)
+	require.Contains(t, f.sent("alice", "Update", price.URI).Content, "INR 6.50 above 100.")
+	var quote struct{ Note string }
+	f.do("quote", map[string]any{"by": "alice", "id": "quote", "post": root.URI, "inbox": inbox}, &quote)
+	f.wait(func() bool {
+		return nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+root.ID, "")).Post.Quotes == 1
+	}, "the quote is not counted")
+	accept := f.sent("alice", "Accept", quote.Note+"#request")
+	f.do("read", map[string]any{"by": "alice", "address": accept.Result}, &read)
+	require.Equal(t, accept.Result, read.ID)
 
 	// The operator hides an answer and restores it.
 	hidden := post("INR 5 a sheet", question.ID)
@@ -209,7 +227,6 @@ func TestFedify(t *testing.T) {
 
 	// Carol fetches a visitor's post, which is sent to nobody, and is told of its end.
 	anonymous := h.Post("Looms")
-	var read struct{ Type, ID string }
 	f.do("read", map[string]any{"by": "carol", "address": anonymous.URI}, &read)
 	require.Equal(t, "Note "+anonymous.URI, read.Type+" "+read.ID)
 	f.wait(func() bool {

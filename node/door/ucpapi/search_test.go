@@ -1,6 +1,7 @@
 package ucpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // TestUCP_Profile reads the business profiles as a platform does (UCP 2026-08-25, Hosting).
@@ -361,6 +363,47 @@ func TestUCP_Locations(t *testing.T) {
 		old := newPlatform(t, platformProfile("2026-04-08", catalogOf("2026-04-08"), ""))
 		a = ucp(h, "/locations/search", `{}`, "UCP-Agent", old.agent("/"))
 		require.Equal(t, "capabilities_incompatible", a.Messages[0].Code)
+	})
+}
+
+// TestUCP_LocationsElsewhere: a shop of another node follows those of this one, with its node and its own pages, and is looked up
+// by its ActivityPub id.
+func TestUCP_LocationsElsewhere(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
+		const actor = "https://n2.example/ap/agents/mehta"
+		put := func(actor string, record protocol.MerchantDraft) {
+			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: actor, Host: "n2.example", Summary: protocol.AgentSummary{
+					Profile: protocol.ProfileDraft{Handle: "mehta", Name: "Mehta & Sons", Kind: protocol.Business}, Shop: &protocol.ShopSummary{Record: record}}})
+				return err
+			}))
+		}
+		put(actor, protocol.MerchantDraft{City: "Pune", Geo: &protocol.Geo{Latitude: 18.52, Longitude: 73.86}})
+		put(actor+"2", protocol.MerchantDraft{}) // does not say where it is
+		var ids []string
+		for body := `{"pagination":{"limit":1}}`; body != ""; {
+			a := ucp(h, "/locations/search", body)
+			require.Equal(t, 200, a.answer.Code, "%s", a.answer.Body)
+			for _, l := range a.Locations {
+				ids = append(ids, l.ID)
+			}
+			if body = ""; a.Pagination.Cursor != "" {
+				body = `{"pagination":{"limit":1,"cursor":"` + a.Pagination.Cursor + `"}}`
+			}
+		}
+		require.Equal(t, actor, ids[len(ids)-1])
+		require.Len(t, ids, 3)
+		for body, want := range map[string]int{`{"query":"mehta"}`: 1, `{"distance":{"center":{"latitude":18.5,"longitude":73.8},"max":20000}}`: 1,
+			`{"distance":{"center":{"latitude":18.5,"longitude":73.8},"max":2000}}`: 0, `{"filters":{"stoa.city":"Pune"}}`: 1} {
+			require.Len(t, ucp(h, "/locations/search", body).Locations, want, body)
+		}
+		a := ucp(h, "/locations/lookup", `{"ids":["`+actor+`","https://n3.example/ap/agents/mehta","rao"]}`)
+		require.Len(t, a.Locations, 2)
+		require.Contains(t, a.answer.Body.String(), `"url":"https://n2.example/@mehta"`)
+		require.Contains(t, a.answer.Body.String(), `"node":"n2.example"`)
+		require.Empty(t, ucp(h, "/locations/lookup", `{"ids":["`+actor+`"],"filters":{"inventory":[{"id":"`+idOf(h, "Idli")+`"}]}}`).Locations)
 	})
 }
 
