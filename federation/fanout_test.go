@@ -113,6 +113,6 @@ func TestFanOut_Yields(t *testing.T) {
 	f.prepare(short, true)()
 	require.GreaterOrEqual(t, time.Since(began), 3*yieldPause, "it waits")
 	f.prepare(t.Context(), false)() // an answer to a Follow does not
-	f.bench.since = time.Now().Add(-maxYield)
+	f.preparation.since = time.Now().Add(-maxYield)
 	require.False(t, f.applying(t.Context()), "a flood does not stop them")
 }

@@ -116,15 +116,15 @@ type Federation struct {
 
 	maxFollowers, maxFollowersOfHost int
 
-	entries   *cache.Cache[[]byte] // serialized entries of our log
-	bench     *bench
-	stretches *cache.Cache[*stretch]
-	blocks    *blocks                // blocks of our log, from which pages are built
-	readers   *cache.Cache[struct{}] // stored pairs of post and reader
-	reads     chan struct{}          // signed reads that are being verified
-	noting    sync.WaitGroup         // for the goroutines that verify signed reads
-	boosted   storage.Memo[int]      // number of posts in our board's outbox
-	wanted    sync.Map               // board → int64: highest announced sequence number
+	entries     *cache.Cache[[]byte] // serialized entries of our log
+	preparation *preparation
+	stretches   *cache.Cache[*stretch]
+	blocks      *blocks                // blocks of our log, from which pages are built
+	readers     *cache.Cache[struct{}] // stored pairs of post and reader
+	reads       chan struct{}          // signed reads that are being verified
+	noting      sync.WaitGroup         // for the goroutines that verify signed reads
+	boosted     storage.Memo[int]      // number of posts in our board's outbox
+	wanted      sync.Map               // board → int64: highest announced sequence number
 }
 
 // New checks the configuration and builds a Federation. It starts nothing.
@@ -159,7 +159,8 @@ func New(c Config) (*Federation, error) {
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
 		growth:    growth{added: map[storage.Stock]int{}, caps: storage.Caps},
 		entries:   cache.OfBytes[[]byte](16 << 20),
-		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), bench: newBench(), maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
+		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), preparation: newPreparation(),
+		maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

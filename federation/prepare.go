@@ -15,10 +15,10 @@ const (
 	maxYield   = 10 * time.Second      // at a stretch, so that a flood of activities cannot stop the deliveries
 )
 
-// A bench is where deliveries are read, built and signed: one on each processor, whatever
-// number waits for its host to answer. Those of the fan-out yield while received
+// A preparation limits how many deliveries are read, built and signed at once: one on each
+// processor, whatever number waits for its host to answer. Those of the fan-out yield while received
 // activities wait to be applied, so that what readers see here comes first.
-type bench struct {
+type preparation struct {
 	places chan struct{}
 
 	mu       sync.Mutex
@@ -27,17 +27,19 @@ type bench struct {
 	since    time.Time // since when applying is true
 }
 
-func newBench() *bench { return &bench{places: make(chan struct{}, runtime.GOMAXPROCS(0))} }
+func newPreparation() *preparation {
+	return &preparation{places: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
 
 // prepare waits for a place, and until the caller need not yield. leave gives the place
 // back.
 func (f *Federation) prepare(ctx context.Context, yields bool) (leave func()) {
 	for {
-		f.bench.places <- struct{}{}
+		f.preparation.places <- struct{}{}
 		if !yields || ctx.Err() != nil || !f.applying(ctx) {
-			return func() { <-f.bench.places }
+			return func() { <-f.preparation.places }
 		}
-		<-f.bench.places
+		<-f.preparation.places
 		select {
 		case <-ctx.Done():
 		case <-time.After(yieldPause):
@@ -47,7 +49,7 @@ func (f *Federation) prepare(ctx context.Context, yields bool) (leave func()) {
 
 // applying reports whether activities wait to be applied, for at most maxYield.
 func (f *Federation) applying(ctx context.Context) bool {
-	b := f.bench
+	b := f.preparation
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()

@@ -118,8 +118,7 @@ func TestAttention_Webhook(t *testing.T) {
 	a := h.Ask("PUT", "/api/owner/payment-account",
 		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token)
 	require.Equal(t, 200, a.Code, a.Body)
-	var account protocol.PaymentAccount
-	a.Into(&account)
+	account := nodetest.As[protocol.PaymentAccount](a)
 	var got protocol.BidReceipt
 	a = h.Ask("POST", "/api/public/agents/asha/attention/bids",
 		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.Proof("bid"))

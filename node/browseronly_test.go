@@ -21,8 +21,7 @@ func TestBrowserOnly(t *testing.T) {
 	h := nodetest.New(t)
 	h.Hosted("asha")
 	secret := h.OwnerToken("asha")
-	var account protocol.Account
-	h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret).Into(&account)
+	account := nodetest.As[protocol.Account](h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+secret))
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string `json:"operationId"`

@@ -96,11 +96,9 @@ func TestClaimedName(t *testing.T) {
 			made := bidID.FindString(string(who.send("/api/public/agents/asha/attention/bids", `{"amount":500,"message":"Yarn.","name":"Asha Menon"}`)))
 			d.Good("POST", "/api/owner/bids/"+made+"/confirm", fmt.Sprintf(`{"utr":%q}`, nodetest.NewUTR()), d.Token, nil)
 			d.Good("POST", "/api/owner/bids/"+made+"/approve", `{}`, d.Token, nil)
-			var board protocol.AttentionBoard
-			h.Ask("GET", "/api/public/agents/asha/attention", "").Into(&board)
+			board := nodetest.As[protocol.AttentionBoard](h.Ask("GET", "/api/public/agents/asha/attention", ""))
 			check("the live bid", board.Bids[0].Bidder, "Asha Menon")
-			var news protocol.Page[protocol.FeedItem]
-			h.Ask("GET", "/api/public/feed?types=attention_bid", "").Into(&news)
+			news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed?types=attention_bid", ""))
 			check("its feed item", news.Items[0].Actor, "Asha Menon")
 			require.NotContains(t, news.Items[0].Summary, "Asha Menon")
 
@@ -116,8 +114,7 @@ func TestClaimedName(t *testing.T) {
 			require.NoError(t, json.Unmarshal(who.send("/api/public/board", `{"kind":"offer","title":"Nameless","body":"Two."}`), &p))
 			check("without a name", p.Author, map[string]string{"bot.example": "Asha Card"}[who.known])
 		}
-		var found protocol.Page[protocol.Post]
-		h.Ask("GET", "/api/public/board?verifiedOnly=true&q=menon", "").Into(&found)
+		found := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?verifiedOnly=true&q=menon", ""))
 		require.Empty(t, found.Items, "nobody is found by the name that he claims")
 
 		by := agent.Do("/a2a/asha", "SendMessage", `{"message":{"messageId":"n","role":"ROLE_USER","parts":[{"data":{"operation":"post_to_board",`+
@@ -130,11 +127,9 @@ func TestClaimedName(t *testing.T) {
 // shownPost checks a post by a verified author that calls itself Asha Menon, wherever it is shown.
 func shownPost(h *nodetest.House, p protocol.Post, known string) {
 	h.T.Helper()
-	var list protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board?verifiedOnly=true", "").Into(&list)
+	list := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?verifiedOnly=true", ""))
 	require.Equal(h.T, p.Author, list.Items[0].Author)
-	var news protocol.Page[protocol.FeedItem]
-	h.Ask("GET", "/api/public/feed?types=board_post", "").Into(&news)
+	news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed?types=board_post", ""))
 	require.Equal(h.T, []string{known, "Asha Menon"}, []string{news.Items[0].Actor.Name, news.Items[0].Actor.ClaimedName})
 	quotes := strings.NewReplacer("“", "", "”", "") // Markdown has them around names
 	for _, at := range [][2]string{{"/board/" + p.ID, "text/html"}, {"/board", "text/html"}, {"/feed", "text/html"}, {"/board/" + p.ID, "text/markdown"}} {

@@ -24,6 +24,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // cookieOf is the visitor cookie that an answer sets, nil when it sets none.
@@ -59,8 +60,7 @@ func TestVisitor(t *testing.T) {
 		require.Nil(t, cookieOf(a), name)
 		require.Empty(t, a.Header().Get("Access-Control-Allow-Credentials"), name)
 	}
-	refused := h.Ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin")
-	require.Equal(t, 401, refused.Code)
+	refused := h.Ask("POST", "/api/public/agents/asha/contact", fresh(), "Origin", h.Base, "Sec-Fetch-Site", "same-origin").Is(401)
 	require.Nil(t, cookieOf(refused), "nothing was begun")
 
 	page := []string{"Origin", h.Base, "Sec-Fetch-Site", "same-origin"}
@@ -73,8 +73,7 @@ func TestVisitor(t *testing.T) {
 	require.Equal(t, "/", c.Path)
 	require.Empty(t, c.Domain)
 	require.Len(t, c.Value, 43)
-	var begun protocol.ContactReceipt
-	a.Into(&begun)
+	begun := nodetest.As[protocol.ContactReceipt](a)
 	at, cookie := "/api/public/threads/"+begun.ThreadID, httpapi.VisitorCookie(h.Base)+"="+c.Value
 	require.Equal(t, c.Value, cookieOf(write(h, "asha", fresh(), append(page, "Cookie", cookie)...)).Value, "one browser, one cookie")
 	require.NotEqual(t, c.Value, cookieOf(write(h, "asha", fresh(), append(page, "Cookie", httpapi.VisitorCookie(h.Base)+"=short")...)).Value, "not one of ours")
@@ -168,8 +167,7 @@ func TestSecretsAtRest(t *testing.T) {
 
 	backup := filepath.Join(t.TempDir(), "copy.db")
 	require.NoError(t, h.DB.Backup(context.Background(), backup))
-	stored, err := os.ReadFile(backup)
-	require.NoError(t, err)
+	stored := must.Get(os.ReadFile(backup))(t)
 	require.True(t, bytes.Contains(stored, []byte("Findable")), "the search finds what is there")
 	require.False(t, bytes.Contains(stored, []byte(begun.ReadToken)), "the read token is stored")
 	require.False(t, bytes.Contains(stored, []byte(cookieOf(a).Value)), "the cookie is stored")
@@ -183,8 +181,7 @@ func TestPrivateReadsAreSignedWhole(t *testing.T) {
 	pair := h.Hosted("asha")
 	h.Agent("asha", nodetest.OpenPolicy)
 	begun := begun(h, "asha", `{"message":"Hello"}`)
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	ask := func(path string, o httpsig.SignOptions) nodetest.Answer {
 		r := httptest.NewRequest("GET", h.Base+path, nil)
 		r.RequestURI = path
@@ -226,10 +223,7 @@ func TestContact_Scopes(t *testing.T) {
 	}
 	const path = "/api/public/agents/asha/contact"
 	require.Equal(t, protocol.Forbidden, h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopeInbox)).Problem().Code)
-	a := h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost))
-	require.Equal(t, 201, a.Code, "%s", a.Body)
-	var begun protocol.ContactReceipt
-	a.Into(&begun)
+	begun := nodetest.As[protocol.ContactReceipt](h.Ask("POST", path, `{"message":"Hello"}`, "Authorization", scoped("bob", protocol.ScopePost)).Is(201))
 	post, inbox := scoped("asha", protocol.ScopePost), scoped("asha", protocol.ScopeInbox)
 	at := "/api/owner/threads/" + begun.ThreadID
 	require.Equal(t, protocol.Forbidden, h.Ask("GET", at, "", "Authorization", post).Problem().Code)
@@ -256,10 +250,7 @@ func TestCallback_EndToEnd(t *testing.T) {
 	h := nodetest.Start(t)
 	owner := h.Agent("asha", nodetest.OpenPolicy)
 	begun := begun(h, "asha", `{"message":"Hello","callbackUrl":"`+receiver.URL+`/hook?for=me"}`)
-	a := h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner)
-	require.Equal(t, 201, a.Code, "%s", a.Body)
-	var said protocol.Said
-	a.Into(&said)
+	said := nodetest.As[protocol.Said](h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes."}`, "Authorization", owner).Is(201))
 
 	got := <-came
 	require.Equal(t, said.Message.ID, got.request.Header.Get("Webhook-Id"))
@@ -272,15 +263,11 @@ func TestCallback_EndToEnd(t *testing.T) {
 	res, err := http.Get(h.URL + "/.well-known/http-message-signatures-directory")
 	require.NoError(t, err)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	set, err := key.ParseSet(raw)
-	require.NoError(t, err)
-	m, err := httpsig.FromRequest(got.request, httpsig.NewTarget("http", got.request.Host))
-	require.NoError(t, err)
+	raw := must.Get(io.ReadAll(res.Body))(t)
+	set := must.Get(key.ParseSet(raw))(t)
+	m := must.Get(httpsig.FromRequest(got.request, httpsig.NewTarget("http", got.request.Host)))(t)
 	v := httpsig.Verifier{Keys: published(set.Keys), Now: time.Now, AllowLoopback: true}
-	_, err = v.Verify(t.Context(), &m, got.body, httpsig.WritePolicy())
-	require.NoError(t, err)
+	must.Get(v.Verify(t.Context(), &m, got.body, httpsig.WritePolicy()))(t)
 	_, err = v.Verify(t.Context(), &m, append(got.body, ' '), httpsig.WritePolicy())
 	require.Error(t, err)
 	guided(t, h, receiver.URL+"/hook?for=me", got.request.Header, raw)
@@ -331,10 +318,8 @@ func guided(t *testing.T, h *nodetest.House, url string, head http.Header, direc
 		if k.Crv != "Ed25519" || !strings.Contains(params, `;keyid="`+k.Kid+`"`) {
 			continue
 		}
-		x, err := base64.RawURLEncoding.DecodeString(k.X)
-		require.NoError(t, err)
-		signature, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(head.Get("Signature"), "sig1=:"), ":"))
-		require.NoError(t, err)
+		x := must.Get(base64.RawURLEncoding.DecodeString(k.X))(t)
+		signature := must.Get(base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(head.Get("Signature"), "sig1=:"), ":")))(t)
 		require.True(t, ed25519.Verify(x, []byte(base.String()), signature))
 		return
 	}

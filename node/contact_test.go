@@ -84,8 +84,7 @@ func TestContact_Writers(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				a := tt.ask("POST", path, message, "")
 				require.Equal(t, 201, a.Code, "%s", a.Body)
-				var begun protocol.ContactReceipt
-				a.Into(&begun)
+				begun := nodetest.As[protocol.ContactReceipt](a)
 				require.Equal(t, protocol.ThreadOpen, begun.State)
 				require.Equal(t, h.Base+"/api/public/threads/"+begun.ThreadID, begun.URL)
 
@@ -95,8 +94,7 @@ func TestContact_Writers(t *testing.T) {
 				a = tt.ask("GET", at, "", begun.ReadToken)
 				require.Equal(t, 200, a.Code, "%s", a.Body)
 				require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
-				var got protocol.Conversation
-				a.Into(&got)
+				got := nodetest.As[protocol.Conversation](a)
 				timeless := func(a protocol.Author, at time.Time) protocol.Author {
 					if a.Verified {
 						require.Equal(t, at, *a.Proof.CheckedAt, "checked with the message")
@@ -130,8 +128,7 @@ func TestContact_InProfile(t *testing.T) {
 		`{"anonymous":false,"outsideAgentsWithIdentity":true}`: nil,
 	} {
 		h.Agent("asha", policy)
-		var p protocol.Profile
-		h.Ask("GET", "/api/public/agents/asha", "").Into(&p)
+		p := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", ""))
 		require.Equal(t, want, p.Interfaces.PublicContact, policy)
 		require.Equal(t, protocol.ContactKinds, p.ContactPolicy.Kinds, "none named: all")
 	}
@@ -147,8 +144,7 @@ func TestContact_HandleTakenAgain(t *testing.T) {
 		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
 		begun := begun(h, "asha", `{"message":"Between us"}`, "Authorization", bob)
 		answerThread(h, asha, begun.ThreadID, "Yes.")
-		var signed protocol.ContactReceipt
-		signedAs(h, h.Hosted("carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`).Into(&signed)
+		signed := nodetest.As[protocol.ContactReceipt](signedAs(h, h.Hosted("carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`))
 		path := "/api/public/threads/" + begun.ThreadID
 		require.Equal(t, 200, h.Ask("GET", path, "", "Authorization", bob).Code)
 		news := func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", bob) }
@@ -167,8 +163,7 @@ func TestContact_HandleTakenAgain(t *testing.T) {
 		answerThread(h, asha, signed.ThreadID, "For the one who signed")
 		require.Empty(t, newsOf(digest(h, "", func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", carol) })))
 
-		var kept protocol.Conversation
-		h.Ask("GET", path, "", "Authorization", "Bearer "+begun.ReadToken).Into(&kept)
+		kept := nodetest.As[protocol.Conversation](h.Ask("GET", path, "", "Authorization", "Bearer "+begun.ReadToken))
 		require.Equal(t, 3, kept.Count, "its read token opens it still")
 	})
 }

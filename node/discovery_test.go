@@ -22,8 +22,7 @@ func TestCrawl(t *testing.T) {
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change)
 		h.Hosted("asha")
-		var post protocol.Post
-		h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board")).Into(&post)
+		post := nodetest.As[protocol.Post](h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board")))
 		require.NoError(t, h.DB.Numbered(t.Context()))
 
 		robots := h.Ask("GET", "/robots.txt", "").Body.String()

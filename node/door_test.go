@@ -14,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -120,8 +121,7 @@ func TestDoor_BadInput(t *testing.T) {
 			}
 		})
 	}
-	var page protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board", "").Into(&page)
+	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 	require.Empty(t, page.Items, "nothing of this was stored")
 }
 
@@ -168,17 +168,13 @@ func TestDoor_ProofOfWork(t *testing.T) {
 	require.Equal(t, protocol.PowSpent, spent.Code)
 	require.NotNil(t, spent.Challenge)
 
-	body, err := json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.Proof("board")})
-	require.NoError(t, err)
+	body := must.Get(json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.Proof("board")}))(t)
 	require.Equal(t, 201, h.Ask("POST", "/api/public/board", string(body)).Code)
 
 	var raw json.RawMessage
-	s, err := pow.Parse([]byte(h.Proof("board")))
-	require.NoError(t, err)
-	raw, err = json.Marshal(s)
-	require.NoError(t, err)
-	body, err = json.Marshal(map[string]any{"kind": "offer", "title": "As an object", "body": "b", "pow": raw})
-	require.NoError(t, err)
+	s := must.Get(pow.Parse([]byte(h.Proof("board"))))(t)
+	raw = must.Get(json.Marshal(s))(t)
+	body = must.Get(json.Marshal(map[string]any{"kind": "offer", "title": "As an object", "body": "b", "pow": raw}))(t)
 	require.Equal(t, 201, h.Ask("POST", "/api/public/board", string(body)).Code)
 
 	require.Equal(t, protocol.PowInvalid, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("report")).Problem().Code)
@@ -188,16 +184,14 @@ func TestDoor_Idempotency(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	key := []string{"Idempotency-Key", "abc-1", "Proof-Of-Work", h.Proof("board")}
-	first := h.Ask("POST", "/api/public/board", nodetest.GoodPost, key...)
-	require.Equal(t, 201, first.Code)
+	first := h.Ask("POST", "/api/public/board", nodetest.GoodPost, key...).Is(201)
 	again := h.Ask("POST", "/api/public/board", nodetest.GoodPost, key...)
 	require.Equal(t, 201, again.Code, "the same proof, since nothing is spent twice: %s", again.Body)
 	require.Equal(t, first.Body.String(), again.Body.String())
 	require.Equal(t, "true", again.Header().Get("Idempotency-Replayed"))
 	other := h.Ask("POST", "/api/public/board", `{"kind":"offer","title":"Other","body":"b"}`, "Idempotency-Key", "abc-1", "Proof-Of-Work", h.Proof("board"))
 	require.Equal(t, protocol.Conflict, other.Problem().Code)
-	var page protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board", "").Into(&page)
+	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 	require.Len(t, page.Items, 1)
 }
 
@@ -209,16 +203,14 @@ func TestDoor_ConditionalReads(t *testing.T) {
 	tag := first.Header().Get("ETag")
 	require.True(t, strings.HasPrefix(tag, `"`), "a strong validator: %s", tag)
 	require.Equal(t, "public, no-cache", first.Header().Get("Cache-Control"))
-	same := h.Ask("GET", "/api/public/board", "", "If-None-Match", tag)
-	require.Equal(t, 304, same.Code)
+	same := h.Ask("GET", "/api/public/board", "", "If-None-Match", tag).Is(304)
 	require.Empty(t, same.Body.Bytes())
 	h.Post("Second")
 	changed := h.Ask("GET", "/api/public/board", "", "If-None-Match", tag)
 	require.Equal(t, 200, changed.Code, "a write shows at once")
 	require.NotEqual(t, tag, changed.Header().Get("ETag"))
 	require.Equal(t, "no-store", h.Ask("GET", "/api/public/pow?purpose=contact", "").Header().Get("Cache-Control"))
-	head := h.Ask("HEAD", "/api/public/board", "")
-	require.Equal(t, 200, head.Code)
+	head := h.Ask("HEAD", "/api/public/board", "").Is(200)
 	require.Equal(t, changed.Header().Get("ETag"), head.Header().Get("ETag"))
 }
 
@@ -257,8 +249,7 @@ func TestDoor_Compressed(t *testing.T) {
 func TestDoor_ErrorsAsTheyCome(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	over := h.Ask("GET", "/api/public/board?limit=101", "")
-	require.Equal(t, 422, over.Code)
+	over := h.Ask("GET", "/api/public/board?limit=101", "").Is(422)
 	require.Contains(t, over.Body.String(), "must be <= 100")
 	tool := h.Ask("POST", protocol.MCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_board","arguments":{"limit":101}}}`)
 	require.Contains(t, tool.Body.String(), "must be <= 100")
@@ -282,21 +273,18 @@ func TestDoor_Slashes(t *testing.T) {
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 	}
 	require.Equal(t, 404, h.Ask("GET", "//evil.example/", "").Code)
-	owners := h.Ask("GET", "/api/owner/profile/", "")
-	require.Equal(t, 308, owners.Code)
+	owners := h.Ask("GET", "/api/owner/profile/", "").Is(308)
 	require.Empty(t, owners.Header().Get("Access-Control-Allow-Origin"))
 }
 
 func TestDoor_CORSAndMethods(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	preflight := h.Ask("OPTIONS", "/api/public/board", "", "Origin", "https://elsewhere.example", "Access-Control-Request-Method", "POST")
-	require.Equal(t, 204, preflight.Code)
+	preflight := h.Ask("OPTIONS", "/api/public/board", "", "Origin", "https://elsewhere.example", "Access-Control-Request-Method", "POST").Is(204)
 	require.Equal(t, "*", preflight.Header().Get("Access-Control-Allow-Origin"))
 	require.Empty(t, preflight.Header().Get("Access-Control-Allow-Credentials"))
 	require.Contains(t, preflight.Header().Get("Access-Control-Allow-Headers"), "Signature-Input")
-	refused := h.Ask("PUT", "/api/public/board", nodetest.GoodPost)
-	require.Equal(t, 405, refused.Code)
+	refused := h.Ask("PUT", "/api/public/board", nodetest.GoodPost).Is(405)
 	require.Equal(t, "GET, HEAD, POST", refused.Header().Get("Allow"))
 	owner := h.Ask("OPTIONS", "/api/owner/profile", "", "Origin", "https://elsewhere.example")
 	require.Empty(t, owner.Header().Get("Access-Control-Allow-Origin"))
@@ -348,8 +336,7 @@ func TestDoor_HidesInternals(t *testing.T) {
 // refusal is a problem document.
 func FuzzDoor(f *testing.F) {
 	for i, op := range protocol.Operations() {
-		body, err := json.Marshal(op.Example)
-		require.NoError(f, err)
+		body := must.Get(json.Marshal(op.Example))(f)
 		f.Add(uint8(i), body, "limit=1", "x")
 		f.Add(uint8(i), []byte(`{"pow":{"challenge":{}},"kind":[]}`), "after=YQ&limit=1e9", "%")
 		f.Add(uint8(i), []byte("{\"a\":1,\"a\":2}"), "q=%22%27-*&tag=a", "post_01k9y3v6k8e5w9q2x4z7c1m0ad")

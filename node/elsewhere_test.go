@@ -31,8 +31,7 @@ func TestMerchantsPage_Elsewhere(t *testing.T) {
 	}
 	require.NotContains(t, page, `href="/@mehta"`)
 	require.NotContains(t, h.Ask("GET", "/merchants?local=true", "", "Accept", "text/html").Body.String(), "Mehta")
-	text := h.Ask("GET", "/merchants", "", "Accept", "text/markdown")
-	require.Equal(t, 200, text.Code)
+	text := h.Ask("GET", "/merchants", "", "Accept", "text/markdown").Is(200)
 	require.Contains(t, text.Body.String(), "https://n2.example/@mehta")
 }
 
@@ -42,12 +41,10 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	t.Parallel()
 	home, away := nodetest.Start(t), nodetest.Start(t)
 	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
-	_, _, err := home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","headline":"Weaver of zinnia cloth",
+	home.PutProfile([]byte(`{"handle":"ada","name":"Ada Rao","kind":"person","headline":"Weaver of zinnia cloth",
 		"regions":["IN-KA"],"tags":["cloth"],"capabilities":[{"id":"weaving","name":"Weaving","description":"Cloth to order."}]}`))
-	require.NoError(t, err)
 	token := []string{"Authorization", "Bearer " + home.OwnerToken("ada")}
-	board := home.Ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...)
-	require.Equal(t, 200, board.Code, "%s", board.Body)
+	home.Ask("PUT", "/api/owner/attention", `{"handle":"ada","floor":"200","slots":3,"categories":[{"name":"Yarn","floor":"300"}]}`, token...).Is(200)
 
 	find := func(path string, into any) { away.Ask("GET", path, "").Into(into) }
 	var agents protocol.Page[protocol.Profile]
@@ -92,8 +89,7 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	}
 	require.Equal(t, 404, away.Ask("GET", "/api/public/agents/ada", "").Code, "it is not of this node")
 
-	_, _, err = home.Admin().PutProfile(t.Context(), []byte(`{"handle":"ada","name":"Ada Rao","kind":"person","listed":false}`))
-	require.NoError(t, err)
+	home.PutProfile([]byte(`{"handle":"ada","name":"Ada Rao","kind":"person","listed":false}`))
 	require.Eventually(t, func() bool {
 		find("/api/public/agents", &agents)
 		find("/api/public/attention", &boards)

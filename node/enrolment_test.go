@@ -17,6 +17,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -58,13 +59,11 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 	s.Chain.Do("final")
 	require.NoError(s.T, s.Admin().EnrolIdentity(ctx, handle, a.id.String(), a.pair.Thumbprint()))
 	a.thread = begun(s.House, handle, `{"kind":"question","message":"Secret for `+handle+`"}`).ThreadID
-	var p protocol.Post
-	s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+a.token).Into(&p)
+	p := nodetest.As[protocol.Post](s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+a.token))
 	require.Equal(s.T, a.id.String(), *p.Author.ERC8004)
 	a.ownPost = p.ID
 	a.addedPair = nodetest.NewPair(s.T)
-	jwk, err := key.MarshalPublic(a.addedPair.Published())
-	require.NoError(s.T, err)
+	jwk := must.Get(key.MarshalPublic(a.addedPair.Published()))(s.T)
 	a.grants(a.pair, "") // the node's own look may lag a moment
 	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
 	require.Equal(s.T, 201, added.Code, "%s", added.Body)
@@ -82,8 +81,7 @@ func (a *actor) signs(pair key.Pair, method, path, body string) nodetest.Answer 
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	target, err := httpsig.ParseTarget(a.s.Base)
-	require.NoError(a.s.T, err)
+	target := must.Get(httpsig.ParseTarget(a.s.Base))(a.s.T)
 	require.NoError(a.s.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
 	w := httptest.NewRecorder()
 	a.s.Handler().ServeHTTP(w, r)
@@ -102,8 +100,7 @@ func (a *actor) profile() (p protocol.Profile) {
 
 func (a *actor) post() (p protocol.Post) {
 	a.s.T.Helper()
-	r := a.s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+a.token)
-	require.Equal(a.s.T, 201, r.Code, "%s", r.Body)
+	r := a.s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+a.token).Is(201)
 	r.Into(&p)
 	return p
 }
@@ -130,8 +127,7 @@ func (a *actor) holds(pair key.Pair) {
 	threads := a.signs(pair, "GET", "/api/owner/threads", "")
 	require.Equal(t, 200, threads.Code, "%s", threads.Body)
 	require.Contains(t, threads.Body.String(), a.thread)
-	var status protocol.IdentityStatus
-	a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).Into(&status)
+	status := nodetest.As[protocol.IdentityStatus](a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 	require.Equal(t, strings.ToLower(a.s.Chain.Accounts[a.account].Address), *status.Owner)
 	require.Equal(t, pair.Thumbprint(), *status.KeyID)
 	require.Nil(t, status.Ended)
@@ -169,8 +165,7 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	require.Equal(t, 401, signedAs(a.s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
 	require.Equal(t, 401, signedAs(a.s.House, pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
 
-	var status protocol.IdentityStatus
-	a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).Into(&status)
+	status := nodetest.As[protocol.IdentityStatus](a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 	require.Nil(t, status.ERC8004)
 	require.Nil(t, status.KeyID)
 	require.NotNil(t, status.Ended)
@@ -224,8 +219,7 @@ func (a *actor) outside(pair key.Pair) {
 	require.Equal(t, 200, a.s.Ask("GET", "/api/public/board/"+a.ownPost, "").Code)
 	said := a.signs(pair, "POST", "/api/public/board", nodetest.GoodPost)
 	require.Equal(t, 201, said.Code, "%s", said.Body)
-	var p protocol.Post
-	said.Into(&p)
+	p := nodetest.As[protocol.Post](said)
 	require.True(t, p.Author.Verified)
 	require.Equal(t, a.id.String(), *p.Author.ERC8004)
 	require.Nil(t, p.Author.Handle)
@@ -268,8 +262,7 @@ func TestEnrolment_Sold(t *testing.T) {
 		// The buyer has authority now: another profile may have the identity.
 		s.Hosted("bina")
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "bina", a.id.String(), buyers.Thumbprint()))
-		var p protocol.Post
-		a.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost).Into(&p)
+		p := nodetest.As[protocol.Post](a.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost))
 		require.Equal(t, "bina", *p.Author.Handle)
 		require.Equal(t, protocol.Forbidden, a.signs(buyers, "DELETE", "/api/public/board/"+a.ownPost, "").Problem().Code)
 		require.Equal(t, 204, a.signs(buyers, "DELETE", "/api/owner/identity", "").Code)
@@ -298,8 +291,7 @@ func TestEnrolment_Approved(t *testing.T) {
 		s := nodetest.NewStage(t, "", change)
 		s.Watch()
 		const operator = 2
-		wallet, err := erc8004.ParseWalletKey(s.Chain.Accounts[operator].PrivateKey)
-		require.NoError(t, err)
+		wallet := must.Get(erc8004.ParseWalletKey(s.Chain.Accounts[operator].PrivateKey))(t)
 		market := s.Chain.Registrar(operator)
 		for handle, write := range map[string]func(a *actor, theirs key.Pair) protocol.EnrolmentEnd{
 			"record": func(a *actor, theirs key.Pair) protocol.EnrolmentEnd {
@@ -387,8 +379,7 @@ func TestEnrolment_Record(t *testing.T) {
 
 		// Dropped by the operator.
 		c := enrolled(s, "chitra", 1)
-		dropped, err := s.Admin().DropIdentity(t.Context(), "chitra")
-		require.NoError(t, err)
+		dropped := must.Get(s.Admin().DropIdentity(t.Context(), "chitra"))(t)
 		require.Equal(t, c.id.String(), dropped)
 		c.ended(protocol.EndedByDrop, c.pair)
 		c.outside(c.pair)
@@ -481,15 +472,13 @@ func TestEnrolment_Before(t *testing.T) {
 		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), b.id.AgentID, s.Chain.Registrar(1).Address()))
 		for _, x := range []*actor{a, b} {
 			require.NoError(t, s.Admin().PutIdentity(t.Context(), x.handle, x.id.String(), x.pair.Thumbprint()))
-			var status protocol.IdentityStatus
-			s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+x.token).Into(&status)
+			status := nodetest.As[protocol.IdentityStatus](s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+x.token))
 			require.Nil(t, status.Owner)
 		}
 		s.Watch()
 		b.ends(protocol.EndedByKey, b.pair)
 		require.Eventually(t, func() bool {
-			var status protocol.IdentityStatus
-			s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token).Into(&status)
+			status := nodetest.As[protocol.IdentityStatus](s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 			return status.Owner != nil
 		}, time.Minute, 20*time.Millisecond)
 		a.holds(a.pair)

@@ -44,10 +44,8 @@ func newFormSide(t *testing.T) *formSide {
 	h := nodetest.New(t, nodetest.AtLocalhost)
 	h.Meeting.Mail = nodetest.NoMeetingMail
 	h.OpenBoard("asha", "")
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"bazaar","name":"Bazaar","kind":"business","contactPolicy":`+nodetest.OpenPolicy+`}`))
-	require.NoError(t, err)
-	acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha", "bazaar"})
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"bazaar","name":"Bazaar","kind":"business","contactPolicy":` + nodetest.OpenPolicy + `}`))
+	acc, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha", "bazaar")
 	s := &formSide{House: h, owner: "stoa_session=" + h.SignIn(link), operator: "stoa_session=" + h.SignInOperator(), account: acc.ID,
 		shown: map[string]string{}, sent: map[string]bool{}, does: map[string]bool{}}
 	for _, r := range h.Web.Routes() {
@@ -58,8 +56,7 @@ func newFormSide(t *testing.T) *formSide {
 	slices.SortStableFunc(s.routes, func(a, b formRoute) int { return strings.Count(a.pattern, ":") - strings.Count(b.pattern, ":") })
 	s.d = &nodetest.Doors{T: t, House: h}
 	for handle, token := range map[string]*string{"asha": &s.d.Token, "bazaar": &s.d.Shop} {
-		*token, _, err = h.Admin().CreateToken(t.Context(), handle, handle, 0)
-		require.NoError(t, err)
+		*token = h.TokenOf(handle, handle)
 	}
 	s.good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`, nil)
 	return s

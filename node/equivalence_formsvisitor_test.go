@@ -111,8 +111,7 @@ func timeOf(typed map[string]string, row string, args map[string]any, member str
 // conversation begins one with asha.
 func (s *formSide) conversation() map[string]string {
 	var begun protocol.ContactReceipt
-	a := s.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", s.stranger())
-	require.Equal(s.T, 201, a.Code, "%s", a.Body)
+	a := s.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", s.stranger()).Is(201)
 	a.Into(&begun)
 	return map[string]string{"threadId": begun.ThreadID, "readToken": begun.ReadToken}
 }

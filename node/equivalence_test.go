@@ -116,8 +116,7 @@ func compareWorld(d *nodetest.Doors, op *protocol.Operation, example map[string]
 // as posts as the owner of asha, who may take the post back.
 func as(h *nodetest.House, token string) (p protocol.Post) {
 	h.T.Helper()
-	a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+token)
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+token).Is(201)
 	a.Into(&p)
 	return p
 }
@@ -125,8 +124,7 @@ func as(h *nodetest.House, token string) (p protocol.Post) {
 // thread begins one with asha, as her owner.
 func thread(h *nodetest.House, token string) (t protocol.ContactReceipt) {
 	h.T.Helper()
-	a := h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", "Bearer "+token)
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a := h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`, "Authorization", "Bearer "+token).Is(201)
 	a.Into(&t)
 	return t
 }

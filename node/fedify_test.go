@@ -19,6 +19,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -34,8 +35,8 @@ type fedify struct {
 
 // told is what one of them was sent.
 type told struct {
-	Type, ID, Actor, Object, To, InReplyTo, Content string
-	Languages, Mentions, Addressed                  []string
+	Type, ID, Actor, Object, To, InReplyTo, Content, Result string
+	Languages, Mentions, Addressed                          []string
 }
 
 func startFedify(t *testing.T) *fedify {
@@ -48,10 +49,8 @@ func startFedify(t *testing.T) *fedify {
 	cmd.Dir = "../federation/testdata/peer"
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = in.Close() // ends it
@@ -60,8 +59,7 @@ func startFedify(t *testing.T) *fedify {
 			t.Logf("Fedify: %s", &log)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	base := strings.TrimSpace(line)
 	return &fedify{t, base, strings.TrimPrefix(base, "http://")}
 }
@@ -69,14 +67,11 @@ func startFedify(t *testing.T) *fedify {
 // do has someone there do something.
 func (f *fedify) do(deed string, in map[string]any, out any) {
 	f.t.Helper()
-	raw, err := json.Marshal(in)
-	require.NoError(f.t, err)
-	res, err := http.Post(f.base+"/test/"+deed, "application/json", bytes.NewReader(raw))
-	require.NoError(f.t, err)
+	raw := must.Get(json.Marshal(in))(f.t)
+	res := must.Get(http.Post(f.base+"/test/"+deed, "application/json", bytes.NewReader(raw)))(f.t)
 	defer res.Body.Close()
 	var body bytes.Buffer
-	_, err = body.ReadFrom(res.Body)
-	require.NoError(f.t, err)
+	must.Get(body.ReadFrom(res.Body))(f.t)
 	require.Equal(f.t, 200, res.StatusCode, "%s: %s", deed, &body)
 	if out != nil {
 		require.NoError(f.t, json.Unmarshal(body.Bytes(), out))
@@ -134,8 +129,7 @@ func TestFedify(t *testing.T) {
 	text := "Hand-made paper."
 	post := func(title, parent string) (p protocol.Post) {
 		body := nodetest.Encoded(protocol.NewPost{Kind: protocol.Offer, Title: title, Body: text, InReplyTo: parent})
-		a := h.Ask("POST", "/api/public/board", string(body), "Authorization", bearer)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := h.Ask("POST", "/api/public/board", string(body), "Authorization", bearer).Is(201)
 		a.Into(&p)
 		return p
 	}
@@ -150,8 +144,7 @@ func TestFedify(t *testing.T) {
 	shown := func(uri string) (found protocol.Post) {
 		t.Helper()
 		f.wait(func() bool {
-			var p protocol.PostWithReplies
-			h.Ask("GET", "/api/public/board/"+root.ID, "").Into(&p)
+			p := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+root.ID, ""))
 			i := slices.IndexFunc(p.Replies.Items, func(r protocol.Post) bool { return r.URI == uri })
 			if i >= 0 {
 				found = p.Replies.Items[i]
@@ -170,6 +163,7 @@ func TestFedify(t *testing.T) {
 		return len(all.RetryAfters) > 0
 	}, "Dora was not asked to try again")
 
+	var read struct{ Type, ID string }
 	// Alice asks, and is answered in Hindi with a mention; the answer is taken back.
 	question := shown(reply("alice", "question"))
 	require.Equal(t, f.host, *question.Node)
@@ -181,6 +175,23 @@ func TestFedify(t *testing.T) {
 	require.Contains(t, created.Content, "INR 6 a sheet")
 	require.Equal(t, 204, h.Ask("DELETE", "/api/public/board/"+answer.ID, "", "Authorization", bearer).Code)
 	require.Equal(t, created.Actor, f.sent("alice", "Delete", answer.URI).Actor)
+
+	// Alice changes what she wrote, and is told when an answer is changed; a quote of the post is approved.
+	f.do("edit", map[string]any{"by": "alice", "id": "question", "text": "And for 200 sheets?", "inbox": inbox}, nil)
+	f.wait(func() bool { return shown(question.URI).Body == "And for 200 sheets?" }, "the changed question is not on the board")
+	require.NotNil(t, shown(question.URI).EditedAt)
+	price := post("INR 7 a sheet", question.ID)
+	f.sent("alice", "Create", price.URI)
+	h.Ask("PUT", "/api/public/board/"+price.ID, `{"title":"INR 7 a sheet","body":"INR 6.50 above 100."}`, "Authorization", bearer).Is(200)
+	require.Contains(t, f.sent("alice", "Update", price.URI).Content, "INR 6.50 above 100.")
+	var quote struct{ Note string }
+	f.do("quote", map[string]any{"by": "alice", "id": "quote", "post": root.URI, "inbox": inbox}, &quote)
+	f.wait(func() bool {
+		return nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+root.ID, "")).Post.Quotes == 1
+	}, "the quote is not counted")
+	accept := f.sent("alice", "Accept", quote.Note+"#request")
+	f.do("read", map[string]any{"by": "alice", "address": accept.Result}, &read)
+	require.Equal(t, accept.Result, read.ID)
 
 	// The operator hides an answer and restores it.
 	hidden := post("INR 5 a sheet", question.ID)
@@ -216,7 +227,6 @@ func TestFedify(t *testing.T) {
 
 	// Carol fetches a visitor's post, which is sent to nobody, and is told of its end.
 	anonymous := h.Post("Looms")
-	var read struct{ Type, ID string }
 	f.do("read", map[string]any{"by": "carol", "address": anonymous.URI}, &read)
 	require.Equal(t, "Note "+anonymous.URI, read.Type+" "+read.ID)
 	f.wait(func() bool {
@@ -234,11 +244,9 @@ func TestFedify(t *testing.T) {
 	var letter struct{ Note string }
 	f.do("write", map[string]any{"by": "carol", "id": "private", "agent": h.Base + "/ap/agents/asha"}, &letter)
 	thread := func() (all []string) {
-		var threads protocol.Page[protocol.Thread]
-		h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer).Into(&threads)
+		threads := nodetest.As[protocol.Page[protocol.Thread]](h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer))
 		for _, t := range threads.Items {
-			var c protocol.Conversation
-			h.Ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer).Into(&c)
+			c := nodetest.As[protocol.Conversation](h.Ask("GET", "/api/owner/threads/"+t.ThreadID, "", "Authorization", bearer))
 			for _, m := range c.Messages.Items {
 				all = append(all, t.ThreadID, m.Text)
 			}
@@ -276,8 +284,7 @@ func TestFedify(t *testing.T) {
 	require.Equal(t, agent, f.sent("carol", "Create", news.URI).Actor)
 	counts := func(likes, shares int) {
 		f.wait(func() bool {
-			var p protocol.PostWithReplies
-			h.Ask("GET", "/api/public/board/"+news.ID, "").Into(&p)
+			p := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+news.ID, ""))
 			return p.Post.Likes == likes && p.Post.Shares == shares
 		}, "%d likes and %d boosts are not shown", likes, shares)
 	}
@@ -289,8 +296,7 @@ func TestFedify(t *testing.T) {
 	counts(0, 0)
 	act("Follow", agent, true)
 	f.wait(func() bool {
-		var page protocol.Page[protocol.Follower]
-		h.Ask("GET", "/api/owner/followers", "", "Authorization", bearer).Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Follower]](h.Ask("GET", "/api/owner/followers", "", "Authorization", bearer))
 		return len(page.Items) == 0
 	}, "the follow was not undone")
 

@@ -120,8 +120,7 @@ func TestDirectory_Followed(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.Start(t, change)
-		_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person","headline":"Grows zinnia flowers"}`))
-		require.NoError(t, err)
+		h.PutProfile([]byte(`{"handle":"asha","name":"Asha","kind":"person","headline":"Grows zinnia flowers"}`))
 		trust := `{"identity":"did:web:rain.example","identityType":"did","signature":"x..y","attestations":[{"type":"SOC2-Type2","uri":"https://rain.example/a"}]}`
 		c := newCatalogServer(t,
 			claimedEntry("rain.example", "rain", `,"tags":["weather"],"metadata":{"hasIdentity":true,"erc8004":"eip155:1:0xaa:1"},"trustManifest":`+trust),

@@ -66,8 +66,7 @@ func TestShortAnswers(t *testing.T) {
 		return []string{"Authorization", "Bearer " + h.OwnerToken(handle)}
 	}
 	short := func(path string, into any) {
-		a := h.Ask("GET", path, "")
-		require.Equal(t, 200, a.Code, "%s", a.Body)
+		a := h.Ask("GET", path, "").Is(200)
 		require.LessOrEqual(t, a.Body.Len(), mostAnswer, path)
 		require.Greater(t, a.Body.Len(), mostAnswer/2, path)
 		a.Into(into)
@@ -81,8 +80,7 @@ func TestShortAnswers(t *testing.T) {
 	require.Equal(t, 200, h.Ask("PUT", "/api/owner/merchant", record, owner("shop")...).Code)
 	var m protocol.Merchant
 	short("/api/public/merchants/shop", &m)
-	var rest protocol.Page[protocol.CatalogEntry]
-	h.Ask("GET", "/api/public/items?handle=shop&limit=100&after="+*m.ItemsNext, "").Into(&rest)
+	rest := nodetest.As[protocol.Page[protocol.CatalogEntry]](h.Ask("GET", "/api/public/items?handle=shop&limit=100&after="+*m.ItemsNext, ""))
 	require.Len(t, rest.Items, 30-len(m.Items), "no item is skipped")
 	h.Ask("GET", "/api/public/merchants/shop?limit=100", "").Into(&m)
 	require.Len(t, m.Items, 30)
@@ -109,12 +107,10 @@ func TestOpenAPI_Audiences(t *testing.T) {
 		Servers    []struct{ URL string }
 	}
 	for path, all := range map[string]bool{"/openapi.json": false, "/openapi.json?for=all": true} {
-		a := h.Ask("GET", path, "")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", path, "").Is(200)
 		require.NotContains(t, a.Body.String(), "\n", "compact")
 		require.Equal(t, 304, h.Ask("GET", path, "", "If-None-Match", a.Header().Get("ETag")).Code)
-		var d description
-		a.Into(&d)
+		d := nodetest.As[description](a)
 		require.Equal(t, h.Base, d.Servers[0].URL)
 		told := map[string]bool{}
 		for _, methods := range d.Paths {

@@ -18,20 +18,16 @@ func TestHidden_AuthorSeesWhy(t *testing.T) {
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change)
 		pair := h.Hosted("asha")
-		secret, _, err := h.Admin().CreateToken(context.Background(), "asha", "test", 0)
-		require.NoError(t, err)
-		var p protocol.Post
-		h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
+		secret := h.TokenOf("asha", "test")
+		p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 		require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "looms are off topic"}, nil))
 
 		path := "/api/public/board/" + p.ID
 		for range 2 {
 			require.Equal(t, protocol.Gone, h.Ask("GET", path, "").Problem().Code)
-			a := h.Ask("GET", path, "", "Authorization", "Bearer "+secret)
-			require.Equal(t, 200, a.Code, "%s", a.Body)
+			a := h.Ask("GET", path, "", "Authorization", "Bearer "+secret).Is(200)
 			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
-			var own protocol.PostWithReplies
-			a.Into(&own)
+			own := nodetest.As[protocol.PostWithReplies](a)
 			require.Equal(t, protocol.Hidden, own.State)
 			require.Equal(t, "operator: looms are off topic", *own.Reason)
 		}

@@ -81,8 +81,7 @@ func TestKept(t *testing.T) {
 		mcpSigned := signedFields(h, pair, "POST", protocol.MCPPath, call)
 
 		require.Equal(t, 200, h.Ask("GET", "/api/public/about", "", bearer...).Code, "the first use of a token is noted, which is a commit")
-		first := h.Ask("GET", path, "", signed...)
-		require.Equal(t, 200, first.Code, "%s", first.Body)
+		first := h.Ask("GET", path, "", signed...).Is(200)
 		require.Zero(t, kept.Load())
 		for name, headers := range map[string][]string{"nobody": nil, "signed": signed, "token": bearer} {
 			before := kept.Load()
@@ -138,8 +137,7 @@ func TestKept_Home(t *testing.T) {
 		before(o)
 	}
 	for _, accept := range []string{"", "*/*", "text/html", "text/markdown"} {
-		first := h.Ask("GET", "/", "", "Accept", accept)
-		require.Equal(t, 200, first.Code)
+		first := h.Ask("GET", "/", "", "Accept", accept).Is(200)
 		var again nodetest.Answer
 		require.Eventually(t, func() bool { // within the second for which it is kept
 			n := asked.Load()
@@ -165,8 +163,7 @@ func TestKept_Own(t *testing.T) {
 	other := h.Hosted("ravi")
 	secret := h.OwnerToken("asha")
 	bearer := []string{"Authorization", "Bearer " + secret}
-	var p protocol.Post
-	h.Signed(pair, nodetest.GoodPost, nil).Into(&p)
+	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	path := "/api/public/board/" + p.ID
 	args := `{"id":"` + p.ID + `"}`
 	signed, foreign := signedFields(h, pair, "GET", path, ""), signedFields(h, other, "GET", path, "")
@@ -176,8 +173,7 @@ func TestKept_Own(t *testing.T) {
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "spam"}, nil))
 	for range 2 { // and again, out of whatever the first round left
 		for _, headers := range [][]string{signed, bearer} {
-			a := h.Ask("GET", path, "", headers...)
-			require.Equal(t, 200, a.Code, "%s", a.Body)
+			a := h.Ask("GET", path, "", headers...).Is(200)
 			require.Contains(t, a.Body.String(), "operator: spam")
 			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
 		}
@@ -253,8 +249,7 @@ func TestKept_Everybodys(t *testing.T) {
 func BenchmarkKnownRead(b *testing.B) {
 	h := nodetest.New(b)
 	pair := h.Hosted("load")
-	secret, _, err := h.Admin().CreateToken(b.Context(), "load", "t", 0)
-	require.NoError(b, err)
+	secret := h.TokenOf("load", "t")
 	for i := range 30 {
 		seedPost(b, h, i)
 	}

@@ -24,10 +24,8 @@ func (h *asker) listKeys() (k listKeys) {
 	h.T.Helper()
 	t := h.T
 	k.owner, k.thread = h.OwnerToken(fill.Handle(0)), fill.ReadToken(0)
-	acc, _, err := h.Admin().OpenAccount(context.Background(), "Operator", protocol.RoleOperator, "", nil)
-	require.NoError(t, err)
-	k.operator, _, err = h.Admin().CreateAccountToken(context.Background(), acc.ID, "lists", 0, protocol.ScopeOperator, protocol.ScopeAccount)
-	require.NoError(t, err)
+	acc, _ := h.OpenAccount("Operator", protocol.RoleOperator, "")
+	k.operator = h.AccountToken(acc.ID, "lists", protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, h.DB.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 		id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(k.thread))
 		require.NoError(t, err)

@@ -30,8 +30,7 @@ func TestLive(t *testing.T) {
 		h := one.On(t)
 		one.PutOpen("asha", nil)
 		token := one.OwnerToken("asha")
-		var begun protocol.ContactReceipt
-		h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Hello"}`, "Proof-Of-Work", h.Proof("contact")).Into(&begun)
+		begun := nodetest.As[protocol.ContactReceipt](h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Hello"}`, "Proof-Of-Work", h.Proof("contact")))
 		open := func(secret string) (*http.Response, *bufio.Scanner) {
 			t.Helper()
 			r, err := http.NewRequestWithContext(t.Context(), "GET", two.URL+"/threads/"+begun.ThreadID+"/live?seen=1-open", nil)

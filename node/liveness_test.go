@@ -104,8 +104,7 @@ func TestLiveness_Signed(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, h.Sightings().Run(ctx))
-	var p protocol.Profile
-	h.Ask("GET", "/api/public/agents/asha", "").Into(&p)
+	p := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", ""))
 	require.True(t, *p.Alive)
 	require.WithinDuration(t, time.Now(), *p.LastSeenAt, time.Minute)
 }

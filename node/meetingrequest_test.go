@@ -44,8 +44,7 @@ func TestMeeting(t *testing.T) {
 		a := ask(`"email":"ravi@example.org"`)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		require.NotContains(t, a.Body.String(), "ravi@example.org")
-		var made protocol.MeetingReceipt
-		a.Into(&made)
+		made := nodetest.As[protocol.MeetingReceipt](a)
 		require.Equal(t, protocol.MeetingUnconfirmed, made.Request.State)
 
 		l := box.Next(t, h)
@@ -53,8 +52,7 @@ func TestMeeting(t *testing.T) {
 		tickets := nodetest.MeetingLinkInMail.FindAllStringSubmatch(l.Text, -1)
 		require.Len(t, tickets, 2, "to confirm, and to stop mail")
 		for range 2 {
-			shown := h.Ask("GET", "/meeting-link?ticket="+tickets[0][1], "", "Accept", nodetest.Accept)
-			require.Equal(t, 200, shown.Code, "%s", shown.Body)
+			shown := h.Ask("GET", "/meeting-link?ticket="+tickets[0][1], "", "Accept", nodetest.Accept).Is(200)
 			require.Equal(t, []string{"no-store", "no-referrer"}, []string{shown.Header().Get("Cache-Control"), shown.Header().Get("Referrer-Policy")})
 			p := nodetest.ParsePage(t, "/meeting-link", shown.Body.String())
 			p.WellFormed()
@@ -100,8 +98,7 @@ func TestMeeting(t *testing.T) {
 		stop := tickets[1][1]
 		require.Contains(t, h.Ask("GET", "/meeting-link?ticket="+stop, "", "Accept", nodetest.Accept).Body.String(), "No more mail about meetings?")
 		require.Equal(t, 200, h.Ask("POST", "/api/public/meeting-link", `{"do":"stop","ticket":"`+stop+`"}`).Code, "a program")
-		var again protocol.MeetingReceipt
-		ask(`"email":"RAVI+again@example.org"`).Into(&again)
+		again := nodetest.As[protocol.MeetingReceipt](ask(`"email":"RAVI+again@example.org"`))
 		require.Equal(t, protocol.MeetingUnconfirmed, again.Request.State, "who names the mailbox learns nothing")
 		require.Equal(t, 401, h.Ask("GET", "/api/public/meeting-link", "").Code)
 		require.NoError(t, h.DB.Check(t.Context()))

@@ -24,8 +24,7 @@ func TestMerchant(t *testing.T) {
 
 	// Before there is a record, the page is there and says nothing of hours.
 	var m protocol.Merchant
-	a := h.Ask("GET", "/api/public/merchants/rao-tiffins", "")
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	a := h.Ask("GET", "/api/public/merchants/rao-tiffins", "").Is(200)
 	a.Into(&m)
 	require.Nil(t, m.OpenNow)
 	require.Empty(t, m.Items)
@@ -59,12 +58,10 @@ func TestMerchant(t *testing.T) {
 	require.Equal(t, 200, put(string(record.Record)).Code)
 	require.Equal(t, 200, put(strings.Replace(nodetest.GoodMerchant, `"name":"Idli"`, `"name":"Idli, two"`, 1)).Code)
 	require.Len(t, h.Told("merchant_joined,listing"), 4)
-	var again protocol.Merchant
-	h.Ask("GET", "/api/public/merchants/rao-tiffins", "").Into(&again)
+	again := nodetest.As[protocol.Merchant](h.Ask("GET", "/api/public/merchants/rao-tiffins", ""))
 	require.Equal(t, m.Items[0].ID, again.Items[0].ID)
 
-	var list protocol.Page[protocol.MerchantEntry]
-	h.Ask("GET", "/api/public/merchants?city=bengaluru&category=restaurant&q=idli", "").Into(&list)
+	list := nodetest.As[protocol.Page[protocol.MerchantEntry]](h.Ask("GET", "/api/public/merchants?city=bengaluru&category=restaurant&q=idli", ""))
 	require.Len(t, list.Items, 1)
 	require.Equal(t, h.Base+"/@rao-tiffins", list.Items[0].Page)
 	h.Ask("GET", "/api/public/merchants?city=pune", "").Into(&list)
@@ -72,16 +69,14 @@ func TestMerchant(t *testing.T) {
 
 	// Off the lists: not found there, nor in the feed, and still at its address.
 	listed := func(yes bool) {
-		_, _, err := h.Admin().PutProfile(t.Context(), fmt.Appendf(nil, `{"handle":"rao-tiffins","name":"Rao Tiffins","kind":"business","listed":%t}`, yes))
-		require.NoError(t, err)
+		h.PutProfile(fmt.Appendf(nil, `{"handle":"rao-tiffins","name":"Rao Tiffins","kind":"business","listed":%t}`, yes))
 	}
 	listed(false)
 	require.Equal(t, 200, put(strings.Replace(nodetest.GoodMerchant, `"idli"`, `"vada"`, 1)).Code)
 	require.Empty(t, h.Told("merchant_joined,listing"))
 	h.Ask("GET", "/api/public/merchants", "").Into(&list)
 	require.Empty(t, list.Items)
-	var agents protocol.Page[protocol.Profile]
-	h.Ask("GET", "/api/public/agents?q=rao", "").Into(&agents)
+	agents := nodetest.As[protocol.Page[protocol.Profile]](h.Ask("GET", "/api/public/agents?q=rao", ""))
 	require.Empty(t, agents.Items)
 	require.Equal(t, 200, h.Ask("GET", "/api/public/merchants/rao-tiffins", "").Code)
 	require.Equal(t, 200, h.Ask("GET", "/api/public/agents/rao-tiffins", "").Code)
@@ -97,17 +92,15 @@ func TestMerchant(t *testing.T) {
 	require.Equal(t, 20, strings.Count(strings.Join(h.Told("listing&limit=100"), "\n"), "Many"))
 
 	// A person has no shop, and nobody writes another's.
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	require.Equal(t, 404, h.Ask("GET", "/api/public/merchants/asha", "").Code)
 	require.Equal(t, 404, h.Ask("GET", "/api/public/merchants/nobody", "").Code)
 	require.Equal(t, 403, put(`{"handle":"asha"}`).Code)
 	require.Equal(t, 401, h.Ask("PUT", "/api/owner/merchant", `{}`).Code)
-	_, _, err = h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao-tiffins","name":"Rao","kind":"person"}`))
+	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao-tiffins","name":"Rao","kind":"person"}`))
 	require.Equal(t, protocol.Validation, protocol.CodeOf(err), "a kind stays")
 
-	var people protocol.Page[map[string]any]
-	h.Ask("GET", "/api/public/people", "").Into(&people)
+	people := nodetest.As[protocol.Page[map[string]any]](h.Ask("GET", "/api/public/people", ""))
 	require.Len(t, people.Items, 1)
 	require.Equal(t, "asha", people.Items[0]["handle"])
 	require.Equal(t, false, people.Items[0]["hasAttentionBoard"])

@@ -40,10 +40,7 @@ func TestModeration_Reports(t *testing.T) {
 		h := nodetest.New(t, change)
 		o := h.Operator()
 		pair := h.Hosted("asha")
-		a := h.Signed(pair, nodetest.GoodPost, nil)
-		require.Equal(t, 201, a.Code)
-		var p protocol.Post
-		a.Into(&p)
+		p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil).Is(201))
 		page := "/api/public/board/" + p.ID
 		queue := func(state string) (items []protocol.ReviewItem) {
 			var page protocol.Page[protocol.ReviewItem]
@@ -128,8 +125,7 @@ func TestModeration_Reports(t *testing.T) {
 		o.Do(410, "POST", decide+"/hide", map[string]string{}, nil)
 		o.Do(404, "POST", "/api/operator/posts/post_01k9y3v6k8e5w9q2x4z7c1m0ad/hide", map[string]string{}, nil)
 
-		var log protocol.Page[protocol.ModerationEntry]
-		h.Ask("GET", "/api/public/moderation-log", "").Into(&log)
+		log := nodetest.As[protocol.Page[protocol.ModerationEntry]](h.Ask("GET", "/api/public/moderation-log", ""))
 		var done []string
 		for _, e := range log.Items {
 			require.Equal(t, p.ID, *e.Subject)
@@ -167,8 +163,7 @@ func TestModeration_Doors(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	h.Hosted("asha")
-	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
-	require.NoError(t, err)
+	token := h.TokenOf("asha", "t")
 	for _, op := range protocol.Operations() {
 		if op.For != protocol.Operators {
 			continue
@@ -193,8 +188,7 @@ func TestModeration_Blocks(t *testing.T) {
 		two := second(h, change)
 		o := h.Operator()
 		pair := h.Hosted("asha")
-		token, _, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
-		require.NoError(t, err)
+		token := h.TokenOf("asha", "t")
 		anonymous := func(at *nodetest.House, address string) nodetest.Answer {
 			return at.From(address, "POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", at.Proof("board"))
 		}
@@ -202,10 +196,8 @@ func TestModeration_Blocks(t *testing.T) {
 		bearer := func(at *nodetest.House) nodetest.Answer {
 			return at.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+token)
 		}
-		var post protocol.Post
-		anonymous(h, "203.0.113.9").Into(&post)
-		var mine protocol.Post
-		signed(h).Into(&mine)
+		post := nodetest.As[protocol.Post](anonymous(h, "203.0.113.9"))
+		mine := nodetest.As[protocol.Post](signed(h))
 
 		tests := []struct {
 			name    string
@@ -242,8 +234,7 @@ func TestModeration_Blocks(t *testing.T) {
 			o.Do(404, "DELETE", "/api/operator/blocks/"+b.ID, nil, nil)
 		}
 
-		var log protocol.Page[protocol.ModerationEntry]
-		h.Ask("GET", "/api/public/moderation-log?limit=100", "").Into(&log)
+		log := nodetest.As[protocol.Page[protocol.ModerationEntry]](h.Ask("GET", "/api/public/moderation-log?limit=100", ""))
 		for _, e := range log.Items {
 			if e.Kind == "network" || e.Kind == "key" {
 				require.Nil(t, e.Subject, "the public is not told whose")

@@ -19,8 +19,7 @@ import (
 // keySet is the node's published key set, as anyone reads it.
 func keySet(h *nodetest.House) key.Set {
 	h.T.Helper()
-	a := h.Ask("GET", "/.well-known/http-message-signatures-directory", "")
-	require.Equal(h.T, 200, a.Code)
+	a := h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Is(200)
 	set, err := key.ParseSet(a.Body.Bytes())
 	require.NoError(h.T, err)
 	return set
@@ -66,8 +65,7 @@ func TestOrderReceipt(t *testing.T) {
 		require.Equal(t, "EdDSA order-receipt+jwt", header.Alg+" "+header.Typ)
 
 		// The same order again is the same receipt; other facts are not.
-		var again protocol.OrderReceipt
-		issue(token, order(line)).Into(&again)
+		again := nodetest.As[protocol.OrderReceipt](issue(token, order(line)))
 		require.Equal(t, r.Receipt, again.Receipt)
 		require.Equal(t, 409, issue(token, strings.Replace(order(line), "180", "181", 1)).Code)
 		require.Equal(t, 201, issue(other, order("")).Code, "another shop's numbers are its own")
@@ -85,8 +83,7 @@ func TestOrderReceipt(t *testing.T) {
 			require.Contains(t, bad.Body.String(), `"pointer":"`+pointer+`"`)
 		}
 		h.Admin().PutProfile(t.Context(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-		person, _, err := h.Admin().CreateToken(t.Context(), "asha", "x", 0)
-		require.NoError(t, err)
+		person := h.TokenOf("asha", "x")
 		require.Equal(t, 422, issue("Bearer "+person, order("")).Code)
 		require.Equal(t, 401, h.Ask("POST", "/api/owner/order-receipts", order("")).Code)
 
@@ -114,8 +111,7 @@ func TestOrderReceipt(t *testing.T) {
 		issue(token, strings.Replace(order(""), "180", "181", 1)).Into(&again)
 		require.NotEqual(t, r.ID, again.ID, "after the revocation the order gets another")
 
-		var page protocol.Page[protocol.OrderReceipt]
-		h.Ask("GET", "/api/owner/order-receipts?limit=1", "", "Authorization", token).Into(&page)
+		page := nodetest.As[protocol.Page[protocol.OrderReceipt]](h.Ask("GET", "/api/owner/order-receipts?limit=1", "", "Authorization", token))
 		require.Equal(t, again.ID, page.Items[0].ID)
 		h.Ask("GET", "/api/owner/order-receipts?limit=1&after="+*page.Next, "", "Authorization", token).Into(&page)
 		require.Equal(t, r.ID, page.Items[0].ID)

@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -37,8 +38,7 @@ func TestPrice_OverHTTP(t *testing.T) {
 	require.NotEmpty(t, p.Challenge.Parameters.Data.Text)
 	require.Equal(t, protocol.PowInvalid, post(2, "Proof-Of-Work", cheap).Problem().Code, "what was solved asks once")
 
-	s, err := pow.SolveParallel(t.Context(), *p.Challenge, 2)
-	require.NoError(t, err)
+	s := must.Get(pow.SolveParallel(t.Context(), *p.Challenge, 2))(t)
 	require.Equal(t, 201, post(2, "Proof-Of-Work", s.Encode()).Code, "who pays gets in")
 	require.Equal(t, protocol.PowSpent, post(2, "Proof-Of-Work", s.Encode()).Problem().Code)
 
@@ -46,32 +46,27 @@ func TestPrice_OverHTTP(t *testing.T) {
 
 	t.Run("a repeated request is no repetition", func(t *testing.T) {
 		body := `{"kind":"offer","title":"Once","body":"A text of its own about brass bells and temple lamps from Moradabad, sold by weight."}`
-		first := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "once")
-		require.Equal(t, 201, first.Code)
-		again := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "once")
-		require.Equal(t, 201, again.Code, "%s", again.Body)
+		first := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "once").Is(201)
+		again := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "once").Is(201)
 		require.Equal(t, first.Body.String(), again.Body.String())
 	})
 	t.Run("nor is it paid for: the price of the network and of the text stays", func(t *testing.T) {
 		h := nodetest.New(t, func(c *node.Config) { c.Dev = false })
 		level := func() int {
-			var c pow.Challenge
-			h.Ask("GET", "/api/public/pow?purpose=board", "").Into(&c)
+			c := nodetest.As[pow.Challenge](h.Ask("GET", "/api/public/pow?purpose=board", ""))
 			return c.Hint.Level
 		}
 		before := level()
 		for range 6 { // five that are paid raise a network's level
-			a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "again")
-			require.Equal(t, 201, a.Code, "%s", a.Body)
+			h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board"), "Idempotency-Key", "again").Is(201)
 			require.Equal(t, before, level())
 		}
 	})
 	t.Run("a report says what others say", func(t *testing.T) {
 		for range 3 {
 			id := unlike(h, t).ID
-			a := h.Ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`,
-				"Proof-Of-Work", h.Proof("report"))
-			require.Equal(t, 202, a.Code, "%s", a.Body)
+			h.Ask("POST", "/api/public/board/"+id+"/report", `{"reason":"This is the same spam as everywhere, please take it away at once."}`,
+				"Proof-Of-Work", h.Proof("report")).Is(202)
 		}
 	})
 }
@@ -80,8 +75,7 @@ func TestPrice_OverHTTP(t *testing.T) {
 func unlike(h *nodetest.House, t *testing.T) (p protocol.Post) {
 	t.Helper()
 	body := fmt.Sprintf(`{"kind":"offer","title":"Lamp","body":%q}`, rand.Text()+rand.Text())
-	a := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board"))
-	require.Equal(t, 201, a.Code, "%s", a.Body)
+	a := h.Ask("POST", "/api/public/board", body, "Proof-Of-Work", h.Proof("board")).Is(201)
 	a.Into(&p)
 	return p
 }
@@ -92,16 +86,12 @@ func TestPrice_Client(t *testing.T) {
 	t.Parallel()
 	n := nodetest.Start(t, func(c *node.Config) { c.Dev = false; c.AllowPrivatePeers = true })
 	n.Hosted("asha")
-	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "t", 0)
-	require.NoError(t, err)
-	anybody, err := client.New(n.URL, client.Options{})
-	require.NoError(t, err)
-	owner, err := client.New(n.URL, client.Options{Token: token})
-	require.NoError(t, err)
+	token := n.TokenOf("asha", "t")
+	anybody := must.Get(client.New(n.URL, client.Options{}))(t)
+	owner := must.Get(client.New(n.URL, client.Options{Token: token}))(t)
 	for _, c := range []*client.Client{anybody, anybody, owner, owner, owner} {
-		res, err := c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper",
-			"body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."})
-		require.NoError(t, err)
+		res := must.Get(c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper",
+			"body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."}))(t)
 		require.Equal(t, http.StatusCreated, res.Status)
 	}
 }

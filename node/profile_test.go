@@ -39,8 +39,7 @@ func TestProfile(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, created)
 	}
-	served := h.Ask("GET", "/schemas/agent-profile.v1.json", "")
-	require.Equal(t, 200, served.Code)
+	served := h.Ask("GET", "/schemas/agent-profile.v1.json", "").Is(200)
 	var head struct {
 		ID       string   `json:"$id"`
 		Required []string `json:"required"`
@@ -54,12 +53,10 @@ func TestProfile(t *testing.T) {
 
 	profiles := map[string]map[string]any{}
 	for _, handle := range []string{"asha", "rao-tiffins", "bare"} {
-		a := h.Ask("GET", "/api/public/agents/"+handle, "")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", "/api/public/agents/"+handle, "").Is(200)
 		require.Equal(t, "public, max-age=30", a.Header().Get("Cache-Control"))
 		nodetest.Valid(t, schema, a.Body.Bytes())
-		var p map[string]any
-		a.Into(&p)
+		p := nodetest.As[map[string]any](a)
 		profiles[handle] = p
 	}
 	asha, rao, bare := profiles["asha"], profiles["rao-tiffins"], profiles["bare"]
@@ -106,8 +103,7 @@ func TestProfile(t *testing.T) {
 	require.Nil(t, rao["contactPolicy"].(map[string]any)["responseTime"])
 	require.Equal(t, 12.5, asha["capabilities"].([]any)[0].(map[string]any)["pricing"].(map[string]any)["amount"], "a JSON number")
 
-	var found protocol.Page[json.RawMessage]
-	h.Ask("GET", "/api/public/agents?limit=100", "").Into(&found)
+	found := nodetest.As[protocol.Page[json.RawMessage]](h.Ask("GET", "/api/public/agents?limit=100", ""))
 	require.Len(t, found.Items, 3)
 	for _, p := range found.Items {
 		nodetest.Valid(t, schema, p)
@@ -194,9 +190,8 @@ func TestProfile_Limits(t *testing.T) {
 			profile := func(field string) []byte {
 				return fmt.Appendf(nil, `{"handle":"limits","name":"L","kind":"person",%s}`, field)
 			}
-			_, _, err := h.Admin().PutProfile(t.Context(), profile(tt.at))
-			require.NoError(t, err)
-			_, _, err = h.Admin().PutProfile(t.Context(), profile(tt.past))
+			h.PutProfile(profile(tt.at))
+			_, _, err := h.Admin().PutProfile(t.Context(), profile(tt.past))
 			require.Equal(t, protocol.Validation, protocol.CodeOf(err))
 			require.Contains(t, nodetest.Pointers(protocol.AsError(err).Faults), tt.pointer)
 		})
@@ -222,16 +217,12 @@ func FuzzPutProfile(f *testing.F) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	_, _, err := h.Admin().PutProfile(context.Background(), []byte(fullPerson))
-	require.NoError(t, err)
+	h.PutProfile([]byte(fullPerson))
 	parent := h.Post("A question")
 	reply := h.Ask("POST", "/api/public/board", `{"kind":"resolution","title":"An answer","body":"b","inReplyTo":"`+parent.ID+`"}`, "Proof-Of-Work",
-		h.Proof("board"))
-	require.Equal(t, 201, reply.Code)
-	openapi := h.Ask("GET", "/openapi.json", "")
-	require.Equal(t, 200, openapi.Code)
-	var doc map[string]any
-	openapi.Into(&doc)
+		h.Proof("board")).Is(201)
+	openapi := h.Ask("GET", "/openapi.json", "").Is(200)
+	doc := nodetest.As[map[string]any](openapi)
 	require.Equal(t, "3.1.0", doc["openapi"])
 	require.Equal(t, h.Base, doc["servers"].([]any)[0].(map[string]any)["url"])
 
@@ -250,7 +241,7 @@ func TestAnswers(t *testing.T) {
 	check(*protocol.ReadFeed.Operation, h.Ask("GET", "/api/public/feed", ""))
 	check(*protocol.GetAgentProfile.Operation, h.Ask("GET", "/api/public/agents/asha", ""))
 	h.Business("rao-tiffins", "")
-	_, err = h.Admin().PutMerchant(context.Background(), "rao-tiffins", []byte(nodetest.GoodMerchant))
+	_, err := h.Admin().PutMerchant(context.Background(), "rao-tiffins", []byte(nodetest.GoodMerchant))
 	require.NoError(t, err)
 	check(*protocol.GetMerchant.Operation, h.Ask("GET", "/api/public/merchants/rao-tiffins", ""))
 	check(*protocol.ListMerchants.Operation, h.Ask("GET", "/api/public/merchants?city=Bengaluru", ""))
@@ -260,8 +251,7 @@ func TestAnswers(t *testing.T) {
 	check(*protocol.GetChallenge.Operation, h.Ask("GET", "/api/public/pow?purpose=report", ""))
 	check(*protocol.ReportPost.Operation, h.Ask("POST", "/api/public/board/"+parent.ID+"/report", `{}`, "Proof-Of-Work", h.Proof("report")))
 
-	var thread protocol.PostWithReplies
-	h.Ask("GET", "/api/public/board/"+parent.ID, "").Into(&thread)
+	thread := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+parent.ID, ""))
 	require.Equal(t, 1, thread.Post.ReplyCount)
 	require.Len(t, thread.Replies.Items, 1)
 	require.Equal(t, parent.ID, *thread.Replies.Items[0].InReplyTo)

@@ -21,8 +21,7 @@ func TestRequestID_Log(t *testing.T) {
 	log := new(lines)
 	n := nodetest.Open(t, nodetest.Config(t), slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	n.Hosted("asha")
-	token, _, err := n.Admin().CreateToken(t.Context(), "asha", "test", 0)
-	require.NoError(t, err)
+	token := n.TokenOf("asha", "test")
 
 	get := func(path string, headers ...string) func(*nodetest.House) nodetest.Answer {
 		return func(h *nodetest.House) nodetest.Answer { return h.Ask("GET", path, "", headers...) }

@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/node"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -25,8 +26,7 @@ func TestReviews_Told(t *testing.T) {
 	m.give(shop, 1, 90, dataURI(file), erc8004.FeedbackHash(file))
 	m.Chain.Do("final")
 	m.index()
-	var feed protocol.Page[protocol.FeedItem]
-	m.Ask("GET", "/api/public/feed?types=review", "").Into(&feed)
+	feed := nodetest.As[protocol.Page[protocol.FeedItem]](m.Ask("GET", "/api/public/feed?types=review", ""))
 	require.Len(t, feed.Items, 1)
 	var e protocol.NewsEvidence
 	require.NoError(t, m.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -29,8 +29,7 @@ func TestRooms_PromiseNothing(t *testing.T) {
 		}
 	}
 	require.NotContains(t, h.Ask("GET", "/@tiffins", "").Body.String(), "/ucp/")
-	var found protocol.Page[protocol.Profile]
-	h.Ask("GET", "/api/public/agents?capability=schedule-meeting", "").Into(&found)
+	found := nodetest.As[protocol.Page[protocol.Profile]](h.Ask("GET", "/api/public/agents?capability=schedule-meeting", ""))
 	require.Empty(t, found.Items, "the index agrees with the profile")
 	h.Ask("GET", "/api/public/people", "").Into(&found)
 	require.NotEmpty(t, found.Items)
@@ -45,13 +44,11 @@ func TestPolicy_OfANewProfile(t *testing.T) {
 		h := nodetest.New(t, change)
 		put := func(draft string) {
 			t.Helper()
-			_, _, err := h.Admin().PutProfile(t.Context(), []byte(draft))
-			require.NoError(t, err)
+			h.PutProfile([]byte(draft))
 		}
 		policy := func(handle string) (anonymous, agents bool, kinds int) {
 			t.Helper()
-			var p protocol.Profile
-			h.Ask("GET", "/api/public/agents/"+handle, "").Into(&p)
+			p := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/"+handle, ""))
 			require.Equal(t, p.ContactPolicy.Anonymous, p.Interfaces.PublicContact != nil)
 			require.Equal(t, p.ContactPolicy.OutsideAgentsWithIdentity, p.Interfaces.A2A != nil)
 			return p.ContactPolicy.Anonymous, p.ContactPolicy.OutsideAgentsWithIdentity, len(p.ContactPolicy.Kinds)

@@ -19,6 +19,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -150,18 +151,14 @@ func (v *venture) shut() {
 	t.Helper()
 	require.Eventually(t, func() bool { return fmt.Sprint(v.tokens()) == fmt.Sprint(shutTokens) }, time.Minute, 20*time.Millisecond)
 	require.NoError(t, v.s.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		thread, err := tx.Threads().ByID(ctx, v.thread.ThreadID)
-		require.NoError(t, err)
+		thread := must.Get(tx.Threads().ByID(ctx, v.thread.ThreadID))(t)
 		require.Equal(t, protocol.ThreadClosed, thread.State)
 		require.Empty(t, thread.Callback)
-		waiting, err := tx.Callbacks().List(ctx, "ravi", protocol.CallbackWaiting, "", 10, "")
-		require.NoError(t, err)
+		waiting := must.Get(tx.Callbacks().List(ctx, "ravi", protocol.CallbackWaiting, "", 10, ""))(t)
 		require.Empty(t, waiting.Items, "nothing is sent any more")
-		bid, err := tx.Bids().ByID(ctx, v.bid.Bid.ID)
-		require.NoError(t, err)
+		bid := must.Get(tx.Bids().ByID(ctx, v.bid.Bid.ID))(t)
 		require.Empty(t, bid.Callback)
-		meeting, err := tx.Meetings().ByID(ctx, v.meeting.Request.ID)
-		require.NoError(t, err)
+		meeting := must.Get(tx.Meetings().ByID(ctx, v.meeting.Request.ID))(t)
 		require.Empty(t, meeting.Callback)
 		return nil
 	}))
@@ -179,8 +176,7 @@ func (v *venture) refunded() {
 		got := v.s.Ask("POST", path+step.do, step.body, "Authorization", v.ravi)
 		require.Equal(t, 200, got.Code, "%s: %s", step.do, got.Body)
 	}
-	var bid protocol.OwnBid
-	v.s.Ask("GET", path, "", "Authorization", v.ravi).Into(&bid)
+	bid := nodetest.As[protocol.OwnBid](v.s.Ask("GET", path, "", "Authorization", v.ravi))
 	require.NotEmpty(t, bid.Refunds)
 	require.Equal(t, "500.00", bid.Refunds[0].Amount.Amount)
 }
@@ -232,8 +228,7 @@ func TestSale(t *testing.T) {
 		for _, v := range []*venture{here, afar} {
 			v.grants(buyers, "")
 			v.strange(buyers)
-			var p protocol.Post
-			v.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost).Into(&p)
+			p := nodetest.As[protocol.Post](v.signs(buyers, "POST", "/api/public/board", nodetest.GoodPost))
 			require.NotEqual(t, *p.Author.Proof.Owner, *v.said.Author.Proof.Owner, "two owners are told apart")
 			require.NotNil(t, p.Author.Proof.BlockHash)
 			require.Equal(t, 201, v.signs(buyers, "POST", "/api/public/agents/ravi/contact", `{"message":"A new one"}`).Code, "the buyer begins its own")

@@ -20,6 +20,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/credential"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestProcesses runs two processes of one deployment on PostgreSQL, and one on SQLite: what is
@@ -52,8 +53,7 @@ func TestProcesses(t *testing.T) {
 		}
 		require.Equal(t, 1, won, "a proof pays once over the whole deployment")
 
-		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1")
-		require.Equal(t, 201, first.Code)
+		first := one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", one.Proof("board"), "Idempotency-Key", "k1").Is(201)
 		again := two.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", two.Proof("board"), "Idempotency-Key", "k1")
 		require.Equal(t, first.Body.String(), again.Body.String())
 
@@ -73,21 +73,17 @@ func TestSigned_HostedKey(t *testing.T) {
 		h := nodetest.New(t, change)
 		ctx := context.Background()
 		pair := h.Hosted("asha")
-		a := h.Signed(pair, nodetest.GoodPost, nil)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
-		var p protocol.Post
-		a.Into(&p)
+		a := h.Signed(pair, nodetest.GoodPost, nil).Is(201)
+		p := nodetest.As[protocol.Post](a)
 		require.True(t, p.Author.Verified)
 		require.Equal(t, "asha", *p.Author.Handle)
 		require.Equal(t, pair.Thumbprint(), *p.Author.KeyID)
 		require.Nil(t, p.Author.ERC8004)
 		rests := protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}
 		require.Equal(t, rests, p.Author.Proof)
-		var kept protocol.PostWithReplies
-		h.Ask("GET", "/api/public/board/"+p.ID, "").Into(&kept)
+		kept := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, ""))
 		require.Equal(t, rests, kept.Post.Author.Proof)
-		var news protocol.Page[protocol.FeedItem]
-		h.Ask("GET", "/api/public/feed", "").Into(&news)
+		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
 		require.Equal(t, rests, news.Items[0].Actor.Proof)
 		require.Contains(t, h.Ask("GET", "/board/"+p.ID, "", "Accept", "text/html").Body.String(), "verified by profile key")
 
@@ -112,8 +108,7 @@ func TestSigned_HostedKey(t *testing.T) {
 		require.NoError(t, h.Admin().RevokeToken(ctx, token.ID))
 		require.Equal(t, 401, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret).Code, "a revoked token too")
 
-		stranger, err := key.GenerateEd25519()
-		require.NoError(t, err)
+		stranger := must.Get(key.GenerateEd25519())(t)
 		refused := h.Signed(stranger, nodetest.GoodPost, nil)
 		require.Equal(t, protocol.KeyUnknown, refused.Problem().Code)
 		require.NotEmpty(t, refused.Header().Get("Signature-Error"))
@@ -128,10 +123,8 @@ func TestSigned_HostedKey(t *testing.T) {
 // its keys are in a directory of its own, which is fetched in the background.
 func TestSigned_KeyDirectory(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	set, err := key.MarshalSet([]key.Public{pair.Published()})
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	set := must.Get(key.MarshalSet([]key.Public{pair.Published()}))(t)
 	var fetches atomic.Int64
 	refused := make(chan struct{}) // the first request waits a second for the directory
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,8 +171,7 @@ func TestReports(t *testing.T) {
 			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
 			r.RequestURI = r.URL.Path
 			r.Header.Set("Content-Type", "application/json")
-			target, err := httpsig.ParseTarget(h.Base)
-			require.NoError(t, err)
+			target := must.Get(httpsig.ParseTarget(h.Base))(t)
 			require.NoError(t, httpsig.SignRequest(r, target, []byte(`{"reason":"spam"}`), httpsig.SignOptions{Key: pair.Signer()}))
 			w := httptest.NewRecorder()
 			h.Handler().ServeHTTP(w, r)
@@ -194,11 +186,9 @@ func TestReports(t *testing.T) {
 		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
 		require.Equal(t, 202, report(keys[4]))
 		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
-		var page protocol.Page[protocol.Post]
-		h.Ask("GET", "/api/public/board?q=watches", "").Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?q=watches", ""))
 		require.Empty(t, page.Items)
-		var news protocol.Page[protocol.FeedItem]
-		h.Ask("GET", "/api/public/feed", "").Into(&news)
+		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
 		require.Empty(t, news.Items)
 
 		var hidden protocol.Page[protocol.ReviewItem]
@@ -225,15 +215,12 @@ func TestPresignedDirectory(t *testing.T) {
 	at := "/.well-known/service-agents/" + pair.Thumbprint() + "/jwks.json"
 	require.Equal(t, protocol.DirectoryExpired, h.Ask("GET", at, "").Problem().Code)
 
-	signed, err := credential.SignDirectory(h.Base, pair)
-	require.NoError(t, err)
-	elsewhere, err := credential.SignDirectory("https://other.example", pair)
-	require.NoError(t, err)
+	signed := must.Get(credential.SignDirectory(h.Base, pair))(t)
+	elsewhere := must.Get(credential.SignDirectory("https://other.example", pair))(t)
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))
 	require.NoError(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), signed))
-	a := h.Ask("GET", at, "")
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	a := h.Ask("GET", at, "").Is(200)
 	require.NotEmpty(t, a.Header().Get("Signature"))
 	require.Contains(t, a.Body.String(), pair.Thumbprint())
 }

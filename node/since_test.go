@@ -22,10 +22,8 @@ const since = "/api/public/since"
 // answer has the owner of an agent answer a thread.
 func answerThread(h *nodetest.House, token, threadID, text string) protocol.Said {
 	h.T.Helper()
-	a := h.Ask("POST", "/api/owner/threads/"+threadID+"/messages", fmt.Sprintf(`{"message":%q}`, text), "Authorization", token)
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
-	var said protocol.Said
-	a.Into(&said)
+	a := h.Ask("POST", "/api/owner/threads/"+threadID+"/messages", fmt.Sprintf(`{"message":%q}`, text), "Authorization", token).Is(201)
+	said := nodetest.As[protocol.Said](a)
 	return said
 }
 
@@ -82,8 +80,7 @@ func TestSince(t *testing.T) {
 		h.Reply("", signed.ID, "to carol")
 		h.Reply("", h.Post("nobody's").ID, "to nobody")
 		anonymous := begun(h, "asha", `{"message":"Hello","name":"Dev"}`)
-		var begun protocol.ContactReceipt
-		signedAs(h, carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`).Into(&begun)
+		begun := nodetest.As[protocol.ContactReceipt](signedAs(h, carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`))
 
 		first := digest(h, "", asAsha)
 		require.Equal(t, []string{"reply by bob", "reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(first))
@@ -103,16 +100,13 @@ func TestSince(t *testing.T) {
 
 		place := digest(h, "", asCarol).Next
 		h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha)
-		var closed protocol.Thread
-		h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha).Into(&closed)
+		closed := nodetest.As[protocol.Thread](h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", "{}", "Authorization", asha))
 		require.Equal(t, []protocol.Move{{ID: begun.ThreadID, State: "closed", At: *closed.ClosedAt}}, digest(h, place, asCarol).Threads,
 			"told once, though closed twice")
 		require.Empty(t, digest(h, "", asAsha).Threads, "who closes a thread knows")
 		require.Empty(t, digest(h, "", token).Threads)
 
-		limited := h.Ask("GET", since+"?limit=3", "", "Authorization", asha)
-		var page protocol.Digest
-		limited.Into(&page)
+		page := nodetest.As[protocol.Digest](h.Ask("GET", since+"?limit=3", "", "Authorization", asha))
 		require.Len(t, newsOf(page), 3)
 		require.True(t, page.More)
 		require.Equal(t, []string{"writer asha From carol"}, newsOf(digest(h, page.Next, asAsha)))
@@ -171,8 +165,7 @@ func TestSince_Writers(t *testing.T) {
 		one := nodetest.New(t, change)
 		two := second(one, change)
 		asha := one.Agent("asha", nodetest.OpenPolicy)
-		var post protocol.Post
-		one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", asha).Into(&post)
+		post := nodetest.As[protocol.Post](one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", asha))
 		const writers, each = 8, 10
 		pairs := make([]key.Pair, writers)
 		for i := range pairs {

@@ -62,11 +62,9 @@ func testSoldBoard(t *testing.T, change func(*node.Config)) {
 		refused := a.signs(buyers, method, path, body)
 		require.Contains(t, []int{403, 404}, refused.Code, "%s %s: %s", method, path, refused.Body)
 	}
-	var list protocol.Page[protocol.BoardEntry]
-	s.Ask("GET", "/api/public/attention", "").Into(&list)
+	list := nodetest.As[protocol.Page[protocol.BoardEntry]](s.Ask("GET", "/api/public/attention", ""))
 	require.Len(t, list.Items, 2)
-	var b protocol.AttentionBoard
-	s.Ask("GET", "/api/public/agents/asha/attention", "").Into(&b)
+	b := nodetest.As[protocol.AttentionBoard](s.Ask("GET", "/api/public/agents/asha/attention", ""))
 	require.True(t, b.Accepting)
 	require.Equal(t, live.Bid.ID, b.Bids[0].ID)
 	require.Zero(t, b.FreeSlots, "one is live, one claimed, one held")

@@ -19,11 +19,9 @@ import (
 // Buying it back brings none of them back.
 func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	t, ctx := m.T, m.T.Context()
-	item := m.Ask("PUT", "/api/owner/merchant/items/thali", `{"name":"Thali","price":{"currency":"INR","amount":"180"}}`, "Authorization", token)
-	require.Equal(t, 200, item.Code)
+	m.Ask("PUT", "/api/owner/merchant/items/thali", `{"name":"Thali","price":{"currency":"INR","amount":"180"}}`, "Authorization", token).Is(200)
 	receipts := func(token string) (page protocol.Page[protocol.OrderReceipt]) {
-		a := m.Ask("GET", "/api/owner/order-receipts?limit=100", "", "Authorization", token)
-		require.Equal(t, 200, a.Code, "%s", a.Body)
+		a := m.Ask("GET", "/api/owner/order-receipts?limit=100", "", "Authorization", token).Is(200)
 		a.Into(&page)
 		return page
 	}
@@ -48,8 +46,7 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	}
 	enrol("mehta", 0, 6)
 
-	var p protocol.Merchant
-	m.Ask("GET", "/api/public/merchants/rao", "").Into(&p)
+	p := nodetest.As[protocol.Merchant](m.Ask("GET", "/api/public/merchants/rao", ""))
 	require.Nil(t, p.Reputation)
 	require.Len(t, p.Items, 1)
 	require.Empty(t, m.reviews("rao"))
@@ -74,8 +71,7 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	former("mehta", 0)
 	require.Equal(t, protocol.FormerOwner, m.reviews("mehta")[last.TxHash.Hex()].Reason, "given before the sale and read after it")
 	for _, listed := range []bool{false, true} {
-		_, _, err := m.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":"mehta","name":"Mehta","kind":"business","listed":%t}`, listed))
-		require.NoError(t, err)
+		m.PutProfile(fmt.Appendf(nil, `{"handle":"mehta","name":"Mehta","kind":"business","listed":%t}`, listed))
 	}
 	require.Empty(t, m.Told("review"), "what was told names the seller")
 

@@ -88,8 +88,7 @@ func TestPost_Language(t *testing.T) {
 		language := func(a nodetest.Answer) (tag string) {
 			t.Helper()
 			require.Equal(t, 201, a.Code, "%s", a.Body)
-			var p protocol.Post
-			a.Into(&p)
+			p := nodetest.As[protocol.Post](a)
 			require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				stored, err := tx.Posts().ByID(ctx, p.ID)
 				tag = stored.Language
@@ -104,8 +103,7 @@ func TestPost_Language(t *testing.T) {
 			}
 			profile, err := json.Marshal(map[string]any{"handle": "asha", "name": "Asha", "kind": "person", "languages": languages})
 			require.NoError(t, err)
-			_, _, err = h.Admin().PutProfile(t.Context(), profile)
-			require.NoError(t, err)
+			h.PutProfile(profile)
 			require.Equal(t, want, language(h.Signed(pair, nodetest.GoodPost, nil)), "signed")
 			require.Equal(t, want, language(h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret)), "with a token")
 		}

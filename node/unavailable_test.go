@@ -59,8 +59,7 @@ func TestDatabaseUnavailable(t *testing.T) {
 	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", Database: url}
 	h := nodetest.Open(t, c, slog.New(slog.NewTextHandler(log, nil)))
 	pair := h.Hosted("asha")
-	token, _, err := h.Admin().CreateToken(t.Context(), "asha", "test", 0)
-	require.NoError(t, err)
+	token := h.TokenOf("asha", "test")
 	proof := h.Proof("board")
 	ask := map[string]func() nodetest.Answer{
 		"read": func() nodetest.Answer {

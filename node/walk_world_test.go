@@ -53,8 +53,7 @@ func (w *walkWorld) fill(h *nodetest.House) {
 	w.thread = thread(h, w.tokens["asha"]).ThreadID
 	h.TakeBids("asha")
 	followers(h, "asha", walkRows)
-	var account protocol.Account
-	good(h.Ask("GET", "/api/owner/account", "", asha...)).Into(&account)
+	account := nodetest.As[protocol.Account](good(h.Ask("GET", "/api/owner/account", "", asha...)))
 	for i, a := range w.agents {
 		good(h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":"Reply %d","body":"b%d","inReplyTo":%q}`, i, i, w.root.ID), asha...))
 		var post protocol.Post

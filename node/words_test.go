@@ -22,10 +22,8 @@ func TestTags_AnyScript(t *testing.T) {
 		h := nodetest.New(t, change)
 		pair := h.Hosted("asha")
 		const body = `{"kind":"offer","title":"Looms","body":"Two looms.","tags":["Paper","हिन्दी","PAPER","caf\u0065\u0301","caf\u00e9","日本語"]}`
-		a := h.Signed(pair, body, nil)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
-		var p protocol.Post
-		a.Into(&p)
+		a := h.Signed(pair, body, nil).Is(201)
+		p := nodetest.As[protocol.Post](a)
 		require.Equal(t, []string{"paper", "हिन्दी", "cafe\u0301", "café", "日本語"}, p.Tags)
 
 		twelve, thirteen := make([]string, 12), make([]string, 13)
@@ -74,8 +72,7 @@ func TestHandles_AsWritten(t *testing.T) {
 	h := nodetest.New(t)
 	token := h.Agent("asha", nodetest.OpenPolicy)
 	var post protocol.Post
-	a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", token, "Act-As", "@Asha")
-	require.Equal(t, 201, a.Code, "%s", a.Body)
+	a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", token, "Act-As", "@Asha").Is(201)
 	a.Into(&post)
 	agents := h.Agents(1)
 	for _, handle := range []string{"asha", "Asha", "@asha", "@Asha", "ASHA"} {
@@ -101,12 +98,10 @@ func TestHandles_AsWritten(t *testing.T) {
 			require.Equal(t, 200, a.Code, "%s: %s", path, a.Body)
 		}
 		put := h.Ask("PUT", "/api/owner/profile", fmt.Sprintf(`{"handle":%q,"name":"Asha","kind":"person","contactPolicy":%s}`, handle, nodetest.OpenPolicy),
-			"Authorization", token)
-		require.Equal(t, 200, put.Code, "%s", put.Body)
+			"Authorization", token).Is(200)
 		require.Contains(t, put.Body.String(), `"handle":"asha"`)
 	}
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"@Ravi","name":"Ravi","kind":"person"}`))
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"@Ravi","name":"Ravi","kind":"person"}`))
 	require.Equal(t, 200, h.Ask("GET", "/api/public/agents/ravi", "").Code)
 	for _, bad := range []string{"@@asha", "as ha", "-asha", "@"} {
 		require.Equal(t, protocol.Validation, h.Ask("GET", "/api/public/board?author="+url.QueryEscape(bad), "").Problem().Code, bad)

@@ -53,7 +53,9 @@ var UCPItems = declare[UCPItemQuery, Page[FoundItem]](Operation{
 // A Location is where a business can be found: its merchant record without the items. Its texts were
 // written by its owner.
 type Location struct {
-	Handle         string           `json:"handle" doc:"Of the business; it has one location."`
+	ID             string           `json:"id" doc:"Handle of a business of this node, which has one location; ActivityPub id of one of another node."`
+	Handle         string           `json:"handle" doc:"Of the business, on its node."`
+	Node           *string          `json:"node" nullable:"true" doc:"Node of the business, null for this one. Every action takes place there."`
 	Name           string           `json:"name"`
 	Category       *string          `json:"category" nullable:"true"`
 	City           *string          `json:"city" nullable:"true"`
@@ -71,6 +73,7 @@ type Location struct {
 // UCPLocationQuery selects locations. All conditions combine.
 type UCPLocationQuery struct {
 	Handles  []string `json:"handles,omitempty" maxItems:"100" shape:"handle" doc:"Only these businesses, listed or not; then q does not count."`
+	Actors   []string `json:"actors,omitempty" maxItems:"100" maxLength:"2048" doc:"Beside handles, or instead: only these businesses of followed nodes, by their ActivityPub ids."`
 	Q        string   `json:"q,omitempty" maxLength:"200"`
 	Category string   `json:"category,omitempty" maxLength:"60"`
 	City     string   `json:"city,omitempty" maxLength:"80"`
@@ -92,7 +95,8 @@ func (q UCPLocationQuery) At() time.Time {
 var UCPLocations = declare[UCPLocationQuery, Page[Location]](Operation{
 	Name: "ucp_locations", Title: "Locations for UCP",
 	Summary: "Where businesses are and when they are open: by text, city, distance, and whether they are open at an instant.",
-	Description: "The rows and the order of list_merchants. A page may hold fewer than limit, or none, and still have a next one: distance and hours are " +
+	Description: "The rows and the order of list_merchants: this node's, then those of followed nodes. " +
+		"A page may hold fewer than limit, or none, and still have a next one: distance and hours are " +
 		"evaluated for some hundred businesses a page.",
 	ReadOnly: true, Codes: []Code{InvalidCursor},
 	Example: UCPLocationQuery{City: "Bengaluru"},

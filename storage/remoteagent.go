@@ -247,6 +247,16 @@ func Then[T, E any](
 	return page, nil
 }
 
+// ByActor returns an agent by its ActivityPub id; ErrNotFound when no followed node told of it.
+func (rs RemoteAgents) ByActor(ctx context.Context, actor string) (RemoteAgent, error) {
+	seq, err := find[int64](ctx, rs.tx, agentsBy+`actor = ?`, actor)
+	if err != nil {
+		return RemoteAgent{}, err
+	}
+	found, err := rs.bySeqs(ctx, []int64{seq})
+	return found[seq], err
+}
+
 // List lists agents that meet every condition, those whose nodes told of them last first.
 func (rs RemoteAgents) List(ctx context.Context, q RemoteQuery, limit int, after string) (protocol.Page[RemoteAgent], error) {
 	return walkWords(ctx, rs.tx, remoteWords, remoteList+q.list, &q.search, limit, after, rs.bySeqs,

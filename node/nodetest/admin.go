@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/protocol"
@@ -23,6 +25,37 @@ func handled(handle string) protocol.HandleInput { return protocol.HandleInput{H
 
 // Owned names the profile of an owner's operation.
 func Owned(handle string) protocol.Owned { return protocol.Owned{Handle: handle} }
+
+// PutProfile makes or replaces a profile from its JSON.
+func (h *House) PutProfile(raw []byte) {
+	h.T.Helper()
+	_, _, err := h.Admin().PutProfile(context.Background(), raw)
+	require.NoError(h.T, err)
+}
+
+// TokenOf makes a token of a profile, which does not end, by default with all scopes of owners.
+func (h *House) TokenOf(handle, name string, scopes ...protocol.Scope) string {
+	h.T.Helper()
+	secret, _, err := h.Admin().CreateToken(context.Background(), handle, name, 0, scopes...)
+	require.NoError(h.T, err)
+	return secret
+}
+
+// AccountToken makes a token of an account, which is named by its id or by a profile of it.
+func (h *House) AccountToken(account, name string, scopes ...protocol.Scope) string {
+	h.T.Helper()
+	secret, _, err := h.Admin().CreateAccountToken(context.Background(), account, name, 0, scopes...)
+	require.NoError(h.T, err)
+	return secret
+}
+
+// OpenAccount opens an account that has the profiles, and returns the link to sign in to it.
+func (h *House) OpenAccount(name string, role protocol.Role, mail string, handles ...string) (protocol.KnownAccount, string) {
+	h.T.Helper()
+	acc, link, err := h.Admin().OpenAccount(context.Background(), name, role, mail, handles)
+	require.NoError(h.T, err)
+	return acc, link
+}
 
 // PutProfile makes or replaces a profile from its JSON, and returns it.
 func (a Admin) PutProfile(ctx context.Context, raw []byte) (p protocol.Profile, created bool, err error) {

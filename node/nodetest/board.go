@@ -24,8 +24,7 @@ func (h *House) OpenBoard(handle, board string) (token string) {
 		"/api/owner/payment-account": `{"handle":"` + handle + `","provider":"upi","vpa":"` + handle + `@okbank","payeeName":"Asha Rao"}`,
 		"/api/owner/attention":       `{"handle":"` + handle + `"` + board + `}`,
 	} {
-		a := h.Ask("PUT", path, body, "Authorization", token)
-		require.Equal(h.T, 200, a.Code, "%s", a.Body)
+		h.Ask("PUT", path, body, "Authorization", token).Is(200)
 	}
 	return token
 }

@@ -19,6 +19,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -43,8 +44,7 @@ func New(t testing.TB, change ...func(*node.Config)) *House {
 // Open makes a house of any configuration, which ends with the test.
 func Open(t testing.TB, c node.Config, log *slog.Logger) *House {
 	t.Helper()
-	n, err := node.New(context.Background(), c, log)
-	require.NoError(t, err)
+	n := must.Get(node.New(context.Background(), c, log))(t)
 	t.Cleanup(func() {
 		if n.DB != nil { // restart has closed it
 			require.NoError(t, n.DB.Check(context.Background()), "the invariants of the database hold")
@@ -69,6 +69,19 @@ type Answer struct {
 func (a Answer) Into(v any) {
 	a.T.Helper()
 	require.NoError(a.T, json.Unmarshal(a.Body.Bytes(), v), "%s", a.Body)
+}
+
+// As decodes the body of an answer, which is JSON.
+func As[T any](a interface{ Into(any) }) (v T) {
+	a.Into(&v)
+	return v
+}
+
+// Is fails the test unless the answer has a status.
+func (a Answer) Is(status int) Answer {
+	a.T.Helper()
+	require.Equal(a.T, status, a.Code, "%s", a.Body)
+	return a
 }
 
 // Problem decodes the body, which is a problem document with the status of the answer (RFC 9457).
@@ -110,20 +123,16 @@ func (h *House) Ask(method, path, body string, headers ...string) Answer {
 // Proof solves a fresh challenge, as the base64 of the Proof-Of-Work header.
 func (h *House) Proof(purpose string) string {
 	h.T.Helper()
-	var c pow.Challenge
-	h.Ask("GET", "/api/public/pow?purpose="+purpose, "").Into(&c)
-	s, err := pow.Solve(context.Background(), c)
-	require.NoError(h.T, err)
+	c := As[pow.Challenge](h.Ask("GET", "/api/public/pow?purpose="+purpose, ""))
+	s := must.Get(pow.Solve(context.Background(), c))(h.T)
 	return s.Encode()
 }
 
 // Post posts an offer to the board as an anonymous caller.
 func (h *House) Post(title string) protocol.Post {
 	h.T.Helper()
-	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.Proof("board"))
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
-	var p protocol.Post
-	a.Into(&p)
+	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it"}`, title), "Proof-Of-Work", h.Proof("board")).Is(201)
+	p := As[protocol.Post](a)
 	return p
 }
 
@@ -168,8 +177,7 @@ func (h *House) Signed(pair key.Pair, body string, change func(*http.Request, *h
 	r := httptest.NewRequest("POST", h.Base+"/api/public/board", bytes.NewReader([]byte(body)))
 	r.RequestURI = "/api/public/board"
 	r.Header.Set("Content-Type", "application/json")
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
 	o := httpsig.SignOptions{Key: pair.Signer()}
 	if change != nil {
 		change(r, &o)
@@ -184,8 +192,7 @@ func (h *House) Signed(pair key.Pair, body string, change func(*http.Request, *h
 func Start(t testing.TB, change ...func(*node.Config)) *House {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	n, err := node.New(ctx, Config(t, change...), slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	n := must.Get(node.New(ctx, Config(t, change...), slog.New(slog.DiscardHandler)))(t)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
 	t.Cleanup(func() {
@@ -199,10 +206,8 @@ func Start(t testing.TB, change ...func(*node.Config)) *House {
 func (h *House) Hosted(handle string) key.Pair {
 	h.T.Helper()
 	ctx := context.Background()
-	_, _, err := h.Admin().PutProfile(ctx, fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
-	require.NoError(h.T, err)
-	pair, err := key.GenerateEd25519()
-	require.NoError(h.T, err)
+	h.PutProfile(fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
+	pair := must.Get(key.GenerateEd25519())(h.T)
 	require.NoError(h.T, h.Admin().AddKey(ctx, handle, pair, false))
 	return pair
 }

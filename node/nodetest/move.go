@@ -59,10 +59,8 @@ func (m *Mover) CallWith(token string, op *protocol.Operation, args map[string]a
 func NewMover(t testing.TB, change ...func(*node.Config)) *Mover {
 	m := &Mover{T: t, House: Start(t, change...)}
 	m.Hosted("home")
-	_, _, err := m.Admin().CreateToken(t.Context(), "home", "first", 0)
-	require.NoError(t, err)
-	secret, _, err := m.Admin().CreateAccountToken(t.Context(), "home", "mover", 0, protocol.OwnerScopes...)
-	require.NoError(t, err)
+	_ = m.TokenOf("home", "first")
+	secret := m.AccountToken("home", "mover", protocol.OwnerScopes...)
 	m.token = secret
 	return m
 }

@@ -1,12 +1,9 @@
 package nodetest
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"stoa/node"
 	"stoa/protocol"
@@ -22,18 +19,15 @@ const GoodMerchant = `{"category":"Restaurant","city":"Bangalore","address":{"st
 // Business makes a business and returns a token of its owner.
 func (h *House) Business(handle, more string) (token string) {
 	h.T.Helper()
-	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Rao Tiffins","kind":"business"%s}`, handle, more))
-	require.NoError(h.T, err)
-	token, _, err = h.Admin().CreateToken(context.Background(), handle, "test", 0)
-	require.NoError(h.T, err)
+	h.PutProfile(fmt.Appendf(nil, `{"handle":%q,"name":"Rao Tiffins","kind":"business"%s}`, handle, more))
+	token = h.TokenOf(handle, "test")
 	return token
 }
 
 // Told lists the feed's items of types, newest first, as "type subject".
 func (h *House) Told(types string) (items []string) {
 	h.T.Helper()
-	var page protocol.Page[protocol.FeedItem]
-	h.Ask("GET", "/api/public/feed?types="+types, "").Into(&page)
+	page := As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed?types="+types, ""))
 	for _, i := range page.Items {
 		items = append(items, string(i.Type)+" "+i.Subject.Title)
 	}
@@ -55,8 +49,7 @@ func UCPWorld(t *testing.T, change func(*node.Config)) *House {
 	h := New(t, change)
 	put := func(handle, more, record string) {
 		token := h.Business(handle, more)
-		a := h.Ask("PUT", "/api/owner/merchant", record, "Authorization", "Bearer "+token)
-		require.Equal(t, 200, a.Code, "%s", a.Body)
+		h.Ask("PUT", "/api/owner/merchant", record, "Authorization", "Bearer "+token).Is(200)
 	}
 	put("rao", `,"timezone":"Asia/Kolkata","returns":{"acceptsReturns":true,"windowDays":7,"supportAgentApprovesUpTo":"₹500"},
 		"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["question","support"]}`,
@@ -84,8 +77,7 @@ func UCPWorld(t *testing.T, change func(*node.Config)) *House {
 // ARDSearch asks the search of Agentic Resource Discovery.
 func (h *House) ARDSearch(body string) (found protocol.ARDFound) {
 	h.T.Helper()
-	a := h.Ask("POST", "/ard/search", body)
-	require.Equal(h.T, 200, a.Code, "%s", a.Body)
+	a := h.Ask("POST", "/ard/search", body).Is(200)
 	a.Into(&found)
 	return found
 }

@@ -40,8 +40,7 @@ func NewSpec(t *testing.T, change func(*node.Config)) *Spec {
 	for _, raw := range []string{`{"handle":"chai","name":"Chai","kind":"business"}`,
 		`{"handle":"vidya","name":"Vidya","kind":"person","headline":"हिन्दी में हथकरघा, hand loom","tags":["loom"],"regions":["IN-KA"],` +
 			`"capabilities":[{"id":"weave","name":"Weave","description":"Cloth to order.","tags":["cloth:fine"]}]}`} {
-		_, _, err := s.Admin().PutProfile(t.Context(), []byte(raw))
-		require.NoError(t, err)
+		s.PutProfile([]byte(raw))
 	}
 	pair, err := key.GenerateEd25519()
 	require.NoError(t, err)

@@ -1,10 +1,7 @@
 package nodetest
 
 import (
-	"context"
 	"fmt"
-
-	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
 )
@@ -13,11 +10,9 @@ import (
 // token for it.
 func (h *House) Agent(handle, policy string) (token string) {
 	h.T.Helper()
-	_, _, err := h.Admin().PutProfile(context.Background(), fmt.Appendf(nil, `{"handle":%q,"name":"Agent %s","kind":"person","contactPolicy":%s}`,
+	h.PutProfile(fmt.Appendf(nil, `{"handle":%q,"name":"Agent %s","kind":"person","contactPolicy":%s}`,
 		handle, handle, policy))
-	require.NoError(h.T, err)
-	token, _, err = h.Admin().CreateToken(context.Background(), handle, "test", 0)
-	require.NoError(h.T, err)
+	token = h.TokenOf(handle, "test")
 	return "Bearer " + token
 }
 
@@ -31,8 +26,7 @@ func (h *House) Reply(token, to, title string) (p protocol.Post) {
 	if token == "" {
 		headers = []string{"Proof-Of-Work", h.Proof("board")}
 	}
-	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it","inReplyTo":%q}`, title, to), headers...)
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a := h.Ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Body of it","inReplyTo":%q}`, title, to), headers...).Is(201)
 	a.Into(&p)
 	return p
 }

@@ -6,7 +6,7 @@ import http from "node:http";
 import { Temporal } from "@js-temporal/polyfill";
 import { createFederation, generateCryptoKeyPair, InProcessMessageQueue, MemoryKvStore } from "@fedify/fedify";
 import {
-  Activity, Announce, Create, Delete, Flag, Follow, LanguageString, Like, Mention, Note, Person, PUBLIC_COLLECTION, Undo,
+  Activity, Announce, Create, Delete, Flag, Follow, LanguageString, Like, Mention, Note, Person, PUBLIC_COLLECTION, QuoteRequest, Undo, Update,
 } from "@fedify/vocab";
 
 const received = [], retryAfters = [], keys = new Map(), notes = new Map();
@@ -66,6 +66,7 @@ federation.setInboxListeners("/users/{identifier}/inbox", "/inbox")
       actor: activity.actorId?.href,
       object: activity.objectId?.href,
       to: ctx.recipient,
+      result: activity.resultId?.href,
     };
     if (object instanceof Note) {
       told.inReplyTo = object.replyTargetId?.href;
@@ -91,6 +92,24 @@ const deeds = {
     });
     notes.set(id, note);
     await send(ctx, by, inbox, new Create({ id: new URL(`#create`, note.id), actor: ctx.getActorUri(by), to: PUBLIC_COLLECTION, object: note }));
+    return { note: note.id.href };
+  },
+  // edit changes the text of a note and tells of it.
+  async edit(ctx, { by, id, text, inbox }) {
+    const note = notes.get(id).clone({ content: `<p>${text}</p>`, updated: Temporal.Now.instant() });
+    notes.set(id, note);
+    await send(ctx, by, inbox, new Update({ id: new URL(`#update-${Date.now()}`, note.id), actor: ctx.getActorUri(by), to: note.toId, object: note }));
+    return {};
+  },
+  // quote asks whether a note may quote a post.
+  async quote(ctx, { by, id, post, inbox }) {
+    const actor = ctx.getActorUri(by);
+    const note = new Note({
+      id: new URL(`/notes/${id}`, ctx.origin), attribution: actor, to: PUBLIC_COLLECTION, content: `<p>${id} by ${by}</p>`,
+      quote: new URL(post), published: Temporal.Now.instant(),
+    });
+    notes.set(id, note);
+    await send(ctx, by, inbox, new QuoteRequest({ id: new URL("#request", note.id), actor, object: new URL(post), instrument: note }));
     return { note: note.id.href };
   },
   // write sends a note to an agent alone, as an answer or not.

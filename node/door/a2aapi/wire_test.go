@@ -138,8 +138,7 @@ func TestA2A_Who(t *testing.T) {
 	h := nodetest.New(t)
 	h.PutOpen("asha", nil)
 	hosted := h.Hosted("vikram")
-	token, _, err := h.Admin().CreateToken(t.Context(), "vikram", "test", 0)
-	require.NoError(t, err)
+	token := h.TokenOf("vikram", "test")
 	me := h.Agents(1)[0]
 	stranger, err := key.GenerateEd25519()
 	require.NoError(t, err)

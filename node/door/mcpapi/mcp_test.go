@@ -117,11 +117,9 @@ func TestMCP_Announced(t *testing.T) {
 	for _, path := range []string{"/SKILL.md", "/llms.txt", "/api/public/about"} {
 		require.Contains(t, h.Ask("GET", path, "").Body.String(), url, path)
 	}
-	var p protocol.Profile
-	h.Ask("GET", "/api/public/agents/asha", "").Into(&p)
+	p := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", ""))
 	require.Equal(t, url, p.Interfaces.PublicMCP)
-	var m protocol.SiteMap
-	h.Ask("GET", "/api/public/site-map", "").Into(&m)
+	m := nodetest.As[protocol.SiteMap](h.Ask("GET", "/api/public/site-map", ""))
 	var found []string
 	for _, e := range m.Items {
 		if e.Path == protocol.MCPPath {

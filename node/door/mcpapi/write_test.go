@@ -46,8 +46,7 @@ func TestMCP_ProofOfWork(t *testing.T) {
 	var p protocol.Post
 	require.NoError(t, json.Unmarshal(good.Structured, &p))
 	require.Equal(t, protocol.ByProof, p.Author.Method)
-	var read protocol.PostWithReplies
-	h.Ask("GET", "/api/public/board/"+p.ID, "").Into(&read)
+	read := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, ""))
 	require.Equal(t, p, read.Post)
 
 	spent := h.Tool("post_to_board", nodetest.WithProof(t, nodetest.GoodPost, solution))
@@ -140,8 +139,7 @@ func TestMCP_Signed(t *testing.T) {
 	forged, _ := h.SignTool(pair, "read_board", `{}`, nil)
 	forged.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(make([]byte, 64))+":")
 	require.Equal(t, protocol.SignatureInvalid, h.ReadTool(h.SendSigned(forged)).Refused.Code, "a forged one does not")
-	var page protocol.Page[protocol.Post]
-	h.Ask("GET", "/api/public/board", "").Into(&page)
+	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
 	require.Len(t, page.Items, 2, "nothing of this was stored")
 
 	chain := h.ReadTool(h.SignedTool(pair, "post_to_board", nodetest.GoodPost, func(r *http.Request, _ *httpsig.SignOptions) {
@@ -157,8 +155,7 @@ func TestMCP_Token(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	h.Hosted("asha")
-	secret, _, err := h.Admin().CreateToken(t.Context(), "asha", "test", 0)
-	require.NoError(t, err)
+	secret := h.TokenOf("asha", "test")
 	bearer := []string{"Authorization", "Bearer " + secret}
 	var p protocol.Post
 	require.NoError(t, json.Unmarshal(h.Tool("post_to_board", nodetest.GoodPost, bearer...).Structured, &p))

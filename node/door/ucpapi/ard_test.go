@@ -126,13 +126,11 @@ func TestARD_Registry(t *testing.T) {
 		`{"query":{"text":"weather forecast tools","filter":{"type":["application/mcp-server-card+json"]}},"federation":"none","pageSize":2}`,
 		`{"query":{"text":"paper lease"},"federation":"none","pageSize":2}`,
 	} {
-		a := h.Ask("POST", "/ard/search", body)
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("POST", "/ard/search", body).Is(200)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
-		var answer map[string]any
-		a.Into(&answer)
+		answer := nodetest.As[map[string]any](a)
 		results, ok := answer["results"].([]any)
 		require.True(t, ok, "results is a list, empty or not")
 		require.LessOrEqual(t, len(results), 2)
@@ -149,8 +147,7 @@ func TestARD_Registry(t *testing.T) {
 			require.Equal(t, true, entry["metadata"].(map[string]any)["untrusted_content"])
 		}
 	}
-	var explored map[string]any
-	h.Ask("POST", "/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":20,"minCount":1}]}}`).Into(&explored)
+	explored := nodetest.As[map[string]any](h.Ask("POST", "/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":20,"minCount":1}]}}`))
 	require.Equal(t, map[string]any{"resultType": "facets", "facets": map[string]any{
 		"type": map[string]any{"buckets": []any{map[string]any{"value": "application/a2a-agent-card+json", "count": 3.0}}, "otherCount": 0.0}}}, explored)
 	require.Equal(t, 404, h.Ask("GET", "/ard/agents", "").Code, "optional")
@@ -162,10 +159,7 @@ func TestARDExplore(t *testing.T) {
 		h := nodetest.New(t, change)
 		ardAgents(t, h)
 		explore := func(query, facet string) protocol.ARDBuckets {
-			a := h.Ask("POST", "/ard/explore", fmt.Sprintf(`{%s"resultType":{"facets":[%s]}}`, query, facet))
-			require.Equal(t, 200, a.Code, "%s", a.Body)
-			var e protocol.ARDExplored
-			a.Into(&e)
+			e := nodetest.As[protocol.ARDExplored](h.Ask("POST", "/ard/explore", fmt.Sprintf(`{%s"resultType":{"facets":[%s]}}`, query, facet)).Is(200))
 			require.Len(t, e.Facets, 1)
 			for _, b := range e.Facets {
 				return b

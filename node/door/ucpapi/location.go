@@ -49,7 +49,7 @@ type exceptionHours struct {
 	Closes  string `json:"closes,omitempty"`
 }
 
-// A location is a shop; its id is the handle of the business.
+// A location is a shop; its id is the handle of the business, or its ActivityPub id where it is at another node.
 type location struct {
 	ID             string           `json:"id"`
 	Name           string           `json:"name"`
@@ -60,11 +60,12 @@ type location struct {
 	ExceptionHours []exceptionHours `json:"exception_hours,omitempty"`
 	URL            string           `json:"url"`
 	Profile        string           `json:"profile"`
+	Node           *string          `json:"node,omitempty"`
 	Inputs         []input          `json:"inputs,omitempty"` // lookup only
 }
 
 func locationOf(l protocol.Location) location {
-	out := location{ID: l.Handle, Name: l.Name, Geo: l.Geo, URL: l.Page, Profile: l.Profile}
+	out := location{ID: l.ID, Name: l.Name, Geo: l.Geo, URL: l.Page, Profile: l.Profile, Node: l.Node}
 	a := address{}
 	if l.Address != nil {
 		_, region, _ := strings.Cut(l.Address.Region, "-") // ISO 3166-2 without the country
@@ -213,6 +214,14 @@ func searchLocations(ctx context.Context, x *exchange, in *object) (any, error) 
 	return out, nil
 }
 
+// locationID is an id as it was asked for in the spelling that locations have.
+func locationID(id string) string {
+	if h := protocol.CleanHandle(id); protocol.IsHandle(h) {
+		return h
+	}
+	return id
+}
+
 // maxLocations is how many ids one lookup of locations evaluates.
 const maxLocations = 50
 
@@ -236,11 +245,15 @@ func lookupLocations(ctx context.Context, x *exchange, in *object) (any, error) 
 	out := locations{UCP: x.meta(), Locations: []location{}, Messages: messages, Untrusted: true}
 	var handles []string
 	for _, id := range ids {
-		if h := protocol.CleanHandle(id); protocol.IsHandle(h) && (ask.Handles == nil || slices.Contains(ask.Handles, h)) {
+		switch h := locationID(id); {
+		case ask.Handles != nil && !slices.Contains(ask.Handles, h): // of those that have the items
+		case protocol.IsHandle(h):
 			handles = append(handles, h)
+		default:
+			ask.Actors = append(ask.Actors, h)
 		}
 	}
-	if none || len(handles) == 0 {
+	if none || len(handles)+len(ask.Actors) == 0 {
 		return out, nil
 	}
 	ask.Handles = distinct(handles)
@@ -251,7 +264,7 @@ func lookupLocations(ctx context.Context, x *exchange, in *object) (any, error) 
 	for _, l := range found.Items {
 		one := locationOf(l)
 		for _, id := range ids {
-			if protocol.CleanHandle(id) == one.ID {
+			if locationID(id) == one.ID {
 				one.Inputs = append(one.Inputs, input{ID: id})
 			}
 		}

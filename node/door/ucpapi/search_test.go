@@ -1,6 +1,7 @@
 package ucpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // TestUCP_Profile reads the business profiles as a platform does (UCP 2026-08-25, Hosting).
@@ -21,8 +23,7 @@ func TestUCP_Profile(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	for release, path := range map[string]string{"2026-08-25": protocol.UCPProfilePath, "2026-04-08": protocol.UCPProfilePath + "/2026-04-08"} {
-		a := h.Ask("GET", path, "")
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", path, "").Is(200)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
 		require.Equal(t, "public, max-age=300", a.Header().Get("Cache-Control"))
 		require.Equal(t, "*", a.Header().Get("Access-Control-Allow-Origin"))
@@ -34,8 +35,7 @@ func TestUCP_Profile(t *testing.T) {
 		}
 		a.Into(&p)
 		require.Equal(t, release, p.UCP.Version)
-		var whole map[string]json.RawMessage
-		a.Into(&whole)
+		whole := nodetest.As[map[string]json.RawMessage](a)
 		ucpValid(t, release, "ucp.json#/$defs/business_schema", whole["ucp"])
 		if release != "2026-08-25" {
 			require.Empty(t, p.UCP.Supported, "an older profile stands by itself")
@@ -135,8 +135,7 @@ func TestUCP_CursorUnderInserts(t *testing.T) {
 			for i := from; i < to; i++ {
 				items = append(items, fmt.Sprintf(`{"sku":"s%d","name":"Cup %d","price":{"currency":"INR","amount":%d},"category":"Cups"}`, i, i, 1+i))
 			}
-			a := h.Ask("PUT", "/api/owner/merchant", `{"items":[`+strings.Join(items, ",")+`]}`, "Authorization", "Bearer "+token)
-			require.Equal(t, 200, a.Code, "%s", a.Body)
+			h.Ask("PUT", "/api/owner/merchant", `{"items":[`+strings.Join(items, ",")+`]}`, "Authorization", "Bearer "+token).Is(200)
 		}
 		for _, ask := range []string{`"query":"cup"`, `"filters":{"categories":["cups"]}`, `"filters":{"stoa.merchant":["shop"]}`} {
 			put(0, 30)
@@ -367,13 +366,53 @@ func TestUCP_Locations(t *testing.T) {
 	})
 }
 
+// TestUCP_LocationsElsewhere: a shop of another node follows those of this one, with its node and its own pages, and is looked up
+// by its ActivityPub id.
+func TestUCP_LocationsElsewhere(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
+		const actor = "https://n2.example/ap/agents/mehta"
+		put := func(actor string, record protocol.MerchantDraft) {
+			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: actor, Host: "n2.example", Summary: protocol.AgentSummary{
+					Profile: protocol.ProfileDraft{Handle: "mehta", Name: "Mehta & Sons", Kind: protocol.Business}, Shop: &protocol.ShopSummary{Record: record}}})
+				return err
+			}))
+		}
+		put(actor, protocol.MerchantDraft{City: "Pune", Geo: &protocol.Geo{Latitude: 18.52, Longitude: 73.86}})
+		put(actor+"2", protocol.MerchantDraft{}) // does not say where it is
+		var ids []string
+		for body := `{"pagination":{"limit":1}}`; body != ""; {
+			a := ucp(h, "/locations/search", body)
+			require.Equal(t, 200, a.answer.Code, "%s", a.answer.Body)
+			for _, l := range a.Locations {
+				ids = append(ids, l.ID)
+			}
+			if body = ""; a.Pagination.Cursor != "" {
+				body = `{"pagination":{"limit":1,"cursor":"` + a.Pagination.Cursor + `"}}`
+			}
+		}
+		require.Equal(t, actor, ids[len(ids)-1])
+		require.Len(t, ids, 3)
+		for body, want := range map[string]int{`{"query":"mehta"}`: 1, `{"distance":{"center":{"latitude":18.5,"longitude":73.8},"max":20000}}`: 1,
+			`{"distance":{"center":{"latitude":18.5,"longitude":73.8},"max":2000}}`: 0, `{"filters":{"stoa.city":"Pune"}}`: 1} {
+			require.Len(t, ucp(h, "/locations/search", body).Locations, want, body)
+		}
+		a := ucp(h, "/locations/lookup", `{"ids":["`+actor+`","https://n3.example/ap/agents/mehta","rao"]}`)
+		require.Len(t, a.Locations, 2)
+		require.Contains(t, a.answer.Body.String(), `"url":"https://n2.example/@mehta"`)
+		require.Contains(t, a.answer.Body.String(), `"node":"n2.example"`)
+		require.Empty(t, ucp(h, "/locations/lookup", `{"ids":["`+actor+`"],"filters":{"inventory":[{"id":"`+idOf(h, "Idli")+`"}]}}`).Locations)
+	})
+}
+
 // TestUCP_SameRows: what a shop sells is found at every door.
 func TestUCP_SameRows(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.UCPWorld(t, change)
-		var items protocol.Page[protocol.CatalogEntry]
-		h.Ask("GET", "/api/public/items?q=kettle", "").Into(&items)
+		items := nodetest.As[protocol.Page[protocol.CatalogEntry]](h.Ask("GET", "/api/public/items?q=kettle", ""))
 		require.Len(t, items.Items, 1)
 		id := items.Items[0].ID
 		require.Equal(t, id, ucp(h, "/catalog/search", `{"query":"kettle"}`).Products[0].ID)
@@ -382,8 +421,7 @@ func TestUCP_SameRows(t *testing.T) {
 		require.Contains(t, h.Ask("GET", "/api/public/merchants/chai", "").Body.String(), id)
 		require.Contains(t, h.Ask("GET", "/@chai", "", "Accept", "text/html").Body.String(), id)
 		require.Equal(t, []string{"chai"}, nodetest.Handles(h.ARDSearch(`{"query":{"text":"kettle"},"federation":"none"}`)))
-		var shops protocol.Page[protocol.MerchantEntry]
-		h.Ask("GET", "/api/public/merchants?q=kettle", "").Into(&shops)
+		shops := nodetest.As[protocol.Page[protocol.MerchantEntry]](h.Ask("GET", "/api/public/merchants?q=kettle", ""))
 		require.Len(t, shops.Items, 1)
 		require.Equal(t, "chai", shops.Items[0].Handle)
 
@@ -395,8 +433,7 @@ func TestUCP_SameRows(t *testing.T) {
 			{"minPrice=950&maxPrice=1000", `{"minPrice":950,"maxPrice":"1000.00"}`, "rao"},
 			{"minPrice=20&currency=USD", `{"minPrice":20,"currency":"USD"}`, "chai"},
 		} {
-			var found protocol.Page[protocol.MerchantEntry]
-			h.Ask("GET", "/api/public/merchants?"+c.query, "").Into(&found)
+			found := nodetest.As[protocol.Page[protocol.MerchantEntry]](h.Ask("GET", "/api/public/merchants?"+c.query, ""))
 			require.Len(t, found.Items, 1, c.query)
 			require.Equal(t, c.want, found.Items[0].Handle, c.query)
 			require.Equal(t, strings.HasPrefix(c.query, "near"), found.Items[0].Distance != nil, c.query)

@@ -168,19 +168,16 @@ func testBidLinkWebhook(t *testing.T, change func(*node.Config)) {
 	bearer := []string{"Authorization", "Bearer " + n.Link.Ticket}
 	for range 2 { // looking uses nothing up
 		require.Equal(t, 200, h.Ask("GET", path(n.Link.URL), "", "Accept", nodetest.Accept).Code)
-		var l protocol.BidLink
-		h.Ask("GET", path(n.Link.API), "", bearer...).Into(&l)
+		l := nodetest.As[protocol.BidLink](h.Ask("GET", path(n.Link.API), "", bearer...))
 		require.Equal(t, made.Bid.ID, l.Bid.ID)
 	}
 	require.Equal(t, protocol.BidClaimed, state(made.Bid.ID))
 	require.Equal(t, 200, h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Code)
 	require.Equal(t, protocol.BidLive, state(made.Bid.ID))
-	again := h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...)
-	require.Equal(t, 410, again.Code)
+	again := h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Is(410)
 	require.Contains(t, again.Body.String(), "this link was used before")
 
-	secret, _, err := h.Admin().CreateToken(t.Context(), "asha", "addresses", 0, protocol.ScopeNotify)
-	require.NoError(t, err)
+	secret := h.TokenOf("asha", "addresses", protocol.ScopeNotify)
 	require.True(t, listen("/one", secret).Links, "the address is the same")
 	held, n := claim()
 	require.False(t, listen("/two", secret).Links)

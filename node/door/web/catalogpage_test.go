@@ -25,8 +25,7 @@ func TestImportItems(t *testing.T) {
 	}
 	items := func(query string) (all []protocol.CatalogEntry) {
 		var page protocol.Page[protocol.CatalogEntry]
-		a := h.Ask("GET", "/api/public/items?"+query, "")
-		require.Equal(t, 200, a.Code, "%s", a.Body)
+		a := h.Ask("GET", "/api/public/items?"+query, "").Is(200)
 		a.Into(&page)
 		return page.Items
 	}
@@ -55,8 +54,7 @@ func TestImportItems(t *testing.T) {
 	require.Len(t, items("q=kurt&minPrice=1250&category=कपड़े"), 1)
 
 	// The export is what was imported, and its import changes nothing.
-	out := h.Ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token)
-	require.Equal(t, 200, out.Code)
+	out := h.Ask("GET", "/api/owner/merchant/items.csv?handle=shop", "", "Authorization", "Bearer "+token).Is(200)
 	require.Equal(t, "text/csv; charset=utf-8", out.Header().Get("Content-Type"))
 	require.Contains(t, out.Header().Get("Content-Disposition"), "shop-items.csv")
 	require.Contains(t, out.Body.String(), "\r\nkurta,Kurta,,1200.00,")
@@ -123,8 +121,7 @@ func TestImportItems(t *testing.T) {
 	send("", "application/jsonl", strings.Replace(file.String()[strings.Index(file.String(), "\n"):], `"amount":1000`, `"amount":900`, 1)).Into(&r)
 	require.Equal(t, [4]int{0, 1, 2998, 1}, [4]int{r.Added, r.Changed, r.Unchanged, r.Removed})
 	require.Equal(t, "listing Thing 900", h.Told("listing")[0])
-	var m protocol.Merchant
-	h.Ask("GET", "/api/public/merchants/shop?limit=100", "").Into(&m)
+	m := nodetest.As[protocol.Merchant](h.Ask("GET", "/api/public/merchants/shop?limit=100", ""))
 	require.Len(t, m.Items, 100)
 	require.Equal(t, 2999, m.ItemCount)
 	require.Equal(t, "s101", items("handle=shop&limit=1&after=" + *m.ItemsNext)[0].SKU)
@@ -139,8 +136,7 @@ func TestImportItems(t *testing.T) {
 	body := `{"items":[` + strings.Join(batch, ",") + `],"remove":["s2999","gone"]}`
 	a = h.Ask("POST", "/api/owner/merchant/items/batch", body, "Authorization", "Bearer "+token)
 	require.Equal(t, 200, a.Code, "%s", a.Body)
-	var done protocol.ItemsReport
-	a.Into(&done)
+	done := nodetest.As[protocol.ItemsReport](a)
 	require.Equal(t, protocol.ItemsReport{Changed: 1000, Removed: 1, ItemCount: 2998}, done)
 	require.Equal(t, 413, h.Ask("POST", "/api/owner/merchant/items/batch", body).Code, "without credentials")
 	require.Equal(t, 413, h.Ask("PUT", "/api/owner/merchant", `{"city":"`+strings.Repeat("x", 70_000)+`"}`, "Authorization", "Bearer "+token).Code)
@@ -178,8 +174,7 @@ func TestImportItems_Page(t *testing.T) {
 	h := nodetest.New(t)
 	h.Business("shop", "")
 	h.Business("other", "")
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Rao", protocol.RoleOwner, "", []string{"shop"})
-	require.NoError(t, err)
+	_, link := h.OpenAccount("Rao", protocol.RoleOwner, "", "shop")
 	cookie := h.SignIn(link)
 	send := func(query, handle, mode, file string, headers ...string) nodetest.Answer {
 		var body strings.Builder
@@ -227,8 +222,7 @@ func TestImportItems_Page(t *testing.T) {
 	shown := nodetest.ParsePage(t, "/account/items", h.Ask("GET", "/account/items", "", "Accept", nodetest.Accept, "Cookie", "stoa_session="+cookie).Body.String())
 	form := formValues(shown, "quick-a")
 	form.Set("amount", "200")
-	a := h.SendForm("/account", form, "Cookie", "stoa_session="+cookie)
-	require.Equal(t, 422, a.Code)
+	a := h.SendForm("/account", form, "Cookie", "stoa_session="+cookie).Is(422)
 	require.Contains(t, nodetest.ParsePage(t, "/account", a.Body.String()).Alerts(), "Must be more than the price")
 	file := h.Ask("GET", "/account/items.csv?handle=shop", "", "Cookie", "stoa_session="+cookie)
 	require.Contains(t, file.Body.String(), "\r\na,A,,100.00,150.00,")

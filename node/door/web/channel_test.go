@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"encoding/json"
 	"encoding/xml"
 	"io"
@@ -223,11 +222,9 @@ func TestChannels_Selection(t *testing.T) {
 func TestChannels_HTTP(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	h.Post("Looms")
-	var m protocol.SiteMap
-	h.Ask("GET", "/api/public/site-map", "").Into(&m)
+	m := nodetest.As[protocol.SiteMap](h.Ask("GET", "/api/public/site-map", ""))
 	listed := map[string]bool{}
 	for _, e := range m.Items {
 		listed[e.Path] = true
@@ -235,11 +232,9 @@ func TestChannels_HTTP(t *testing.T) {
 	for _, path := range []string{"/feed", "/board", "/@asha/feed"} {
 		for _, ending := range []string{".atom", ".json"} {
 			require.True(t, listed[strings.Replace(path, "asha", "{handle}", 1)+ending], path)
-			a := h.Ask("GET", path+ending, "")
-			require.Equal(t, 200, a.Code)
+			a := h.Ask("GET", path+ending, "").Is(200)
 			require.Equal(t, "public, no-cache", a.Header().Get("Cache-Control"))
-			same := h.Ask("GET", path+ending, "", "If-None-Match", a.Header().Get("ETag"))
-			require.Equal(t, 304, same.Code)
+			same := h.Ask("GET", path+ending, "", "If-None-Match", a.Header().Get("ETag")).Is(304)
 			require.Empty(t, same.Body.Bytes())
 			require.Equal(t, a.Header().Get("ETag"), h.Ask("HEAD", path+ending, "").Header().Get("ETag"))
 			refused := h.Ask("POST", path+ending, "")

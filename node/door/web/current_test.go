@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 )
 
@@ -50,8 +51,7 @@ func TestCurrentPage(t *testing.T) {
 	require.Contains(t, string(home.Data), post.ID)
 	require.Contains(t, string(home.Data), `"census":{"listed":2,`)
 	require.Contains(t, open(h, "/", 200).Text(), "2 listed")
-	var bare current
-	h.Ask("GET", "/api/public/page", "").Into(&bare)
+	bare := nodetest.As[current](h.Ask("GET", "/api/public/page", ""))
 	require.Equal(t, home, bare)
 	require.JSONEq(t, `{"code":"gone","status":410,"title":"No longer public","advice":"`+protocol.Gone.Advice()+`"}`, string(get("/problems/gone").Data))
 	require.Equal(t, "/board?kind=offer&tag=paper", get("/board?kind=offer&tag=%23paper&utm_source=mail").Path, "as the page reads it")

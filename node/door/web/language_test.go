@@ -141,8 +141,7 @@ func TestLanguage(t *testing.T) {
 	h := nodetest.New(t)
 	lang := func(headers ...string) string {
 		t.Helper()
-		a := h.Ask("GET", "/board?kind=offer", "", append(headers, "Accept", nodetest.Accept)...)
-		require.Equal(t, 200, a.Code)
+		a := h.Ask("GET", "/board?kind=offer", "", append(headers, "Accept", nodetest.Accept)...).Is(200)
 		page, err := html.Parse(strings.NewReader(a.Body.String()))
 		require.NoError(t, err)
 		d := &nodetest.Page{Root: page}

@@ -18,8 +18,7 @@ func TestMarkdown(t *testing.T) {
 	w := newTown(t)
 	evil := "Sold out\n---\n# Heading\n</main><script>alert(1)</script>\n[pay](javascript:alert(1)) > not a quote"
 	a := w.Ask("POST", "/api/public/board", string(nodetest.Encoded(map[string]string{"kind": "offer", "title": "# Title of an attacker", "body": evil})),
-		"Proof-Of-Work", w.Proof("board"))
-	require.Equal(t, 201, a.Code, "%s", a.Body)
+		"Proof-Of-Work", w.Proof("board")).Is(201)
 	var bad struct{ ID string }
 	a.Into(&bad)
 	read := func(path, accept string) string {
@@ -68,8 +67,7 @@ func TestMarkdown(t *testing.T) {
 			require.NotContains(t, []string{"---", "===", "# Heading"}, line)
 		}
 		var current struct{ Markdown string }
-		got := w.Ask("GET", "/api/public/page?format=markdown&path="+url.QueryEscape(path), "")
-		require.Equal(t, 200, got.Code, "%s", got.Body)
+		got := w.Ask("GET", "/api/public/page?format=markdown&path="+url.QueryEscape(path), "").Is(200)
 		got.Into(&current)
 		require.Equal(t, rest, strings.SplitN(strings.TrimPrefix(current.Markdown, "---\n"), "\n---\n", 2)[1], "and as a tool gives it")
 	}

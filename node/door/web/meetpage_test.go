@@ -59,8 +59,7 @@ func TestMeetPage(t *testing.T) {
 	h, d, box := nodetest.MeetingHouse(t, `,"policy":"Yarn <b>only</b>.","questions":["How much?"],"durations":[15,45]`)
 	require.Contains(t, hrefs(open(h, "/@asha", 200)), "/@asha/meet")
 	require.Contains(t, h.Ask("GET", "/api/public/agents/asha", "").Body.String(), `"meetingPage":"`+h.Base+`/@asha/meet"`)
-	a := h.Ask("GET", "/@asha/meet", "", "Accept", nodetest.Accept)
-	require.Equal(t, 200, a.Code)
+	a := h.Ask("GET", "/@asha/meet", "", "Accept", nodetest.Accept).Is(200)
 	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; connect-src 'self';")
 	p := nodetest.ParsePage(t, "/@asha/meet", a.Body.String())
 	p.WellFormed()
@@ -136,8 +135,7 @@ func TestMeetPage(t *testing.T) {
 	require.Equal(t, 404, h.SendForm(at, url.Values{"statusToken": {"stoa_read_" + strings.Repeat("x", 43)}}).Code)
 
 	ticket := nodetest.MeetingLinkInMail.FindStringSubmatch(box.Next(t, h).Text)[1]
-	done := h.SendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}})
-	require.Equal(t, 303, done.Code)
+	done := h.SendForm("/meeting-link", url.Values{"ticket": {ticket}, "do": {"confirm"}}).Is(303)
 	link := strings.TrimPrefix(done.Header().Get("Location"), h.Base)
 	require.Regexp(t, `^/meetings/mtg_\w+\?ticket=stoa_read_v\S+$`, link, "the reader of the mailbox can see the request")
 	a = h.Ask("GET", link, "", "Accept", nodetest.Accept)
@@ -146,8 +144,7 @@ func TestMeetPage(t *testing.T) {
 	require.Contains(t, show(200, "Cookie", reader).Text(), "@asha has the request and decides.")
 	other := protocol.NewID(protocol.MeetingID, time.Now())
 	require.Equal(t, 404, h.Ask("GET", "/meetings/"+other, "", "Accept", nodetest.Accept, "Cookie", reader).Code, "no other")
-	forged := h.Ask("GET", at+"?ticket=stoa_read_v"+strings.Repeat("x", 58), "", "Accept", nodetest.Accept)
-	require.Equal(t, 303, forged.Code)
+	forged := h.Ask("GET", at+"?ticket=stoa_read_v"+strings.Repeat("x", 58), "", "Accept", nodetest.Accept).Is(303)
 	require.Empty(t, forged.Header().Values("Set-Cookie"))
 
 	id := strings.TrimPrefix(at, "/meetings/")
@@ -209,8 +206,7 @@ func TestMeetPage_Slots(t *testing.T) {
 
 	form := url.Values{"requester": {"Ravi"}, "email": {"ravi@example.org"}, "purpose": {"Yarn."}, "durationMin": {"60"}, "timezone": {"Europe/Berlin"},
 		"from": {nodetest.MachineZ(at)}, "startsAt": {first}}
-	refused := h.SendForm("/@asha/meet", form)
-	require.Equal(t, 401, refused.Code)
+	refused := h.SendForm("/@asha/meet", form).Is(401)
 	kept := nodetest.ParsePage(t, "/@asha/meet", refused.Body.String())
 	kept.WellFormed()
 	chosen := slices.IndexFunc(kept.All("input"), func(n *html.Node) bool { return nodetest.Has(n, "checked") })

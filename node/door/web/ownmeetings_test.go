@@ -87,8 +87,7 @@ func TestMeetingDecision(t *testing.T) {
 			require.Contains(t, shown, "Yarn <b>")
 			require.Contains(t, shown, "ravi1@example.org")
 			require.Contains(t, shown, " IST")
-			var l protocol.DecisionLink
-			h.Ask("GET", "/api/owner/meeting-decision", "", "Authorization", "Bearer "+hooked.Link.Ticket).Into(&l)
+			l := nodetest.As[protocol.DecisionLink](h.Ask("GET", "/api/owner/meeting-decision", "", "Authorization", "Bearer "+hooked.Link.Ticket))
 			require.Equal(t, made.Request.ID, l.Request.ID)
 			require.Equal(t, []protocol.MeetingDecides{"approve", "decline"}, l.Do)
 		}
@@ -233,8 +232,7 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	h.Meeting.Mail = nodetest.NoMeetingMail
-	acc, signIn, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "", []string{"asha"})
-	require.NoError(t, err)
+	acc, signIn := h.OpenAccount("Asha", protocol.RoleOwner, "", "asha")
 	d.Token = h.OwnerToken("asha")
 	b := nodetest.OpenBrowser(t, h.Base)
 	b.Screen(390, 844)
@@ -343,7 +341,7 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	require.Equal(t, 404, b.Open("/account/meetings/mtg_nothing"))
 
 	connectsCalendar(b, h)
-	_, err = h.Admin().SignOut(t.Context(), acc.ID)
+	_, err := h.Admin().SignOut(t.Context(), acc.ID)
 	require.NoError(t, err)
 	require.Equal(t, 200, b.Open("/account/meetings"))
 	require.Equal(t, "Sign in", b.Text("h1"))

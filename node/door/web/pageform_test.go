@@ -35,8 +35,7 @@ func TestForms_Versions(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	h.OpenBoard("asha", `,"rules":"Yarn only.","floor":"1500"`)
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
-	require.NoError(t, err)
+	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha")
 	cookie, token := h.SignIn(link), "Bearer "+h.OwnerToken("asha")
 	for _, x := range []struct {
 		page, form, api            string

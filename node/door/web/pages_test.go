@@ -61,8 +61,7 @@ func village(t *testing.T) (h *nodetest.House, texts []string, post, reply proto
 			"needs":[{"id":"need","description":` + quoted(400) + `,"tags":["supply"]}],"tags":["paper"],"languages":["en","hi"],"regions":["IN-KA"],
 			"timezone":"Asia/Kolkata",
 			"contactPolicy":{"outsideAgentsWithIdentity":true,"anonymous":true,"kinds":["quote_request"],"responseTime":` + quoted(80) + `}}`
-		_, _, err := h.Admin().PutProfile(context.Background(), []byte(profile))
-		require.NoError(t, err)
+		h.PutProfile([]byte(profile))
 	}
 	_, err := h.Admin().PutMerchant(context.Background(), "rao", []byte(`{"category":`+quoted(60)+`,"city":`+quoted(80)+`,"timezone":"Asia/Kolkata",
 		"phone":"+91 80 1234 5678",
@@ -160,8 +159,7 @@ func TestPages_Headers(t *testing.T) {
 		same := h.Ask("GET", path, "", "Accept", nodetest.Accept, "If-None-Match", head.Get("ETag"))
 		require.Equal(t, 304, same.Code, path)
 		require.Empty(t, same.Body.Bytes())
-		only := h.Ask("HEAD", path, "", "Accept", nodetest.Accept)
-		require.Equal(t, 200, only.Code)
+		only := h.Ask("HEAD", path, "", "Accept", nodetest.Accept).Is(200)
 		require.Equal(t, head.Get("ETag"), only.Header().Get("ETag"))
 	}
 	before := h.Ask("GET", "/board", "", "Accept", nodetest.Accept).Header().Get("ETag")
@@ -173,8 +171,7 @@ func TestPages_Headers(t *testing.T) {
 	require.Equal(t, 304, h.Ask("GET", "/board", "", "Accept", nodetest.Accept, "Accept-Encoding", "gzip", "If-None-Match", packed.Header().Get("ETag")).Code)
 
 	style := nodetest.Attr(open(h, "/", 200).Find("link", "rel", "stylesheet"), "href")
-	a := h.Ask("GET", style, "")
-	require.Equal(t, 200, a.Code)
+	a := h.Ask("GET", style, "").Is(200)
 	require.Equal(t, "text/css; charset=utf-8", a.Header().Get("Content-Type"))
 	require.Equal(t, "public, max-age=31536000, immutable", a.Header().Get("Cache-Control"))
 	require.NotContains(t, a.Body.String(), "url(", "the style loads nothing")
@@ -229,8 +226,7 @@ func TestPages_Crawl(t *testing.T) {
 		queue = append(queue, internal(d, h.Base)...)
 	}
 	require.Greater(t, len(seen), 60)
-	var m protocol.SiteMap
-	h.Ask("GET", "/api/public/site-map", "").Into(&m)
+	m := nodetest.As[protocol.SiteMap](h.Ask("GET", "/api/public/site-map", ""))
 	pages := 0
 	for _, e := range m.Items {
 		if e.Kind != "page" {
@@ -249,8 +245,7 @@ func TestPages_Crawl(t *testing.T) {
 func TestPages_OtherReaders(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
-	_, _, err := h.Admin().PutProfile(context.Background(), []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
 	p := h.Post("Looms")
 	for _, tt := range []struct{ path, accept, location string }{
 		{"/@asha", "application/activity+json", "/ap/agents/asha"},
@@ -324,8 +319,7 @@ func TestPages_Errors(t *testing.T) {
 		require.Equal(t, tt.code, h.Ask("GET", tt.path, "").Problem().Code, "%s: others get a problem document", tt.path)
 	}
 	require.Equal(t, 400, h.Ask("GET", "/board?q=%zz&kind=offer", "", "Accept", "application/json").Code, "nobody is sent to a listing without the filter")
-	refused := h.Ask("POST", "/people", "", "Accept", nodetest.Accept)
-	require.Equal(t, 405, refused.Code)
+	refused := h.Ask("POST", "/people", "", "Accept", nodetest.Accept).Is(405)
 	require.Equal(t, "GET, HEAD", refused.Header().Get("Allow"))
 	require.Contains(t, refused.Body.String(), protocol.MethodNotAllowed.Title())
 
@@ -373,8 +367,7 @@ func TestPages_Thread(t *testing.T) {
 	deep := h.Reply("", answer.ID, "Is it white?")
 	require.NotContains(t, open(h, "/board/"+question.ID, 200).Text(), "resolved")
 	a := h.Ask("POST", "/api/public/board", `{"kind":"resolution","title":"Thanks","body":"Found it.","inReplyTo":"`+question.ID+`"}`, "Authorization", token)
-	var resolution protocol.Post
-	a.Into(&resolution)
+	resolution := nodetest.As[protocol.Post](a)
 
 	d := open(h, "/board/"+question.ID, 200)
 	require.Contains(t, d.Text(), "resolved")
@@ -397,8 +390,7 @@ func TestPages_Thread(t *testing.T) {
 
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: question.ID, Reason: "for the test"}, nil))
 	open(h, "/board/"+question.ID, 410)
-	own := h.Ask("GET", "/board/"+question.ID, "", "Accept", nodetest.Accept, "Authorization", token)
-	require.Equal(t, 200, own.Code)
+	own := h.Ask("GET", "/board/"+question.ID, "", "Accept", nodetest.Accept, "Authorization", token).Is(200)
 	require.Contains(t, own.Body.String(), "for the test")
 	require.Equal(t, "private, no-store", own.Header().Get("Cache-Control"))
 }
@@ -410,8 +402,7 @@ func TestPages_WordsArePart(t *testing.T) {
 	token := h.Agent("asha", nodetest.OpenPolicy)
 	p := h.Post("Looms")
 	h.Reply("", p.ID, "One")
-	a := h.Ask("POST", "/api/public/board", `{"kind":"requirement","title":"Paper","body":"White."}`, "Authorization", token)
-	require.Equal(t, 201, a.Code)
+	h.Ask("POST", "/api/public/board", `{"kind":"requirement","title":"Paper","body":"White."}`, "Authorization", token).Is(201)
 	glued := regexp.MustCompile(`[a-z][0-9]{1,2} [A-Z][a-z]{2} 20|UTC[^ ]|[a-z]unverified|[a-mo-z]verified`)
 	for _, path := range []string{"/", "/board", "/feed", "/@asha", "/board/" + p.ID} {
 		require.Empty(t, glued.FindAllString(open(h, path, 200).Text(), -1), path)
@@ -480,13 +471,11 @@ func TestPages_Handle(t *testing.T) {
 	}
 	require.Equal(t, 308, h.Ask("GET", "/@Asha", "", "Accept", "application/activity+json").Code)
 	require.Equal(t, 404, h.Ask("GET", "/@Evil.example", "", "Accept", "text/html").Code)
-	var page protocol.CurrentPage
-	h.Ask("GET", "/api/public/page?path=/@Asha", "").Into(&page)
+	page := nodetest.As[protocol.CurrentPage](h.Ask("GET", "/api/public/page?path=/@Asha", ""))
 	require.Equal(t, "/@asha", page.Path)
 
 	for _, path := range []string{"/@asha/nothing", "/@Asha/nothing"} {
-		a := h.Ask("GET", path, "", "Accept", "text/html")
-		require.Equal(t, 404, a.Code)
+		a := h.Ask("GET", path, "", "Accept", "text/html").Is(404)
 		require.NotContains(t, a.Body.String(), "/api/public/site-map")
 		require.Contains(t, hrefs(nodetest.ParsePage(t, path, a.Body.String())), "/@asha")
 	}

@@ -142,8 +142,7 @@ func reading(b *nodetest.Tab, s *nodetest.Spec) {
 		{"service_session", `{}`, "/api/public/session"},
 		{"get_current_page", `{}`, "/api/public/page?path=/board%3Fkind%3Doffer"},
 	} {
-		var want map[string]any
-		s.Ask("GET", tt.path, "").Into(&want)
+		want := nodetest.As[map[string]any](s.Ask("GET", tt.path, ""))
 		require.Equal(t, want, tool(b, tt.tool, json.RawMessage(tt.input)), tt.tool)
 	}
 	require.Contains(t, tool(b, "about_service", map[string]any{})["text"], "A2A")

@@ -22,8 +22,7 @@ func TestShop_Pages(t *testing.T) {
 	for i := range 250 {
 		items = append(items, fmt.Sprintf(`{"sku":"s%d","name":"Cup %d","price":{"currency":"INR","amount":%d},"category":"Shelf %d"}`, i, i, 100_000+i, i/40))
 	}
-	a := h.Ask("POST", "/api/owner/merchant/items/batch", `{"items":[`+strings.Join(items, ",")+`]}`, "Authorization", "Bearer "+token)
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	h.Ask("POST", "/api/owner/merchant/items/batch", `{"items":[`+strings.Join(items, ",")+`]}`, "Authorization", "Bearer "+token).Is(200)
 	next := regexp.MustCompile(`<link rel="next" href="([^"]+)"`)
 	path, seen, pages := "/@big", map[string]int{}, 0
 	for path != "" {
@@ -55,8 +54,7 @@ func TestShop_Pages(t *testing.T) {
 func TestReturns(t *testing.T) {
 	t.Parallel()
 	h := nodetest.UCPWorld(t, func(*node.Config) {})
-	var m protocol.Merchant
-	h.Ask("GET", "/api/public/merchants/rao", "").Into(&m)
+	m := nodetest.As[protocol.Merchant](h.Ask("GET", "/api/public/merchants/rao", ""))
 	require.Equal(t, protocol.Support, m.ReturnRequest.Kind)
 	require.Equal(t, "₹500", *m.ReturnRequest.AgentDecides)
 	require.Equal(t, h.Base+"/api/public/agents/rao/contact", *m.ReturnRequest.Contact)
@@ -68,17 +66,14 @@ func TestReturns(t *testing.T) {
 	require.Contains(t, page, "Colour: Red, Blue")
 
 	for _, kind := range []string{"support", "question"} {
-		a := h.Ask("POST", "/api/public/agents/rao/contact", fmt.Sprintf(`{"message":"About the shirt","kind":%q}`, kind), "Proof-Of-Work", h.Proof("contact"))
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		h.Ask("POST", "/api/public/agents/rao/contact", fmt.Sprintf(`{"message":"About the shirt","kind":%q}`, kind), "Proof-Of-Work", h.Proof("contact")).Is(201)
 	}
 	bearer := "Bearer " + h.OwnerToken("rao")
-	var threads protocol.Page[protocol.Thread]
-	h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer).Into(&threads)
+	threads := nodetest.As[protocol.Page[protocol.Thread]](h.Ask("GET", "/api/owner/threads", "", "Authorization", bearer))
 	require.Len(t, threads.Items, 2)
 	for _, thread := range threads.Items {
 		require.Equal(t, thread.Kind == protocol.Support, thread.Return != nil)
-		var one protocol.Conversation
-		h.Ask("GET", "/api/owner/threads/"+thread.ThreadID, "", "Authorization", bearer).Into(&one)
+		one := nodetest.As[protocol.Conversation](h.Ask("GET", "/api/owner/threads/"+thread.ThreadID, "", "Authorization", bearer))
 		require.Equal(t, thread.Return, one.Return)
 	}
 }

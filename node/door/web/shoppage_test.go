@@ -32,10 +32,8 @@ func TestBrowser_Shop(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	h.Hosted("asha")
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao","name":"Rao Tiffins","kind":"business","timezone":"Asia/Kolkata"}`))
-	require.NoError(t, err)
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Rao", protocol.RoleOwner, "", []string{"asha", "rao"})
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"rao","name":"Rao Tiffins","kind":"business","timezone":"Asia/Kolkata"}`))
+	_, link := h.OpenAccount("Rao", protocol.RoleOwner, "", "asha", "rao")
 	bearer := "Bearer " + h.OwnerToken("rao")
 	record := func() (r protocol.MerchantRecord) {
 		t.Helper()
@@ -44,8 +42,7 @@ func TestBrowser_Shop(t *testing.T) {
 	}
 	items := func() (all []protocol.ItemDraft) {
 		t.Helper()
-		var page protocol.Page[protocol.OwnItem]
-		h.Ask("GET", "/api/owner/merchant/items?handle=rao", "", "Authorization", bearer).Into(&page)
+		page := nodetest.As[protocol.Page[protocol.OwnItem]](h.Ask("GET", "/api/owner/merchant/items?handle=rao", "", "Authorization", bearer))
 		for _, i := range page.Items {
 			all = append(all, i.Item)
 		}
@@ -226,9 +223,8 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Contains(t, b.Text("main"), "revoked")
 
 	// The inbox: what is new, an answer, a block and its undo.
-	var begun protocol.ContactReceipt
-	h.Ask("POST", "/api/public/agents/rao/contact",
-		`{"message":"Do you <b>deliver</b>?\nTo Indiranagar.","name":"Kim"}`, "Proof-Of-Work", h.Proof("contact")).Into(&begun)
+	nodetest.As[protocol.ContactReceipt](h.Ask("POST", "/api/public/agents/rao/contact",
+		`{"message":"Do you <b>deliver</b>?\nTo Indiranagar.","name":"Kim"}`, "Proof-Of-Work", h.Proof("contact")))
 	require.Equal(t, 200, b.Open("/account"))
 	require.Equal(t, "1 new", b.Text(`.index a[href="/account/threads?handle=rao"] .fresh`))
 	press(`.index a[href="/account/threads?handle=rao"]`)
@@ -237,8 +233,7 @@ func TestBrowser_Shop(t *testing.T) {
 	press(`.card.new h2 a`)
 	require.Equal(t, 200, b.Send("#answer", "message", "Yes, until 9 pm."))
 	require.Equal(t, 200, b.Send("#block", "note", "Too many questions"))
-	var blocked protocol.Page[protocol.BlockedWriter]
-	h.Ask("GET", "/api/owner/blocked-writers?handle=rao", "", "Authorization", bearer).Into(&blocked)
+	blocked := nodetest.As[protocol.Page[protocol.BlockedWriter]](h.Ask("GET", "/api/owner/blocked-writers?handle=rao", "", "Authorization", bearer))
 	require.Equal(t, "Too many questions", blocked.Items[0].Note)
 	press(".undo button")
 	require.Contains(t, b.Text(".done"), "may write again")
@@ -255,8 +250,7 @@ func TestBrowser_Shop(t *testing.T) {
 	press("button[name=preview]")
 	require.Contains(t, b.Text(".card h3 + .headline"), "Just a look")
 	require.Equal(t, "Just a look", value(b, "#put_own_profile-rao-headline"))
-	var rao protocol.OwnProfile
-	h.Ask("GET", "/api/owner/profile?handle=rao", "", "Authorization", bearer).Into(&rao)
+	rao := nodetest.As[protocol.OwnProfile](h.Ask("GET", "/api/owner/profile?handle=rao", "", "Authorization", bearer))
 	require.Empty(t, rao.Headline)
 	shoot(b, "preview")
 

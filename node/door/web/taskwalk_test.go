@@ -87,8 +87,7 @@ func TestTasks(t *testing.T) {
 		`{"requester":"Ravi","email":"ravi@example.org","purpose":"Paper for a book","durationMin":30,"startsAt":%q,"timezone":"Asia/Kolkata"}`,
 		nextWeekday(time.Now().Add(72*time.Hour)).Format(time.RFC3339)), "Proof-Of-Work", w.Proof("meeting"))
 	require.Equal(t, http.StatusCreated, a.Code, "%s", a.Body)
-	var asked protocol.MeetingReceipt
-	a.Into(&asked)
+	asked := nodetest.As[protocol.MeetingReceipt](a)
 	alwaysOpen(w.House, "rao-tiffins")
 	visitor, owner := nodetest.OpenBrowser(t, w.Base), nodetest.OpenBrowser(t, w.Base)
 	for _, b := range []*nodetest.Tab{visitor, owner} {
@@ -170,8 +169,7 @@ func TestTasks(t *testing.T) {
 // alwaysOpen makes a shop open at every time, so that a test finds it so.
 func alwaysOpen(h *nodetest.House, handle string) {
 	h.T.Helper()
-	var stored protocol.MerchantRecord
-	h.Ask("GET", "/api/owner/merchant?handle="+handle, "", "Authorization", "Bearer "+h.OwnerToken(handle)).Into(&stored)
+	stored := nodetest.As[protocol.MerchantRecord](h.Ask("GET", "/api/owner/merchant?handle="+handle, "", "Authorization", "Bearer "+h.OwnerToken(handle)))
 	require.NotEmpty(h.T, stored.Record.Hours)
 	stored.Record.Hours, stored.Record.ExceptionHours = nil, nil
 	for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {

@@ -28,14 +28,11 @@ func newServed(t *testing.T) (h *nodetest.House, cookie string) {
 	server.Start()
 	t.Cleanup(server.Close)
 	h.OpenBoard("asha", "")
-	_, _, err := h.Admin().PutProfile(t.Context(), []byte(`{"handle":"rao","name":"Rao","kind":"business","contactPolicy":`+nodetest.OpenPolicy+`}`))
-	require.NoError(t, err)
-	_, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha", "rao"})
-	require.NoError(t, err)
+	h.PutProfile([]byte(`{"handle":"rao","name":"Rao","kind":"business","contactPolicy":` + nodetest.OpenPolicy + `}`))
+	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha", "rao")
 	cookie = h.SignIn(link)
-	a := h.Ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
-		"Authorization", "Bearer "+h.OwnerToken("asha"))
-	require.Equal(t, 200, a.Code, "%s", a.Body)
+	h.Ask("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"durations":[30]}`,
+		"Authorization", "Bearer "+h.OwnerToken("asha")).Is(200)
 	return h, cookie
 }
 
@@ -54,8 +51,7 @@ func TestBrowser_DoubleClick(t *testing.T) {
 	}
 	titles := func() (all []string) {
 		t.Helper()
-		var p protocol.Page[protocol.Post]
-		h.Ask("GET", "/api/public/board?limit=100", "").Into(&p)
+		p := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?limit=100", ""))
 		for _, x := range p.Items {
 			all = append(all, x.Title)
 		}
@@ -132,8 +128,7 @@ func shows(b *nodetest.Tab, expression string) {
 // items are those of a shop.
 func items(h *nodetest.House, handle string) []protocol.Item {
 	h.T.Helper()
-	var m protocol.Merchant
-	h.Ask("GET", "/api/public/merchants/"+handle, "").Into(&m)
+	m := nodetest.As[protocol.Merchant](h.Ask("GET", "/api/public/merchants/"+handle, ""))
 	return m.Items
 }
 

@@ -39,8 +39,7 @@ func TestVisitorsWrite(t *testing.T) {
 	h.Work()
 	runPulse(h)
 	h.PutOpen("asha", nil)
-	_, _, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
-	require.NoError(t, err)
+	h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha")
 	visitor, owner := nodetest.OpenBrowser(t, h.Base), nodetest.OpenBrowser(t, h.Base)
 
 	visitor.Open("/@asha")
@@ -110,8 +109,7 @@ func TestVisitorsWrite_Refused(t *testing.T) {
 	require.Nil(t, open(h, "/@shop", 200).Find("form", "id", "write"), "nobody without identity may write")
 	require.NotNil(t, open(h, "/@asha", 200).Find("form", "id", "write"))
 
-	var post protocol.Post
-	h.Ask("POST", "/api/public/board", `{"kind":"question","title":"Who?","body":"b"}`, "Proof-Of-Work", h.Proof("board")).Into(&post)
+	post := nodetest.As[protocol.Post](h.Ask("POST", "/api/public/board", `{"kind":"question","title":"Who?","body":"b"}`, "Proof-Of-Work", h.Proof("board")))
 	for _, tt := range []struct {
 		path, form, do, field, typed string
 		values                       url.Values
@@ -140,7 +138,6 @@ func TestVisitorsWrite_Refused(t *testing.T) {
 		require.Contains(t, a.Body.String(), strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(tt.typed), "what was typed is kept")
 		require.Equal(t, tt.status == 401, nodetest.Has(form, "data-challenge"), "the next puzzle is there")
 	}
-	cross := h.Ask("POST", "/@asha", "do=contact_agent&message=x", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
-	require.Equal(t, 403, cross.Code)
+	h.Ask("POST", "/@asha", "do=contact_agent&message=x", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site").Is(403)
 	require.Equal(t, 404, h.SendForm("/@nobody", url.Values{"message": {"x"}, "altcha": {h.Proof("contact")}}).Code)
 }

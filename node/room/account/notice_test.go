@@ -44,8 +44,7 @@ func testNotices(t *testing.T, change func(*node.Config)) {
 	h.Work()
 
 	var s protocol.NotifySettings
-	put := h.Ask("PUT", "/api/owner/notify", `{"mail":"Asha@Example.org","webhook":"`+hook.URL+`/n","events":["post.hidden"]}`, auth...)
-	require.Equal(t, 200, put.Code, "%s", put.Body)
+	put := h.Ask("PUT", "/api/owner/notify", `{"mail":"Asha@Example.org","webhook":"`+hook.URL+`/n","events":["post.hidden"]}`, auth...).Is(200)
 	put.Into(&s)
 	require.Equal(t, "asha@example.org", *s.Mail)
 	require.False(t, s.MailConfirmed)
@@ -75,11 +74,9 @@ func testNotices(t *testing.T, change func(*node.Config)) {
 		t.Fatal("the webhook was not called")
 	}
 
-	_, _, err := h.Admin().OpenAccount(ctx, "Ravi", protocol.RoleOwner, "ravi@example.org", nil)
-	require.NoError(t, err)
+	h.OpenAccount("Ravi", protocol.RoleOwner, "ravi@example.org")
 	form := func(mail string) string {
-		a := h.Ask("POST", "/sign-in", "mail="+mail, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
-		require.Equal(t, 200, a.Code, "%s", a.Body)
+		a := h.Ask("POST", "/sign-in", "mail="+mail, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html").Is(200)
 		return a.Body.String()
 	}
 	mask := regexp.MustCompile(`request <code>[^<]*`)
@@ -102,8 +99,7 @@ func testNotices(t *testing.T, change func(*node.Config)) {
 	require.Contains(t, in.Header().Get("Set-Cookie"), "HttpOnly; SameSite=Lax")
 	require.Equal(t, 410, spend().Code)
 	cookie := in.Result().Cookies()[0]
-	page := h.Ask("GET", "/account", "", "Cookie", cookie.Name+"="+cookie.Value, "Accept", "text/html")
-	require.Equal(t, 200, page.Code)
+	page := h.Ask("GET", "/account", "", "Cookie", cookie.Name+"="+cookie.Value, "Accept", "text/html").Is(200)
 	require.Equal(t, "no-store", page.Header().Get("Cache-Control"))
 	nodetest.ParsePage(t, "/account", page.Body.String()).WellFormed()
 }
@@ -130,8 +126,7 @@ func TestLetters_OneWaits(t *testing.T) {
 			"asha": {Mail: "asha@example.org", Confirmed: true, Webhook: hook.URL + "/up"},
 		} {
 			h.Hosted(handle)
-			_, _, err := h.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, s.Mail, []string{handle})
-			require.NoError(t, err)
+			h.OpenAccount(handle, protocol.RoleOwner, s.Mail, handle)
 			s.Handle = handle
 			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Profiles().PutNotifySettings(ctx, s)

@@ -24,8 +24,7 @@ func TestOperator_Accounts(t *testing.T) {
 		narrow := h.Ask("GET", "/api/operator/accounts", "", "Authorization", o.Bearer)
 		require.Equal(t, 403, narrow.Code, "a moderator's token is no way to be anyone")
 		require.Contains(t, narrow.Body.String(), "scope account")
-		secret, _, err := h.Admin().CreateAccountToken(t.Context(), o.Account, "all", 0, protocol.ScopeOperator, protocol.ScopeAccount)
-		require.NoError(t, err)
+		secret := h.AccountToken(o.Account, "all", protocol.ScopeOperator, protocol.ScopeAccount)
 		o.Bearer = "Bearer " + secret
 		const path = "/api/operator/accounts"
 
@@ -65,7 +64,7 @@ func TestOperator_Accounts(t *testing.T) {
 			require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Cookie", cookie).Code, "at once")
 		}
 		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Authorization", token).Code)
-		_, err = h.Begin(link.URL)
+		_, err := h.Begin(link.URL)
 		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
 		require.Equal(t, 200, h.Ask("GET", "/api/public/agents/asha", "").Code, "the profile stays")
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -47,8 +47,7 @@ func TestOwner_Scopes(t *testing.T) {
 	pair := n.Hosted("asha")
 	n.Hosted("ravi")
 	full := n.OwnerToken("asha")
-	_, _, err := n.Admin().CreateToken(t.Context(), "ravi", "his", 0)
-	require.NoError(t, err)
+	_ = n.TokenOf("ravi", "his")
 	dial := func(o client.Options) *client.Client {
 		c, err := client.New(n.URL, o)
 		require.NoError(t, err)
@@ -148,8 +147,7 @@ func TestOwner_Tokens(t *testing.T) {
 		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/tokens/"+made.Token.ID, "", "Authorization", full).Code)
 		require.Equal(t, 401, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", child).Code, "at once")
 		require.Equal(t, 404, h.Ask("DELETE", "/api/owner/tokens/"+protocol.NewID(protocol.TokenID, time.Now()), "", "Authorization", full).Code)
-		var page protocol.Page[protocol.Token]
-		h.Ask("GET", "/api/owner/tokens?limit=100", "", "Authorization", full).Into(&page)
+		page := nodetest.As[protocol.Page[protocol.Token]](h.Ask("GET", "/api/owner/tokens?limit=100", "", "Authorization", full))
 		seen := map[string]protocol.Token{}
 		for _, tok := range page.Items {
 			seen[tok.ID] = tok
@@ -161,22 +159,18 @@ func TestOwner_Tokens(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Authorization", "Bearer "+short).Code, "it has expired")
 
-		one, _, err := h.Admin().CreateToken(t.Context(), "asha", "one profile", 0)
-		require.NoError(t, err)
+		one := h.TokenOf("asha", "one profile")
 		require.Equal(t, 200, h.Ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+one).Code)
-		other, _, err := h.Admin().OpenAccount(t.Context(), "Ravi", protocol.RoleOwner, "", []string{"ravi", "asha"})
-		require.NoError(t, err)
+		other, _ := h.OpenAccount("Ravi", protocol.RoleOwner, "", "ravi", "asha")
 		require.Equal(t, 401, h.Ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+one).Code, "the profile has another owner")
 		require.Equal(t, 403, h.Ask("GET", "/api/owner/profile", "", "Authorization", full).Code)
 
 		// Of several profiles one has to be named.
-		both, _, err := h.Admin().CreateAccountToken(t.Context(), other.ID, "both", 0, protocol.OwnerScopes...)
-		require.NoError(t, err)
+		both := h.AccountToken(other.ID, "both", protocol.OwnerScopes...)
 		auth := "Bearer " + both
 		require.Equal(t, 403, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth).Code)
 		require.Equal(t, 403, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth, "Act-As", "stranger").Code)
-		var post protocol.Post
-		h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth, "Act-As", "ravi").Into(&post)
+		post := nodetest.As[protocol.Post](h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", auth, "Act-As", "ravi"))
 		require.Equal(t, "ravi", *post.Author.Handle)
 		require.Equal(t, 422, h.Ask("GET", "/api/owner/profile", "", "Authorization", auth).Code)
 		require.Equal(t, 200, h.Ask("GET", "/api/owner/profile?handle=asha", "", "Authorization", auth).Code)
@@ -190,11 +184,9 @@ func TestOperator_Standing(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	h.Hosted("asha")
-	ops, link, err := h.Admin().OpenAccount(t.Context(), "Ops", protocol.RoleOperator, "", []string{"asha"})
-	require.NoError(t, err)
+	ops, link := h.OpenAccount("Ops", protocol.RoleOperator, "", "asha")
 	token := func(scopes ...protocol.Scope) string {
-		secret, _, err := h.Admin().CreateAccountToken(t.Context(), ops.ID, "t", 0, scopes...)
-		require.NoError(t, err)
+		secret := h.AccountToken(ops.ID, "t", scopes...)
 		return secret
 	}
 	without, with := token(protocol.OwnerScopes...), token(protocol.ScopeOperator, protocol.ScopePost)
@@ -242,8 +234,7 @@ func TestSession(t *testing.T) {
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change)
 		h.Hosted("asha")
-		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha R", protocol.RoleOwner, "", []string{"asha"})
-		require.NoError(t, err)
+		acc, link := h.OpenAccount("Asha R", protocol.RoleOwner, "", "asha")
 		var won atomic.Int32
 		var cookie string
 		var group sync.WaitGroup
@@ -262,8 +253,7 @@ func TestSession(t *testing.T) {
 		require.EqualValues(t, 1, won.Load())
 
 		state := func(headers ...string) (s protocol.SessionState) {
-			a := h.Ask("GET", "/api/public/session", "", append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...)
-			require.Equal(t, 200, a.Code)
+			a := h.Ask("GET", "/api/public/session", "", append([]string{"Cookie", "stoa_session=" + cookie}, headers...)...).Is(200)
 			require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
 			a.Into(&s)
 			return s
@@ -286,8 +276,7 @@ func TestSession(t *testing.T) {
 		board := h.Ask("GET", "/api/public/board", "", "Cookie", "stoa_session="+cookie, "Sec-Fetch-Site", "same-origin")
 		require.Equal(t, h.Ask("GET", "/api/public/board", "").Body.String(), board.Body.String(), "an open read depends on nobody")
 
-		var sessions protocol.Page[protocol.SignedIn]
-		h.Ask("GET", "/api/owner/sessions", "", "Cookie", "stoa_session="+cookie).Into(&sessions)
+		sessions := nodetest.As[protocol.Page[protocol.SignedIn]](h.Ask("GET", "/api/owner/sessions", "", "Cookie", "stoa_session="+cookie))
 		require.Len(t, sessions.Items, 1)
 		require.True(t, sessions.Items[0].Current)
 		require.Equal(t, "Browser 1.0", sessions.Items[0].Program)
@@ -352,18 +341,15 @@ func TestOwner_Profile(t *testing.T) {
 		h := nodetest.New(t, change)
 		h.Hosted("asha")
 		auth := []string{"Authorization", "Bearer " + h.OwnerToken("asha")}
-		read := h.Ask("GET", "/api/owner/profile", "", auth...)
-		require.Equal(t, 200, read.Code)
+		read := h.Ask("GET", "/api/owner/profile", "", auth...).Is(200)
 		put := h.Ask("PUT", "/api/owner/profile", read.Body.String(), auth...)
 		require.Equal(t, 200, put.Code, "what was read can be put back: %s", put.Body)
 		require.JSONEq(t, read.Body.String(), put.Body.String())
 		for i := range 20 {
-			a := h.Ask("PUT", fmt.Sprintf("/api/owner/needs/need-%d", i), `{"description":"x"}`, auth...)
-			require.Equal(t, 200, a.Code, "%s", a.Body)
+			h.Ask("PUT", fmt.Sprintf("/api/owner/needs/need-%d", i), `{"description":"x"}`, auth...).Is(200)
 		}
 		require.Equal(t, 422, h.Ask("PUT", "/api/owner/needs/one-more", `{"description":"x"}`, auth...).Code)
-		var needs protocol.OwnNeeds
-		h.Ask("PUT", "/api/owner/needs/need-3", `{"description":"Other"}`, auth...).Into(&needs)
+		needs := nodetest.As[protocol.OwnNeeds](h.Ask("PUT", "/api/owner/needs/need-3", `{"description":"Other"}`, auth...))
 		require.Len(t, needs.Items, 20)
 		require.Equal(t, "Other", needs.Items[3].Description, "it keeps its place")
 		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/needs/need-3", "", auth...).Code)
@@ -372,34 +358,28 @@ func TestOwner_Profile(t *testing.T) {
 			`{"name":"W","description":"d","pricing":{"model":"fixed","amount":5,"currency":"INR"}}`, auth...).Code)
 		bad := h.Ask("PUT", "/api/owner/capabilities/weave", `{"name":"W","description":"d","pricing":{"model":"fixed","amount":5}}`, auth...).Problem()
 		require.Equal(t, "/pricing/currency", bad.Errors[0].Pointer)
-		var profile protocol.Profile
-		h.Ask("GET", "/api/public/agents/asha", "").Into(&profile)
+		profile := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", ""))
 		require.Len(t, profile.Needs, 19)
 		require.True(t, slices.ContainsFunc(profile.Capabilities, func(c protocol.Capability) bool { return c.ID == "weave" }))
 
 		// Keys: the node never shows a private half, and takes none.
-		made := h.Ask("POST", "/api/owner/keys/kept", `{}`, auth...)
-		require.Equal(t, 201, made.Code, "%s", made.Body)
+		made := h.Ask("POST", "/api/owner/keys/kept", `{}`, auth...).Is(201)
 		require.NotContains(t, made.Body.String(), `"d"`)
-		var k protocol.Key
-		made.Into(&k)
+		k := nodetest.As[protocol.Key](made)
 		require.True(t, k.Kept)
 		require.Equal(t, 422, h.Ask("POST", "/api/owner/keys",
 			`{"jwk":{"kty":"OKP","crv":"Ed25519","x":"cCOnUAOpk8zGtYDLPZ3Bm6fPxg1MSIAtEYLUyTc4iYk","d":"secret"}}`, auth...).Code)
 		require.Equal(t, 422, h.Ask("POST", "/api/owner/keys", `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}`,
 			auth...).Code, "low order")
 		require.Equal(t, 204, h.Ask("DELETE", "/api/owner/keys/"+k.KeyID, "", auth...).Code)
-		var keys protocol.Keys
-		h.Ask("GET", "/api/owner/keys", "", auth...).Into(&keys)
+		keys := nodetest.As[protocol.Keys](h.Ask("GET", "/api/owner/keys", "", auth...))
 		for _, x := range keys.Items {
 			require.Equal(t, x.KeyID == k.KeyID, x.RetiredAt != nil)
 		}
 
-		var post protocol.Post
-		h.Ask("POST", "/api/public/board", nodetest.GoodPost, auth...).Into(&post)
+		post := nodetest.As[protocol.Post](h.Ask("POST", "/api/public/board", nodetest.GoodPost, auth...))
 		require.NoError(t, h.Admin().Operate(t.Context(), protocol.HidePost.Operation, protocol.Decision{ID: post.ID, Reason: "spam"}, nil))
-		var posts protocol.Page[protocol.OwnPost]
-		h.Ask("GET", "/api/owner/posts", "", auth...).Into(&posts)
+		posts := nodetest.As[protocol.Page[protocol.OwnPost]](h.Ask("GET", "/api/owner/posts", "", auth...))
 		require.Equal(t, protocol.Hidden, posts.Items[0].State)
 		require.NotEmpty(t, posts.Items[0].Reason)
 		require.Equal(t, http.StatusNoContent, h.Ask("DELETE", "/api/owner/posts/"+post.ID, "", auth...).Code, "a hidden one too")

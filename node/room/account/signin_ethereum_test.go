@@ -21,14 +21,14 @@ import (
 	"stoa/identity/key"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 // wallet is the key of an account of the chain.
 func wallet(c *nodetest.EVM, account int) *ecdsa.PrivateKey {
 	c.T.Helper()
-	k, err := erc8004.ParseWalletKey(c.Accounts[account].PrivateKey)
-	require.NoError(c.T, err)
+	k := must.Get(erc8004.ParseWalletKey(c.Accounts[account].PrivateKey))(c.T)
 	return k
 }
 
@@ -36,8 +36,7 @@ func wallet(c *nodetest.EVM, account int) *ecdsa.PrivateKey {
 func personal(t testing.TB, key *ecdsa.PrivateKey, text string) string {
 	t.Helper()
 	digest := eip4361.Digest(text)
-	sig, err := crypto.Sign(digest[:], key)
-	require.NoError(t, err)
+	sig := must.Get(crypto.Sign(digest[:], key))(t)
 	sig[64] += 27
 	return "0x" + hex.EncodeToString(sig)
 }
@@ -49,8 +48,7 @@ func contractWallet(c *nodetest.EVM, signer int) common.Address {
 	require.NoError(c.T, err)
 	var artifact struct{ Bytecode string }
 	require.NoError(c.T, json.Unmarshal(raw, &artifact))
-	code, err := hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x"))
-	require.NoError(c.T, err)
+	code := must.Get(hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x")))(c.T)
 	made, err := c.Registrar(9).Send(c.T.Context(), nil, append(code, common.LeftPadBytes(common.HexToAddress(c.Accounts[signer].Address).Bytes(), 32)...))
 	require.NoError(c.T, err)
 	return *made.Contract
@@ -68,8 +66,7 @@ func TestSignIn_Ethereum(t *testing.T) {
 		s.Chain.Publish(account, account, id, pair)
 		s.Chain.Do("final")
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), handle, id.String(), pair.Thumbprint()))
-		_, _, err = s.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, "", []string{handle})
-		require.NoError(t, err)
+		s.OpenAccount(handle, protocol.RoleOwner, "", handle)
 		return id
 	}
 	asha := enrol("asha", 0)
@@ -97,14 +94,12 @@ func TestSignIn_Ethereum(t *testing.T) {
 	require.Equal(t, 403, send(text, personal(t, wallet(s.Chain, 1), text), cookie).Code, "another account's signature")
 	a := send(text, personal(t, wallet(s.Chain, 0), text), cookie)
 	require.Equal(t, 303, a.Code, "%s", a.Body)
-	var who protocol.Account
-	s.Ask("GET", "/api/owner/account", "", "Cookie", sessionIn(a)).Into(&who)
+	who := nodetest.As[protocol.Account](s.Ask("GET", "/api/owner/account", "", "Cookie", sessionIn(a)))
 	require.Equal(t, []string{"asha"}, who.Handles)
 	replayed := send(text, personal(t, wallet(s.Chain, 0), text), cookie)
 	require.Equal(t, 410, replayed.Code, "a nonce is used once")
 	require.Empty(t, sessionIn(replayed))
-	var ways protocol.SignInMethods
-	s.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(a)).Into(&ways)
+	ways := nodetest.As[protocol.SignInMethods](s.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(a)))
 	require.Equal(t, []protocol.EthereumOwner{{Handle: "asha", ERC8004: asha.String(), Owner: strings.ToLower(owner)}}, ways.Ethereum)
 
 	past, future := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
@@ -154,8 +149,7 @@ func TestSignIn_Ethereum(t *testing.T) {
 	contract := contractWallet(s.Chain, 2)
 	s.Chain.Must(s.Chain.Registrar(1).Transfer(t.Context(), id.AgentID, contract))
 	s.Chain.Do("final")
-	_, _, err = s.Admin().OpenAccount(t.Context(), "Ravi", protocol.RoleOwner, "", []string{"ravi"})
-	require.NoError(t, err)
+	s.OpenAccount("Ravi", protocol.RoleOwner, "", "ravi")
 	require.NoError(t, s.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Enrolments().Begin(ctx, "test", storage.Enrolment{Handle: "ravi", ERC8004: id.String(), KeyID: ravi.Thumbprint(),
 			Owner: strings.ToLower(contract.Hex())}, nil)
@@ -193,8 +187,7 @@ func connects(s *nodetest.Stage) {
 		s.Hosted(handle)
 		pair = nodetest.NewPair(t)
 		require.NoError(t, s.Admin().AddKey(t.Context(), handle, pair, true)) // the node keeps it
-		acc, _, err := s.Admin().OpenAccount(t.Context(), handle, protocol.RoleOwner, "", []string{handle})
-		require.NoError(t, err)
+		acc, _ := s.OpenAccount(handle, protocol.RoleOwner, "", handle)
 		return pair, s.SessionOf(acc.ID, 0), s.SessionOf(acc.ID, 16*time.Minute)
 	}
 	register := func(account int, pair key.Pair) erc8004.ID {
@@ -220,8 +213,7 @@ func connects(s *nodetest.Stage) {
 	require.Equal(t, protocol.SignInAgain, connect(id, "Cookie", stale).Problem().Code)
 	require.Equal(t, protocol.Forbidden, connect(id, "Authorization", "Bearer "+s.OwnerToken("kavi")).Problem().Code)
 	soon("", id, cookie)
-	var status protocol.IdentityStatus
-	connect(id, "Cookie", cookie).Into(&status)
+	status := nodetest.As[protocol.IdentityStatus](connect(id, "Cookie", cookie))
 	require.Equal(t, kavi.Thumbprint(), *status.KeyID)
 	require.Equal(t, strings.ToLower(s.Chain.Accounts[6].Address), *status.Owner)
 
@@ -230,8 +222,7 @@ func connects(s *nodetest.Stage) {
 	stranger := nodetest.NewPair(t)
 	other := register(7, stranger)
 	s.Chain.Do("final")
-	jwk, err := key.MarshalPublic(stranger.Published())
-	require.NoError(t, err)
+	jwk := must.Get(key.MarshalPublic(stranger.Published()))(t)
 	require.Equal(t, 201, s.Ask("POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`, "Cookie", mallory).Code)
 	for _, x := range []erc8004.ID{id, other} {
 		require.Equal(t, protocol.IdentityUnverified, connect(x, "Cookie", mallory).Problem().Code)
@@ -252,8 +243,7 @@ func connects(s *nodetest.Stage) {
 	wrong := s.SendForm("/account", url.Values{"do": {"connect_identity"}, "handle": {"kavi"}, "registry": form["registry"], "number": {"many"}}, "Cookie", cookie)
 	require.Equal(t, 422, wrong.Code)
 	require.Contains(t, wrong.Body.String(), "This is not the number of a token, such as 42.")
-	done := s.SendForm("/account", form, "Cookie", cookie)
-	require.Equal(t, 303, done.Code, "%s", done.Body)
+	done := s.SendForm("/account", form, "Cookie", cookie).Is(303)
 	require.Equal(t, "/account/keys?done=connect_identity&handle=kavi", done.Header().Get("Location"))
 
 	// The seller of the token does not get it back.

@@ -33,8 +33,7 @@ func cookies(a nodetest.Answer) map[string]*http.Cookie {
 // challenge begins a sign-in: it returns what is to be signed and the cookie that goes with it.
 func challenge(h *nodetest.House, form url.Values) (said struct{ Challenge, Domain, Message string }, cookie string) {
 	h.T.Helper()
-	a := h.SendForm("/sign-in/challenge", form)
-	require.Equal(h.T, 200, a.Code, "%s", a.Body)
+	a := h.SendForm("/sign-in/challenge", form).Is(200)
 	require.Equal(h.T, "no-store", a.Header().Get("Cache-Control"))
 	a.Into(&said)
 	c := cookies(a)["stoa_sign_in"]
@@ -63,12 +62,10 @@ func TestSignIn_Passkey(t *testing.T) {
 		h.Accounts.Mail = box
 		h.Work()
 		h.Hosted("asha")
-		acc, link, err := h.Admin().OpenAccount(t.Context(), "Asha", protocol.RoleOwner, "asha@example.org", []string{"asha"})
-		require.NoError(t, err)
+		acc, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha")
 		asha := []string{"Cookie", "stoa_session=" + h.SignIn(link)}
 		options := func(who ...string) (o protocol.PasskeyOptions) {
-			a := h.Ask("GET", "/api/owner/passkeys/options", "", who...)
-			require.Equal(t, 200, a.Code, "%s", a.Body)
+			a := h.Ask("GET", "/api/owner/passkeys/options", "", who...).Is(200)
 			a.Into(&o)
 			return o
 		}
@@ -87,8 +84,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		require.Equal(t, 410, add(made, other...).Code, "a challenge is for one session")
 		a := add(made, asha...)
 		require.Equal(t, 201, a.Code, "%s", a.Body)
-		var stored protocol.Passkey
-		a.Into(&stored)
+		stored := nodetest.As[protocol.Passkey](a)
 		require.Equal(t, "My phone", stored.Name)
 		require.Equal(t, 410, add(made, asha...).Code, "once")
 		require.Equal(t, 409, add(phone.Register(options(asha...).Challenge), asha...).Code, "the same passkey again")
@@ -150,8 +146,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		phone.Count = 100
 		said, cookie = challenge(h, nil)
 		require.Equal(t, 403, try(phone, cookie, said.Challenge).Code)
-		var ways protocol.SignInMethods
-		h.Ask("GET", "/api/owner/sign-in", "", asha...).Into(&ways)
+		ways := nodetest.As[protocol.SignInMethods](h.Ask("GET", "/api/owner/sign-in", "", asha...))
 		require.True(t, ways.Passkeys[0].Suspect)
 		require.NotNil(t, ways.Passkeys[0].LastUsedAt)
 
@@ -168,7 +163,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		tablet := passkeytest.New(h.Base, "localhost", acc.ID)
 		require.Equal(t, 201, add(tablet.Register(options(asha...).Challenge), asha...).Code)
 		require.Equal(t, 201, h.Ask("POST", "/api/owner/recovery-codes", "{}", asha...).Code)
-		_, err = node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
+		_, err := node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
 		require.NoError(t, err)
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			keys, err := tx.Passkeys().OfAccount(ctx, acc.ID, 10)
@@ -184,8 +179,7 @@ func TestSignIn_Passkey(t *testing.T) {
 // accountOf opens an account with a profile.
 func accountOf(h *nodetest.House, handle string) string {
 	h.T.Helper()
-	acc, _, err := h.Admin().OpenAccount(context.Background(), handle, protocol.RoleOwner, "", nil)
-	require.NoError(h.T, err)
+	acc, _ := h.OpenAccount(handle, protocol.RoleOwner, "")
 	return acc.ID
 }
 
@@ -234,8 +228,7 @@ func TestSignIn_Codes(t *testing.T) {
 		h.Ask("POST", "/api/owner/tokens", `{"name":"x","scopes":["post","profile","keys","inbox","notify","archive","attention","meetings","account"]}`,
 			"Cookie", lately).Into(&whole)
 		require.Equal(t, 403, h.Ask("POST", "/api/owner/recovery-codes", "{}", "Authorization", "Bearer "+whole.Secret).Code, "no token can")
-		kept := h.SendForm("/account", url.Values{"do": {"put_account_mail"}, "mail": {"typed@example.org"}}, "Cookie", long)
-		require.Equal(t, 403, kept.Code)
+		kept := h.SendForm("/account", url.Values{"do": {"put_account_mail"}, "mail": {"typed@example.org"}}, "Cookie", long).Is(403)
 		require.Contains(t, kept.Body.String(), `value="typed@example.org"`)
 		require.Contains(t, kept.Body.String(), `href="/sign-in?again=1`)
 
@@ -252,8 +245,7 @@ func TestSignIn_Codes(t *testing.T) {
 		require.Contains(t, box.Next(t, h).Subject, "was used")
 		spent := use(first[0])
 		require.Equal(t, 410, spent.Code, "once")
-		var ways protocol.SignInMethods
-		h.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(in)).Into(&ways)
+		ways := nodetest.As[protocol.SignInMethods](h.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(in)))
 		require.Equal(t, 9, ways.RecoveryCodes)
 		require.True(t, ways.Recent)
 		second, _ := make(sessionIn(in))
@@ -263,8 +255,7 @@ func TestSignIn_Codes(t *testing.T) {
 		require.Equal(t, alertOf(t, spent), alertOf(t, mistyped))
 		require.Contains(t, mistyped.Body.String(), `value="AAAAA-BBBBB-CCCCC-DDDDD"`, "what was typed is kept")
 		for _, to := range []string{"https://evil.example/", "//evil.example", "/account//evil", "/board", "/account/\\evil"} {
-			in := h.SendForm("/sign-in", url.Values{"code": {second[0]}, "to": {to}})
-			require.Equal(t, 303, in.Code)
+			in := h.SendForm("/sign-in", url.Values{"code": {second[0]}, "to": {to}}).Is(303)
 			require.Equal(t, "/account", in.Header().Get("Location"), to)
 			second = second[1:]
 		}
@@ -312,8 +303,7 @@ func TestSignIn_Pages(t *testing.T) {
 	require.Equal(t, 400, h.SendForm("/sign-in/challenge", url.Values{"account": {"0x"}}).Code)
 	require.Equal(t, 409, h.Ask("GET", "/api/owner/passkeys/options", "", "Cookie", cookie).Code)
 
-	kept := h.SendForm("/account", url.Values{"do": {"add_passkey"}, "name": {"My old phone"}}, "Cookie", "stoa_session=ended")
-	require.Equal(t, 401, kept.Code)
+	kept := h.SendForm("/account", url.Values{"do": {"add_passkey"}, "name": {"My old phone"}}, "Cookie", "stoa_session=ended").Is(401)
 	require.Contains(t, kept.Body.String(), `value="My old phone"`, "what was typed is kept")
 	out := h.SendForm("/sign-out", nil, "Cookie", cookie)
 	require.Negative(t, cookies(out)[session.MarkerName].MaxAge)

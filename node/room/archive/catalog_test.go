@@ -33,8 +33,7 @@ func TestArchive_Catalog(t *testing.T) {
 		account = a.ID
 		return err
 	})
-	_, _, err := one.Admin().PutProfile(t.Context(), []byte(`{"handle":"shop","name":"Shop","kind":"business"}`))
-	require.NoError(t, err)
+	one.PutProfile([]byte(`{"handle":"shop","name":"Shop","kind":"business"}`))
 	require.NoError(t, one.Admin().LinkProfile(t.Context(), account, "shop"))
 	var file strings.Builder
 	for n := range 250 {

@@ -55,8 +55,7 @@ func TestArchive_Identity(t *testing.T) {
 	require.NoError(t, one.Call(protocol.ListKeys.Operation, map[string]any{"handle": "asha"}, nil, &keys))
 	keyid := keys.Items[0].KeyID
 	require.NoError(t, one.Admin().PutIdentity(t.Context(), "asha", id, keyid))
-	secret, _, err := one.Admin().CreateToken(t.Context(), "asha", "t", 0)
-	require.NoError(t, err)
+	secret := one.TokenOf("asha", "t")
 	require.NoError(t, one.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "On chain", "body": "b"}, nil, nil))
 	raw := export(one, map[string]any{"handle": "asha", "passphrase": passphrase})
 	pair, err := one.Keys.Agent(t.Context(), "asha", keyid)
@@ -92,8 +91,7 @@ func TestArchive_Identity(t *testing.T) {
 			_, err = file.Write(raw)
 			require.NoError(t, err)
 			var account protocol.Account
-			all, _, err := two.Admin().CreateAccountToken(t.Context(), "home", "all", 0, protocol.ScopeAccount)
-			require.NoError(t, err)
+			all := two.AccountToken("home", "all", protocol.ScopeAccount)
 			require.NoError(t, two.CallWith(all, protocol.GetAccount.Operation, nil, nil, &account))
 			order := archive.Order{ImportRequest: protocol.ImportRequest{Passphrase: c.passphrase}, Limits: archive.OwnerLimits,
 				By: protocol.Caller{Standing: protocol.Session, Account: account.ID}}

@@ -13,31 +13,36 @@ import (
 // mostLooked is how many businesses are evaluated for one page of locations.
 const mostLooked = 500
 
-// LocationsForUCP lists where businesses are.
+// LocationsForUCP lists where businesses are: those of this node, then those of followed nodes.
 func (d *Directory) LocationsForUCP(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.UCPLocationQuery,
 ) (protocol.Page[protocol.Location], error) {
-	page := protocol.Page[protocol.Location]{Items: []protocol.Location{}}
-	if in.Handles != nil {
-		for _, handle := range in.Handles {
-			p, m, err := tx.Merchants().ByHandle(ctx, handle)
-			if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
-				continue
-			}
-			if err != nil {
-				return page, err
-			}
-			same := func(want string, is *string) bool { return want == "" || is != nil && strings.EqualFold(want, *is) }
-			if l, ok := d.location(p, m, &in); ok && same(in.Category, l.Category) && same(in.City, l.City) {
-				page.Items = append(page.Items, l)
-			}
-		}
-		return page, nil
+	if in.Handles != nil || in.Actors != nil {
+		found, err := d.locationsOf(ctx, tx, &in)
+		return protocol.Page[protocol.Location]{Items: found}, err
 	}
 	ask := protocol.MerchantQuery{Q: in.Q, Category: in.Category, City: in.City, Paging: in.Paging}
 	if in.Near != nil { // in whole metres; location compares exactly
 		ask.Near, ask.Radius = in.Near.String(), max(1, int(math.Ceil(in.Radius)))
 	}
+	here := func() (protocol.Page[*protocol.Location], error) { return d.locationsHere(ctx, tx, &in, ask) }
+	query := func() (storage.RemoteQuery, error) { return storage.RemoteMerchants(ask) }
+	found, err := storage.WithRemote(ctx, tx, false, in.Paging, here, query, func(a *storage.RemoteAgent) *protocol.Location {
+		return locationElsewhere(a, &in)
+	})
+	page := protocol.Page[protocol.Location]{Items: []protocol.Location{}, Next: found.Next}
+	for _, l := range found.Items {
+		if l != nil {
+			page.Items = append(page.Items, *l)
+		}
+	}
+	return page, err
+}
+
+// locationsHere is a page of the locations of this node's businesses.
+func (d *Directory) locationsHere(
+	ctx context.Context, tx *storage.Tx, in *protocol.UCPLocationQuery, ask protocol.MerchantQuery,
+) (page protocol.Page[*protocol.Location], err error) {
 	for looked := 0; ; {
 		ask.Limit = in.Size() - len(page.Items) // so that the cursor is after the last one shown
 		found, err := tx.Profiles().ListMerchants(ctx, ask)
@@ -45,8 +50,8 @@ func (d *Directory) LocationsForUCP(
 			return page, err
 		}
 		for i := range found.Items {
-			if l, ok := d.location(&found.Items[i].StoredProfile, found.Items[i].Merchant, &in); ok {
-				page.Items = append(page.Items, l)
+			if l, ok := d.location(&found.Items[i].StoredProfile, found.Items[i].Merchant, in); ok {
+				page.Items = append(page.Items, &l)
 			}
 		}
 		page.Next = found.Next
@@ -55,6 +60,50 @@ func (d *Directory) LocationsForUCP(
 		}
 		ask.After = *found.Next
 	}
+}
+
+// locationsOf returns the locations of the businesses that are named, in that order.
+func (d *Directory) locationsOf(ctx context.Context, tx *storage.Tx, in *protocol.UCPLocationQuery) ([]protocol.Location, error) {
+	all := []protocol.Location{}
+	same := func(want string, is *string) bool { return want == "" || is != nil && strings.EqualFold(want, *is) }
+	add := func(l protocol.Location, ok bool) {
+		if ok && same(in.Category, l.Category) && same(in.City, l.City) {
+			all = append(all, l)
+		}
+	}
+	for _, handle := range in.Handles {
+		p, m, err := tx.Merchants().ByHandle(ctx, handle)
+		if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		add(d.location(p, m, in))
+	}
+	for _, actor := range in.Actors {
+		a, err := tx.RemoteAgents().ByActor(ctx, actor)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		if l := locationElsewhere(&a, in); l != nil {
+			add(*l, true)
+		}
+	}
+	return all, nil
+}
+
+// locationElsewhere is the location of a business of another node, nil if it does not say or does not meet the conditions.
+func locationElsewhere(a *storage.RemoteAgent, in *protocol.UCPLocationQuery) *protocol.Location {
+	l, ok := elsewhere(a).location(a.Profile(), a.Merchant(), in)
+	if !ok {
+		return nil
+	}
+	l.ID, l.Node = a.Actor, &a.Host
+	return &l
 }
 
 // location returns where a business is, if it says so and meets the conditions.
@@ -76,7 +125,7 @@ func (d *Directory) location(p *storage.StoredProfile, m *storage.StoredMerchant
 		zone = m.Draft.Timezone
 	}
 	return protocol.Location{
-		Handle: p.Draft.Handle, Name: p.Draft.Name, Category: protocol.OrNil(m.Draft.Category), City: protocol.OrNil(m.Draft.City),
+		ID: p.Draft.Handle, Handle: p.Draft.Handle, Name: p.Draft.Name, Category: protocol.OrNil(m.Draft.Category), City: protocol.OrNil(m.Draft.City),
 		Address: m.Draft.Address, Geo: m.Draft.Geo,
 		Timezone: protocol.OrNil(zone), Hours: list(m.Draft.Hours), ExceptionHours: list(m.Draft.ExceptionHours),
 		Phone: protocol.OrNil(m.Draft.Phone), Page: d.page(p.Draft.Handle), Profile: d.address(p.Draft.Handle), Untrusted: true,
