@@ -17,6 +17,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/proof"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -79,10 +80,8 @@ func newGate(t *testing.T) *gateWorld {
 	t.Helper()
 	w := &gateWorld{t: t}
 	pair := func() (key.Pair, httpsig.Key) {
-		p, err := key.GenerateEd25519()
-		require.NoError(t, err)
-		k, err := httpsig.NewKey(p.Public())
-		require.NoError(t, err)
+		p := must.Get(key.GenerateEd25519())(t)
+		k := must.Get(httpsig.NewKey(p.Public()))(t)
 		return p, k
 	}
 	var ashaKey, agentKey httpsig.Key
@@ -119,8 +118,7 @@ func newGate(t *testing.T) *gateWorld {
 		},
 	}
 	flat := 0
-	target, err := httpsig.ParseTarget(base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(base))(t)
 	w.Gate = &identity.Gate{
 		Target: target, Directory: w.place, Chain: w.place,
 		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat, Cost: 1}),
@@ -166,8 +164,7 @@ func (w *gateWorld) signed(pair key.Pair, method, path string, o httpsig.SignOpt
 
 func (w *gateWorld) solved(purpose string) []byte {
 	w.t.Helper()
-	s, err := pow.Solve(w.t.Context(), w.Proofs.Issue(purpose, "net"))
-	require.NoError(w.t, err)
+	s := must.Get(pow.Solve(w.t.Context(), w.Proofs.Issue(purpose, "net")))(w.t)
 	return []byte(s.Encode())
 }
 
@@ -286,8 +283,7 @@ func TestAdmit_Tokens(t *testing.T) {
 		_, _ = w.Admit(t.Context(), ev, post)
 	}
 	require.Zero(t, w.place.looked, "a cookie says nothing of who shows something else")
-	c, err = w.Admit(t.Context(), sent("Authorization: Bearer "+protocol.ReadTokenPrefix+"x"), thread)
-	require.NoError(t, err)
+	c = must.Get(w.Admit(t.Context(), sent("Authorization: Bearer "+protocol.ReadTokenPrefix+"x"), thread))(t)
 	require.Equal(t, protocol.ReadTokenPrefix+"x", c.ReadToken)
 }
 
@@ -421,15 +417,12 @@ func TestAdmit_Visitor(t *testing.T) {
 	t.Parallel()
 	w := newGate(t)
 	ev := with(sent(), func(ev *identity.Evidence) { ev.Visitor = "cookie" })
-	c, err := w.Admit(t.Context(), ev, protocol.CheckConversation.Operation)
-	require.NoError(t, err)
+	c := must.Get(w.Admit(t.Context(), ev, protocol.CheckConversation.Operation))(t)
 	hash := protocol.SecretHash("cookie")
 	require.Equal(t, string(hash[:]), c.Visitor)
-	c, err = w.Admit(t.Context(), ev, protocol.ReadBoard.Operation)
-	require.NoError(t, err)
+	c = must.Get(w.Admit(t.Context(), ev, protocol.ReadBoard.Operation))(t)
 	require.Empty(t, c.Visitor)
-	c, err = w.Admit(t.Context(), sent(), protocol.CheckConversation.Operation)
-	require.NoError(t, err)
+	c = must.Get(w.Admit(t.Context(), sent(), protocol.CheckConversation.Operation))(t)
 	require.Empty(t, c.Visitor, "no cookie is nobody's hash")
 }
 

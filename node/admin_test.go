@@ -16,6 +16,7 @@ import (
 	"stoa/node/hall"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestAdmin_Local: what has no door is done by the operator on the machine alone, and
@@ -41,22 +42,18 @@ func TestAdmin_Commands(t *testing.T) {
 	a := nodetest.New(t).Admin()
 	names := map[string]string{} // of operations, by their Go names
 	declared := regexp.MustCompile(`var (\w+) = (?:declare|local)\[.*\]\(Operation\{\s*Name: "(\w+)"`)
-	sources, err := filepath.Glob("../protocol/*.go")
-	require.NoError(t, err)
+	sources := must.Get(filepath.Glob("../protocol/*.go"))(t)
 	for _, file := range sources {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
 			names[m[1]] = m[2]
 		}
 	}
-	files, err := filepath.Glob("../cmd/stoa/admin*.go")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("../cmd/stoa/admin*.go"))(t)
 	done := regexp.MustCompile(`(?:node\.Do\(ctx, a|operate\(w), protocol\.(\w+)|op:"(\w+)"`)
 	tried := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		for _, m := range done.FindAllStringSubmatch(string(text), -1) {
 			name := cmp.Or(m[2], names[m[1]])
 			require.NotEmpty(t, name, m[1])

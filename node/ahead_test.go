@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -68,8 +69,7 @@ func TestProof_AskedWhereItHelps(t *testing.T) {
 			case "report_post":
 				args["id"] = part[4]
 			}
-			raw, err := json.Marshal(args)
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(args))(t)
 			require.Equal(t, c.want, h.Tool(c.op, string(raw)).Refused.Code, name)
 		}
 	})
@@ -118,15 +118,12 @@ func TestProof_Forms(t *testing.T) {
 		},
 	} {
 		solution := func() any {
-			s, err := pow.Parse([]byte(h.Proof("board")))
-			require.NoError(t, err)
-			plain, err := json.Marshal(s)
-			require.NoError(t, err)
+			s := must.Get(pow.Parse([]byte(h.Proof("board"))))(t)
+			plain := must.Get(json.Marshal(s))(t)
 			return form(s, plain)
 		}
 		body := func() string {
-			raw, err := json.Marshal(map[string]any{"kind": "offer", "title": "Looms " + name, "body": "b " + name, "pow": solution()})
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(map[string]any{"kind": "offer", "title": "Looms " + name, "body": "b " + name, "pow": solution()}))(t)
 			return string(raw)
 		}
 		a := h.Ask("POST", "/api/public/board", body())

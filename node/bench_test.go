@@ -25,6 +25,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 const connections = 64
@@ -42,8 +43,7 @@ func loadClient() *http.Client {
 func BenchmarkSignedWrite(b *testing.B) {
 	n := nodetest.Start(b)
 	pair := n.Hosted("load")
-	target, err := httpsig.ParseTarget(n.Base)
-	require.NoError(b, err)
+	target := must.Get(httpsig.ParseTarget(n.Base))(b)
 	signedWrites(b, n, target, func(i int) (string, []byte, key.Pair) {
 		body := fmt.Appendf(nil, `{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d, samples first, `+
 			`within the week."}`, i, i)
@@ -122,10 +122,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
 		b.Run("node"+path, func(b *testing.B) { hammer(b, n.URL+path) })
-		res, err := http.Get(n.URL + path)
-		require.NoError(b, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(b, err)
+		res := must.Get(http.Get(n.URL + path))(b)
+		body := must.Get(io.ReadAll(res.Body))(b)
 		res.Body.Close()
 		bare := bareServer(b, body)
 		b.Run("bare"+path, func(b *testing.B) { hammer(b, bare+path) })
@@ -174,8 +172,7 @@ func seedPost(b testing.TB, n *nodetest.House, i int) {
 
 func bareServer(b testing.TB, body []byte) string {
 	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
 	s := node.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -190,8 +187,7 @@ func bareServer(b testing.TB, body []byte) string {
 // hammer reads a URL over raw keep-alive connections: the client costs little,
 // so that the servers differ and not the client.
 func hammer(b *testing.B, address string) {
-	u, err := url.Parse(address)
-	require.NoError(b, err)
+	u := must.Get(url.Parse(address))(b)
 	pound(b, u.Host, []byte("GET "+u.Path+" HTTP/1.1\r\nHost: "+u.Host+"\r\n\r\n"))
 }
 

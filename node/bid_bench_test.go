@@ -15,6 +15,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -24,8 +25,7 @@ import (
 // database and as a kept answer.
 func BenchmarkBids(b *testing.B) {
 	n := nodetest.Start(b)
-	target, err := httpsig.ParseTarget(n.Base)
-	require.NoError(b, err)
+	target := must.Get(httpsig.ParseTarget(n.Base))(b)
 	const boards = 20 // with 100 slots each; a bidder has at most three unpaid bids
 	for i := range boards {
 		openBoard(b, n, fmt.Sprintf("board-%d", i))
@@ -75,12 +75,10 @@ func openBoard(b *testing.B, n *nodetest.House, handle string) {
 	for path, body := range map[string]string{
 		"/api/owner/payment-account": `{"provider":"upi","vpa":"asha@okbank"}`, "/api/owner/attention": `{"slots":100,"floor":500}`,
 	} {
-		r, err := http.NewRequest("PUT", n.URL+path, bytes.NewReader([]byte(body)))
-		require.NoError(b, err)
+		r := must.Get(http.NewRequest("PUT", n.URL+path, bytes.NewReader([]byte(body))))(b)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+token)
-		res, err := http.DefaultClient.Do(r)
-		require.NoError(b, err)
+		res := must.Get(http.DefaultClient.Do(r))(b)
 		res.Body.Close()
 		require.Equal(b, 200, res.StatusCode)
 	}
@@ -116,8 +114,7 @@ func fillBoard(b *testing.B, n *nodetest.House, handle string) {
 
 // ask reads targets over raw connections.
 func ask(b *testing.B, n *nodetest.House, target func() string) {
-	u, err := url.Parse(n.URL)
-	require.NoError(b, err)
+	u := must.Get(url.Parse(n.URL))(b)
 	before := cpuTime()
 	poundEach(b, u.Host, func(int64) []byte { return []byte("GET " + target() + " HTTP/1.1\r\nHost: " + u.Host + "\r\n\r\n") })
 	b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")

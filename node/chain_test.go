@@ -26,6 +26,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -62,17 +63,12 @@ func (s *rpcStub) setting() string { return fmt.Sprintf("%d=%s,%s", rpcChain, s.
 // agent registers an agent with a key of its own.
 func (s *rpcStub) agent(n int) (id string, pair key.Pair) {
 	s.t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(s.t, err)
+	pair = must.Get(key.GenerateEd25519())(s.t)
 	id = fmt.Sprintf("eip155:%d:%s:%d", rpcChain, rpcRegistry, n)
-	parsed, err := erc8004.ParseID(id)
-	require.NoError(s.t, err)
-	wallet, err := erc8004.ParseWalletKey(rpcWallet)
-	require.NoError(s.t, err)
-	k, err := erc8004.NewKey(pair.Public())
-	require.NoError(s.t, err)
-	rec, err := erc8004.SignRecord(parsed, []erc8004.Key{k}, time.Now().Add(-time.Hour), wallet)
-	require.NoError(s.t, err)
+	parsed := must.Get(erc8004.ParseID(id))(s.t)
+	wallet := must.Get(erc8004.ParseWalletKey(rpcWallet))(s.t)
+	k := must.Get(erc8004.NewKey(pair.Public()))(s.t)
+	rec := must.Get(erc8004.SignRecord(parsed, []erc8004.Key{k}, time.Now().Add(-time.Hour), wallet))(s.t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.agents[strconv.Itoa(n)] = rec.Encode()
@@ -151,8 +147,7 @@ func encodeBytes(b []byte) string {
 // readAs reads the board from an address, signed under an identity.
 func readAs(h *nodetest.House, address, id string, pair key.Pair) (a nodetest.Answer) {
 	h.T.Helper()
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
 	// The stub answers at once, but on a busy machine not always within the time that a node gives a chain.
 	for end := time.Now().Add(time.Minute); a.ResponseRecorder == nil || a.Code == 503 && time.Now().Before(end); {
 		r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
@@ -181,8 +176,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Keys().RaiseIssued(ctx, seen, "0xf390bdbc27475adfeda463b9ca5b1d879aa277d3", 1)
 		}))
-		evil, err := key.GenerateEd25519()
-		require.NoError(t, err)
+		evil := must.Get(key.GenerateEd25519())(t)
 
 		const bad = "192.0.2.66"
 		begin, limited := time.Now(), 0
@@ -191,8 +185,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 			if a.Code == 429 {
 				limited++
 				require.Equal(t, protocol.RateLimited, a.Problem().Code)
-				wait, err := strconv.Atoi(a.Header().Get("Retry-After"))
-				require.NoError(t, err)
+				wait := must.Get(strconv.Atoi(a.Header().Get("Retry-After")))(t)
 				require.Positive(t, wait)
 				require.LessOrEqual(t, wait, 10)
 				continue
@@ -340,8 +333,7 @@ func TestRegistration_ProtocolVersions(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	h.Agent("asha", nodetest.OpenPolicy)
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, false))
 	var file struct {
 		Services []struct{ Name, Endpoint, Version string }

@@ -24,6 +24,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // cookieOf is the visitor cookie that an answer sets, nil when it sets none.
@@ -166,8 +167,7 @@ func TestSecretsAtRest(t *testing.T) {
 
 	backup := filepath.Join(t.TempDir(), "copy.db")
 	require.NoError(t, h.DB.Backup(context.Background(), backup))
-	stored, err := os.ReadFile(backup)
-	require.NoError(t, err)
+	stored := must.Get(os.ReadFile(backup))(t)
 	require.True(t, bytes.Contains(stored, []byte("Findable")), "the search finds what is there")
 	require.False(t, bytes.Contains(stored, []byte(begun.ReadToken)), "the read token is stored")
 	require.False(t, bytes.Contains(stored, []byte(cookieOf(a).Value)), "the cookie is stored")
@@ -181,8 +181,7 @@ func TestPrivateReadsAreSignedWhole(t *testing.T) {
 	pair := h.Hosted("asha")
 	h.Agent("asha", nodetest.OpenPolicy)
 	begun := begun(h, "asha", `{"message":"Hello"}`)
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	ask := func(path string, o httpsig.SignOptions) nodetest.Answer {
 		r := httptest.NewRequest("GET", h.Base+path, nil)
 		r.RequestURI = path
@@ -264,15 +263,11 @@ func TestCallback_EndToEnd(t *testing.T) {
 	res, err := http.Get(h.URL + "/.well-known/http-message-signatures-directory")
 	require.NoError(t, err)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	set, err := key.ParseSet(raw)
-	require.NoError(t, err)
-	m, err := httpsig.FromRequest(got.request, httpsig.NewTarget("http", got.request.Host))
-	require.NoError(t, err)
+	raw := must.Get(io.ReadAll(res.Body))(t)
+	set := must.Get(key.ParseSet(raw))(t)
+	m := must.Get(httpsig.FromRequest(got.request, httpsig.NewTarget("http", got.request.Host)))(t)
 	v := httpsig.Verifier{Keys: published(set.Keys), Now: time.Now, AllowLoopback: true}
-	_, err = v.Verify(t.Context(), &m, got.body, httpsig.WritePolicy())
-	require.NoError(t, err)
+	must.Get(v.Verify(t.Context(), &m, got.body, httpsig.WritePolicy()))(t)
 	_, err = v.Verify(t.Context(), &m, append(got.body, ' '), httpsig.WritePolicy())
 	require.Error(t, err)
 	guided(t, h, receiver.URL+"/hook?for=me", got.request.Header, raw)
@@ -323,10 +318,8 @@ func guided(t *testing.T, h *nodetest.House, url string, head http.Header, direc
 		if k.Crv != "Ed25519" || !strings.Contains(params, `;keyid="`+k.Kid+`"`) {
 			continue
 		}
-		x, err := base64.RawURLEncoding.DecodeString(k.X)
-		require.NoError(t, err)
-		signature, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(head.Get("Signature"), "sig1=:"), ":"))
-		require.NoError(t, err)
+		x := must.Get(base64.RawURLEncoding.DecodeString(k.X))(t)
+		signature := must.Get(base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(head.Get("Signature"), "sig1=:"), ":")))(t)
 		require.True(t, ed25519.Verify(x, []byte(base.String()), signature))
 		return
 	}

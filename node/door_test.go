@@ -14,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -167,17 +168,13 @@ func TestDoor_ProofOfWork(t *testing.T) {
 	require.Equal(t, protocol.PowSpent, spent.Code)
 	require.NotNil(t, spent.Challenge)
 
-	body, err := json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.Proof("board")})
-	require.NoError(t, err)
+	body := must.Get(json.Marshal(map[string]any{"kind": "offer", "title": "In the body", "body": "b", "pow": h.Proof("board")}))(t)
 	require.Equal(t, 201, h.Ask("POST", "/api/public/board", string(body)).Code)
 
 	var raw json.RawMessage
-	s, err := pow.Parse([]byte(h.Proof("board")))
-	require.NoError(t, err)
-	raw, err = json.Marshal(s)
-	require.NoError(t, err)
-	body, err = json.Marshal(map[string]any{"kind": "offer", "title": "As an object", "body": "b", "pow": raw})
-	require.NoError(t, err)
+	s := must.Get(pow.Parse([]byte(h.Proof("board"))))(t)
+	raw = must.Get(json.Marshal(s))(t)
+	body = must.Get(json.Marshal(map[string]any{"kind": "offer", "title": "As an object", "body": "b", "pow": raw}))(t)
 	require.Equal(t, 201, h.Ask("POST", "/api/public/board", string(body)).Code)
 
 	require.Equal(t, protocol.PowInvalid, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("report")).Problem().Code)
@@ -339,8 +336,7 @@ func TestDoor_HidesInternals(t *testing.T) {
 // refusal is a problem document.
 func FuzzDoor(f *testing.F) {
 	for i, op := range protocol.Operations() {
-		body, err := json.Marshal(op.Example)
-		require.NoError(f, err)
+		body := must.Get(json.Marshal(op.Example))(f)
 		f.Add(uint8(i), body, "limit=1", "x")
 		f.Add(uint8(i), []byte(`{"pow":{"challenge":{}},"kind":[]}`), "after=YQ&limit=1e9", "%")
 		f.Add(uint8(i), []byte("{\"a\":1,\"a\":2}"), "q=%22%27-*&tag=a", "post_01k9y3v6k8e5w9q2x4z7c1m0ad")

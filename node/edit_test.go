@@ -15,26 +15,23 @@ import (
 	"stoa/identity/key"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // send sends a request to a node, signed unless pair is zero, and returns the status and the body of the answer.
 func send(t *testing.T, n *nodetest.House, pair key.Pair, method, path, body string) (int, []byte) {
 	t.Helper()
-	r, err := http.NewRequest(method, n.Base+path, strings.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequest(method, n.Base+path, strings.NewReader(body)))(t)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if !pair.IsZero() {
-		target, err := httpsig.ParseTarget(n.Base)
-		require.NoError(t, err)
+		target := must.Get(httpsig.ParseTarget(n.Base))(t)
 		require.NoError(t, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
 	}
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	raw := must.Get(io.ReadAll(res.Body))(t)
 	return res.StatusCode, raw
 }
 

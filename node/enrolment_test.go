@@ -17,6 +17,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -62,8 +63,7 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 	require.Equal(s.T, a.id.String(), *p.Author.ERC8004)
 	a.ownPost = p.ID
 	a.addedPair = nodetest.NewPair(s.T)
-	jwk, err := key.MarshalPublic(a.addedPair.Published())
-	require.NoError(s.T, err)
+	jwk := must.Get(key.MarshalPublic(a.addedPair.Published()))(s.T)
 	a.grants(a.pair, "") // the node's own look may lag a moment
 	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
 	require.Equal(s.T, 201, added.Code, "%s", added.Body)
@@ -81,8 +81,7 @@ func (a *actor) signs(pair key.Pair, method, path, body string) nodetest.Answer 
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	target, err := httpsig.ParseTarget(a.s.Base)
-	require.NoError(a.s.T, err)
+	target := must.Get(httpsig.ParseTarget(a.s.Base))(a.s.T)
 	require.NoError(a.s.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
 	w := httptest.NewRecorder()
 	a.s.Handler().ServeHTTP(w, r)
@@ -292,8 +291,7 @@ func TestEnrolment_Approved(t *testing.T) {
 		s := nodetest.NewStage(t, "", change)
 		s.Watch()
 		const operator = 2
-		wallet, err := erc8004.ParseWalletKey(s.Chain.Accounts[operator].PrivateKey)
-		require.NoError(t, err)
+		wallet := must.Get(erc8004.ParseWalletKey(s.Chain.Accounts[operator].PrivateKey))(t)
 		market := s.Chain.Registrar(operator)
 		for handle, write := range map[string]func(a *actor, theirs key.Pair) protocol.EnrolmentEnd{
 			"record": func(a *actor, theirs key.Pair) protocol.EnrolmentEnd {
@@ -381,8 +379,7 @@ func TestEnrolment_Record(t *testing.T) {
 
 		// Dropped by the operator.
 		c := enrolled(s, "chitra", 1)
-		dropped, err := s.Admin().DropIdentity(t.Context(), "chitra")
-		require.NoError(t, err)
+		dropped := must.Get(s.Admin().DropIdentity(t.Context(), "chitra"))(t)
 		require.Equal(t, c.id.String(), dropped)
 		c.ended(protocol.EndedByDrop, c.pair)
 		c.outside(c.pair)

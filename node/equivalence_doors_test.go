@@ -20,6 +20,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -35,24 +36,20 @@ func newDoors(t *testing.T) *nodetest.Doors {
 	d := &nodetest.Doors{T: t, House: nodetest.Start(t), Published: newOpenAPI(t)}
 	d.House.Meeting.Mail = nodetest.NoMeetingMail
 	d.House.Hosted("asha")
-	var err error
 	d.House.TakeBids("asha")
 	d.Token = d.House.OwnerToken("asha")
 	d.Thread = thread(d.House, d.Token).ThreadID
 	d.Talk = thread(d.House, d.Token).ThreadID
 	d.House.PutProfile([]byte(`{"handle":"bazaar","name":"Bazaar","kind":"business"}`))
 	d.Shop = d.House.OwnerToken("bazaar")
-	d.Shopkeeper, err = client.New(d.House.URL, client.Options{Token: d.Shop})
-	require.NoError(t, err)
+	d.Shopkeeper = must.Get(client.New(d.House.URL, client.Options{Token: d.Shop}))(t)
 	d.PaidAt = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	a := d.House.Ask("POST", "/api/owner/order-receipts", `{"order":"R-7","total":{"currency":"INR","amount":"90"},"paidAt":"`+d.PaidAt+`"}`,
 		"Authorization", "Bearer "+d.Shop).Is(201)
 	receipt := nodetest.As[protocol.OrderReceipt](a)
 	d.Receipt = receipt.ID
-	d.Mine, err = client.New(d.House.URL, client.Options{Token: d.Token})
-	require.NoError(t, err)
-	d.Paid, err = client.New(d.House.URL, client.Options{Workers: 1})
-	require.NoError(t, err)
+	d.Mine = must.Get(client.New(d.House.URL, client.Options{Token: d.Token}))(t)
+	d.Paid = must.Get(client.New(d.House.URL, client.Options{Workers: 1}))(t)
 	return d
 }
 
@@ -86,8 +83,7 @@ func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
 	}
 	var body io.Reader
 	if c.op.HTTP.Method == "POST" || c.op.HTTP.Method == "PUT" {
-		raw, err := json.Marshal(rest)
-		require.NoError(d.T, err)
+		raw := must.Get(json.Marshal(rest))(d.T)
 		body = bytes.NewReader(raw)
 	} else {
 		query := url.Values{}
@@ -103,8 +99,7 @@ func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
 		}
 		path += "?" + query.Encode()
 	}
-	r, err := http.NewRequestWithContext(d.T.Context(), c.op.HTTP.Method, d.House.URL+path, body)
-	require.NoError(d.T, err)
+	r := must.Get(http.NewRequestWithContext(d.T.Context(), c.op.HTTP.Method, d.House.URL+path, body))(d.T)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -112,11 +107,9 @@ func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
 	if secret != "" && c.op.ReadOnly {
 		r.Header.Set("Authorization", "Bearer "+secret)
 	}
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(d.T, err)
+	res := must.Get(http.DefaultClient.Do(r))(d.T)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(d.T, err)
+	raw := must.Get(io.ReadAll(res.Body))(d.T)
 	if res.StatusCode < 300 {
 		require.Equal(d.T, c.op.HTTP.Status, res.StatusCode)
 		return outcome{JSON: string(raw)}, true
@@ -142,12 +135,10 @@ func overMCP(d *nodetest.Doors, c call) outcome {
 	if c.token {
 		headers = []string{"Authorization", "Bearer " + d.Token}
 	} else if c.op.Access&protocol.Proof != 0 {
-		s, err := pow.Parse([]byte(d.House.Proof(c.op.Purpose)))
-		require.NoError(d.T, err)
+		s := must.Get(pow.Parse([]byte(d.House.Proof(c.op.Purpose))))(d.T)
 		args["pow"] = s
 	}
-	raw, err := json.Marshal(args)
-	require.NoError(d.T, err)
+	raw := must.Get(json.Marshal(args))(d.T)
 	a := d.House.Tool(c.op.Name, string(raw), headers...)
 	switch {
 	case a.IsError:

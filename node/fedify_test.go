@@ -19,6 +19,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -48,10 +49,8 @@ func startFedify(t *testing.T) *fedify {
 	cmd.Dir = "../federation/testdata/peer"
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = in.Close() // ends it
@@ -60,8 +59,7 @@ func startFedify(t *testing.T) *fedify {
 			t.Logf("Fedify: %s", &log)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	base := strings.TrimSpace(line)
 	return &fedify{t, base, strings.TrimPrefix(base, "http://")}
 }
@@ -69,14 +67,11 @@ func startFedify(t *testing.T) *fedify {
 // do has someone there do something.
 func (f *fedify) do(deed string, in map[string]any, out any) {
 	f.t.Helper()
-	raw, err := json.Marshal(in)
-	require.NoError(f.t, err)
-	res, err := http.Post(f.base+"/test/"+deed, "application/json", bytes.NewReader(raw))
-	require.NoError(f.t, err)
+	raw := must.Get(json.Marshal(in))(f.t)
+	res := must.Get(http.Post(f.base+"/test/"+deed, "application/json", bytes.NewReader(raw)))(f.t)
 	defer res.Body.Close()
 	var body bytes.Buffer
-	_, err = body.ReadFrom(res.Body)
-	require.NoError(f.t, err)
+	must.Get(body.ReadFrom(res.Body))(f.t)
 	require.Equal(f.t, 200, res.StatusCode, "%s: %s", deed, &body)
 	if out != nil {
 		require.NoError(f.t, json.Unmarshal(body.Bytes(), out))

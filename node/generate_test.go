@@ -6,21 +6,17 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"stoa/node"
+	"stoa/protocol/must"
 )
 
 // TestGenerated fails when a generated file in the repository is stale.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	files, err := node.Generate()
-	require.NoError(t, err)
+	files := must.Get(node.Generate())(t)
 	for _, f := range files {
-		committed, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(f.Path)))
-		require.NoError(t, err)
-		file, err := f.File(committed)
-		require.NoError(t, err)
+		committed := must.Get(os.ReadFile(filepath.Join("..", filepath.FromSlash(f.Path))))(t)
+		file := must.Get(f.File(committed))(t)
 		if !bytes.Equal(file, committed) {
 			t.Errorf("%s is stale: run make generate", f.Path)
 		}

@@ -69,7 +69,8 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment":        {"stoa/identity/strictjson"},
 	"github.com/danielgtaylor/huma":        {"stoa/node/hall", "stoa/node/door/httpapi"},
 	"github.com/prometheus":                {"stoa/node"},
-	"stoa/node/nodetest":                   {}, // tests alone
+	"stoa/node/nodetest":                   {},                                                  // tests alone
+	"stoa/protocol/must":                   {"stoa/node/nodetest", "stoa/node/out/pay/paytest"}, // tests alone
 	"github.com/chromedp":                  {"stoa/node/nodetest"},
 	"github.com/alecthomas/kong":           {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":         {"stoa/cmd/stoa"},
@@ -84,7 +85,7 @@ var onlyIn = map[string][]string{
 	"github.com/stretchr/testify": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest",
 		"stoa/node/out/mail/mailtest", "stoa/node/nodetest"},
 	"testing": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest",
-		"stoa/node/out/mail/mailtest", "stoa/node/nodetest"},
+		"stoa/node/out/mail/mailtest", "stoa/node/nodetest", "stoa/protocol/must"},
 	"github.com/ethereum/go-ethereum/node":  {},
 	"github.com/ethereum/go-ethereum/ethdb": {},
 }

@@ -29,6 +29,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/out/mail/mailtest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -89,8 +90,7 @@ type invitation struct {
 // invitationIn returns the calendar among the alternatives of a mail, "" for none, and the text.
 func invitationIn(t *testing.T, raw []byte) (calendar []byte, text string) {
 	t.Helper()
-	m, err := netmail.ReadMessage(bytes.NewReader(raw))
-	require.NoError(t, err)
+	m := must.Get(netmail.ReadMessage(bytes.NewReader(raw)))(t)
 	var walk func(kind, encoding string, body io.Reader)
 	walk = func(kind, encoding string, body io.Reader) {
 		media, params, err := mime.ParseMediaType(kind)
@@ -116,8 +116,7 @@ func invitationIn(t *testing.T, raw []byte) (calendar []byte, text string) {
 			require.NoError(t, err)
 			require.Contains(t, string(calendar), "METHOD:"+params["method"])
 		case media == "text/plain":
-			all, err := io.ReadAll(body)
-			require.NoError(t, err)
+			all := must.Get(io.ReadAll(body))(t)
 			text = string(all)
 		}
 	}
@@ -168,10 +167,8 @@ func openMailed(t *testing.T, calendar string, change func(*node.Config)) *maile
 	m := &mailed{House: h, test: t, server: server, sender: h.Sender(), calendar: calendar}
 	reader := exec.Command(os.Getenv("STOA_TEST_RADICALE"), "-c", readInvitation)
 	reader.Stderr = os.Stderr
-	in, err := reader.StdinPipe()
-	require.NoError(t, err)
-	out, err := reader.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(reader.StdinPipe())(t)
+	out := must.Get(reader.StdoutPipe())(t)
 	require.NoError(t, reader.Start())
 	t.Cleanup(func() { in.Close(); require.NoError(t, reader.Wait()) })
 	m.objects, m.read = in, bufio.NewReader(out)
@@ -280,10 +277,8 @@ func (m *mailed) invitation(twice bool) (got invitation) {
 func (m *mailed) reads(object []byte) (got invitation) {
 	t := m.test
 	t.Helper()
-	_, err := fmt.Fprintln(m.objects, base64.StdEncoding.EncodeToString(object))
-	require.NoError(t, err)
-	line, err := m.read.ReadBytes('\n')
-	require.NoError(t, err)
+	must.Get(fmt.Fprintln(m.objects, base64.StdEncoding.EncodeToString(object)))(t)
+	line := must.Get(m.read.ReadBytes('\n'))(t)
 	require.NoError(t, json.Unmarshal(line, &got))
 	return got
 }
@@ -415,8 +410,7 @@ func TestLMTP_Setting(t *testing.T) {
 	require.NoError(t, err)
 	_, err = node.ListenLMTP("unix:" + dir + "/s")
 	require.ErrorIs(t, err, node.ErrConfig, "it is in use")
-	info, err := os.Stat(dir + "/s")
-	require.NoError(t, err)
+	info := must.Get(os.Stat(dir + "/s"))(t)
 	require.Equal(t, os.FileMode(0o660), info.Mode().Perm())
 	l.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())

@@ -24,6 +24,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
 )
@@ -51,8 +52,7 @@ func BenchmarkLists(b *testing.B) {
 	var runs []listRun
 	for _, engine := range strings.Fields(cmp.Or(os.Getenv("BENCH_ENGINES"), strings.Join(engines, " "))) {
 		for _, size := range sizes {
-			what, err := fill.Parse(size)
-			require.NoError(b, err)
+			what := must.Get(fill.Parse(size))(b)
 			runs = append(runs, measure(b, dir, engine, what))
 		}
 	}
@@ -84,25 +84,21 @@ func measure(b *testing.B, dir, engine string, what fill.Config) listRun {
 	if engine == "postgres" {
 		c.Database = keptDatabase(b, fmt.Sprintf("bench_%d_%d_%d", what.Posts, what.Profiles, what.Boards))
 	}
-	n, err := node.New(ctx, c, slog.New(slog.DiscardHandler))
-	require.NoError(b, err)
+	n := must.Get(node.New(ctx, c, slog.New(slog.DiscardHandler)))(b)
 	defer func() { require.NoError(b, n.Close()) }()
 	start := time.Now()
 	what.Base = n.Base
 	require.NoError(b, fill.Fill(ctx, n.DB, what))
 	if engine == "postgres" { // as autovacuum does in its time
-		db, err := sql.Open("pgx", c.Database)
-		require.NoError(b, err)
-		_, err = db.Exec(`VACUUM (ANALYZE)`)
-		require.NoError(b, err)
+		db := must.Get(sql.Open("pgx", c.Database))(b)
+		must.Get(db.Exec(`VACUUM (ANALYZE)`))(b)
 		require.NoError(b, db.Close())
 	}
 	fmt.Printf("%s: filled in %s\n", name, time.Since(start).Round(time.Second))
 	start = time.Now()
 	h := &asker{House: &nodetest.House{Node: n, T: b}}
 	r := listRun{engine: engine, posts: what.Posts}
-	every, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_EVERY"), "1"))
-	require.NoError(b, err)
+	every := must.Get(strconv.Atoi(cmp.Or(os.Getenv("BENCH_EVERY"), "1")))(b)
 	all, counted := h.wanted(what.Profiles)
 	for _, l := range all {
 		if l.bearer != "" || l.op == protocol.ReadModerationLog.Operation {
@@ -140,16 +136,13 @@ func (h *asker) wanted(profiles int) ([]listing, []question) {
 // keptDatabase is the URL of a database of the cluster, made where missing.
 func keptDatabase(b *testing.B, name string) string {
 	b.Helper()
-	u, err := url.Parse(os.Getenv(storagetest.PostgresEnv))
-	require.NoError(b, err)
-	db, err := sql.Open("pgx", u.String())
-	require.NoError(b, err)
+	u := must.Get(url.Parse(os.Getenv(storagetest.PostgresEnv)))(b)
+	db := must.Get(sql.Open("pgx", u.String()))(b)
 	defer db.Close()
 	var there bool
 	require.NoError(b, db.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&there))
 	if !there {
-		_, err = db.Exec(`CREATE DATABASE ` + name + ` ENCODING 'UTF8' TEMPLATE template0`)
-		require.NoError(b, err)
+		must.Get(db.Exec(`CREATE DATABASE ` + name + ` ENCODING 'UTF8' TEMPLATE template0`))(b)
 	}
 	u.Path = "/" + name
 	return u.String()

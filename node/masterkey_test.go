@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -31,23 +32,19 @@ func TestMasterKey_Missing(t *testing.T) {
 		require.NoError(t, start(), "the first start makes the key")
 		backup := filepath.Join(t.TempDir(), "backup.db")
 		if c.Database == "" {
-			a, err := node.OpenAdmin(t.Context(), c, log)
-			require.NoError(t, err)
+			a := must.Get(node.OpenAdmin(t.Context(), c, log))(t)
 			require.NoError(t, a.DB.Backup(t.Context(), backup))
 			a.Close()
 		}
-		saved, err := os.ReadFile(file)
-		require.NoError(t, err)
+		saved := must.Get(os.ReadFile(file))(t)
 		require.NoError(t, os.Remove(file))
 
 		_, opened := node.OpenAdmin(t.Context(), c, log)
 		refused := map[string]error{"serve": start(), "admin": opened}
 		if c.Database == "" {
-			before, err := os.ReadDir(c.Data)
-			require.NoError(t, err)
+			before := must.Get(os.ReadDir(c.Data))(t)
 			refused["restore"] = node.Restore(t.Context(), c, backup, log)
-			after, err := os.ReadDir(c.Data)
-			require.NoError(t, err)
+			after := must.Get(os.ReadDir(c.Data))(t)
 			require.Len(t, after, len(before), "nothing was replaced")
 		}
 		for name, err := range refused {
@@ -60,8 +57,7 @@ func TestMasterKey_Missing(t *testing.T) {
 
 		other := c
 		other.Data, other.Database = t.TempDir(), ""
-		n, err := node.New(t.Context(), other, log)
-		require.NoError(t, err)
+		n := must.Get(node.New(t.Context(), other, log))(t)
 		require.NoError(t, n.Close())
 		c.MasterKey = filepath.Join(other.Data, "master.key")
 		require.ErrorContains(t, start(), "is this the master key that sealed the database?")

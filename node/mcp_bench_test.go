@@ -13,6 +13,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // BenchmarkMCP compares a tool call with the HTTP route of the same operation and
@@ -57,14 +58,10 @@ func BenchmarkMCPTrivial(b *testing.B) {
 	for name, request := range map[string][]byte{
 		"get_agent_profile": toolCall(host, "get_agent_profile", `{"handle":"load"}`), "get_challenge": toolCall(host, "get_challenge", `{"purpose":"board"}`),
 	} {
-		conn, err := net.Dial("tcp", host)
-		require.NoError(b, err)
-		_, err = conn.Write(request)
-		require.NoError(b, err)
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(b, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(b, err)
+		conn := must.Get(net.Dial("tcp", host))(b)
+		must.Get(conn.Write(request))(b)
+		res := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(b)
+		body := must.Get(io.ReadAll(res.Body))(b)
 		conn.Close()
 		require.Equal(b, http.StatusOK, res.StatusCode, "%s", body)
 		bare := strings.TrimPrefix(bareServer(b, body), "http://")

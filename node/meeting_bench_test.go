@@ -18,6 +18,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -33,8 +34,7 @@ const (
 // same run, over HTTP on 64 connections.
 func BenchmarkMeetings(b *testing.B) {
 	n := nodetest.Start(b)
-	target, err := httpsig.ParseTarget(n.Base)
-	require.NoError(b, err)
+	target := must.Get(httpsig.ParseTarget(n.Base))(b)
 	keys := make([]key.Pair, 100)
 	for i := range meetingOwners {
 		pair := n.Hosted(meetingOwner(i))
@@ -45,18 +45,15 @@ func BenchmarkMeetings(b *testing.B) {
 	busy := n.OwnerToken(meetingOwner(0))
 	put(b, n, busy, "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true,"showSlots":true,"timezone":"Asia/Kolkata"}`)
 	var info protocol.MeetingInfo
-	res, err := http.Get(n.URL + openTimes(tomorrow))
-	require.NoError(b, err)
+	res := must.Get(http.Get(n.URL + openTimes(tomorrow)))(b)
 	require.NoError(b, json.NewDecoder(res.Body).Decode(&info))
 	res.Body.Close()
 	require.Greater(b, len(info.Slots), 100)
 
 	asked := 0 // over all runs: no target twice, so that no answer is a kept one
 	b.Run("info", func(b *testing.B) {
-		u, err := url.Parse(n.URL)
-		require.NoError(b, err)
-		conn, err := net.Dial("tcp", u.Host)
-		require.NoError(b, err)
+		u := must.Get(url.Parse(n.URL))(b)
+		conn := must.Get(net.Dial("tcp", u.Host))(b)
 		defer conn.Close()
 		reader := newAnswerReader(conn)
 		took := make([]time.Duration, 0, b.N)
@@ -64,8 +61,7 @@ func BenchmarkMeetings(b *testing.B) {
 		for range b.N {
 			asked++
 			at, from := time.Now(), tomorrow.Add(time.Duration(asked)*time.Second)
-			_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", openTimes(from), u.Host)
-			require.NoError(b, err)
+			must.Get(fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", openTimes(from), u.Host))(b)
 			require.NoError(b, reader.next())
 			took = append(took, time.Since(at))
 		}
@@ -86,8 +82,7 @@ func BenchmarkMeetings(b *testing.B) {
 	b.Run("approve", func(b *testing.B) {
 		ids := waiting(b, n, b.N, tomorrow.Add(time.Duration(60+rounds)*24*time.Hour), len(tokens))
 		rounds += 1 + b.N/len(tokens)
-		u, err := url.Parse(n.URL)
-		require.NoError(b, err)
+		u := must.Get(url.Parse(n.URL))(b)
 		before := cpuTime()
 		poundEach(b, u.Host, func(i int64) []byte {
 			return fmt.Appendf(nil, "POST /api/owner/meetings/%s/approve HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
@@ -117,12 +112,10 @@ func meetingOwner(i int) string { return fmt.Sprintf("person-%d", i) }
 
 func put(b *testing.B, n *nodetest.House, token, path, body string) {
 	b.Helper()
-	r, err := http.NewRequest("PUT", n.URL+path, strings.NewReader(body))
-	require.NoError(b, err)
+	r := must.Get(http.NewRequest("PUT", n.URL+path, strings.NewReader(body)))(b)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer "+token)
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(b, err)
+	res := must.Get(http.DefaultClient.Do(r))(b)
 	res.Body.Close()
 	require.Equal(b, 200, res.StatusCode)
 }

@@ -21,6 +21,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 )
 
 // A sender is a person of another server of the fediverse.
@@ -33,8 +34,7 @@ type sender struct {
 
 func senderOf(h *nodetest.House) *sender {
 	h.T.Helper()
-	pair, err := key.GenerateRSA(2048)
-	require.NoError(h.T, err)
+	pair := must.Get(key.GenerateRSA(2048))(h.T)
 	s := &sender{House: h, pair: pair, got: make(chan string, 10)}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	h.T.Cleanup(server.Close)
@@ -68,12 +68,10 @@ func (s *sender) write(handle, text string, others ...string) {
 		"object": map[string]any{"id": id, "type": "Note", "attributedTo": s.actor, "to": agent, "cc": others, "content": "<p>" + text + "</p>",
 			"published": time.Now().UTC()},
 	})
-	r, err := http.NewRequest("POST", agent+"/inbox", bytes.NewReader(body))
-	require.NoError(s.T, err)
+	r := must.Get(http.NewRequest("POST", agent+"/inbox", bytes.NewReader(body)))(s.T)
 	r.Header.Set("Content-Type", activity.MediaType)
 	require.NoError(s.T, cavage.Sign(r, body, s.actor+"#main-key", s.pair.Signer().(*rsa.PrivateKey)))
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(s.T, err)
+	res := must.Get(http.DefaultClient.Do(r))(s.T)
 	_ = res.Body.Close()
 	require.Equal(s.T, 202, res.StatusCode)
 }
@@ -147,8 +145,7 @@ func TestMessage_Private(t *testing.T) {
 	require.Equal(t, 404, h.Ask("GET", "/api/owner/threads/"+id, "", "Authorization", ravi).Code)
 	require.Equal(t, 401, h.Ask("GET", "/ap/messages/"+said.Message.ID, "").Code)
 
-	db, err := sql.Open("sqlite", filepath.Join(h.Config.Data, "stoa.db"))
-	require.NoError(t, err)
+	db := must.Get(sql.Open("sqlite", filepath.Join(h.Config.Data, "stoa.db")))(t)
 	defer db.Close()
 	tables := map[string]bool{}
 	for _, table := range column(t, db, `SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'`) {
@@ -187,11 +184,9 @@ func TestMessage_Page(t *testing.T) {
 // column reads the rows of a query, each as text.
 func column(t *testing.T, db *sql.DB, query string) (all []string) {
 	t.Helper()
-	rows, err := db.Query(query)
-	require.NoError(t, err)
+	rows := must.Get(db.Query(query))(t)
 	defer rows.Close()
-	names, err := rows.Columns()
-	require.NoError(t, err)
+	names := must.Get(rows.Columns())(t)
 	for rows.Next() {
 		values := make([]any, len(names))
 		into := make([]any, len(names))

@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -37,8 +38,7 @@ func TestPrice_OverHTTP(t *testing.T) {
 	require.NotEmpty(t, p.Challenge.Parameters.Data.Text)
 	require.Equal(t, protocol.PowInvalid, post(2, "Proof-Of-Work", cheap).Problem().Code, "what was solved asks once")
 
-	s, err := pow.SolveParallel(t.Context(), *p.Challenge, 2)
-	require.NoError(t, err)
+	s := must.Get(pow.SolveParallel(t.Context(), *p.Challenge, 2))(t)
 	require.Equal(t, 201, post(2, "Proof-Of-Work", s.Encode()).Code, "who pays gets in")
 	require.Equal(t, protocol.PowSpent, post(2, "Proof-Of-Work", s.Encode()).Problem().Code)
 
@@ -87,14 +87,11 @@ func TestPrice_Client(t *testing.T) {
 	n := nodetest.Start(t, func(c *node.Config) { c.Dev = false; c.AllowPrivatePeers = true })
 	n.Hosted("asha")
 	token := n.TokenOf("asha", "t")
-	anybody, err := client.New(n.URL, client.Options{})
-	require.NoError(t, err)
-	owner, err := client.New(n.URL, client.Options{Token: token})
-	require.NoError(t, err)
+	anybody := must.Get(client.New(n.URL, client.Options{}))(t)
+	owner := must.Get(client.New(n.URL, client.Options{Token: token}))(t)
 	for _, c := range []*client.Client{anybody, anybody, owner, owner, owner} {
-		res, err := c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper",
-			"body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."})
-		require.NoError(t, err)
+		res := must.Get(c.Call(t.Context(), "post_to_board", map[string]any{"kind": "offer", "title": "Paper",
+			"body": "We print 200 sheets of hand-made paper a week in Jaipur and look for a shop."}))(t)
 		require.Equal(t, http.StatusCreated, res.Status)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -131,10 +132,8 @@ func newProber(t *testing.T, r *rand.Rand, change func(*node.Config)) *prober {
 // inputOf returns the whole schema of an operation's input.
 func inputOf(t testing.TB, n *nodetest.House, op *protocol.Operation) (schema map[string]any) {
 	t.Helper()
-	in, err := n.Table.Schemas.Input(op)
-	require.NoError(t, err)
-	raw, err := json.Marshal(in)
-	require.NoError(t, err)
+	in := must.Get(n.Table.Schemas.Input(op))(t)
+	raw := must.Get(json.Marshal(in))(t)
 	require.NoError(t, json.Unmarshal(raw, &schema))
 	return schema
 }
@@ -183,8 +182,7 @@ func (p *prober) overHTTP(op *protocol.Operation) {
 		require.Eventually(p.t, func() bool { return p.n.Feed.Hub.Streams() == 0 }, time.Minute, time.Millisecond, "a network has but a few places")
 		return
 	}
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(p.t, err)
+	raw := must.Get(io.ReadAll(res.Body))(p.t)
 	checkAnswer(p.published, p.t, op, res, raw, about)
 	if res.StatusCode < 300 {
 		require.Equal(p.t, op.HTTP.Status, res.StatusCode, about)
@@ -248,8 +246,7 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 		}
 		path += "?" + query.Encode()
 	}
-	r, err := http.NewRequest(op.HTTP.Method, p.n.URL+path, body)
-	require.NoError(p.t, err)
+	r := must.Get(http.NewRequest(op.HTTP.Method, p.n.URL+path, body))(p.t)
 	if inBody || op.Upload > 0 {
 		r.Header.Set("Content-Type", media)
 	}
@@ -301,8 +298,7 @@ func (p *prober) overMCP(op *protocol.Operation) {
 	res, err := p.client.Do(r)
 	require.NoError(p.t, err, about)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(p.t, err)
+	raw := must.Get(io.ReadAll(res.Body))(p.t)
 	require.Less(p.t, res.StatusCode, 500, about)
 	var answer struct {
 		ID     int

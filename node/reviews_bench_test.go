@@ -24,6 +24,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -100,8 +101,7 @@ func newLedger(b *testing.B, n int, change func(*node.Config)) (*ledger, *nodete
 	}))
 	var args abi.Arguments
 	for _, name := range []string{"uint64", "int128", "uint8", "string", "string", "string", "string", "bytes32"} {
-		typ, err := abi.NewType(name, "", nil)
-		require.NoError(b, err)
+		typ := must.Get(abi.NewType(name, "", nil))(b)
 		args = append(args, abi.Argument{Type: typ})
 	}
 	topic := crypto.Keccak256Hash([]byte("NewFeedback(uint256,address,uint64,int128,uint8,string,string,string,string,string,bytes32)"))
@@ -110,17 +110,14 @@ func newLedger(b *testing.B, n int, change func(*node.Config)) (*ledger, *nodete
 		client := strings.ToLower(common.BigToAddress(big.NewInt(int64(i) + 1000)).Hex())
 		r := storage.StoredReceipt{ID: protocol.NewID(protocol.ReceiptID, time.Now()), Handle: "rao", Order: fmt.Sprint(i), Agent: agent,
 			Client: fmt.Sprintf("eip155:%d:%s", rpcChain, client), Currency: "INR", Minor: 18000, PaidAt: time.Now(), IssuedAt: time.Now()}
-		claims, err := json.Marshal(protocol.OrderReceiptClaims{Issuer: h.Base, Order: r.Order, Agent: agent, Shop: "rao",
-			Client: r.Client, Amount: "180.00", Currency: "INR", ID: r.ID})
-		require.NoError(b, err)
-		r.Token, err = h.Keys.Ed.SignCompact(claims, protocol.OrderReceiptType)
-		require.NoError(b, err)
+		claims := must.Get(json.Marshal(protocol.OrderReceiptClaims{Issuer: h.Base, Order: r.Order, Agent: agent, Shop: "rao",
+			Client: r.Client, Amount: "180.00", Currency: "INR", ID: r.ID}))(b)
+		r.Token = must.Get(h.Keys.Ed.SignCompact(claims, protocol.OrderReceiptType))(b)
 		receipts = append(receipts, r)
 		file := fmt.Appendf(nil, `{"agentRegistry":"eip155:%d:%s","agentId":7,"clientAddress":%q,"createdAt":"2026-11-20T09:30:00Z",`+
 			`"value":90,"valueDecimals":0,"orderReceipt":%q}`,
 			rpcChain, rpcRegistry, client, r.Token)
-		data, err := args.Pack(uint64(1), big.NewInt(90), uint8(0), "starred", "", "", dataURI(file), erc8004.FeedbackHash(file))
-		require.NoError(b, err)
+		data := must.Get(args.Pack(uint64(1), big.NewInt(90), uint8(0), "starred", "", "", dataURI(file), erc8004.FeedbackHash(file)))(b)
 		l.logs = append(l.logs, map[string]any{"address": ledgerReputation, "data": hexutil.Bytes(data), "blockNumber": hexutil.Uint64(i/2 + 1),
 			"topics":    []any{topic, common.BigToHash(big.NewInt(7)), common.HexToHash(client), crypto.Keccak256Hash([]byte("starred"))},
 			"blockHash": common.Hash{}, "blockTimestamp": hexutil.Uint64(time.Now().Unix()), "transactionHash": common.BigToHash(big.NewInt(int64(i) + 1)),
@@ -165,8 +162,7 @@ func benchReviews(b *testing.B, change func(*node.Config)) {
 		b.StartTimer()
 		counted := int64(0)
 		for runs := 0; counted < n && runs < 100; runs++ {
-			after, err := h.Reputation.Index(b.Context(), storage.Job{Args: fmt.Appendf(nil, "eip155:%d:%s", rpcChain, rpcRegistry)})
-			require.NoError(b, err)
+			after := must.Get(h.Reputation.Index(b.Context(), storage.Job{Args: fmt.Appendf(nil, "eip155:%d:%s", rpcChain, rpcRegistry)}))(b)
 			require.NoError(b, h.DB.Write(b.Context(), after))
 			require.NoError(b, h.DB.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 				counted, _, err = tx.Feedbacks().Sum(ctx, fmt.Sprintf("eip155:%d:%s:7", rpcChain, rpcRegistry))

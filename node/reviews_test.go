@@ -29,6 +29,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -78,8 +79,7 @@ func (m *market) shop(handle string, owner, wallet int) (id erc8004.ID, token st
 	id, _, err := m.Chain.Registrar(owner).Register(ctx, "https://agent.example/"+handle)
 	require.NoError(m.T, err)
 	if wallet != owner {
-		signer, err := erc8004.ParseWalletKey(m.Chain.Accounts[wallet].PrivateKey)
-		require.NoError(m.T, err)
+		signer := must.Get(erc8004.ParseWalletKey(m.Chain.Accounts[wallet].PrivateKey))(m.T)
 		m.Chain.Must(m.Chain.Registrar(owner).SetAgentWallet(ctx, id.AgentID, addressOf(m.Chain, wallet), signer))
 	}
 	m.Chain.Publish(owner, owner, id, pair)
@@ -123,16 +123,14 @@ func (m *market) give(id erc8004.ID, account int, value int64, uri string, hash 
 func (m *market) giveAs(account int, call []byte) erc8004.Receipt {
 	m.T.Helper()
 	to := common.HexToAddress(m.Chain.Reputation)
-	made, err := m.Chain.Registrar(account).Send(m.T.Context(), &to, call)
-	require.NoError(m.T, err)
+	made := must.Get(m.Chain.Registrar(account).Send(m.T.Context(), &to, call))(m.T)
 	return made
 }
 
 // pay pays from an account, and returns a member for a file.
 func (m *market) pay(account int, to common.Address, wei int64) string {
 	m.T.Helper()
-	made, err := m.Chain.Registrar(account).Pay(m.T.Context(), to, big.NewInt(wei))
-	require.NoError(m.T, err)
+	made := must.Get(m.Chain.Registrar(account).Pay(m.T.Context(), to, big.NewInt(wei)))(m.T)
 	return m.proofOf(made)
 }
 
@@ -144,21 +142,16 @@ func (m *market) proofOf(made erc8004.Receipt) string {
 func (m *market) payToken(account int, to common.Address, units int64) string {
 	m.T.Helper()
 	if m.token == (common.Address{}) {
-		raw, err := os.ReadFile("../cmd/devchain/contracts/TestToken.json")
-		require.NoError(m.T, err)
+		raw := must.Get(os.ReadFile("../cmd/devchain/contracts/TestToken.json"))(m.T)
 		var artifact struct{ Bytecode string }
 		require.NoError(m.T, json.Unmarshal(raw, &artifact))
-		code, err := hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x"))
-		require.NoError(m.T, err)
-		made, err := m.Chain.Registrar(9).Send(m.T.Context(), nil, code)
-		require.NoError(m.T, err)
+		code := must.Get(hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x")))(m.T)
+		made := must.Get(m.Chain.Registrar(9).Send(m.T.Context(), nil, code))(m.T)
 		m.token = *made.Contract
 	}
 	mint := append(common.FromHex("0xa0712d68"), common.LeftPadBytes(big.NewInt(units).Bytes(), 32)...) // mint(uint256)
-	_, err := m.Chain.Registrar(account).Send(m.T.Context(), &m.token, mint)
-	require.NoError(m.T, err)
-	made, err := m.Chain.Registrar(account).Send(m.T.Context(), &m.token, erc8004.TransferCall(to, big.NewInt(units)))
-	require.NoError(m.T, err)
+	must.Get(m.Chain.Registrar(account).Send(m.T.Context(), &m.token, mint))(m.T)
+	made := must.Get(m.Chain.Registrar(account).Send(m.T.Context(), &m.token, erc8004.TransferCall(to, big.NewInt(units))))(m.T)
 	return m.proofOf(made)
 }
 
@@ -176,16 +169,12 @@ func (m *market) fails(account int) string {
 // payLater signs a payment with a nonce that the account has not reached, and leaves it in m.late.
 func (m *market) payLater(account int, nonce uint64, to common.Address) string {
 	m.T.Helper()
-	wallet, err := erc8004.ParseWalletKey(m.Chain.Accounts[account].PrivateKey)
-	require.NoError(m.T, err)
+	wallet := must.Get(erc8004.ParseWalletKey(m.Chain.Accounts[account].PrivateKey))(m.T)
 	fields := []any{nonce, big.NewInt(1e10), uint64(50_000), to, big.NewInt(5), []byte{}}
-	unsigned, err := rlp.EncodeToBytes(append(fields, m.Chain.ChainID, uint(0), uint(0))) // EIP-155
-	require.NoError(m.T, err)
-	sig, err := crypto.Sign(crypto.Keccak256(unsigned), wallet)
-	require.NoError(m.T, err)
+	unsigned := must.Get(rlp.EncodeToBytes(append(fields, m.Chain.ChainID, uint(0), uint(0))))(m.T) // EIP-155
+	sig := must.Get(crypto.Sign(crypto.Keccak256(unsigned), wallet))(m.T)
 	number := func(b []byte) *big.Int { return new(big.Int).SetBytes(b) }
-	signed, err := rlp.EncodeToBytes(append(fields, uint64(sig[64])+35+2*m.Chain.ChainID, number(sig[:32]), number(sig[32:64])))
-	require.NoError(m.T, err)
+	signed := must.Get(rlp.EncodeToBytes(append(fields, uint64(sig[64])+35+2*m.Chain.ChainID, number(sig[:32]), number(sig[32:64]))))(m.T)
 	m.late = signed
 	return m.proofOf(erc8004.Receipt{TxHash: crypto.Keccak256Hash(signed)})
 }
@@ -285,10 +274,8 @@ func TestReviews(t *testing.T) {
 			for _, c := range change {
 				c(&claims)
 			}
-			raw, err := json.Marshal(claims)
-			require.NoError(t, err)
-			r.Receipt, err = pair.SignCompact(raw, protocol.OrderReceiptType)
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(claims))(t)
+			r.Receipt = must.Get(pair.SignCompact(raw, protocol.OrderReceiptType))(t)
 			return by(r)
 		}
 		by7 := func(c *protocol.OrderReceiptClaims) {
@@ -355,8 +342,7 @@ func TestReviews(t *testing.T) {
 			{"a payment after the review", data(8, 80, m.payLater(8, 4, wallet)), protocol.PaymentLate},
 			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
 		}
-		client, err := rpc.DialContext(t.Context(), m.Chain.RPC)
-		require.NoError(t, err)
+		client := must.Get(rpc.DialContext(t.Context(), m.Chain.RPC))(t)
 		defer client.Close()
 		require.NoError(t, client.CallContext(t.Context(), nil, "eth_sendRawTransaction", m.late))
 		m.index()
@@ -364,8 +350,7 @@ func TestReviews(t *testing.T) {
 		require.False(t, early, "nothing before it is final")
 		m.Chain.Do("final")
 		require.NoError(t, m.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			r, err := tx.OrderReceipts().ByID(ctx, later.ID) // the chain's clock runs ahead of ours
-			require.NoError(t, err)
+			r := must.Get(tx.OrderReceipts().ByID(ctx, later.ID))(t) // the chain's clock runs ahead of ours
 			r.RevokedAt = new(time.Now().Add(24 * time.Hour))
 			return tx.OrderReceipts().Put(ctx, r)
 		}))
@@ -527,10 +512,8 @@ func TestReviews_TrustedNode(t *testing.T) {
 	forged := func(pair key.Pair) string {
 		claims := claimsOf(t, keySet(far), good.Receipt)
 		claims.ID, claims.Order = protocol.NewID(protocol.ReceiptID, time.Now()), "F-9"
-		raw, err := json.Marshal(claims)
-		require.NoError(t, err)
-		token, err := pair.SignCompact(raw, protocol.OrderReceiptType)
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(claims))(t)
+		token := must.Get(pair.SignCompact(raw, protocol.OrderReceiptType))(t)
 		return token
 	}
 	want := map[string]protocol.ReviewReason{}

@@ -19,6 +19,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -150,18 +151,14 @@ func (v *venture) shut() {
 	t.Helper()
 	require.Eventually(t, func() bool { return fmt.Sprint(v.tokens()) == fmt.Sprint(shutTokens) }, time.Minute, 20*time.Millisecond)
 	require.NoError(t, v.s.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		thread, err := tx.Threads().ByID(ctx, v.thread.ThreadID)
-		require.NoError(t, err)
+		thread := must.Get(tx.Threads().ByID(ctx, v.thread.ThreadID))(t)
 		require.Equal(t, protocol.ThreadClosed, thread.State)
 		require.Empty(t, thread.Callback)
-		waiting, err := tx.Callbacks().List(ctx, "ravi", protocol.CallbackWaiting, "", 10, "")
-		require.NoError(t, err)
+		waiting := must.Get(tx.Callbacks().List(ctx, "ravi", protocol.CallbackWaiting, "", 10, ""))(t)
 		require.Empty(t, waiting.Items, "nothing is sent any more")
-		bid, err := tx.Bids().ByID(ctx, v.bid.Bid.ID)
-		require.NoError(t, err)
+		bid := must.Get(tx.Bids().ByID(ctx, v.bid.Bid.ID))(t)
 		require.Empty(t, bid.Callback)
-		meeting, err := tx.Meetings().ByID(ctx, v.meeting.Request.ID)
-		require.NoError(t, err)
+		meeting := must.Get(tx.Meetings().ByID(ctx, v.meeting.Request.ID))(t)
 		require.Empty(t, meeting.Callback)
 		return nil
 	}))

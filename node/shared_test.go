@@ -20,6 +20,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/credential"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestProcesses runs two processes of one deployment on PostgreSQL, and one on SQLite: what is
@@ -107,8 +108,7 @@ func TestSigned_HostedKey(t *testing.T) {
 		require.NoError(t, h.Admin().RevokeToken(ctx, token.ID))
 		require.Equal(t, 401, h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret).Code, "a revoked token too")
 
-		stranger, err := key.GenerateEd25519()
-		require.NoError(t, err)
+		stranger := must.Get(key.GenerateEd25519())(t)
 		refused := h.Signed(stranger, nodetest.GoodPost, nil)
 		require.Equal(t, protocol.KeyUnknown, refused.Problem().Code)
 		require.NotEmpty(t, refused.Header().Get("Signature-Error"))
@@ -123,10 +123,8 @@ func TestSigned_HostedKey(t *testing.T) {
 // its keys are in a directory of its own, which is fetched in the background.
 func TestSigned_KeyDirectory(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	set, err := key.MarshalSet([]key.Public{pair.Published()})
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	set := must.Get(key.MarshalSet([]key.Public{pair.Published()}))(t)
 	var fetches atomic.Int64
 	refused := make(chan struct{}) // the first request waits a second for the directory
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -173,8 +171,7 @@ func TestReports(t *testing.T) {
 			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
 			r.RequestURI = r.URL.Path
 			r.Header.Set("Content-Type", "application/json")
-			target, err := httpsig.ParseTarget(h.Base)
-			require.NoError(t, err)
+			target := must.Get(httpsig.ParseTarget(h.Base))(t)
 			require.NoError(t, httpsig.SignRequest(r, target, []byte(`{"reason":"spam"}`), httpsig.SignOptions{Key: pair.Signer()}))
 			w := httptest.NewRecorder()
 			h.Handler().ServeHTTP(w, r)
@@ -218,10 +215,8 @@ func TestPresignedDirectory(t *testing.T) {
 	at := "/.well-known/service-agents/" + pair.Thumbprint() + "/jwks.json"
 	require.Equal(t, protocol.DirectoryExpired, h.Ask("GET", at, "").Problem().Code)
 
-	signed, err := credential.SignDirectory(h.Base, pair)
-	require.NoError(t, err)
-	elsewhere, err := credential.SignDirectory("https://other.example", pair)
-	require.NoError(t, err)
+	signed := must.Get(credential.SignDirectory(h.Base, pair))(t)
+	elsewhere := must.Get(credential.SignDirectory("https://other.example", pair))(t)
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), elsewhere), "signed for another node")
 	require.Error(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), []byte("{}")))
 	require.NoError(t, h.Admin().PutDirectory(ctx, pair.Thumbprint(), signed))

@@ -18,6 +18,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // again sends the bytes of a request once more.
@@ -73,8 +74,7 @@ func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
 	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "x"}, nil))
 
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	read := func(path string, o httpsig.SignOptions) nodetest.Answer {
 		r := httptest.NewRequest("GET", h.Base+path, nil)
 		r.RequestURI = path
@@ -106,8 +106,7 @@ func TestSigned_AsAsked(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	pair := h.Hosted("asha")
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	nonces := map[string]bool{}
 	for name, tt := range map[string]struct {
@@ -180,8 +179,7 @@ func TestSigned_OtherBaseIsTold(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	pair := h.Hosted("asha")
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	r := httptest.NewRequest("POST", h.Base+"/api/public/board?from=here", strings.NewReader(nodetest.GoodPost))
 	r.RequestURI = "/api/public/board?from=here"
 	r.Header.Set("Content-Type", "application/json")
@@ -202,8 +200,7 @@ func TestSigned_OpenReads(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	asha, stranger := h.Hosted("asha"), nodetest.NewPair(t)
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	send := func(method, path, body, accept string, pair key.Pair, o httpsig.SignOptions, agent string, change func(*http.Request)) nodetest.Answer {
 		r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
 		r.RequestURI = path

@@ -25,6 +25,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/node/nodetest"
+	"stoa/protocol/must"
 )
 
 // BenchmarkStreams measures what 1024 streams of the feed cost that take
@@ -39,8 +40,7 @@ func BenchmarkStreams_Many(b *testing.B) { benchmarkStreams(b, 5000) }
 func benchmarkStreams(b *testing.B, streams int) {
 	n := nodetest.Start(b, func(c *node.Config) { c.MaxStreams = 2 * streams })
 	pair := n.Hosted("load")
-	private, err := pair.MarshalPrivate()
-	require.NoError(b, err)
+	private := must.Get(pair.MarshalPrivate())(b)
 	cost := map[int]float64{}
 	round := func(open int) {
 		b.Run(fmt.Sprintf("write/streams=%d", open), func(b *testing.B) {
@@ -135,16 +135,14 @@ func TestBenchClient(t *testing.T) {
 	}
 	args := strings.Split(set, "\x1f")
 	number := func(i int) int {
-		n, err := strconv.Atoi(args[i])
-		require.NoError(t, err)
+		n := must.Get(strconv.Atoi(args[i]))(t)
 		return n
 	}
 	switch args[0] {
 	case "read":
 		readStreams(t, strings.TrimPrefix(args[1], "http://"), number(2))
 	case "write":
-		pair, err := key.ParsePair([]byte(args[3]))
-		require.NoError(t, err)
+		pair := must.Get(key.ParsePair([]byte(args[3])))(t)
 		rate := 0
 		if len(args) > 5 {
 			rate = number(5)
@@ -159,13 +157,10 @@ func readStreams(t *testing.T, host string, streams int) {
 	var group sync.WaitGroup
 	for i := range streams {
 		from := net.IPv4(127, 1, byte(i/8/256), byte(i/8%256))
-		conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}).Dial("tcp", host)
-		require.NoError(t, err)
-		_, err = io.WriteString(conn, "GET /api/public/feed/stream HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
-		require.NoError(t, err)
+		conn := must.Get((&net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}).Dial("tcp", host))(t)
+		must.Get(io.WriteString(conn, "GET /api/public/feed/stream HTTP/1.1\r\nHost: "+host+"\r\n\r\n"))(t)
 		in := bufio.NewReaderSize(conn, 4<<10)
-		line, err := in.ReadString('\n')
-		require.NoError(t, err)
+		line := must.Get(in.ReadString('\n'))(t)
 		require.Contains(t, line, "200")
 		group.Go(func() { io.CopyBuffer(io.Discard, struct{ io.Reader }{in}, make([]byte, 4<<10)) })
 	}
@@ -174,8 +169,7 @@ func readStreams(t *testing.T, host string, streams int) {
 
 // writeSigned makes posts on 64 connections, at a rate a second if that is set.
 func writeSigned(t *testing.T, address, base string, pair key.Pair, posts, rate int) {
-	target, err := httpsig.ParseTarget(base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(base))(t)
 	client := loadClient()
 	var next atomic.Int64
 	start := time.Now()

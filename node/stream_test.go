@@ -19,6 +19,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A subscriber reads the feed's stream of a running node.
@@ -31,13 +32,11 @@ type subscriber struct {
 func subscribe(t testing.TB, base, query string, headers ...string) *subscriber {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	r, err := http.NewRequestWithContext(ctx, "GET", base+"/api/public/feed/stream"+query, nil)
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, "GET", base+"/api/public/feed/stream"+query, nil))(t)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
+	res := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 	require.Equal(t, 200, res.StatusCode)
 	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
 	require.Empty(t, res.Header.Get("Content-Encoding"))
@@ -122,8 +121,7 @@ func TestStream_Node(t *testing.T) {
 func run(t testing.TB, c node.Config) (n *nodetest.House, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	made, err := node.New(ctx, c, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	made := must.Get(node.New(ctx, c, slog.New(slog.DiscardHandler)))(t)
 	done := make(chan error, 1)
 	go func() { done <- made.Run(ctx) }()
 	ended := false
@@ -212,10 +210,8 @@ func TestStream_Wire(t *testing.T) {
 	transport := &http.Transport{Protocols: &two}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "GET", n.URL+"/api/public/feed/stream", nil)
-	require.NoError(t, err)
-	res, err := transport.RoundTrip(r)
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, "GET", n.URL+"/api/public/feed/stream", nil))(t)
+	res := must.Get(transport.RoundTrip(r))(t)
 	require.Equal(t, 2, res.ProtoMajor)
 	require.Equal(t, "nosniff", res.Header.Get("X-Content-Type-Options"))
 	shared := &subscriber{t, bufio.NewScanner(res.Body), cancel}
@@ -250,8 +246,7 @@ func TestStream_Setting(t *testing.T) {
 	first := subscribe(t, n.URL, "")
 	subscribe(t, n.URL, "")
 	refused := func() bool {
-		res, err := http.Get(n.URL + "/api/public/feed/stream")
-		require.NoError(t, err)
+		res := must.Get(http.Get(n.URL + "/api/public/feed/stream"))(t)
 		defer res.Body.Close()
 		return res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") != ""
 	}

@@ -44,6 +44,14 @@ var (
 	ErrServed   = commit.ErrServed // another process serves the SQLite database
 )
 
+// Missing is IfMissing for a row that was found and is as good as missing: then err is nil, and the other error is returned.
+func Missing(err, another error) error {
+	if err == nil {
+		return another
+	}
+	return IfMissing(err, another)
+}
+
 // IfMissing returns err; instead of ErrNotFound another error, which is nil where it is none that there is no such row.
 func IfMissing(err, another error) error {
 	if errors.Is(err, ErrNotFound) {

@@ -13,20 +13,19 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // proofs verifies an answer as a stranger would who fetched it from authority.
 func proofs(t *testing.T, rec *httptest.ResponseRecorder, authority string) []httpsig.Proof {
 	t.Helper()
 	require.Equal(t, http.StatusOK, rec.Code, rec.Body)
-	set, err := key.ParseSet(rec.Body.Bytes())
-	require.NoError(t, err)
+	set := must.Get(key.ParseSet(rec.Body.Bytes()))(t)
 	require.Zero(t, set.Ignored)
 	keys := make([]httpsig.Key, len(set.Keys))
 	for i, k := range set.Keys {
 		require.Equal(t, k.Thumbprint, k.ID)
-		keys[i], err = httpsig.NewKey(k.Key)
-		require.NoError(t, err)
+		keys[i] = must.Get(httpsig.NewKey(k.Key))(t)
 	}
 	m := &httpsig.Message{Status: rec.Code, Header: rec.Header(), Related: asked(httpsig.NewTarget("https", authority))}
 	return httpsig.VerifyDirectory(m, rec.Body.Bytes(), keys, time.Now(), false)
@@ -36,10 +35,8 @@ func TestNodeKeys_EachKeyProvesItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, h := node(t)
-		rsa, err := key.GenerateRSA(2048)
-		require.NoError(t, err)
-		ec, err := key.GenerateP256()
-		require.NoError(t, err)
+		rsa := must.Get(key.GenerateRSA(2048))(t)
+		ec := must.Get(key.GenerateP256())(t)
 		a.node = []key.Pair{pair(t, "node"), rsa, ec}
 		rec := get(h, "/.well-known/http-message-signatures-directory")
 		require.Equal(t, directoryMedia, rec.Header().Get("Content-Type"))
@@ -103,8 +100,7 @@ func TestAgentKeys_LostAuthority(t *testing.T) {
 // presign is what the owner of a key does at home.
 func presign(t *testing.T, p key.Pair, o httpsig.SignOptions) SignedDirectory {
 	t.Helper()
-	body, err := key.MarshalSet([]key.Public{p.Published()})
-	require.NoError(t, err)
+	body := must.Get(key.MarshalSet([]key.Public{p.Published()}))(t)
 	o.Key = p.Signer()
 	h := http.Header{}
 	require.NoError(t, httpsig.SignResponse(h, 200, asked(httpsig.NewTarget("https", "n1.example")), body, o))
@@ -116,8 +112,7 @@ func TestAgentKeys_HeldByTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, h := node(t)
 		ravi := pair(t, "ravi")
-		raw, err := json.Marshal(presign(t, ravi, httpsig.SignOptions{TTL: 48 * time.Hour}))
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(presign(t, ravi, httpsig.SignOptions{TTL: 48 * time.Hour})))(t)
 		a.keys[ravi.Thumbprint()] = AgentKey{Handle: "ravi", Public: ravi.Published(), Signed: raw}
 
 		rec := get(h, jwks(ravi.Thumbprint()))
@@ -145,8 +140,7 @@ func TestSignedDirectory_Check(t *testing.T) {
 	ravi := pair(t, "ravi")
 	now := time.Now()
 	good := presign(t, ravi, httpsig.SignOptions{})
-	two, err := key.MarshalSet([]key.Public{ravi.Published(), pair(t, "asha").Published()})
-	require.NoError(t, err)
+	two := must.Get(key.MarshalSet([]key.Public{ravi.Published(), pair(t, "asha").Published()}))(t)
 	for _, c := range []struct {
 		name   string
 		target string

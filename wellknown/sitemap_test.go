@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // site is a node with as many profiles and posts as it is told, numbered without
@@ -75,12 +76,10 @@ func (s *site) Profiles(_ context.Context, after, upTo int64) (list []protocol.P
 // large is the documents of a node of that size.
 func large(t testing.TB, s *site, host string) http.Handler {
 	t.Helper()
-	u, err := url.Parse(host)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(host))(t)
 	a := &agents{}
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: s, Doors: protocol.HTTP | protocol.MCP, Version: "1", MCPVersions: []string{"2026-07-28"},
-		Signal: "search=yes, ai-train=no"})
-	require.NoError(t, err)
+	w := must.Get(New(Config{Base: u, Directory: a, Keys: a, Site: s, Doors: protocol.HTTP | protocol.MCP, Version: "1", MCPVersions: []string{"2026-07-28"},
+		Signal: "search=yes, ai-train=no"}))(t)
 	mux := http.NewServeMux()
 	for _, r := range w.Routes() {
 		if r.Method == http.MethodGet {
@@ -130,8 +129,7 @@ func TestSitemap_Walk(t *testing.T) {
 			found[u.Loc] = true
 			require.True(t, strings.HasPrefix(u.Loc, base+"/"), u.Loc)
 			if u.Lastmod != "" {
-				at, err := time.Parse(time.RFC3339, u.Lastmod)
-				require.NoError(t, err)
+				at := must.Get(time.Parse(time.RFC3339, u.Lastmod))(t)
 				require.Equal(t, changed, at.UTC())
 			}
 		}
@@ -174,8 +172,7 @@ func TestParts(t *testing.T) {
 
 	p := newParts()
 	for i := range 3 * partsMax {
-		_, err := p.get(t.Context(), strconv.Itoa(i), func(context.Context) ([]byte, error) { return nil, nil })
-		require.NoError(t, err)
+		must.Get(p.get(t.Context(), strconv.Itoa(i), func(context.Context) ([]byte, error) { return nil, nil }))(t)
 	}
 	require.LessOrEqual(t, p.kept.Len(), partsMax)
 
@@ -217,14 +214,11 @@ func TestSecurityTxt(t *testing.T) {
 	require.Equal(t, "mailto:security@n1.example", fields["Contact"])
 	require.Equal(t, base+"/.well-known/security.txt", fields["Canonical"])
 	require.Equal(t, "https://n1.example/policy", fields["Policy"])
-	expires, err := time.Parse(time.RFC3339, fields["Expires"])
-	require.NoError(t, err)
+	expires := must.Get(time.Parse(time.RFC3339, fields["Expires"]))(t)
 	require.True(t, expires.After(time.Now()) && expires.Before(time.Now().AddDate(1, 0, 0)))
 
-	u, err := url.Parse(base)
-	require.NoError(t, err)
-	w, err := New(Config{Base: u, Directory: &agents{}, Keys: &agents{}})
-	require.NoError(t, err)
+	u := must.Get(url.Parse(base))(t)
+	w := must.Get(New(Config{Base: u, Directory: &agents{}, Keys: &agents{}}))(t)
 	for _, r := range w.Routes() {
 		require.NotEqual(t, "/.well-known/security.txt", r.Pattern)
 		require.NotEqual(t, sitemapPath, r.Pattern)
@@ -235,12 +229,10 @@ func TestSecurityTxt(t *testing.T) {
 // is on this node.
 func TestAPICatalog(t *testing.T) {
 	t.Parallel()
-	u, err := url.Parse(base)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(base))(t)
 	a := &agents{}
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Doors: protocol.HTTP | protocol.MCP | protocol.A2A,
-		Feeds: []Feed{{"/feed.atom", "application/atom+xml", "The feed"}}})
-	require.NoError(t, err)
+	w := must.Get(New(Config{Base: u, Directory: a, Keys: a, Doors: protocol.HTTP | protocol.MCP | protocol.A2A,
+		Feeds: []Feed{{"/feed.atom", "application/atom+xml", "The feed"}}}))(t)
 	rec := httptest.NewRecorder()
 	w.serve(w.apiCatalog).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, base+"/.well-known/api-catalog", nil))
 	require.Equal(t, `</.well-known/api-catalog>; rel="api-catalog"`, rec.Header().Get("Link"))

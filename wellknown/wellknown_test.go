@@ -22,6 +22,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -32,8 +33,7 @@ const base = "https://n1.example"
 func pair(t testing.TB, name string) key.Pair {
 	t.Helper()
 	seed := sha256.Sum256([]byte(name))
-	p, err := key.NewPair(ed25519.NewKeyFromSeed(seed[:]))
-	require.NoError(t, err)
+	p := must.Get(key.NewPair(ed25519.NewKeyFromSeed(seed[:])))(t)
 	return p
 }
 
@@ -109,12 +109,10 @@ func node(t testing.TB) (*agents, http.Handler) {
 		elsewhere: []string{"eip155:1:0x8004A169FB4a3325136EB29fA0ceB6D2e539a432:9007199254740991",
 			"eip155:1:0x8004A169FB4a3325136EB29fA0ceB6D2e539a432:9007199254740992"},
 	}
-	u, err := url.Parse(base)
-	require.NoError(t, err)
-	w, err := New(Config{Base: u, Directory: a, Keys: a, Site: &site{agents: a, size: 2, posts: 3},
+	u := must.Get(url.Parse(base))(t)
+	w := must.Get(New(Config{Base: u, Directory: a, Keys: a, Site: &site{agents: a, size: 2, posts: 3},
 		Registries: []string{"eip155:8453:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}, Name: "First node", Description: "For tests.", Version: "1.2.3",
-		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example", Policy: "https://n1.example/policy"})
-	require.NoError(t, err)
+		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example", Policy: "https://n1.example/policy"}))(t)
 	mux := http.NewServeMux()
 	for _, r := range w.Routes() {
 		if r.Method == http.MethodGet { // which is HEAD too, in this router
@@ -189,8 +187,7 @@ func TestGolden(t *testing.T) {
 				if *update {
 					require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 				}
-				want, err := os.ReadFile(file)
-				require.NoError(t, err)
+				want := must.Get(os.ReadFile(file))(t)
 				require.Equal(t, string(want), got)
 			})
 		})
@@ -249,8 +246,7 @@ func TestRoutes_GetAndHeadOfEachPattern(t *testing.T) {
 	a := &agents{}
 	u, err := url.Parse(base)
 	require.NoError(t, err)
-	w, err := New(Config{Base: u, Directory: a, Keys: a})
-	require.NoError(t, err)
+	w := must.Get(New(Config{Base: u, Directory: a, Keys: a}))(t)
 	methods := map[string][]string{}
 	for _, r := range w.Routes() {
 		methods[r.Pattern] = append(methods[r.Pattern], r.Method)

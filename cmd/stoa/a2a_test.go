@@ -17,6 +17,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // signingTransport signs each request as an agent with a chain identity, which is
@@ -52,8 +53,7 @@ func a2aStory(t *testing.T, w *localWorld) {
 	node, asha := w.Nodes[1].URL, w.agent("asha") // where she has no profile
 	raw, err := os.ReadFile(*asha.Key)
 	require.NoError(t, err)
-	pair, err := key.ParsePair(raw)
-	require.NoError(t, err)
+	pair := must.Get(key.ParsePair(raw))(t)
 	profile, _ := get[protocol.Profile](t, node+"/api/public/agents/ravi")
 	require.NotNil(t, profile.Interfaces.A2A)
 	card, status := get[struct {
@@ -66,9 +66,8 @@ func a2aStory(t *testing.T, w *localWorld) {
 
 	ctx := context.Background()
 	at := func(url string) *a2aclient.Client {
-		c, err := a2aclient.NewFromEndpoints(ctx, []*sdk.AgentInterface{sdk.NewAgentInterface(url, sdk.TransportProtocolJSONRPC)},
-			a2aclient.WithJSONRPCTransport(&http.Client{Transport: signingTransport{node, *asha.ERC8004, pair}}))
-		require.NoError(t, err)
+		c := must.Get(a2aclient.NewFromEndpoints(ctx, []*sdk.AgentInterface{sdk.NewAgentInterface(url, sdk.TransportProtocolJSONRPC)},
+			a2aclient.WithJSONRPCTransport(&http.Client{Transport: signingTransport{node, *asha.ERC8004, pair}})))(t)
 		return c
 	}
 	ravi := at(*profile.Interfaces.A2A)
@@ -78,26 +77,21 @@ func a2aStory(t *testing.T, w *localWorld) {
 	require.True(t, ok, "%T", res)
 	require.Equal(t, sdk.TaskStateSubmitted, task.Status.State)
 
-	owner, err := client.New(node, client.Options{Token: w.agent("ravi").OwnerToken})
-	require.NoError(t, err)
-	listed, err := owner.Call(ctx, "list_threads", map[string]any{})
-	require.NoError(t, err)
+	owner := must.Get(client.New(node, client.Options{Token: w.agent("ravi").OwnerToken}))(t)
+	listed := must.Get(owner.Call(ctx, "list_threads", map[string]any{}))(t)
 	var threads protocol.Page[protocol.Thread]
 	require.NoError(t, json.Unmarshal(listed.Body, &threads))
 	require.Equal(t, task.ContextID, threads.Items[0].ThreadID)
 	require.Equal(t, asha.ERC8004, threads.Items[0].Writer.ERC8004)
 	require.True(t, threads.Items[0].Writer.Verified)
-	_, err = owner.Call(ctx, "answer_thread", map[string]any{"threadId": task.ContextID, "message": "Gladly, by Monday."})
-	require.NoError(t, err)
-	task, err = ravi.GetTask(ctx, &sdk.GetTaskRequest{ID: task.ID})
-	require.NoError(t, err)
+	must.Get(owner.Call(ctx, "answer_thread", map[string]any{"threadId": task.ContextID, "message": "Gladly, by Monday."}))(t)
+	task = must.Get(ravi.GetTask(ctx, &sdk.GetTaskRequest{ID: task.ID}))(t)
 	require.Equal(t, sdk.TaskStateCompleted, task.Status.State)
 	require.Equal(t, "Gladly, by Monday.", task.Artifacts[0].Parts[0].Text())
 
-	res, err = at(node+"/a2a").SendMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewDataPart(map[string]any{
+	res = must.Get(at(node+"/a2a").SendMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewDataPart(map[string]any{
 		"operation": "post_to_board", "input": map[string]any{"kind": "ability", "title": "Labels", "body": "Printed by hand.", "tags": []string{"labels"}},
-	}))})
-	require.NoError(t, err)
+	}))}))(t)
 	message, ok := res.(*sdk.Message)
 	require.True(t, ok, "%T", res)
 	uri := message.Parts[0].Data().(map[string]any)["uri"].(string)

@@ -59,6 +59,17 @@ func (c *adminCmd) with(w *world, do func(ctx context.Context, a *node.Admin) er
 	return do(w.ctx, a)
 }
 
+// do does an operation and hands on its result.
+func do[In, Out any](w *world, all *adminCmd, op protocol.Op[In, Out], in In, then func(Out) error) error {
+	return all.with(w, func(ctx context.Context, a *node.Admin) error {
+		out, err := node.Do(ctx, a, op, in)
+		if err != nil {
+			return err
+		}
+		return then(out)
+	})
+}
+
 // table prints what was found: as JSON with --json, else as the lines that fill
 // writes, whose cells tabs part.
 func (c *adminCmd) table(w *world, found any, fill func(t io.Writer)) error {
@@ -177,11 +188,7 @@ type profileGetCmd struct {
 }
 
 func (c *profileGetCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		p, err := node.Do(ctx, a, protocol.GetAgentProfile, protocol.HandleInput{Handle: c.Handle})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.GetAgentProfile, protocol.HandleInput{Handle: c.Handle}, func(p protocol.Profile) error {
 		return printJSON(w.stdout, p)
 	})
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"stoa/node"
 	"stoa/protocol"
 )
 
@@ -31,14 +29,11 @@ type accountCreateCmd struct {
 }
 
 func (c *accountCreateCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		made, err := node.Do(ctx, a, protocol.OpenAccount, protocol.NewAccount{Name: c.Name, Role: protocol.Role(c.Role), Mail: c.Mail, Handles: c.Profile})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(w.stderr, made.Account.ID)
-		return all.printLink(w, made.Account.ID, made.SignIn.URL)
-	})
+	return do(w, all, protocol.OpenAccount, protocol.NewAccount{Name: c.Name, Role: protocol.Role(c.Role), Mail: c.Mail, Handles: c.Profile},
+		func(made protocol.OpenedAccount) error {
+			fmt.Fprintln(w.stderr, made.Account.ID)
+			return all.printLink(w, made.Account.ID, made.SignIn.URL)
+		})
 }
 
 func (c *adminCmd) printLink(w *world, account, link string) error {
@@ -72,11 +67,7 @@ type accountSignInCmd struct {
 }
 
 func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		link, err := node.Do(ctx, a, protocol.MakeSignInLink, protocol.AccountRef{Account: c.Account})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.MakeSignInLink, protocol.AccountRef{Account: c.Account}, func(link protocol.SignInLink) error {
 		return all.printLink(w, c.Account, link.URL)
 	})
 }
@@ -87,14 +78,11 @@ type accountSignOutCmd struct {
 }
 
 func (c *accountSignOutCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		out, err := node.Do(ctx, a, protocol.SignOut, protocol.SignOutDraft{AccountRef: protocol.AccountRef{Account: c.Account}, Forget: c.Forget})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w.stderr, "ended: %d; API tokens stay, see stoa admin token list\n", out.Ended)
-		return nil
-	})
+	return do(w, all, protocol.SignOut, protocol.SignOutDraft{AccountRef: protocol.AccountRef{Account: c.Account}, Forget: c.Forget},
+		func(out protocol.SignedOut) error {
+			fmt.Fprintf(w.stderr, "ended: %d; API tokens stay, see stoa admin token list\n", out.Ended)
+			return nil
+		})
 }
 
 type adminTokenCmd struct {
@@ -121,11 +109,7 @@ func (c *tokenCreateCmd) Run(w *world, all *adminCmd) error {
 	if in.Handle = c.For; protocol.IsID(protocol.AccountID, c.For) {
 		in.Handle, in.Account = "", c.For
 	}
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		made, err := node.Do(ctx, a, protocol.GrantToken, in)
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.GrantToken, in, func(made protocol.MadeToken) error {
 		fmt.Fprintf(w.stderr, "%s: keep it, it is not shown again\n", made.Token.ID)
 		return all.table(w, map[string]string{"id": made.Token.ID, "token": made.Secret}, func(t io.Writer) { fmt.Fprintln(t, made.Secret) })
 	})
@@ -136,11 +120,7 @@ type tokenListCmd struct {
 }
 
 func (c *tokenListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		tokens, err := node.Do(ctx, a, protocol.TokensOf, protocol.AccountRef{Account: c.For})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.TokensOf, protocol.AccountRef{Account: c.For}, func(tokens protocol.Page[protocol.Token]) error {
 		var lines [][]string
 		for _, k := range tokens.Items {
 			state := "active"

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"stoa/node"
 	"stoa/protocol"
 )
 
@@ -23,11 +21,7 @@ type directoryURL struct {
 type directoryListCmd struct{}
 
 func (c *directoryListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		found, err := node.Do(ctx, a, protocol.ListDirectories, protocol.None{})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.ListDirectories, protocol.None{}, func(found protocol.ARDDirectories) error {
 		var lines [][]string
 		for _, d := range found.Items {
 			read := "-"

@@ -47,11 +47,7 @@ type shopGetCmd struct {
 }
 
 func (c *shopGetCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		r, err := node.Do(ctx, a, protocol.GetMerchantRecord, protocol.Owned{Handle: c.Handle})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.GetMerchantRecord, protocol.Owned{Handle: c.Handle}, func(r protocol.MerchantRecord) error {
 		return printJSON(w.stdout, r.Record)
 	})
 }

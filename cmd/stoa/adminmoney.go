@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"stoa/node"
 	"stoa/protocol"
 )
 
@@ -20,11 +18,7 @@ type moneyTraceCmd struct {
 }
 
 func (c *moneyTraceCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		found, err := node.Do(ctx, a, protocol.TracePayment, protocol.TraceQuery{ID: c.ID})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.TracePayment, protocol.TraceQuery{ID: c.ID}, func(found protocol.MoneyTraces) error {
 		return all.table(w, found, func(t io.Writer) {
 			for _, x := range found.Items {
 				if x.BidID == "" {

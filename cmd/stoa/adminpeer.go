@@ -120,17 +120,14 @@ type jobListCmd struct {
 }
 
 func (c *jobListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		jobs, err := node.Do(ctx, a, protocol.ListJobs, protocol.JobQuery{State: c.State, Kind: c.Kind, Paging: protocol.Paging{Limit: protocol.MaxLimit}})
-		if err != nil {
-			return err
-		}
-		var lines [][]string
-		for _, j := range jobs.Items {
-			lines = append(lines, []string{fmt.Sprint(j.ID), j.Kind, j.Lane, fmt.Sprint("attempt ", j.Attempt), j.RunAt.Format(time.RFC3339), j.LastError})
-		}
-		return all.rows(w, "id kind lane attempt runAt error", lines)
-	})
+	return do(w, all, protocol.ListJobs, protocol.JobQuery{State: c.State, Kind: c.Kind, Paging: protocol.Paging{Limit: protocol.MaxLimit}},
+		func(jobs protocol.Page[protocol.Job]) error {
+			var lines [][]string
+			for _, j := range jobs.Items {
+				lines = append(lines, []string{fmt.Sprint(j.ID), j.Kind, j.Lane, fmt.Sprint("attempt ", j.Attempt), j.RunAt.Format(time.RFC3339), j.LastError})
+			}
+			return all.rows(w, "id kind lane attempt runAt error", lines)
+		})
 }
 
 type jobAct struct {
@@ -211,11 +208,7 @@ type keyListCmd struct {
 }
 
 func (c *keyListCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		keys, err := node.Do(ctx, a, protocol.ListKeys, protocol.OwnInput{Owned: protocol.Owned{Handle: c.Handle}})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.ListKeys, protocol.OwnInput{Owned: protocol.Owned{Handle: c.Handle}}, func(keys protocol.Keys) error {
 		var lines [][]string
 		for _, k := range keys.Items {
 			held, state := "owner", "active"

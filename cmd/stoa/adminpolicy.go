@@ -107,11 +107,7 @@ func readDomainBlocks(r io.Reader) (found []protocol.PolicyChange, err error) {
 type peerExportCmd struct{}
 
 func (c *peerExportCmd) Run(w *world, all *adminCmd) error {
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		peers, err := node.Do(ctx, a, protocol.ListPeers, protocol.PeersQuery{})
-		if err != nil {
-			return err
-		}
+	return do(w, all, protocol.ListPeers, protocol.PeersQuery{}, func(peers protocol.PeersView) error {
 		out := csv.NewWriter(w.stdout)
 		lines := [][]string{domainColumns}
 		for _, p := range peers.Policies {

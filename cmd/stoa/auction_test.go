@@ -22,6 +22,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 	"stoa/storage"
 )
@@ -80,10 +81,8 @@ func (a *auction) bidder(handle string) key.Pair {
 	a.t.Helper()
 	_, err := putProfile(a.t.Context(), a.admin, fmt.Appendf(nil, `{"handle":%q,"name":"Bidder","kind":"person"}`, handle))
 	require.NoError(a.t, err)
-	pair, err := key.GenerateEd25519()
-	require.NoError(a.t, err)
-	jwk, err := pair.MarshalPrivate()
-	require.NoError(a.t, err)
+	pair := must.Get(key.GenerateEd25519())(a.t)
+	jwk := must.Get(pair.MarshalPrivate())(a.t)
 	_, _, err = addKey(a.t.Context(), a.admin, handle, jwk)
 	require.NoError(a.t, err)
 	return pair
@@ -93,9 +92,8 @@ func (a *auction) bidder(handle string) key.Pair {
 func (a *auction) opens(handle string) {
 	a.t.Helper()
 	a.bidder(handle)
-	made, err := node.Do(a.t.Context(), a.admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: handle, Name: "test",
-		Scopes: protocol.OwnerScopes}})
-	require.NoError(a.t, err)
+	made := must.Get(node.Do(a.t.Context(), a.admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: handle, Name: "test",
+		Scopes: protocol.OwnerScopes}}))(a.t)
 	require.NoError(a.t, openRooms(a.t.Context(), a.base, devAgent{OwnerToken: made.Secret},
 		seeded{Attention: map[string]any{"slots": slots, "protectHours": 0}}))
 }
@@ -108,8 +106,7 @@ func (a *auction) proofs(n int, network func(i int) string) func(i int) func(*ht
 	for i := range n {
 		from := func(r *http.Request, _ []byte) { r.Header.Set("X-Forwarded-For", network(i)) }
 		require.Empty(a.t, a.ask("GET", "/api/public/pow?purpose=contact", "", from, &challenges[i]))
-		s, err := pow.SolveParallel(a.t.Context(), challenges[i], 2)
-		require.NoError(a.t, err)
+		s := must.Get(pow.SolveParallel(a.t.Context(), challenges[i], 2))(a.t)
 		proof := s.Encode()
 		headers[i] = func(r *http.Request, body []byte) {
 			from(r, body)
@@ -177,8 +174,7 @@ func (a *auction) expire(owner string) {
 	if a.plain == nil {
 		return
 	}
-	_, err := a.plain.Exec(`UPDATE job SET run_at = 0 WHERE owner LIKE '` + owner + `'`)
-	require.NoError(a.t, err)
+	must.Get(a.plain.Exec(`UPDATE job SET run_at = 0 WHERE owner LIKE '` + owner + `'`))(a.t)
 }
 
 // open returns the unpaid and live bids of a board.

@@ -8,14 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"stoa/identity/key"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // parseServe reads the settings of serve as the program does.
@@ -37,13 +38,11 @@ func TestConfig_Order(t *testing.T) {
 			"[\"1=https://a.example,0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\", \"8453=https://b.example,"+
 			"0x8004A169FB4a3325136EB29fA0ceB6D2e539a432\"]\nallow-private-peers = true\n"), 0o600))
 
-	c, err := parseServe(t)
-	require.NoError(t, err)
+	c := must.Get(parseServe(t))(t)
 	require.Equal(t, "127.0.0.1:8080", c.Listen, "no setting is needed")
 	require.NoError(t, c.Config.Validate())
 
-	c, err = parseServe(t, "--config", file)
-	require.NoError(t, err)
+	c = must.Get(parseServe(t, "--config", file))(t)
 	require.Equal(t, "127.0.0.1:1", c.Listen)
 	require.Equal(t, []string{"10.0.0.0/8", "192.168.0.0/16"}, c.TrustedProxies)
 	require.Len(t, c.Chain, 2)
@@ -52,13 +51,11 @@ func TestConfig_Order(t *testing.T) {
 	require.True(t, c.AllowPrivatePeers)
 
 	t.Setenv("STOA_LISTEN", "127.0.0.1:2")
-	c, err = parseServe(t, "--config", file)
-	require.NoError(t, err)
+	c = must.Get(parseServe(t, "--config", file))(t)
 	require.Equal(t, "127.0.0.1:2", c.Listen, "the environment wins over the file")
 	require.Equal(t, "from the file", c.Name)
 
-	c, err = parseServe(t, "--config", file, "--listen", "127.0.0.1:3")
-	require.NoError(t, err)
+	c = must.Get(parseServe(t, "--config", file, "--listen", "127.0.0.1:3"))(t)
 	require.Equal(t, "127.0.0.1:3", c.Listen, "a flag wins over both")
 }
 
@@ -156,19 +153,14 @@ func TestSeed_Rooms(t *testing.T) {
 func TestVerifyReceipt(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "node.jwk")
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	set, err := key.MarshalSet([]key.Public{pair.Published()})
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	set := must.Get(key.MarshalSet([]key.Public{pair.Published()}))(t)
 	require.NoError(t, os.WriteFile(file, set, 0o600))
-	claims, err := json.Marshal(protocol.OrderReceiptClaims{Issuer: "https://n.example", Order: "R-1", Shop: "rao",
+	claims := must.Get(json.Marshal(protocol.OrderReceiptClaims{Issuer: "https://n.example", Order: "R-1", Shop: "rao",
 		Client: "eip155:1:0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
-		Amount: "180.00", Currency: "INR", PaidAt: 1, IssuedAt: 2, ID: protocol.NewID(protocol.ReceiptID, time.Now())})
-	require.NoError(t, err)
-	token, err := pair.SignCompact(claims, protocol.OrderReceiptType)
-	require.NoError(t, err)
-	other, err := pair.SignCompact(claims, "JWT")
-	require.NoError(t, err)
+		Amount: "180.00", Currency: "INR", PaidAt: 1, IssuedAt: 2, ID: protocol.NewID(protocol.ReceiptID, time.Now())}))(t)
+	token := must.Get(pair.SignCompact(claims, protocol.OrderReceiptType))(t)
+	other := must.Get(pair.SignCompact(claims, "JWT"))(t)
 	for _, c := range []struct {
 		name, token string
 		args        []string

@@ -18,6 +18,7 @@ import (
 
 	"stoa/node"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -34,13 +35,11 @@ type outfit struct {
 // exports each.
 func outfits(t *testing.T, handles []string, posts, threads, messages int) (all []outfit) {
 	dir := t.TempDir()
-	a, err := node.OpenAdmin(t.Context(), node.Config{Data: filepath.Join(dir, "data"), BaseURL: elsewhere}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	a := must.Get(node.OpenAdmin(t.Context(), node.Config{Data: filepath.Join(dir, "data"), BaseURL: elsewhere}, slog.New(slog.DiscardHandler)))(t)
 	defer a.Close()
 	for _, handle := range handles {
 		o := outfit{handle: handle, file: filepath.Join(dir, handle)}
-		_, err := putProfile(t.Context(), a, fmt.Appendf(nil, `{"handle":%q,"name":"Mover","kind":"person"}`, handle))
-		require.NoError(t, err)
+		must.Get(putProfile(t.Context(), a, fmt.Appendf(nil, `{"handle":%q,"name":"Mover","kind":"person"}`, handle)))(t)
 		require.NoError(t, a.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			for i := range posts {
 				id := protocol.NewID(protocol.PostID, tx.Now.Add(time.Duration(i-posts)*time.Second))
@@ -73,12 +72,9 @@ func outfits(t *testing.T, handles []string, posts, threads, messages int) (all 
 			}
 			return nil
 		}))
-		f, err := os.Create(o.file)
-		require.NoError(t, err)
-		archive, err := a.Export(t.Context(), protocol.ExportRequest{Owned: protocol.Owned{Handle: handle}}, nil)
-		require.NoError(t, err)
-		_, err = io.Copy(f, archive)
-		require.NoError(t, err)
+		f := must.Get(os.Create(o.file))(t)
+		archive := must.Get(a.Export(t.Context(), protocol.ExportRequest{Owned: protocol.Owned{Handle: handle}}, nil))(t)
+		must.Get(io.Copy(f, archive))(t)
 		require.NoError(t, archive.Close())
 		require.NoError(t, f.Close())
 		all = append(all, o)
@@ -144,8 +140,7 @@ func TestCrash_Import(t *testing.T) {
 		}
 	}
 
-	a, err := node.OpenAdmin(t.Context(), node.Config{Data: s.data}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	a := must.Get(node.OpenAdmin(t.Context(), node.Config{Data: s.data}, slog.New(slog.DiscardHandler)))(t)
 	defer a.Close()
 	for _, handle := range handles {
 		require.Eventually(t, func() (runs bool) {
@@ -168,8 +163,7 @@ func TestCrash_Import(t *testing.T) {
 				}
 			}
 			for _, id := range o.threads {
-				said, err := tx.Threads().MessagesFrom(ctx, id, 1, 100)
-				require.NoError(t, err)
+				said := must.Get(tx.Threads().MessagesFrom(ctx, id, 1, 100))(t)
 				if len(said) == messages {
 					gotThreads++
 				}

@@ -26,6 +26,7 @@ import (
 	"stoa/node"
 	"stoa/node/out/calendar/calendartest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -66,8 +67,7 @@ func (o *outside) choose(at string) {
 
 // calendar starts a proxy before a calendar server.
 func (o *outside) calendar(real string) string {
-	to, err := url.Parse(real)
-	require.NoError(o.t, err)
+	to := must.Get(url.Parse(real))(o.t)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		change := r.Method == http.MethodPut || r.Method == http.MethodDelete
@@ -94,8 +94,7 @@ func (o *outside) calendar(real string) string {
 
 // mail starts a mail server.
 func (o *outside) mail() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(o.t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(o.t)
 	s := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return taker{o}, nil }))
 	s.Domain = "mail.example"
 	go func() { _ = s.Serve(l) }()
@@ -151,20 +150,16 @@ func TestCrash_Meeting(t *testing.T) {
 	address := o.calendar(real)
 	o.node = newServerProcess(t, freePorts(t, 1), "--smtp", o.mail(), "--smtp-security", "none", "--mail-from", "stoa@node.example", "--no-probes")
 	base := o.node.url
-	admin, err := node.OpenAdmin(t.Context(), node.Config{Data: o.node.data}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	admin := must.Get(node.OpenAdmin(t.Context(), node.Config{Data: o.node.data}, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() { admin.Close() })
-	_, err = putProfile(t.Context(), admin, []byte(`{"handle":"asha","name":"Asha","kind":"person"}`))
-	require.NoError(t, err)
-	made, err := node.Do(t.Context(), admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: "asha", Name: "test",
-		Scopes: protocol.OwnerScopes}})
-	require.NoError(t, err)
+	must.Get(putProfile(t.Context(), admin, []byte(`{"handle":"asha","name":"Asha","kind":"person"}`)))(t)
+	made := must.Get(node.Do(t.Context(), admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: "asha", Name: "test",
+		Scopes: protocol.OwnerScopes}}))(t)
 
 	// call calls an operation until it is answered.
 	call := func(token, op, key string, args map[string]any, into any) {
 		t.Helper()
-		c, err := client.New(base, client.Options{Token: token})
-		require.NoError(t, err)
+		c := must.Get(client.New(base, client.Options{Token: token}))(t)
 		var last error
 		require.Eventually(t, func() bool {
 			res, err := c.Do(t.Context(), client.Call{Operation: op, IdempotencyKey: key, Args: args})

@@ -23,6 +23,7 @@ import (
 
 	"stoa/cmd/stoa/client"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -39,13 +40,10 @@ func TestCrash_Postgres(t *testing.T) {
 	}
 	random, rounds := rand.New(rand.NewPCG(storagetest.Seed(t), 3)), storagetest.Rounds(t, 8)
 	database := storagetest.PostgresURL(t)
-	u, err := url.Parse(database)
-	require.NoError(t, err)
-	plain, err := sql.Open("pgx", database)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(database))(t)
+	plain := must.Get(sql.Open("pgx", database))(t)
 	defer plain.Close()
-	_, err = plain.Exec(`ALTER DATABASE ` + strings.TrimPrefix(u.Path, "/") + ` SET synchronous_commit = on`)
-	require.NoError(t, err)
+	must.Get(plain.Exec(`ALTER DATABASE ` + strings.TrimPrefix(u.Path, "/") + ` SET synchronous_commit = on`))(t)
 
 	const processes = 4
 	port := freePorts(t, processes)
@@ -80,8 +78,7 @@ func TestCrash_Postgres(t *testing.T) {
 		return client.Options{Key: readPair(t, file), HTTP: anywhere}
 	}
 	writer := as("load")
-	asker, err := client.New(base, as("asker"))
-	require.NoError(t, err)
+	asker := must.Get(client.New(base, as("asker")))(t)
 	question := post(t, asker, protocol.NewPost{Kind: protocol.Offer, Title: "Asked before the cut", Body: "Who answers?"})
 
 	var mu sync.Mutex // guards the maps
@@ -279,8 +276,7 @@ func TestCrash_Postgres(t *testing.T) {
 func crashPostgres(t *testing.T, admin *sql.DB) {
 	var pid int
 	require.NoError(t, admin.QueryRow(`SELECT pg_backend_pid()`).Scan(&pid))
-	p, err := os.FindProcess(pid)
-	require.NoError(t, err)
+	p := must.Get(os.FindProcess(pid))(t)
 	require.NoError(t, p.Kill())
 	require.Eventually(t, func() bool {
 		var now int

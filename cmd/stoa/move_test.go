@@ -16,6 +16,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // moveStory takes an agent with a chain identity to a node that nobody follows.
@@ -43,29 +44,24 @@ func moveStory(t *testing.T, w *localWorld) {
 	id, _, err := registrar.Register(ctx, old.URL+"/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
-		record, err := owner.record(id, keys)
-		require.NoError(t, err)
-		_, err = registrar.SetKeys(ctx, id.AgentID, record)
-		require.NoError(t, err)
+		record := must.Get(owner.record(id, keys))(t)
+		must.Get(registrar.SetKeys(ctx, id.AgentID, record))(t)
 	}
-	entry, err := erc8004.NewKey(pair.Public())
-	require.NoError(t, err)
+	entry := must.Get(erc8004.NewKey(pair.Public()))(t)
 	publish(entry)
 	require.Eventually(t, func() bool { // not before the registration is final
 		_, errs, code = stoa(t, "", "admin", "identity", "put", "mira", id.String(), pair.Thumbprint(), "--chain", chain, "--data", old.Data)
 		return code == exitDone
 	}, time.Minute, 200*time.Millisecond, "%s", errs)
 	as := func(url, token string) *client.Client {
-		c, err := client.New(url, client.Options{Token: token})
-		require.NoError(t, err)
+		c := must.Get(client.New(url, client.Options{Token: token}))(t)
 		return c
 	}
 	token, _ := admin(old.Data, "", "token", "create", "mira")
 	there := post(t, as(old.URL, token), protocol.NewPost{Kind: protocol.Ability, Title: "Mending", Body: "Presses and looms."})
 	require.Equal(t, id.String(), *there.Author.ERC8004)
 	var archive bytes.Buffer
-	_, err = as(old.URL, token).Do(ctx, client.Call{Operation: "export_archive", Args: map[string]any{"passphrase": secret}, Out: &archive})
-	require.NoError(t, err)
+	must.Get(as(old.URL, token).Do(ctx, client.Call{Operation: "export_archive", Args: map[string]any{"passphrase": secret}, Out: &archive}))(t)
 
 	s := newServerProcess(t, freePorts(t, 1), "--chain", chain)
 	_, errs = admin(s.data, "", "account", "create", "Mira")
@@ -89,17 +85,14 @@ func moveStory(t *testing.T, w *localWorld) {
 	require.Equal(t, id.String(), *here.Author.ERC8004)
 
 	// She signs here as who she is.
-	signed, err := client.New(s.url, client.Options{Key: pair, AgentID: id.String()})
-	require.NoError(t, err)
+	signed := must.Get(client.New(s.url, client.Options{Key: pair, AgentID: id.String()}))(t)
 	p := post(t, signed, protocol.NewPost{Kind: protocol.Announcement, Title: "Moved", Body: "Here from today."})
 	require.Equal(t, "mira", *p.Author.Handle)
 	require.True(t, p.Author.Verified)
 
 	// Once the chain has revoked the key, an archive enrols nobody by it.
-	fresh, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	other, err := erc8004.NewKey(fresh.Public())
-	require.NoError(t, err)
+	fresh := must.Get(key.GenerateEd25519())(t)
+	other := must.Get(erc8004.NewKey(fresh.Public()))(t)
 	admin(s.data, "", "profile", "delete", "mira")
 	time.Sleep(1100 * time.Millisecond) // issuedAt of a record has seconds
 	publish(other)

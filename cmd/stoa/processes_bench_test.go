@@ -22,6 +22,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -129,16 +130,13 @@ func loadAgents(b *testing.B, db *sql.DB, first key.Pair) []key.Pair {
 	var thumbprints, handles []string
 	var public [][]byte
 	for i := 1; i < benchAuthors; i++ {
-		pair, err := key.GenerateEd25519()
-		require.NoError(b, err)
+		pair := must.Get(key.GenerateEd25519())(b)
 		pairs, thumbprints, handles = append(pairs, pair), append(thumbprints, pair.Thumbprint()), append(handles, fmt.Sprint("load-", i))
-		jwk, err := key.MarshalPublic(pair.Published())
-		require.NoError(b, err)
+		jwk := must.Get(key.MarshalPublic(pair.Published()))(b)
 		public = append(public, jwk)
 	}
 	copies := func(table string, other map[string]string) {
-		rows, err := db.Query(`SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`, table)
-		require.NoError(b, err)
+		rows := must.Get(db.Query(`SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1`, table))(b)
 		var columns, values []string
 		for rows.Next() {
 			var column string
@@ -146,10 +144,9 @@ func loadAgents(b *testing.B, db *sql.DB, first key.Pair) []key.Pair {
 			columns, values = append(columns, column), append(values, cmp.Or(other[column], "r."+column))
 		}
 		require.NoError(b, rows.Err())
-		_, err = db.Exec(`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+table+` r,
+		must.Get(db.Exec(`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) SELECT `+strings.Join(values, ", ")+` FROM `+table+` r,
 			unnest($1::text[], $2::text[], $3::bytea[]) WITH ORDINALITY u (thumbprint, handle, jwk, n) WHERE r.handle = 'load'`,
-			thumbprints, handles, public)
-		require.NoError(b, err)
+			thumbprints, handles, public))(b)
 	}
 	copies("profile", map[string]string{"seq": "r.seq + u.n", "handle": "u.handle", "pos": "NULL", "listed": "FALSE",
 		"draft": `replace(r.draft, '"load"', '"' || u.handle || '"')`})
@@ -247,8 +244,7 @@ func serverTime(b *testing.B, postmaster int) time.Duration {
 	b.Helper()
 	all, _, err := procTimes(postmaster)
 	require.NoError(b, err)
-	entries, err := os.ReadDir("/proc")
-	require.NoError(b, err)
+	entries := must.Get(os.ReadDir("/proc"))(b)
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {

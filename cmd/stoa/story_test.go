@@ -25,6 +25,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestStory walks what a newcomer does with a local world: real programs, real
@@ -80,8 +81,7 @@ func TestStory(t *testing.T) {
 	})
 
 	t.Run("written with an owner's token", func(t *testing.T) {
-		c, err := client.New(a, client.Options{Token: w.agent("asha").OwnerToken})
-		require.NoError(t, err)
+		c := must.Get(client.New(a, client.Options{Token: w.agent("asha").OwnerToken}))(t)
 		p := post(t, c, protocol.NewPost{Kind: protocol.Announcement, Title: "Closed on Monday", Body: "Back on Tuesday."})
 		require.True(t, p.Author.Verified)
 		require.Equal(t, protocol.BySession, p.Author.Method)
@@ -106,8 +106,7 @@ func TestStory(t *testing.T) {
 	t.Run("taken back", func(t *testing.T) {
 		p := post(t, w.as(0, "asha"), protocol.NewPost{Kind: protocol.Offer, Title: "A mistake", Body: "Forget it."})
 		there := arrives(t, b, p.URI, soon)
-		_, err := w.as(0, "asha").Call(context.Background(), "delete_post", map[string]any{"id": p.ID})
-		require.NoError(t, err)
+		must.Get(w.as(0, "asha").Call(context.Background(), "delete_post", map[string]any{"id": p.ID}))(t)
 		_, status := get[any](t, a+"/api/public/board/"+p.ID)
 		require.Equal(t, 410, status)
 		require.Eventually(t, func() bool {
@@ -121,8 +120,7 @@ func TestStory(t *testing.T) {
 		arrives(t, b, p.URI, soon)
 		receipts := map[bool]int{}
 		for range 3 {
-			res, err := w.anonymous(0).Call(context.Background(), "report_post", map[string]any{"id": p.ID})
-			require.NoError(t, err)
+			res := must.Get(w.anonymous(0).Call(context.Background(), "report_post", map[string]any{"id": p.ID}))(t)
 			var r protocol.ReportReceipt
 			require.NoError(t, json.Unmarshal(res.Body, &r))
 			receipts[r.Accepted]++
@@ -145,17 +143,13 @@ func TestStory(t *testing.T) {
 func signedRequest(t *testing.T, w *localWorld, node string, o httpsig.SignOptions) *http.Request {
 	t.Helper()
 	a := w.agent("asha")
-	raw, err := os.ReadFile(*a.Key)
-	require.NoError(t, err)
-	pair, err := key.ParsePair(raw)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(*a.Key))(t)
+	pair := must.Get(key.ParsePair(raw))(t)
 	body := []byte(`{"kind":"offer","title":"Spoiled","body":"Never stored."}`)
-	r, err := http.NewRequest("POST", node+"/api/public/board", bytes.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequest("POST", node+"/api/public/board", bytes.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Agent-Identity", *a.ERC8004)
-	target, err := httpsig.ParseTarget(node)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(node))(t)
 	if o.Key == nil {
 		o.Key = pair.Signer()
 	}
@@ -165,11 +159,9 @@ func signedRequest(t *testing.T, w *localWorld, node string, o httpsig.SignOptio
 
 func problemOf(t *testing.T, r *http.Request) (int, protocol.Code, http.Header) {
 	t.Helper()
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	raw := must.Get(io.ReadAll(res.Body))(t)
 	var p struct{ Code protocol.Code }
 	if res.StatusCode >= 400 {
 		require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"), "%s", raw)
@@ -179,8 +171,7 @@ func problemOf(t *testing.T, r *http.Request) (int, protocol.Code, http.Header) 
 }
 
 func refusals(t *testing.T, w *localWorld, node string) {
-	stranger, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	stranger := must.Get(key.GenerateEd25519())(t)
 	before := len(board(t, node, "&q=Spoiled"))
 	tests := []struct {
 		name string
@@ -231,8 +222,7 @@ func refusals(t *testing.T, w *localWorld, node string) {
 			return resign(t, w, node, nil, "eip155:1337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:0")
 		}, protocol.IdentityUnverified},
 		{"no proof at all", func() *http.Request {
-			r, err := http.NewRequest("POST", node+"/api/public/board", strings.NewReader(`{"kind":"offer","title":"Spoiled","body":"x"}`))
-			require.NoError(t, err)
+			r := must.Get(http.NewRequest("POST", node+"/api/public/board", strings.NewReader(`{"kind":"offer","title":"Spoiled","body":"x"}`)))(t)
 			r.Header.Set("Content-Type", "application/json")
 			return r
 		}, protocol.PowRequired},
@@ -250,8 +240,7 @@ func refusals(t *testing.T, w *localWorld, node string) {
 	}
 	t.Run("replayed", func(t *testing.T) {
 		r := signedRequest(t, w, node, httpsig.SignOptions{Nonce: "once-and-never-again"})
-		raw, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
+		raw := must.Get(io.ReadAll(r.Body))(t)
 		again := r.Clone(context.Background())
 		r.Body, again.Body = io.NopCloser(bytes.NewReader(raw)), io.NopCloser(bytes.NewReader(raw))
 		status, _, _ := problemOf(t, r)
@@ -265,17 +254,13 @@ func refusals(t *testing.T, w *localWorld, node string) {
 
 func resign(t *testing.T, w *localWorld, node string, _ *http.Request, identity string) *http.Request {
 	t.Helper()
-	raw, err := os.ReadFile(*w.agent("asha").Key)
-	require.NoError(t, err)
-	pair, err := key.ParsePair(raw)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(*w.agent("asha").Key))(t)
+	pair := must.Get(key.ParsePair(raw))(t)
 	body := []byte(`{"kind":"offer","title":"Spoiled","body":"Never stored."}`)
-	r, err := http.NewRequest("POST", node+"/api/public/board", bytes.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequest("POST", node+"/api/public/board", bytes.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Agent-Identity", identity)
-	target, err := httpsig.ParseTarget(node)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(node))(t)
 	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer()}))
 	return r
 }
@@ -293,10 +278,8 @@ func revoked(t *testing.T, w *localWorld) {
 	id, _, err := registrar.Register(ctx, "https://agent.example/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
-		record, err := owner.record(id, keys)
-		require.NoError(t, err)
-		_, err = registrar.SetKeys(ctx, id.AgentID, record)
-		require.NoError(t, err)
+		record := must.Get(owner.record(id, keys))(t)
+		must.Get(registrar.SetKeys(ctx, id.AgentID, record))(t)
 	}
 	publish(entry)
 	c, err := client.New(w.Nodes[0].URL, client.Options{Key: pair, AgentID: id.String()})
@@ -354,8 +337,7 @@ func documents(t *testing.T, w *localWorld) {
 		require.NotEmpty(t, doc, url)
 	}
 	for _, url := range []string{a + "/api/public/about", a + "/llms.txt", a + "/SKILL.md", a + "/robots.txt"} {
-		res, err := http.Get(url)
-		require.NoError(t, err)
+		res := must.Get(http.Get(url))(t)
 		res.Body.Close()
 		require.Equal(t, 200, res.StatusCode, url)
 	}
@@ -393,8 +375,7 @@ func commandLine(t *testing.T, w *localWorld) {
 	var p map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out), &p))
 	p["headline"] = "Edited beside the running node"
-	edited, err := json.Marshal(p)
-	require.NoError(t, err)
+	edited := must.Get(json.Marshal(p))(t)
 	_, errs, code = stoa(t, string(edited), "admin", "profile", "put", "--data", dir)
 	require.Equal(t, exitDone, code, errs)
 	require.Eventually(t, func() bool {
@@ -519,10 +500,8 @@ func identityCommands(t *testing.T, w *localWorld) {
 		return stoa(t, stdin, append([]string{"identity"}, args...)...)
 	}
 	file := filepath.Join(t.TempDir(), "key.pem")
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(pair.Signer())
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.Signer()))(t)
 	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", der), 0o600))
 	id, errs, code := identity("", "register", "--yes", "--chain", chain, "--wallet", wallet, "--key", file)
 	require.Equal(t, exitDone, code, errs)
@@ -565,8 +544,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	require.Contains(t, out, "1 key, block")
 	require.Contains(t, errs, "final")
 	open := filepath.Join(t.TempDir(), "open")
-	raw, err := os.ReadFile(wallet)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(wallet))(t)
 	require.NoError(t, os.WriteFile(open, raw, 0o644))
 	out, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", open, id, buyer)
 	require.Equal(t, exitDone, code, errs)
@@ -599,13 +577,11 @@ func buysAttention(t *testing.T, w *localWorld) {
 	ctx := context.Background()
 	call := func(c *client.Client, operation string, args map[string]any, into any) {
 		t.Helper()
-		res, err := c.Call(ctx, operation, args)
-		require.NoError(t, err)
+		res := must.Get(c.Call(ctx, operation, args))(t)
 		require.NoError(t, json.Unmarshal(res.Body, into))
 	}
 	visitor := w.anonymous(0)
-	owner, err := client.New(w.Nodes[0].URL, client.Options{Token: w.agent("asha").OwnerToken})
-	require.NoError(t, err)
+	owner := must.Get(client.New(w.Nodes[0].URL, client.Options{Token: w.agent("asha").OwnerToken}))(t)
 	var made protocol.BidReceipt
 	call(visitor, "bid_for_attention", map[string]any{"handle": "asha", "amount": "250", "message": "Which glue mends a spine?", "name": "Meera"}, &made)
 	require.Equal(t, protocol.BidHeld, made.Bid.State)

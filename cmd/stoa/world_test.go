@@ -25,6 +25,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // builds is where the programs of a test run stand, "" while none is built.
@@ -71,8 +72,7 @@ const soon = time.Minute
 
 func bin(t testing.TB) string {
 	t.Helper()
-	dir, err := binaries()
-	require.NoError(t, err)
+	dir := must.Get(binaries())(t)
 	return dir
 }
 
@@ -142,8 +142,7 @@ func startWorld(t testing.TB, data string, port int) *localWorld {
 	t.Helper()
 	w := &localWorld{t: t}
 	w.command = exec.Command(filepath.Join(bin(t), "stoa"), "dev", "--json", "--data", data, "--port", fmt.Sprint(port))
-	stdout, err := w.command.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(w.command.StdoutPipe())(t)
 	w.command.Stderr = &w.log
 	require.NoError(t, w.command.Start())
 	t.Cleanup(func() {
@@ -197,23 +196,19 @@ func (w *localWorld) agent(handle string) devAgent {
 func (w *localWorld) as(i int, handle string) *client.Client {
 	w.t.Helper()
 	a := w.agent(handle)
-	raw, err := os.ReadFile(*a.Key)
-	require.NoError(w.t, err)
-	pair, err := key.ParsePair(raw)
-	require.NoError(w.t, err)
+	raw := must.Get(os.ReadFile(*a.Key))(w.t)
+	pair := must.Get(key.ParsePair(raw))(w.t)
 	o := client.Options{Key: pair}
 	if a.ERC8004 != nil {
 		o.AgentID = *a.ERC8004
 	}
-	c, err := client.New(w.Nodes[i].URL, o)
-	require.NoError(w.t, err)
+	c := must.Get(client.New(w.Nodes[i].URL, o))(w.t)
 	return c
 }
 
 func (w *localWorld) anonymous(i int) *client.Client {
 	w.t.Helper()
-	c, err := client.New(w.Nodes[i].URL, client.Options{})
-	require.NoError(w.t, err)
+	c := must.Get(client.New(w.Nodes[i].URL, client.Options{}))(w.t)
 	return c
 }
 
@@ -222,15 +217,13 @@ func (w *localWorld) registrar() (*erc8004.Registrar, *registryAccount) {
 	w.t.Helper()
 	file := filepath.Join(filepath.Dir(w.Nodes[0].Data), "wallet")
 	f := onChainFlags{Chain: fmt.Sprintf("%d=%s,%s", w.Chain.ChainID, w.Chain.RPC, w.Chain.IdentityRegistry), Wallet: file}
-	o, err := f.open(io.Discard)
-	require.NoError(w.t, err)
+	o := must.Get(f.open(io.Discard))(w.t)
 	return o.registrar, o
 }
 
 func post(t testing.TB, c *client.Client, in protocol.NewPost) protocol.Post {
 	t.Helper()
-	p, err := tryPost(c, in)
-	require.NoError(t, err)
+	p := must.Get(tryPost(c, in))(t)
 	return p
 }
 
@@ -258,11 +251,9 @@ func tryPost(c *client.Client, in protocol.NewPost) (protocol.Post, error) {
 // get fetches a URL and decodes it into a T; it gives the status too.
 func get[T any](t testing.TB, url string) (T, int) {
 	t.Helper()
-	res, err := http.Get(url)
-	require.NoError(t, err)
+	res := must.Get(http.Get(url))(t)
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	raw := must.Get(io.ReadAll(res.Body))(t)
 	var v T
 	if res.StatusCode == http.StatusOK {
 		require.NoError(t, json.Unmarshal(raw, &v), "%s", raw)

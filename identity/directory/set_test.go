@@ -16,14 +16,14 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 func TestKeysOf_OneBadKeyAmongGoodOnes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		good, enc, named, private, wrongAlg := newPair(t), newPair(t), newPair(t), newPair(t), newPair(t)
 		entry := func(p key.Pair, from, to string) string {
-			b, err := key.MarshalPublic(p.Published())
-			require.NoError(t, err)
+			b := must.Get(key.MarshalPublic(p.Published()))(t)
 			require.Contains(t, string(b), from)
 			return strings.Replace(string(b), from, to, 1)
 		}
@@ -70,14 +70,10 @@ func TestKeysOf_SixteenKeys(t *testing.T) {
 
 func TestKeysOf_Algorithms(t *testing.T) {
 	t.Parallel()
-	rsa, err := key.GenerateRSA(2048)
-	require.NoError(t, err)
-	p256, err := key.GenerateP256()
-	require.NoError(t, err)
-	raw, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	require.NoError(t, err)
-	p384, err := key.NewPair(raw)
-	require.NoError(t, err)
+	rsa := must.Get(key.GenerateRSA(2048))(t)
+	p256 := must.Get(key.GenerateP256())(t)
+	raw := must.Get(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
+	p384 := must.Get(key.NewPair(raw))(t)
 	for _, tc := range []struct {
 		pair key.Pair
 		alg  string
@@ -90,8 +86,7 @@ func TestKeysOf_Algorithms(t *testing.T) {
 		{newPair(t), "Ed25519", httpsig.Ed25519}, {newPair(t), "none", ""},
 	} {
 		pub := tc.pair.Published()
-		b, err := key.MarshalPublic(pub)
-		require.NoError(t, err)
+		b := must.Get(key.MarshalPublic(pub))(t)
 		if tc.alg != "" {
 			b = []byte(strings.Replace(string(b), `"use"`, `"alg":"`+tc.alg+`","use"`, 1))
 		}
@@ -105,8 +100,7 @@ func TestKeysOf_Algorithms(t *testing.T) {
 		}
 		require.Nil(t, got.refused, tc.alg)
 		require.Equal(t, tc.want, got.key.Algorithm())
-		c, err := New(Config{Client: http.DefaultClient})
-		require.NoError(t, err)
+		c := must.Get(New(Config{Client: http.DefaultClient}))(t)
 		_, again := c.kept(Record{Name: "https://a.example/", Set: f.set, FetchedAt: time.Now(), Expires: time.Now()}, time.Now())
 		require.Equal(t, tc.want, again.keys[pub.Thumbprint].key.Algorithm(), "after a restart")
 	}
@@ -153,8 +147,7 @@ func TestProve(t *testing.T) {
 
 func TestParseCard_Vectors(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../httpsig/testdata/web-bot-auth-agent-and-cards.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("../httpsig/testdata/web-bot-auth-agent-and-cards.json"))(t)
 	var file struct {
 		Cards []struct {
 			Name, URL string
@@ -197,8 +190,7 @@ func FuzzParseCard(f *testing.F) {
 			return
 		}
 		require.LessOrEqual(t, len(set.keys), MaxKeys)
-		kept, err := key.ParseSet(set.set)
-		require.NoError(t, err)
+		kept := must.Get(key.ParseSet(set.set))(t)
 		require.Zero(t, kept.Ignored)
 		for _, k := range kept.Keys {
 			require.NotNil(t, set.keys[k.Thumbprint].key)

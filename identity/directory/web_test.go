@@ -16,6 +16,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // web is an internet of HTTP servers in memory, so that everything happens in
@@ -100,8 +101,7 @@ func (w *web) count(url string) int {
 // run starts a cache and stops it with the test.
 func run(t *testing.T, cfg Config) *Cache {
 	t.Helper()
-	c, err := New(cfg)
-	require.NoError(t, err)
+	c := must.Get(New(cfg))(t)
 	runFor(t, c)
 	synctest.Wait()
 	return c
@@ -135,8 +135,7 @@ func wellKnownOf(host string) string { return "https://" + host + httpsig.Direct
 
 func newPair(t testing.TB) key.Pair {
 	t.Helper()
-	p, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	p := must.Get(key.GenerateEd25519())(t)
 	return p
 }
 
@@ -146,8 +145,7 @@ func setOf(t testing.TB, pairs ...key.Pair) string {
 	for _, p := range pairs {
 		keys = append(keys, p.Published())
 	}
-	b, err := key.MarshalSet(keys)
-	require.NoError(t, err)
+	b := must.Get(key.MarshalSet(keys))(t)
 	return string(b)
 }
 
@@ -169,8 +167,7 @@ func status(code int) http.HandlerFunc {
 // known requires that the lookup finds the key of the pair.
 func known(t *testing.T, c *Cache, ref httpsig.AgentRef, p key.Pair) {
 	t.Helper()
-	k, err := c.Lookup(ref, p.Thumbprint(), time.Now())
-	require.NoError(t, err)
+	k := must.Get(c.Lookup(ref, p.Thumbprint(), time.Now()))(t)
 	require.Equal(t, p.Thumbprint(), k.Thumbprint())
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 var stubReputation = common.HexToAddress("0x8004BAa17C55a88189AE136b182e5fdA19dE9b63")
@@ -17,9 +19,8 @@ var stubReputation = common.HexToAddress("0x8004BAa17C55a88189AE136b182e5fdA19dE
 // review adds feedback of an agent in block n.
 func (s *stub) review(t *testing.T, agent int64, n uint64, value int64) {
 	t.Helper()
-	data, err := feedbackABI.Events["NewFeedback"].Inputs.NonIndexed().Pack(uint64(1), big.NewInt(value), uint8(0), Starred, "", "",
-		"https://a.example/f", [32]byte{1})
-	require.NoError(t, err)
+	data := must.Get(feedbackABI.Events["NewFeedback"].Inputs.NonIndexed().Pack(uint64(1), big.NewInt(value), uint8(0), Starred, "", "",
+		"https://a.example/f", [32]byte{1}))(t)
 	s.do(func() {
 		s.logs = append(s.logs, map[string]any{"address": stubReputation, "data": hexutil.Bytes(data), "blockNumber": hexutil.Uint64(n), "blockHash": s.hash(n),
 			"blockTimestamp": hexutil.Uint64(1000 + n), "transactionHash": common.BigToHash(big.NewInt(int64(n))), "transactionIndex": hexutil.Uint64(0),
@@ -49,8 +50,7 @@ func feedbackReader(t *testing.T, stubs ...*stub) (*Reader, ID) {
 		s.receipts()
 		c.RPC = append(c.RPC, s.URL)
 	}
-	r, err := NewReader(Config{Chains: []Chain{c}})
-	require.NoError(t, err)
+	r := must.Get(NewReader(Config{Chains: []Chain{c}}))(t)
 	return r, ID{ChainID: stubChain, Registry: stubRegistry}
 }
 
@@ -68,21 +68,18 @@ func TestFeedback_Confirm(t *testing.T) {
 	require.Len(t, page.Events, 2)
 	require.EqualValues(t, 96, page.Upto.Number, "final blocks only")
 	require.EqualValues(t, 1010, page.Events[0].At.Unix())
-	seen, err := r.Confirm(t.Context(), id, page.Events)
-	require.NoError(t, err)
+	seen := must.Get(r.Confirm(t.Context(), id, page.Events))(t)
 	require.Equal(t, []bool{true, false}, seen)
 	changed := page.Events[0]
 	changed.Value = big.NewInt(91)
-	seen, err = r.Confirm(t.Context(), id, append(page.Events[:0:0], changed))
-	require.NoError(t, err)
+	seen = must.Get(r.Confirm(t.Context(), id, append(page.Events[:0:0], changed)))(t)
 	require.Equal(t, []bool{false}, seen)
 	honest.Close()
 	_, err = r.Confirm(t.Context(), id, page.Events)
 	require.ErrorIs(t, err, ErrUnavailable, "the endpoint that it came from is not asked instead")
 
 	alone, id := feedbackReader(t, liar)
-	seen, err = alone.Confirm(t.Context(), id, page.Events)
-	require.NoError(t, err)
+	seen = must.Get(alone.Confirm(t.Context(), id, page.Events))(t)
 	require.Equal(t, []bool{true, true}, seen, "nobody else can be asked")
 }
 
@@ -107,8 +104,7 @@ func TestFeedback_Slices(t *testing.T) {
 	var got []string
 	mark := Mark{}
 	for range 20 {
-		page, err := r.Feedback(t.Context(), id, []*big.Int{big.NewInt(7)}, mark, 0)
-		require.NoError(t, err)
+		page := must.Get(r.Feedback(t.Context(), id, []*big.Int{big.NewInt(7)}, mark, 0))(t)
 		for _, e := range page.Events {
 			got = append(got, fmt.Sprint(e.Block, e.Value))
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func ask(t testing.TB, r *testReader) error {
@@ -30,8 +32,7 @@ func TestAuthority_Cached(t *testing.T) {
 	s := newStub(t)
 	s.setAgent(t)
 	r := newTestReader(t, nil, s)
-	g, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
-	require.NoError(t, err)
+	g := must.Get(r.Authority(t.Context(), mustID(t, vectorID), vectorThumb))(t)
 	require.Equal(t, uint64(100), g.Block)
 	require.Equal(t, s.hash(100), g.BlockHash)
 	n := s.count("eth_call")
@@ -167,8 +168,7 @@ func TestAuthority_OrphanedHash(t *testing.T) {
 	r := newTestReader(t, nil, s)
 	r.poll(t)
 	s.do(func() { s.branch, s.fork, s.head = 1, 98, 101 })
-	g, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
-	require.NoError(t, err)
+	g := must.Get(r.Authority(t.Context(), mustID(t, vectorID), vectorThumb))(t)
 	require.Equal(t, uint64(101), g.Block, "read again at the new head")
 }
 
@@ -540,8 +540,7 @@ func TestBudget_ContractSigner(t *testing.T) {
 	r := newTestReader(t, nil, s)
 	r.poll(t)
 	for range 500 {
-		_, err := r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
-		require.NoError(t, err)
+		must.Get(r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb))(t)
 	}
 	require.Equal(t, 1, asked)
 	s.do(func() { s.head++ })
@@ -606,8 +605,7 @@ func TestAuthority_RecordFromTheFuture(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
 	a := s.setAgent(t)
-	rec, err := SignRecord(mustID(t, vectorID), []Key{vectorKey(t)}, time.Now().Add(6*time.Minute), walletKey())
-	require.NoError(t, err)
+	rec := must.Get(SignRecord(mustID(t, vectorID), []Key{vectorKey(t)}, time.Now().Add(6*time.Minute), walletKey()))(t)
 	a.meta[MetadataKeys] = rec.Encode()
 	require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), ErrKeyUnknown)
 }
@@ -620,15 +618,13 @@ func TestJudge_ZeroSigner(t *testing.T) {
 	owner := s.setAgent(t).owner
 	r := newTestReader(t, nil, s)
 	id := mustID(t, vectorID)
-	rec, err := ParseRecord(unhex(t, vectorRecord))
-	require.NoError(t, err)
+	rec := must.Get(ParseRecord(unhex(t, vectorRecord)))(t)
 	for name, c := range map[string]struct {
 		signer common.Address
 		counts bool
 	}{"owner": {owner, true}, "zero": {common.Address{}, false}, "a stranger": {common.HexToAddress("0x01"), false}} {
 		rec.Signer = c.signer
-		set, err := r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode())
-		require.NoError(t, err)
+		set := must.Get(r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode()))(t)
 		require.Equal(t, c.counts, set != nil, name)
 	}
 }
@@ -664,8 +660,7 @@ func TestNewReader_Config(t *testing.T) {
 		_, err := NewReader(Config{Chains: []Chain{c}})
 		require.Error(t, err, name)
 	}
-	_, err := NewReader(Config{Chains: []Chain{good}})
-	require.NoError(t, err)
+	must.Get(NewReader(Config{Chains: []Chain{good}}))(t)
 }
 
 // Entries of one chain are one chain with all their registries.
@@ -673,8 +668,7 @@ func TestNewReader_MergesEntriesOfAChain(t *testing.T) {
 	t.Parallel()
 	one := Chain{ID: 1, RPC: []string{"https://a.example/"}, Registries: []Registry{MainnetRegistry}}
 	two := Chain{ID: 1, RPC: []string{"https://b.example/", "https://a.example/"}, Registries: []Registry{TestnetRegistry}}
-	r, err := NewReader(Config{Chains: []Chain{one, two, one, {ID: 2, RPC: one.RPC, Registries: one.Registries}}})
-	require.NoError(t, err)
+	r := must.Get(NewReader(Config{Chains: []Chain{one, two, one, {ID: 2, RPC: one.RPC, Registries: one.Registries}}}))(t)
 	require.Len(t, r.chains, 2)
 	require.Equal(t, []Registry{MainnetRegistry, TestnetRegistry}, r.chains[1].Registries)
 	require.Len(t, r.chains[1].endpoints, 2)

@@ -15,6 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // Vectors of the project, made with the reference contracts and go-ethereum's
@@ -37,42 +39,35 @@ func walletKey() *ecdsa.PrivateKey {
 
 func vectorKey(t testing.TB) Key {
 	t.Helper()
-	x, err := base64.RawURLEncoding.DecodeString(vectorX)
-	require.NoError(t, err)
-	k, err := NewKey(ed25519.PublicKey(x))
-	require.NoError(t, err)
+	x := must.Get(base64.RawURLEncoding.DecodeString(vectorX))(t)
+	k := must.Get(NewKey(ed25519.PublicKey(x)))(t)
 	return k
 }
 
 func seedKey(t testing.TB, seed string) Key {
 	t.Helper()
 	sum := sha256.Sum256([]byte(seed))
-	k, err := NewKey(ed25519.NewKeyFromSeed(sum[:]).Public())
-	require.NoError(t, err)
+	k := must.Get(NewKey(ed25519.NewKeyFromSeed(sum[:]).Public()))(t)
 	return k
 }
 
 func p256Key(t testing.TB, seed string) Key {
 	t.Helper()
 	sum := sha256.Sum256([]byte(seed))
-	priv, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), sum[:])
-	require.NoError(t, err)
-	k, err := NewKey(&priv.PublicKey)
-	require.NoError(t, err)
+	priv := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), sum[:]))(t)
+	k := must.Get(NewKey(&priv.PublicKey))(t)
 	return k
 }
 
 func mustID(t testing.TB, s string) ID {
 	t.Helper()
-	id, err := ParseID(s)
-	require.NoError(t, err)
+	id := must.Get(ParseID(s))(t)
 	return id
 }
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(s)
-	require.NoError(t, err)
+	b := must.Get(hex.DecodeString(s))(t)
 	return b
 }
 
@@ -84,24 +79,20 @@ func TestRecord_Vectors(t *testing.T) {
 	require.Equal(t, "ed01d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", hex.EncodeToString(key.appendEntry(nil)))
 	require.Equal(t, "6799a157613cf87094eeb53f70c8e1e97364cc61b61b6353aa81992e2dacef46", hex.EncodeToString(recordType))
 
-	r, err := SignRecord(id, []Key{key}, time.Unix(1763640000, 0), walletKey())
-	require.NoError(t, err)
+	r := must.Get(SignRecord(id, []Key{key}, time.Unix(1763640000, 0), walletKey()))(t)
 	require.Equal(t, "0xF390bdBc27475ADFeda463b9Ca5B1d879AA277D3", r.Signer.Hex())
 	require.Equal(t, vectorDigest, hex.EncodeToString(r.Digest(id).Bytes()))
 	require.Equal(t, "34f3db605291e7782c66aa026173b47e5ee95629540095ea55fe829978478fe5", hex.EncodeToString(crypto.Keccak256(r.entries())))
 	require.Equal(t, vectorRecord, hex.EncodeToString(r.Encode()))
 	require.Len(t, r.Encode(), 129)
 
-	back, err := ParseRecord(unhex(t, vectorRecord))
-	require.NoError(t, err)
+	back := must.Get(ParseRecord(unhex(t, vectorRecord)))(t)
 	require.Equal(t, r, back)
 	require.True(t, back.SignedBySigner(id))
 
-	empty, err := SignRecord(id, nil, time.Unix(1763640001, 0), walletKey())
-	require.NoError(t, err)
+	empty := must.Get(SignRecord(id, nil, time.Unix(1763640001, 0), walletKey()))(t)
 	require.Equal(t, vectorEmpty, hex.EncodeToString(empty.Encode()))
-	back, err = ParseRecord(unhex(t, vectorEmpty))
-	require.NoError(t, err)
+	back = must.Get(ParseRecord(unhex(t, vectorEmpty)))(t)
 	require.True(t, back.SignedBySigner(id))
 	require.Empty(t, back.Keys)
 }
@@ -112,8 +103,7 @@ func TestWalletDigest_Vector(t *testing.T) {
 	wallet := common.HexToAddress("0xF390bdBc27475ADFeda463b9Ca5B1d879AA277D3")
 	d := WalletDigest(id, wallet, common.HexToAddress("0xaa"), big.NewInt(1763640300))
 	require.Equal(t, "4d2dfad1d474a9f92a4d8b407b705b36c1cf3a5dd66e6db3b34073f6f03e2e6f", hex.EncodeToString(d[:]))
-	sig, err := signDigest(d, walletKey())
-	require.NoError(t, err)
+	sig := must.Get(signDigest(d, walletKey()))(t)
 	require.Equal(t, "164bdadbea483a25a43df85458090e22d9bad8865d80e6dda95f98a8067e2e81"+
 		"150244ffe7c22b5b39aedb1b9cfbddcfbd4ec46237a2b35f9d61dbe7298f48341b", hex.EncodeToString(sig))
 }
@@ -148,8 +138,7 @@ func TestRecord_BothCurves(t *testing.T) {
 	keys := []Key{p256Key(t, "1"), seedKey(t, "2"), p256Key(t, "3"), seedKey(t, "4")}
 	r, err := SignRecord(id, keys, time.Unix(1763640000, 0), walletKey())
 	require.NoError(t, err)
-	back, err := ParseRecord(r.Encode())
-	require.NoError(t, err)
+	back := must.Get(ParseRecord(r.Encode()))(t)
 	require.Equal(t, r, back)
 	require.True(t, back.SignedBySigner(id))
 	for _, k := range keys {
@@ -164,10 +153,8 @@ func TestNewKey_P256Thumbprint(t *testing.T) {
 	// The P-256 key of RFC 7515 A.3; its thumbprint computed with jwx v2.
 	x, _ := base64.RawURLEncoding.DecodeString("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
 	y, _ := base64.RawURLEncoding.DecodeString("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
-	pub, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...))
-	require.NoError(t, err)
-	k, err := NewKey(pub)
-	require.NoError(t, err)
+	pub := must.Get(ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...)))(t)
+	k := must.Get(NewKey(pub))(t)
 	require.Equal(t, "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U", k.Thumbprint)
 }
 
@@ -204,8 +191,7 @@ func TestParseRecord_Strict(t *testing.T) {
 func TestSignedBySigner_Forgeries(t *testing.T) {
 	t.Parallel()
 	id := mustID(t, vectorID)
-	good, err := ParseRecord(unhex(t, vectorRecord))
-	require.NoError(t, err)
+	good := must.Get(ParseRecord(unhex(t, vectorRecord)))(t)
 	for name, other := range map[string]string{
 		"other agent":    "eip155:31337:0x5fbdb2315678afecb367f032d93f642f64180aa3:2",
 		"other chain":    "eip155:31338:0x5fbdb2315678afecb367f032d93f642f64180aa3:1",
@@ -243,8 +229,7 @@ func TestSignedBySigner_Forgeries(t *testing.T) {
 func FuzzParseRecord(f *testing.F) {
 	f.Add(unhex(f, vectorRecord))
 	f.Add(unhex(f, vectorEmpty))
-	r, err := SignRecord(mustID(f, vectorID), []Key{p256Key(f, "1"), seedKey(f, "2")}, time.Unix(1, 0), walletKey())
-	require.NoError(f, err)
+	r := must.Get(SignRecord(mustID(f, vectorID), []Key{p256Key(f, "1"), seedKey(f, "2")}, time.Unix(1, 0), walletKey()))(f)
 	f.Add(r.Encode())
 	id := mustID(f, vectorID)
 	f.Fuzz(func(t *testing.T, b []byte) {

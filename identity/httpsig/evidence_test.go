@@ -10,15 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 // captured is a verified request with its evidence and the key that signed it.
 func captured(t testing.TB, o SignOptions, url, body string, head http.Header) (Evidence, Key) {
 	t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	k, err := NewKey(pair.Public())
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	k := must.Get(NewKey(pair.Public()))(t)
 	r, target := newRequest(t, "POST", url, body)
 	for name, v := range head {
 		r.Header[name] = v
@@ -26,13 +25,10 @@ func captured(t testing.TB, o SignOptions, url, body string, head http.Header) (
 	o.Key, o.Created = pair.Signer(), epoch
 	require.NoError(t, SignRequest(r, target, []byte(body), o))
 	r.Header.Add("X-Not-Covered", "secret")
-	m, err := FromRequest(received(t, r), target)
-	require.NoError(t, err)
+	m := must.Get(FromRequest(received(t, r), target))(t)
 	v := &Verifier{Keys: anyKey(k), Now: clock(epoch), AllowLoopback: true}
-	res, err := v.Verify(t.Context(), &m, []byte(body), WritePolicy())
-	require.NoError(t, err)
-	e, err := Capture(&m, []byte(body), res)
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), &m, []byte(body), WritePolicy()))(t)
+	e := must.Get(Capture(&m, []byte(body), res))(t)
 	return e, k
 }
 
@@ -134,8 +130,7 @@ func TestEvidence_TamperedPartIsRefused(t *testing.T) {
 				tampered.Components[n] = v
 			}
 			change(&tampered)
-			raw, err := json.Marshal(tampered)
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(tampered))(t)
 			require.Error(t, reverify(t, raw, k), "%s: %s", name, what)
 		}
 	}
@@ -182,8 +177,7 @@ func TestEvidence_Limits(t *testing.T) {
 	// What cannot be carried is not captured.
 	m, body, key, _ := vectorRequest(t)
 	v := &Verifier{Keys: anyKey(key), AllowTestKeys: true, Now: clock(epoch)}
-	res, err := v.Verify(t.Context(), m, body, WritePolicy())
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
 	_, err = Capture(m, make([]byte, MaxEvidenceBody+1), res)
 	require.ErrorIs(t, err, CodeEvidenceMalformed)
 	m.Status = 200

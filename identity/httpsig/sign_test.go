@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 var epoch = time.Unix(1795176000, 0)
@@ -27,33 +28,26 @@ func received(t testing.TB, r *http.Request) *http.Request {
 	t.Helper()
 	var wire bytes.Buffer
 	require.NoError(t, r.Write(&wire))
-	got, err := http.ReadRequest(bufio.NewReader(&wire))
-	require.NoError(t, err)
+	got := must.Get(http.ReadRequest(bufio.NewReader(&wire)))(t)
 	return got
 }
 
 func newRequest(t testing.TB, method, url, body string) (*http.Request, Target) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequest(method, url, strings.NewReader(body)))(t)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	target, err := ParseTarget(url)
-	require.NoError(t, err)
+	target := must.Get(ParseTarget(url))(t)
 	return r, target
 }
 
 func signers(t testing.TB) map[Algorithm]crypto.Signer {
 	t.Helper()
-	ed, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	p256, err := key.GenerateP256()
-	require.NoError(t, err)
-	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	require.NoError(t, err)
-	rsa, err := key.GenerateRSA(2048)
-	require.NoError(t, err)
+	ed := must.Get(key.GenerateEd25519())(t)
+	p256 := must.Get(key.GenerateP256())(t)
+	p384 := must.Get(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
+	rsa := must.Get(key.GenerateRSA(2048))(t)
 	return map[Algorithm]crypto.Signer{
 		Ed25519: ed.Signer(), ECDSAP256SHA256: p256.Signer(), ECDSAP384SHA384: p384,
 		RSAv15SHA256: rsa.Signer(), RSAPSSSHA512: rsa.Signer(),
@@ -63,8 +57,7 @@ func signers(t testing.TB) map[Algorithm]crypto.Signer {
 func TestSignRequest_RoundTrip(t *testing.T) {
 	t.Parallel()
 	for alg, priv := range signers(t) {
-		k, err := NewKeyFor(priv.Public(), alg)
-		require.NoError(t, err)
+		k := must.Get(NewKeyFor(priv.Public(), alg))(t)
 		for _, tc := range []struct{ name, method, url, body, agent, identity string }{
 			{"post", "POST", "https://node.example/api/public/board?lang=en", `{"a":1}`, `sig1="https://agent.example"`, "eip155:1:0xabc:7"},
 			{"post, string agent", "POST", "https://node.example/a", `{"a":1}`, `"https://agent.example"`, ""},
@@ -89,8 +82,7 @@ func TestSignRequest_RoundTrip(t *testing.T) {
 					asked = q
 					return Resolved{Key: k}, nil
 				})}
-				res, err := v.Verify(t.Context(), &m, []byte(tc.body), WritePolicy())
-				require.NoError(t, err)
+				res := must.Get(v.Verify(t.Context(), &m, []byte(tc.body), WritePolicy()))(t)
 				require.Equal(t, tc.body != "", res.BodyBound)
 				require.Equal(t, k.Thumbprint(), res.Params.KeyID)
 				require.Equal(t, TagWebBotAuth, res.Params.Tag)
@@ -112,8 +104,7 @@ func TestSignRequest_RoundTrip(t *testing.T) {
 
 func TestSignRequest_Options(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	r, target := newRequest(t, "POST", "https://peer.example/inbox", "{}")
 	o := SignOptions{
 		Key: pair.Signer(), KeyID: "https://node.example/a#k", Label: "fed", Tag: "-", Nonce: "-", TTL: -1, Created: epoch,
@@ -129,19 +120,15 @@ func TestSignRequest_Options(t *testing.T) {
 	// A second signature joins the first.
 	o.Label, o.Tag, o.Nonce, o.TTL = "other", "", "", 0
 	require.NoError(t, SignRequest(r, target, []byte("{}"), o))
-	k, err := NewKey(pair.Public())
-	require.NoError(t, err)
-	m, err := FromRequest(received(t, r), target)
-	require.NoError(t, err)
+	k := must.Get(NewKey(pair.Public()))(t)
+	m := must.Get(FromRequest(received(t, r), target))(t)
 	v := &Verifier{Now: clock(epoch), Keys: anyKey(k)}
-	res, err := v.Verify(t.Context(), &m, []byte("{}"), FederationPolicy())
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), &m, []byte("{}"), FederationPolicy()))(t)
 	require.Equal(t, "fed", res.Label)
 	require.Zero(t, res.NonceKey)
 	q := WritePolicy()
 	q.Require &^= RequireContentType
-	res, err = v.Verify(t.Context(), &m, []byte("{}"), q)
-	require.NoError(t, err)
+	res = must.Get(v.Verify(t.Context(), &m, []byte("{}"), q))(t)
 	require.Equal(t, "other", res.Label)
 
 	for name, bad := range map[string]SignOptions{
@@ -161,19 +148,14 @@ func TestSignRequest_Options(t *testing.T) {
 
 func TestSignResponse_Directory(t *testing.T) {
 	t.Parallel()
-	one, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	two, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	body, err := key.MarshalSet([]key.Public{one.Published(), two.Published()})
-	require.NoError(t, err)
+	one := must.Get(key.GenerateEd25519())(t)
+	two := must.Get(key.GenerateEd25519())(t)
+	body := must.Get(key.MarshalSet([]key.Public{one.Published(), two.Published()}))(t)
 	related := &Message{Method: "GET", Target: NewTarget("https", "agent.example"), RawPath: DirectoryPath}
 	h := http.Header{}
 	require.NoError(t, SignResponse(h, 200, related, body, SignOptions{Key: one.Signer(), Created: epoch}))
-	k1, err := NewKey(one.Public())
-	require.NoError(t, err)
-	k2, err := NewKey(two.Public())
-	require.NoError(t, err)
+	k1 := must.Get(NewKey(one.Public()))(t)
+	k2 := must.Get(NewKey(two.Public()))(t)
 	m := &Message{Status: 200, Header: h, Related: related}
 	proofs := VerifyDirectory(m, body, []Key{k1, k2}, epoch, false)
 	require.NoError(t, proofs[0].Err)
@@ -206,6 +188,5 @@ func TestAcceptSignature(t *testing.T) {
 		AcceptSignature(Wanted{Nonce: "n"}))
 	require.Equal(t, `a=("@authority";req);created;expires;keyid="k";alg="ed25519";tag="stoa"`,
 		AcceptSignature(Wanted{Label: "a", Components: []string{"@authority;req"}, KeyID: "k\r\n\"", Alg: "ed25519", Tag: TagStoa}))
-	_, err := httpsfv.UnmarshalDictionary([]string{AcceptSignature(Wanted{})})
-	require.NoError(t, err)
+	must.Get(httpsfv.UnmarshalDictionary([]string{AcceptSignature(Wanted{})}))(t)
 }

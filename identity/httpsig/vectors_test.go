@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 // The shared shape of the vector files.
@@ -61,8 +62,7 @@ type vectorMessage struct {
 
 func readVectors(t testing.TB, name string, cases int) vectorFile {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
 	var f vectorFile
 	require.NoError(t, json.Unmarshal(b, &f))
 	require.Len(t, f.Cases, cases, "cases in %s", name)
@@ -92,9 +92,7 @@ func (v *vectorMessage) request(t testing.TB) *Message {
 		m.Status = v.Status
 		return m
 	}
-	var err error
-	m.Target, err = ParseTarget(v.URI)
-	require.NoError(t, err)
+	m.Target = must.Get(ParseTarget(v.URI))(t)
 	rest, ok := cutScheme(v.URI)
 	require.True(t, ok)
 	i := strings.IndexAny(rest, "/?")
@@ -235,8 +233,7 @@ func TestVectors_Components(t *testing.T) {
 
 func TestVectors_ContentDigest(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("testdata/content-digest.json")
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile("testdata/content-digest.json"))(t)
 	var f struct {
 		Cases []struct {
 			Name, Body, Expect, Reason string
@@ -266,8 +263,7 @@ func TestVectors_WebBotAuth(t *testing.T) {
 			if c.Base != "" {
 				require.Equal(t, c.Base, baseOf(t, m))
 			}
-			k, err := NewKeyFor(publicOf(t, f.Keys[c.Key]), Algorithm(c.Alg))
-			require.NoError(t, err)
+			k := must.Get(NewKeyFor(publicOf(t, f.Keys[c.Key]), Algorithm(c.Alg)))(t)
 			now := time.Unix(c.Created+60, 0)
 			if c.Response != nil {
 				require.Equal(t, []Proof{{Thumbprint: c.Key}}, VerifyDirectory(m, body, []Key{k}, now, true))
@@ -276,8 +272,7 @@ func TestVectors_WebBotAuth(t *testing.T) {
 			q := ReadPolicy()
 			q.MaxWindow = 0 // the recorded windows are a century long
 			v := &Verifier{Keys: anyKey(k), AllowTestKeys: true, Now: func() time.Time { return now }}
-			res, err := v.Verify(t.Context(), m, body, q)
-			require.NoError(t, err)
+			res := must.Get(v.Verify(t.Context(), m, body, q))(t)
 			require.Equal(t, Algorithm(c.Alg), res.Algorithm)
 			require.Equal(t, c.Key, res.Thumbprint)
 			require.False(t, res.BodyBound)
@@ -309,8 +304,7 @@ func directory(k Key) KeyResolver {
 func TestVectors_Adversarial(t *testing.T) {
 	t.Parallel()
 	f := readVectors(t, "adversarial.json", 81)
-	k, err := NewKey(publicOf(t, f.Keys["poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"]))
-	require.NoError(t, err)
+	k := must.Get(NewKey(publicOf(t, f.Keys["poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"])))(t)
 	for _, c := range f.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -360,8 +354,7 @@ func TestVectors_NPMClients(t *testing.T) {
 				proofs := VerifyDirectory(m, body, []Key{k}, now, true)
 				require.Len(t, proofs, 1)
 				require.ErrorIs(t, proofs[0].Err, CodeSignatureMissing)
-				_, err := v.Verify(t.Context(), m, body, &Policy{})
-				require.NoError(t, err)
+				must.Get(v.Verify(t.Context(), m, body, &Policy{}))(t)
 				return
 			}
 			q := ReadPolicy()
@@ -389,8 +382,7 @@ func TestVectors_Fediverse(t *testing.T) {
 	checked := 0
 	for _, c := range f.Cases {
 		m, body := c.message(t)
-		k, err := NewKeyFor(publicOf(t, f.Keys[c.Key]), RSAv15SHA256)
-		require.NoError(t, err)
+		k := must.Get(NewKeyFor(publicOf(t, f.Keys[c.Key]), RSAv15SHA256))(t)
 		for _, at := range []struct {
 			after time.Duration
 			code  Code
@@ -435,8 +427,7 @@ func TestVectors_ERC8128Refused(t *testing.T) {
 
 func TestVectors_SignatureAgentHeaders(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("testdata/web-bot-auth-agent-and-cards.json")
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile("testdata/web-bot-auth-agent-and-cards.json"))(t)
 	var f struct {
 		Headers []struct {
 			Name, Header string
@@ -461,12 +452,10 @@ func vectorRequest(t testing.TB) (*Message, []byte, Key, ed25519.PrivateKey) {
 	t.Helper()
 	f := readVectors(t, "adversarial.json", 81)
 	raw := f.Keys["poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"]
-	k, err := NewKey(publicOf(t, raw))
-	require.NoError(t, err)
+	k := must.Get(NewKey(publicOf(t, raw)))(t)
 	var jwk struct{ D string }
 	require.NoError(t, json.Unmarshal(raw.JWK, &jwk))
-	seed, err := base64.RawURLEncoding.DecodeString(jwk.D)
-	require.NoError(t, err)
+	seed := must.Get(base64.RawURLEncoding.DecodeString(jwk.D))(t)
 	i := slices.IndexFunc(f.Cases, func(c vector) bool { return c.Name == "P01-baseline" })
 	m, body := f.Cases[i].message(t)
 	return m, body, k, ed25519.NewKeyFromSeed(seed)

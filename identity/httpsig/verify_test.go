@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 func TestFromRequest(t *testing.T) {
@@ -77,14 +78,12 @@ func TestFromRequest_AbsoluteFormOnTheWire(t *testing.T) {
 // signedWith makes a message whose signature covers list, signed by a new key.
 func signedWith(t testing.TB, m *Message, list, params string) Key {
 	t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	m.Header.Set("Signature-Input", "sig1=("+list+")"+params)
 	m.Header.Set("Signature", "sig1=:AAAA:")
 	sig := ed25519.Sign(pair.Signer().(ed25519.PrivateKey), []byte(baseOf(t, m)))
 	m.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(sig)+":")
-	k, err := NewKey(pair.Public())
-	require.NoError(t, err)
+	k := must.Get(NewKey(pair.Public()))(t)
 	return k
 }
 
@@ -190,8 +189,7 @@ func TestVerify_FirstGoodWins(t *testing.T) {
 	m.Header["Signature-Input"] = []string{bad, m.Header.Get("Signature-Input")}
 	m.Header["Signature"] = []string{m.Header.Get("Signature"), "bad=:" + strings.Repeat("A", 86) + "==:"}
 	v := &Verifier{Now: clock(epoch), Keys: anyKey(k), AllowTestKeys: true}
-	res, err := v.Verify(t.Context(), m, body, WritePolicy())
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
 	require.Equal(t, "sig1", res.Label)
 }
 
@@ -201,10 +199,8 @@ func TestVerify_NonceKey(t *testing.T) {
 	t.Parallel()
 	m, body, k, _ := vectorRequest(t)
 	v := &Verifier{Now: clock(epoch), Keys: anyKey(k), AllowTestKeys: true}
-	one, err := v.Verify(t.Context(), m, body, WritePolicy())
-	require.NoError(t, err)
-	two, err := v.Verify(t.Context(), m, body, WritePolicy())
-	require.NoError(t, err)
+	one := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
+	two := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
 	require.Equal(t, one, two)
 
 	spent := map[[16]byte]string{one.NonceKey: "the vector"}
@@ -215,8 +211,7 @@ func TestVerify_NonceKey(t *testing.T) {
 	} {
 		m := &Message{Method: "POST", RawPath: "/a", Target: NewTarget("https", "node.example"), Header: http.Header{}}
 		k := signedWith(t, m, `"@method" "@target-uri"`, params)
-		res, err := (&Verifier{Now: clock(epoch), Keys: anyKey(k)}).Verify(t.Context(), m, nil, WritePolicy())
-		require.NoError(t, err)
+		res := must.Get((&Verifier{Now: clock(epoch), Keys: anyKey(k)}).Verify(t.Context(), m, nil, WritePolicy()))(t)
 		require.NotContains(t, spent, res.NonceKey, params)
 		spent[res.NonceKey] = params
 	}
@@ -235,12 +230,10 @@ func TestNewKey_Refuses(t *testing.T) {
 	require.ErrorIs(t, err, CodeKeyMalformed)
 	_, err = NewKey("text")
 	require.ErrorIs(t, err, CodeAlgorithmUnsupported)
-	small, err := rsa.GenerateKey(rand.Reader, 1024)
-	require.NoError(t, err)
+	small := must.Get(rsa.GenerateKey(rand.Reader, 1024))(t)
 	_, err = NewKey(&small.PublicKey)
 	require.ErrorIs(t, err, CodeKeyWeak)
-	pair, err := key.GenerateP256()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateP256())(t)
 	_, err = NewKeyFor(pair.Public(), Ed25519)
 	require.ErrorIs(t, err, CodeAlgorithmMismatch)
 }
@@ -326,6 +319,5 @@ func TestPolicy_At(t *testing.T) {
 	_, err := v.Verify(t.Context(), m, body, q)
 	require.ErrorIs(t, err, CodeExpired)
 	q.At = epoch
-	_, err = v.Verify(t.Context(), m, body, q)
-	require.NoError(t, err)
+	must.Get(v.Verify(t.Context(), m, body, q))(t)
 }

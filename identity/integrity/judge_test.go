@@ -17,6 +17,7 @@ import (
 	"stoa/identity/integrity"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 const (
@@ -45,8 +46,7 @@ func (c chain) Authority(_ context.Context, id, keyid string) (integrity.Grant, 
 
 func newPair(t *testing.T) key.Pair {
 	t.Helper()
-	p, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	p := must.Get(key.GenerateEd25519())(t)
 	return p
 }
 
@@ -54,27 +54,21 @@ func newPair(t *testing.T) key.Pair {
 func evidence(t *testing.T, pair key.Pair, url, identity string, body []byte, created time.Time) json.RawMessage {
 	t.Helper()
 	ctx := t.Context()
-	r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(string(body)))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(string(body))))(t)
 	r.Header.Set("Content-Type", "application/json")
 	if identity != "" {
 		r.Header.Set("Agent-Identity", identity)
 	}
 	target := httpsig.NewTarget(r.URL.Scheme, r.URL.Host)
 	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: created, TTL: 5 * time.Minute}))
-	msg, err := httpsig.FromRequest(r, target)
-	require.NoError(t, err)
-	k, err := httpsig.NewKey(pair.Public())
-	require.NoError(t, err)
+	msg := must.Get(httpsig.FromRequest(r, target))(t)
+	k := must.Get(httpsig.NewKey(pair.Public()))(t)
 	v := httpsig.Verifier{Keys: oneKey{k}}
 	policy := httpsig.WritePolicy()
 	policy.At = created
-	res, err := v.Verify(ctx, &msg, body, policy)
-	require.NoError(t, err)
-	e, err := httpsig.Capture(&msg, body, res)
-	require.NoError(t, err)
-	raw, err := json.Marshal(e)
-	require.NoError(t, err)
+	res := must.Get(v.Verify(ctx, &msg, body, policy))(t)
+	e := must.Get(httpsig.Capture(&msg, body, res))(t)
+	raw := must.Get(json.Marshal(e))(t)
 	return raw
 }
 
@@ -97,8 +91,7 @@ func body(t *testing.T, change func(*protocol.NewPost)) []byte {
 	if change != nil {
 		change(&in)
 	}
-	raw, err := json.Marshal(in)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(in))(t)
 	return raw
 }
 
@@ -262,8 +255,7 @@ func TestJudge_Statement(t *testing.T) {
 		if change != nil {
 			change(&s)
 		}
-		raw, err := integrity.SignStatement(s, pair.Signer(), published)
-		require.NoError(t, err)
+		raw := must.Get(integrity.SignStatement(s, pair.Signer(), published))(t)
 		return raw
 	}
 	for name, c := range map[string]struct {

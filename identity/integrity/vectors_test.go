@@ -15,28 +15,26 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 func load(t *testing.T, file string, v any) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", file))
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(filepath.Join("testdata", file)))(t)
 	require.NoError(t, json.Unmarshal(raw, v))
 }
 
 // secret reads a "z3u2…" Ed25519 secret: multicodec 0x1300 and the seed.
 func secret(t *testing.T, multibase string) ed25519.PrivateKey {
 	t.Helper()
-	raw, err := base58.Decode(strings.TrimPrefix(multibase, "z"))
-	require.NoError(t, err)
+	raw := must.Get(base58.Decode(strings.TrimPrefix(multibase, "z")))(t)
 	require.Len(t, raw, 34)
 	return ed25519.NewKeyFromSeed(raw[2:])
 }
 
 func public(t *testing.T, multibase string) ed25519.PublicKey {
 	t.Helper()
-	pub, err := key.ParseMultikey(multibase)
-	require.NoError(t, err)
+	pub := must.Get(key.ParseMultikey(multibase))(t)
 	return pub
 }
 
@@ -56,14 +54,11 @@ func TestFEP8b32(t *testing.T) {
 	load(t, "fep-8b32-eddsa-jcs-2022.json", &v)
 	pub := public(t, v.Public)
 
-	proof, err := verify(v.Signed, pub)
-	require.NoError(t, err)
+	proof := must.Get(verify(v.Signed, pub))(t)
 	require.Equal(t, "https://server.example/users/alice", proof.Controller())
 
-	created, err := time.Parse(time.RFC3339, proof.Created)
-	require.NoError(t, err)
-	again, err := integrity.Sign(v.Unsigned, secret(t, v.Secret), proof.VerificationMethod, created)
-	require.NoError(t, err)
+	created := must.Get(time.Parse(time.RFC3339, proof.Created))(t)
+	again := must.Get(integrity.Sign(v.Unsigned, secret(t, v.Secret), proof.VerificationMethod, created))(t)
 	require.JSONEq(t, string(v.Signed), string(again))
 
 	require.NotEmpty(t, v.MustFail)
@@ -133,8 +128,7 @@ func TestFEPc390(t *testing.T) {
 // Every proof that Fedify 2.3.6 put on the wire.
 func TestFedifyProofs(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/fedify/*.json")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("testdata/fedify/*.json"))(t)
 	checked := 0
 	for _, file := range files {
 		var v struct {
@@ -172,8 +166,7 @@ func TestProposedPost(t *testing.T) {
 	load(t, "stoa-proposed-post.json", &v)
 	node := public(t, v.Keys["node_n1_ed25519_public_multibase"])
 	for _, doc := range []json.RawMessage{v.Create, v.Announce} {
-		_, err := verify(doc, node)
-		require.NoError(t, err)
+		must.Get(verify(doc, node))(t)
 	}
 	var entry struct{ Object json.RawMessage }
 	require.NoError(t, json.Unmarshal(v.Announce, &entry))
@@ -188,10 +181,8 @@ func TestProposedPost(t *testing.T) {
 	_, _, _, err = integrity.OpenStatement(v.Reply)
 	require.NoError(t, err)
 
-	created, err := time.Parse(time.RFC3339, s.Created)
-	require.NoError(t, err)
-	again, err := integrity.SignStatement(s, secret(t, v.Keys["agent_ed25519_secret_multibase"]), created)
-	require.NoError(t, err)
+	created := must.Get(time.Parse(time.RFC3339, s.Created))(t)
+	again := must.Get(integrity.SignStatement(s, secret(t, v.Keys["agent_ed25519_secret_multibase"]), created))(t)
 	require.JSONEq(t, string(v.Statement), string(again))
 }
 
@@ -201,10 +192,8 @@ func TestVerify_Refuses(t *testing.T) {
 	require.NoError(t, err)
 	pub := pair.Public().(ed25519.PublicKey)
 	at := time.Date(2026, 11, 20, 10, 0, 2, 500e6, time.UTC)
-	good, err := integrity.Sign([]byte(`{"@context":["x"],"id":"https://a.example/1","n":1}`), pair.Signer(), "https://a.example/u#key", at)
-	require.NoError(t, err)
-	_, err = verify(good, pub)
-	require.NoError(t, err)
+	good := must.Get(integrity.Sign([]byte(`{"@context":["x"],"id":"https://a.example/1","n":1}`), pair.Signer(), "https://a.example/u#key", at))(t)
+	must.Get(verify(good, pub))(t)
 	require.Contains(t, string(good), `"created":"2026-11-20T10:00:02.5Z"`)
 
 	var doc map[string]json.RawMessage
@@ -215,8 +204,7 @@ func TestVerify_Refuses(t *testing.T) {
 			copied[k] = v
 		}
 		copied[name] = json.RawMessage(value)
-		raw, err := json.Marshal(copied)
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(copied))(t)
 		return raw
 	}
 	proof := string(doc["proof"])

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func TestVectors_Thumbprints(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("testdata/jwk-thumbprints.json")
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile("testdata/jwk-thumbprints.json"))(t)
 	var f struct {
 		Cases []struct {
 			Name       string
@@ -42,12 +43,9 @@ func TestVectors_Thumbprints(t *testing.T) {
 
 func pairs(t testing.TB) map[string]Pair {
 	t.Helper()
-	ed, err := GenerateEd25519()
-	require.NoError(t, err)
-	p256, err := GenerateP256()
-	require.NoError(t, err)
-	rsa, err := GenerateRSA(2048)
-	require.NoError(t, err)
+	ed := must.Get(GenerateEd25519())(t)
+	p256 := must.Get(GenerateP256())(t)
+	rsa := must.Get(GenerateRSA(2048))(t)
 	return map[string]Pair{"Ed25519": ed, "P-256": p256, "RSA": rsa}
 }
 
@@ -72,22 +70,16 @@ func TestPair_FileRoundTrip(t *testing.T) {
 
 func TestParsePair_Refuses(t *testing.T) {
 	t.Parallel()
-	one, err := GenerateEd25519()
-	require.NoError(t, err)
-	two, err := GenerateEd25519()
-	require.NoError(t, err)
-	b, err := one.MarshalPrivate()
-	require.NoError(t, err)
+	one := must.Get(GenerateEd25519())(t)
+	two := must.Get(GenerateEd25519())(t)
+	b := must.Get(one.MarshalPrivate())(t)
 	var m, other map[string]any
 	require.NoError(t, json.Unmarshal(b, &m))
-	b2, err := two.MarshalPrivate()
-	require.NoError(t, err)
+	b2 := must.Get(two.MarshalPrivate())(t)
 	require.NoError(t, json.Unmarshal(b2, &other))
 	m["x"] = other["x"] // signing with this pair would give the seed away
-	mixed, err := json.Marshal(m)
-	require.NoError(t, err)
-	public, err := MarshalSet([]Public{one.Published()})
-	require.NoError(t, err)
+	mixed := must.Get(json.Marshal(m))(t)
+	public := must.Get(MarshalSet([]Public{one.Published()}))(t)
 	for name, in := range map[string]string{
 		"another key's x": string(mixed), "a set": string(public), "nothing": "", "text": "secret", "null": "null",
 		"public": `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`,
@@ -109,13 +101,10 @@ func TestSet_RoundTrip(t *testing.T) {
 	b, err := MarshalSet(keys)
 	require.NoError(t, err)
 	require.NotContains(t, string(b), `"d"`)
-	set, err := ParseSet(b)
-	require.NoError(t, err)
+	set := must.Get(ParseSet(b))(t)
 	require.Equal(t, Set{Keys: keys}, set)
-	alone, err := MarshalPublic(keys[0])
-	require.NoError(t, err)
-	back, err := ParsePublic(alone)
-	require.NoError(t, err)
+	alone := must.Get(MarshalPublic(keys[0]))(t)
+	back := must.Get(ParsePublic(alone))(t)
 	require.Equal(t, keys[0], back)
 	found, ok := set.Find(keys[1].Thumbprint)
 	require.True(t, ok)
@@ -123,11 +112,9 @@ func TestSet_RoundTrip(t *testing.T) {
 	_, ok = set.Find("x")
 	require.False(t, ok)
 
-	empty, err := MarshalSet(nil)
-	require.NoError(t, err)
+	empty := must.Get(MarshalSet(nil))(t)
 	require.JSONEq(t, `{"keys":[]}`, string(empty))
-	pair, err := GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(GenerateEd25519())(t)
 	_, err = MarshalSet([]Public{{Key: pair.Signer()}})
 	require.ErrorIs(t, err, ErrUnsupported, "a private key never gets into a set")
 }
@@ -166,8 +153,7 @@ func TestParseSet_EntryByEntry(t *testing.T) {
 			t.Parallel()
 			_, err := ParsePublic([]byte(entry))
 			require.Error(t, err)
-			set, err := ParseSet([]byte(`{"keys":[` + entry + `,` + edJWK + `]}`))
-			require.NoError(t, err)
+			set := must.Get(ParseSet([]byte(`{"keys":[` + entry + `,` + edJWK + `]}`)))(t)
 			require.Equal(t, 1, set.Ignored)
 			require.Len(t, set.Keys, 1)
 		})
@@ -184,8 +170,7 @@ func TestParseSet_Refuses(t *testing.T) {
 		_, err := ParseSet([]byte(in))
 		require.ErrorIs(t, err, ErrMalformed, name)
 	}
-	set, err := ParseSet([]byte(`{"keys":[` + strings.Repeat(edJWK+",", 20) + edJWK + `]}`))
-	require.NoError(t, err)
+	set := must.Get(ParseSet([]byte(`{"keys":[` + strings.Repeat(edJWK+",", 20) + edJWK + `]}`)))(t)
 	require.Len(t, set.Keys, MaxSetKeys)
 	require.Equal(t, 5, set.Ignored)
 }
@@ -214,15 +199,12 @@ func TestMultikey(t *testing.T) {
 	t.Parallel()
 	// The example of FEP-c390.
 	const mk = "z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"
-	pub, err := ParseMultikey(mk)
-	require.NoError(t, err)
-	_, err = ParseMultikey("z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK") // did:key specification
-	require.NoError(t, err)
+	pub := must.Get(ParseMultikey(mk))(t)
+	must.Get(ParseMultikey("z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"))(t) // did:key specification
 	require.Equal(t, mk, Multikey(pub))
 	require.Equal(t, "did:key:"+mk+"#"+mk, DIDKeyMethod(pub))
 	for _, did := range []string{DIDKey(pub), DIDKeyMethod(pub)} {
-		back, err := ParseDIDKey(did)
-		require.NoError(t, err)
+		back := must.Get(ParseDIDKey(did))(t)
 		require.Equal(t, pub, back)
 	}
 	for name, tc := range map[string]struct {
@@ -309,8 +291,7 @@ func TestMasterFile(t *testing.T) {
 	wg.Wait()
 	sealed := sealers[0].Seal("p", []byte("x"))
 	for _, s := range sealers {
-		_, err := s.Open("p", sealed)
-		require.NoError(t, err)
+		must.Get(s.Open("p", sealed))(t)
 	}
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -335,8 +316,7 @@ func TestMasterFile(t *testing.T) {
 
 func FuzzParseSet(f *testing.F) {
 	f.Add([]byte(`{"keys":[` + edJWK + `]}`))
-	b, err := os.ReadFile("testdata/jwk-thumbprints.json")
-	require.NoError(f, err)
+	b := must.Get(os.ReadFile("testdata/jwk-thumbprints.json"))(f)
 	var v struct {
 		Cases []struct{ JWK json.RawMessage }
 	}

@@ -17,6 +17,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // chainStub is a chain that vouches for what a test registers.
@@ -48,8 +49,7 @@ func (h *House) Agents(n int) []*Agent {
 	chain := chainStub{}
 	var all []*Agent
 	for i := range n {
-		pair, err := key.GenerateEd25519()
-		require.NoError(h.T, err)
+		pair := must.Get(key.GenerateEd25519())(h.T)
 		a := &Agent{h, fmt.Sprintf("eip155:31337:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:%d", i+1), pair}
 		chain[a.ID] = pair
 		all = append(all, a)
@@ -109,9 +109,7 @@ type A2AAnswer struct {
 // ReadA2A reads a JSON-RPC answer, which may be empty.
 func (h *House) ReadA2A(r *http.Response) (a A2AAnswer) {
 	h.T.Helper()
-	var err error
-	a.Raw, err = io.ReadAll(r.Body)
-	require.NoError(h.T, err)
+	a.Raw = must.Get(io.ReadAll(r.Body))(h.T)
 	if len(a.Raw) > 0 {
 		require.Equal(h.T, "application/json", r.Header.Get("Content-Type"), "%s", a.Raw)
 		require.NoError(h.T, json.Unmarshal(a.Raw, &a), "%s", a.Raw)
@@ -138,15 +136,13 @@ func (a A2AAnswer) Task(t testing.TB) (task a2a.Task) {
 // Post sends a body to a path, signed.
 func (a *Agent) Post(path, body string, headers ...string) A2AAnswer {
 	a.H.T.Helper()
-	r, err := http.NewRequestWithContext(a.H.T.Context(), "POST", a.H.Base+path, bytes.NewReader([]byte(body)))
-	require.NoError(a.H.T, err)
+	r := must.Get(http.NewRequestWithContext(a.H.T.Context(), "POST", a.H.Base+path, bytes.NewReader([]byte(body))))(a.H.T)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("A2A-Version", "1.0")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := a.RoundTrip(r)
-	require.NoError(a.H.T, err)
+	res := must.Get(a.RoundTrip(r))(a.H.T)
 	return a.H.ReadA2A(res)
 }
 
@@ -181,8 +177,7 @@ func (h *House) PutOpen(handle string, change func(*protocol.ProfileDraft)) {
 	if change != nil {
 		change(&d)
 	}
-	raw, err := json.Marshal(d)
-	require.NoError(h.T, err)
+	raw := must.Get(json.Marshal(d))(h.T)
 	h.PutProfile(raw)
 }
 

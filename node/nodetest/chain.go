@@ -18,6 +18,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node"
+	"stoa/protocol/must"
 )
 
 // BinEnv names the directory with the programs that make built; make test sets it.
@@ -59,18 +60,14 @@ type EVM struct {
 // NewEVM starts a chain, which ends with the test.
 func NewEVM(t *testing.T) *EVM {
 	t.Helper()
-	program, err := chainProgram()
-	require.NoError(t, err)
+	program := must.Get(chainProgram())(t)
 	command := exec.Command(program, "-manual")
-	in, err := command.StdinPipe()
-	require.NoError(t, err)
-	out, err := command.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(command.StdinPipe())(t)
+	out := must.Get(command.StdoutPipe())(t)
 	require.NoError(t, command.Start())
 	t.Cleanup(func() { in.Close(); command.Wait() })
 	c := &EVM{T: t, in: in, out: bufio.NewReader(out)}
-	line, err := c.out.ReadBytes('\n')
-	require.NoError(t, err)
+	line := must.Get(c.out.ReadBytes('\n'))(t)
 	require.NoError(t, json.Unmarshal(line, c))
 	return c
 }
@@ -78,22 +75,17 @@ func NewEVM(t *testing.T) *EVM {
 // Do gives the chain a command: see cmd/devchain, -manual.
 func (c *EVM) Do(command string) {
 	c.T.Helper()
-	_, err := fmt.Fprintln(c.in, command)
-	require.NoError(c.T, err)
-	answer, err := c.out.ReadString('\n')
-	require.NoError(c.T, err)
+	must.Get(fmt.Fprintln(c.in, command))(c.T)
+	answer := must.Get(c.out.ReadString('\n'))(c.T)
 	require.NotContains(c.T, answer, "error")
 }
 
 // Registrar writes to the identity registry as an account.
 func (c *EVM) Registrar(account int) *erc8004.Registrar {
 	c.T.Helper()
-	wallet, err := erc8004.ParseWalletKey(c.Accounts[account].PrivateKey)
-	require.NoError(c.T, err)
-	registry, err := erc8004.ParseAddress(c.Identity)
-	require.NoError(c.T, err)
-	g, err := erc8004.NewRegistrar(erc8004.RegistrarConfig{RPC: c.RPC, ChainID: c.ChainID, Registry: registry, Key: wallet})
-	require.NoError(c.T, err)
+	wallet := must.Get(erc8004.ParseWalletKey(c.Accounts[account].PrivateKey))(c.T)
+	registry := must.Get(erc8004.ParseAddress(c.Identity))(c.T)
+	g := must.Get(erc8004.NewRegistrar(erc8004.RegistrarConfig{RPC: c.RPC, ChainID: c.ChainID, Registry: registry, Key: wallet}))(c.T)
 	return g
 }
 
@@ -109,15 +101,12 @@ func (c *EVM) Publish(signer, sender int, id erc8004.ID, pairs ...key.Pair) {
 	c.T.Helper()
 	var keys []erc8004.Key
 	for _, p := range pairs {
-		k, err := erc8004.NewKey(p.Public())
-		require.NoError(c.T, err)
+		k := must.Get(erc8004.NewKey(p.Public()))(c.T)
 		keys = append(keys, k)
 	}
-	wallet, err := erc8004.ParseWalletKey(c.Accounts[signer].PrivateKey)
-	require.NoError(c.T, err)
+	wallet := must.Get(erc8004.ParseWalletKey(c.Accounts[signer].PrivateKey))(c.T)
 	c.issued++
-	record, err := erc8004.SignRecord(id, keys, time.Now().Add(time.Duration(c.issued)*time.Second), wallet)
-	require.NoError(c.T, err)
+	record := must.Get(erc8004.SignRecord(id, keys, time.Now().Add(time.Duration(c.issued)*time.Second), wallet))(c.T)
 	c.Must(c.Registrar(sender).SetKeys(c.T.Context(), id.AgentID, record))
 }
 
@@ -153,7 +142,6 @@ func (s *Stage) Watch() {
 // NewPair is a new Ed25519 key.
 func NewPair(t testing.TB) key.Pair {
 	t.Helper()
-	p, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	p := must.Get(key.GenerateEd25519())(t)
 	return p
 }

@@ -19,6 +19,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -43,8 +44,7 @@ func New(t testing.TB, change ...func(*node.Config)) *House {
 // Open makes a house of any configuration, which ends with the test.
 func Open(t testing.TB, c node.Config, log *slog.Logger) *House {
 	t.Helper()
-	n, err := node.New(context.Background(), c, log)
-	require.NoError(t, err)
+	n := must.Get(node.New(context.Background(), c, log))(t)
 	t.Cleanup(func() {
 		if n.DB != nil { // restart has closed it
 			require.NoError(t, n.DB.Check(context.Background()), "the invariants of the database hold")
@@ -124,8 +124,7 @@ func (h *House) Ask(method, path, body string, headers ...string) Answer {
 func (h *House) Proof(purpose string) string {
 	h.T.Helper()
 	c := As[pow.Challenge](h.Ask("GET", "/api/public/pow?purpose="+purpose, ""))
-	s, err := pow.Solve(context.Background(), c)
-	require.NoError(h.T, err)
+	s := must.Get(pow.Solve(context.Background(), c))(h.T)
 	return s.Encode()
 }
 
@@ -178,8 +177,7 @@ func (h *House) Signed(pair key.Pair, body string, change func(*http.Request, *h
 	r := httptest.NewRequest("POST", h.Base+"/api/public/board", bytes.NewReader([]byte(body)))
 	r.RequestURI = "/api/public/board"
 	r.Header.Set("Content-Type", "application/json")
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
+	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
 	o := httpsig.SignOptions{Key: pair.Signer()}
 	if change != nil {
 		change(r, &o)
@@ -194,8 +192,7 @@ func (h *House) Signed(pair key.Pair, body string, change func(*http.Request, *h
 func Start(t testing.TB, change ...func(*node.Config)) *House {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	n, err := node.New(ctx, Config(t, change...), slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	n := must.Get(node.New(ctx, Config(t, change...), slog.New(slog.DiscardHandler)))(t)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
 	t.Cleanup(func() {
@@ -210,8 +207,7 @@ func (h *House) Hosted(handle string) key.Pair {
 	h.T.Helper()
 	ctx := context.Background()
 	h.PutProfile(fmt.Appendf(nil, `{"handle":%q,"name":"Load","kind":"person"}`, handle))
-	pair, err := key.GenerateEd25519()
-	require.NoError(h.T, err)
+	pair := must.Get(key.GenerateEd25519())(h.T)
 	require.NoError(h.T, h.Admin().AddKey(ctx, handle, pair, false))
 	return pair
 }

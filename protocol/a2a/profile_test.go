@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 var host = Host{Base: "https://node.example", Name: "Example", Chains: []string{"eip155:8453"}, Software: "1"}
@@ -32,8 +33,7 @@ func profile() protocol.Profile {
 
 func TestFromProfile(t *testing.T) {
 	t.Parallel()
-	c, err := FromProfile(profile(), host)
-	require.NoError(t, err)
+	c := must.Get(FromProfile(profile(), host))(t)
 	require.Equal(t, []Interface{{"https://node.example/a2a/asha", "JSONRPC", "1.0"}}, c.SupportedInterfaces)
 	require.Equal(t, "1795168800", c.Version)
 	require.Equal(t, &Provider{"node.example", "https://node.example"}, c.Provider)
@@ -58,12 +58,10 @@ func TestFromProfile(t *testing.T) {
 
 	p := profile()
 	p.Description = ""
-	c, err = FromProfile(p, host)
-	require.NoError(t, err)
+	c = must.Get(FromProfile(p, host))(t)
 	require.Equal(t, "Agent of Asha Rao on node.example", c.Description)
 	p.Headline, p.Interfaces.A2A = "Chairs", nil
-	c, err = FromProfile(p, host)
-	require.NoError(t, err)
+	c = must.Get(FromProfile(p, host))(t)
 	require.Equal(t, "Chairs", c.Description)
 	require.Contains(t, c.Skills[0].Description, "does not accept messages", "the card can still be read")
 }
@@ -82,25 +80,21 @@ func TestCard_Stable(t *testing.T) {
 		})
 	}
 	for _, p := range []protocol.Profile{bare, full, longest} {
-		c, err := FromProfile(p, Host{Base: "https://node.example", Name: "n", Software: "1"})
-		require.NoError(t, err)
+		c := must.Get(FromProfile(p, Host{Base: "https://node.example", Name: "n", Software: "1"}))(t)
 		stable(t, c)
-		raw, err := c.Payload()
-		require.NoError(t, err)
+		raw := must.Get(c.Payload())(t)
 		require.Less(t, len(raw), MaxCard)
 	}
 	node := FromNode(protocol.OperationsFor(protocol.Everybody, protocol.A2A), host)
 	stable(t, node)
-	raw, err := node.Payload()
-	require.NoError(t, err)
+	raw := must.Get(node.Payload())(t)
 	require.Less(t, len(raw), MaxCard)
 	require.Equal(t, "https://node.example/a2a", node.SupportedInterfaces[0].URL)
 }
 
 func stable(t *testing.T, c Card) {
 	t.Helper()
-	raw, err := c.Payload()
-	require.NoError(t, err)
+	raw := must.Get(c.Payload())(t)
 	var v any
 	require.NoError(t, json.Unmarshal(raw, &v))
 	var walk func(at string, v any)

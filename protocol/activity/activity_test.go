@@ -12,13 +12,13 @@ import (
 	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 )
 
 // quirks.json: shapes that real software sends, own texts and hosts.
 func TestQuirks(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/quirks.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/quirks.json"))(t)
 	var file struct {
 		Cases []struct {
 			ID       string
@@ -115,8 +115,7 @@ func publishedVariants(t *testing.T, expected map[string]any) {
 		return at, at.UnmarshalJSON([]byte(`"` + s.(string) + `"`))
 	}
 	for _, s := range expected["accept"].([]any) {
-		at, err := read(s)
-		require.NoError(t, err)
+		at := must.Get(read(s))(t)
 		require.Equal(t, 10, at.Hour())
 	}
 	_, err := read("2026-11-20T10:00:00")
@@ -196,8 +195,7 @@ func ada() *protocol.StoredPost {
 // The proposed document, but for the ids, the statement and the language.
 func TestCreate_IsTheProposedShape(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/stoa-proposed-post.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/stoa-proposed-post.json"))(t)
 	var file struct {
 		Create map[string]any
 	}
@@ -216,10 +214,8 @@ func TestCreate_IsTheProposedShape(t *testing.T) {
 		"gts":               "https://gotosocial.org/ns#",
 		"interactionPolicy": term("interactionPolicy"), "canQuote": term("canQuote"), "automaticApproval": term("automaticApproval"),
 	})
-	got, err := site.Create(ada(), nil, "").Bytes()
-	require.NoError(t, err)
-	wanted, err := json.Marshal(want)
-	require.NoError(t, err)
+	got := must.Get(site.Create(ada(), nil, "").Bytes())(t)
+	wanted := must.Get(json.Marshal(want))(t)
 	require.JSONEq(t, string(wanted), string(got))
 }
 
@@ -229,15 +225,13 @@ func TestPost_RoundTrip(t *testing.T) {
 	p := ada()
 	p.ReplyTo = "https://n2.example/ap/posts/post_02"
 	p.Evidence = json.RawMessage(`{"type":"HttpMessageSignature"}`)
-	raw, err := activity.WithContext(site.Note(p, nil, "")).Bytes()
-	require.NoError(t, err)
+	raw := must.Get(activity.WithContext(site.Note(p, nil, "")).Bytes())(t)
 	var n activity.Note
 	require.NoError(t, strictjson.DecodeLoose(raw, &n))
 	require.NoError(t, n.Check())
 	require.True(t, n.IsStoa(nil))
 	require.Empty(t, n.Name, "a name becomes a content warning")
-	got, err := n.Post(raw)
-	require.NoError(t, err)
+	got := must.Get(n.Post(raw))(t)
 	require.Equal(t, []any{p.URI, p.Kind, p.Title, p.Body, p.Tags, p.ReplyTo, p.Board, p.CreatedAt},
 		[]any{got.URI, got.Kind, got.Title, got.Body, got.Tags, got.ReplyTo, got.Board, got.CreatedAt})
 	require.Equal(t, protocol.Author{
@@ -315,8 +309,7 @@ func TestAgentActor_WrapsURIs(t *testing.T) {
 	t.Parallel()
 	o := site.AgentActor(protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person, Headline: "Paper"},
 		"eip155:1:0xebd1edc26fbdaa767ac49916009bea69c8645045:1", "hash", time.Unix(0, 0), time.Unix(0, 0))
-	raw, err := o.Bytes()
-	require.NoError(t, err)
+	raw := must.Get(o.Bytes())(t)
 	var a activity.Actor
 	require.NoError(t, strictjson.DecodeLoose(raw, &a))
 	require.Equal(t, "https://n1.example/ap/inbox", string(a.Endpoints.SharedInbox))

@@ -12,14 +12,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func at(t testing.TB, s string) time.Time {
 	t.Helper()
-	x, err := time.Parse(time.RFC3339, s)
-	require.NoError(t, err)
+	x := must.Get(time.Parse(time.RFC3339, s))(t)
 	return x
 }
 
@@ -130,8 +131,7 @@ func TestReader(t *testing.T) {
 	for name := range golden(t) {
 		args = append(args, filepath.Join("testdata", name))
 	}
-	out, err := exec.CommandContext(t.Context(), python, args...).Output()
-	require.NoError(t, err)
+	out := must.Get(exec.CommandContext(t.Context(), python, args...).Output())(t)
 	var read map[string]struct {
 		Method string
 		Events []readEvent
@@ -191,10 +191,8 @@ func TestNames(t *testing.T) {
 		require.Equal(t, want, named(name))
 		e := meeting(t)
 		e.Attendee.Name, e.Organizer.Name, e.Summary, e.Location = name, name, name, name
-		raw, err := e.Request()
-		require.NoError(t, err)
-		c, err := decode(string(raw))
-		require.NoError(t, err)
+		raw := must.Get(e.Request())(t)
+		c := must.Get(decode(string(raw)))(t)
 		require.Len(t, c.children, 1)
 		require.Len(t, c.children[0].children, 1)
 		people := 0
@@ -231,14 +229,12 @@ func TestEvent_Refused(t *testing.T) {
 	}
 	e := meeting(t)
 	e.Location, e.URL = "https://meet.example/a b\r\nX:y", "javascript:alert(1)"
-	raw, err := e.Stored()
-	require.NoError(t, err)
+	raw := must.Get(e.Stored())(t)
 	require.NotContains(t, string(raw), "\r\nX:")
 	require.NotContains(t, string(raw), "javascript")
 	require.NotContains(t, string(raw), "CONFERENCE")
 	e.Attendee.Mail = "a%b?c@example.org"
-	raw, err = e.Request()
-	require.NoError(t, err)
+	raw = must.Get(e.Request())(t)
 	require.Contains(t, string(raw), "mailto:a%25b%3Fc@example.org")
 }
 
@@ -246,11 +242,9 @@ func TestEvent_Refused(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	e := meeting(t)
-	first, err := e.Request()
-	require.NoError(t, err)
+	first := must.Get(e.Request())(t)
 	e.Start, e.End, e.Stamp = e.Start.UTC(), e.End.In(time.FixedZone("", 3600)), e.Stamp.Local()
-	second, err := e.Request()
-	require.NoError(t, err)
+	second := must.Get(e.Request())(t)
 	require.Equal(t, string(first), string(second))
 	require.NotContains(t, string(first), "TZID")
 }

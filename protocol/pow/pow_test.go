@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // worked is the worked example that the Go, Python and altcha-lib 2.8.0
@@ -31,8 +33,7 @@ func TestWorkedExample(t *testing.T) {
 	require.True(t, c.Authentic([]byte("docs-only-hmac-secret")))
 	require.False(t, c.Authentic([]byte("another secret")))
 
-	s, err := Solve(context.Background(), c)
-	require.NoError(t, err)
+	s := must.Get(Solve(context.Background(), c))(t)
 	require.Equal(t, uint32(247), s.Solution.Counter)
 	require.Equal(t, "00f200ab2d9ac7f93f1bcc073f5df4f7ee471668ad21853d8ff8185299da4489", s.Solution.DerivedKey)
 	require.True(t, s.Check())
@@ -51,25 +52,19 @@ func TestCanonical_IsTheEncodersOwn(t *testing.T) {
 // The counter is the proof; the key only says what it derives.
 func TestCheck_CounterAlone(t *testing.T) {
 	t.Parallel()
-	s, err := Solve(context.Background(), worked())
-	require.NoError(t, err)
+	s := must.Get(Solve(context.Background(), worked()))(t)
 	s.Solution = Answer{Counter: s.Solution.Counter}
-	raw, err := json.Marshal(s)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(s))(t)
 	require.NotContains(t, string(raw), "derivedKey")
-	got, err := Parse(raw)
-	require.NoError(t, err)
+	got := must.Get(Parse(raw))(t)
 	require.True(t, got.Check())
 }
 
 func TestParse_AcceptsEachForm(t *testing.T) {
 	t.Parallel()
-	s, err := Solve(context.Background(), worked())
-	require.NoError(t, err)
-	asJSON, err := json.Marshal(s)
-	require.NoError(t, err)
-	quoted, err := json.Marshal(" " + string(asJSON))
-	require.NoError(t, err)
+	s := must.Get(Solve(context.Background(), worked()))(t)
+	asJSON := must.Get(json.Marshal(s))(t)
+	quoted := must.Get(json.Marshal(" " + string(asJSON)))(t)
 	for name, raw := range map[string]string{
 		"json":          string(asJSON),
 		"base64":        s.Encode(),
@@ -85,8 +80,7 @@ func TestParse_AcceptsEachForm(t *testing.T) {
 
 func TestParse_Refuses(t *testing.T) {
 	t.Parallel()
-	s, err := Solve(context.Background(), worked())
-	require.NoError(t, err)
+	s := must.Get(Solve(context.Background(), worked()))(t)
 	raw, _ := json.Marshal(s)
 	good := string(raw)
 	for name, bad := range map[string]string{
@@ -109,8 +103,7 @@ func TestParse_Refuses(t *testing.T) {
 
 func TestCheck_RefusesWrongWork(t *testing.T) {
 	t.Parallel()
-	good, err := Solve(context.Background(), worked())
-	require.NoError(t, err)
+	good := must.Get(Solve(context.Background(), worked()))(t)
 	for name, change := range map[string]func(*Solution){
 		"other counter":  func(s *Solution) { s.Solution.Counter++ },
 		"counter alone":  func(s *Solution) { s.Solution = Answer{Counter: s.Solution.Counter + 1} },

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -52,8 +53,7 @@ func TestSlots_ClockChanges(t *testing.T) {
 	} {
 		r := Rules{TimeZone: c.zone, Durations: []int{c.length}, Overrides: []Override{{Date: c.date, Windows: []Window{c.window}}}}
 		at, _ := date(t, c.date).wall(zoneOf(t, c.zone), 0, false)
-		slots, err := r.Slots(at.Add(-24*time.Hour), at.Add(72*time.Hour), minutes(c.length), at.Add(-48*time.Hour), Taken{})
-		require.NoError(t, err)
+		slots := must.Get(r.Slots(at.Add(-24*time.Hour), at.Add(72*time.Hour), minutes(c.length), at.Add(-48*time.Hour), Taken{}))(t)
 		require.Equal(t, c.want, shown(t, slots, c.zone), "%+v", c)
 	}
 }
@@ -66,8 +66,7 @@ func TestSlots_Kept(t *testing.T) {
 	meeting := Taken{Meetings: []Interval{{at, at.Add(time.Hour)}}}
 	for _, zone := range []string{"Asia/Kolkata", "Europe/Berlin", "America/New_York"} {
 		r := week(zone, []int{60}, Window{0, dayMinutes})
-		slots, err := r.Slots(at.Add(-3*time.Hour), at.Add(3*time.Hour), time.Hour, now, meeting)
-		require.NoError(t, err)
+		slots := must.Get(r.Slots(at.Add(-3*time.Hour), at.Add(3*time.Hour), time.Hour, now, meeting))(t)
 		require.Len(t, slots, 6-map[bool]int{true: 1, false: 2}[zone == "Asia/Kolkata"], zone)
 		for _, s := range slots {
 			require.False(t, s.Overlaps(meeting.Meetings[0]), zone)
@@ -132,8 +131,7 @@ func TestSlots(t *testing.T) {
 				c.duration = 30 * time.Minute
 			}
 			r := morning(c.change)
-			slots, err := r.Slots(now, now.Add(20*time.Hour), c.duration, now, c.taken)
-			require.NoError(t, err)
+			slots := must.Get(r.Slots(now, now.Add(20*time.Hour), c.duration, now, c.taken))(t)
 			require.Equal(t, c.want, shown(t, slots, "Asia/Kolkata"))
 		})
 	}
@@ -160,11 +158,9 @@ func TestBounds(t *testing.T) {
 			ok bool
 			f  Flag
 		}{{base.Add(15 * time.Minute), c.soon, TooSoon}, {base.Add(90 * 24 * time.Hour), c.andFar, TooFar}} {
-			v, err := r.Judge(b.at, 15*time.Minute, now, Taken{})
-			require.NoError(t, err)
+			v := must.Get(r.Judge(b.at, 15*time.Minute, now, Taken{}))(t)
 			require.Equal(t, !b.ok, slices.Contains(v.Refusals, b.f), "%s %s", c.now, b.f)
-			slots, err := r.Slots(b.at, b.at.Add(time.Minute), 15*time.Minute, now, Taken{})
-			require.NoError(t, err)
+			slots := must.Get(r.Slots(b.at, b.at.Add(time.Minute), 15*time.Minute, now, Taken{}))(t)
 			require.Len(t, slots, map[bool]int{true: 1}[b.ok], "%s %s", c.now, b.f)
 		}
 	}
@@ -172,16 +168,13 @@ func TestBounds(t *testing.T) {
 	now := instant(t, "2026-11-23T10:00:00Z")
 	r.MinNotice, r.MaxDaysAhead = 60, 2
 	for at, want := range map[time.Duration][]Flag{59 * time.Minute: {TooSoon}, time.Hour: nil, 48 * time.Hour: nil, 48*time.Hour + time.Minute: {TooFar}} {
-		v, err := r.Judge(now.Add(at), 15*time.Minute, now, Taken{})
-		require.NoError(t, err)
+		v := must.Get(r.Judge(now.Add(at), 15*time.Minute, now, Taken{}))(t)
 		require.Equal(t, want, v.Refusals, at)
 	}
 	r.MinNotice, r.MaxDaysAhead = 1, 1000
-	v, err := r.Judge(now.Add(14*time.Minute), 15*time.Minute, now, Taken{})
-	require.NoError(t, err)
+	v := must.Get(r.Judge(now.Add(14*time.Minute), 15*time.Minute, now, Taken{}))(t)
 	require.Equal(t, []Flag{TooSoon}, v.Refusals)
-	v, err = r.Judge(now.Add(91*24*time.Hour), 15*time.Minute, now, Taken{})
-	require.NoError(t, err)
+	v = must.Get(r.Judge(now.Add(91*24*time.Hour), 15*time.Minute, now, Taken{}))(t)
 	require.Equal(t, []Flag{TooFar}, v.Refusals)
 }
 
@@ -215,8 +208,7 @@ func TestJudge(t *testing.T) {
 		if c.duration == 0 {
 			c.duration = 30 * time.Minute
 		}
-		v, err := r.Judge(at(c.start), c.duration, now, c.taken)
-		require.NoError(t, err)
+		v := must.Get(r.Judge(at(c.start), c.duration, now, c.taken))(t)
 		require.Equal(t, Verdict{c.refusals, c.warnings}, v, name)
 	}
 }
@@ -239,13 +231,10 @@ func TestSlots_Property(t *testing.T) {
 		duration := minutes(r.Durations[g.IntN(len(r.Durations))])
 		from := now.Add(minutes(g.IntN(5 * dayMinutes)))
 		to := from.Add(minutes(1 + g.IntN(5*dayMinutes)))
-		slots, err := r.Slots(from, to, duration, now, taken)
-		require.NoError(t, err)
+		slots := must.Get(r.Slots(from, to, duration, now, taken))(t)
 		middle := from.Add(to.Sub(from) / time.Duration(1+g.IntN(5)))
-		left, err := r.Slots(from, middle, duration, now, taken)
-		require.NoError(t, err)
-		right, err := r.Slots(middle, to, duration, now, taken)
-		require.NoError(t, err)
+		left := must.Get(r.Slots(from, middle, duration, now, taken))(t)
+		right := must.Get(r.Slots(middle, to, duration, now, taken))(t)
 		require.Equal(t, slots, append(left, right...), "%+v", r)
 
 		slotsSeen += len(slots)
@@ -270,8 +259,7 @@ func TestSlots_Property(t *testing.T) {
 
 func judged(t *testing.T, r Rules, at time.Time, duration time.Duration, now time.Time, taken Taken, warned map[Flag]int) Verdict {
 	t.Helper()
-	v, err := r.Judge(at, duration, now, taken)
-	require.NoError(t, err)
+	v := must.Get(r.Judge(at, duration, now, taken))(t)
 	for _, f := range slices.Concat(v.Refusals, v.Warnings) {
 		warned[f]++
 	}
@@ -282,8 +270,7 @@ func judged(t *testing.T, r Rules, at time.Time, duration time.Duration, now tim
 // until the next window begins. It looks at the windows of each date by itself.
 func (r Rules) grid(t *testing.T, from, to time.Time) map[time.Time]bool {
 	t.Helper()
-	p, err := r.plan()
-	require.NoError(t, err)
+	p := must.Get(r.plan())(t)
 	var windows []Interval
 	for d := civil(from) - 9; d < civil(to)+9; d++ {
 		windows = p.windows(d, windows)

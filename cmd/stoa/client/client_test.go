@@ -19,6 +19,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/proof"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -48,8 +49,7 @@ func serve(t *testing.T) *server {
 	master := make([]byte, 32)
 	rand.Read(master)
 	flat := 0
-	k, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	k := must.Get(key.GenerateEd25519())(t)
 	s := &server{t: t, key: k, issuer: proof.New(proof.Config{Master: master, Audience: "node", Flat: &flat, Cost: 1})}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
@@ -148,8 +148,7 @@ func (s *server) problem(w http.ResponseWriter, code protocol.Code) {
 
 func (s *server) client(t *testing.T, o client.Options) *client.Client {
 	t.Helper()
-	c, err := client.New(s.URL, o)
-	require.NoError(t, err)
+	c := must.Get(client.New(s.URL, o))(t)
 	return c
 }
 
@@ -172,8 +171,7 @@ func TestCall_LaysOutPathAndQuery(t *testing.T) {
 		{"read_feed", map[string]any{"types": []any{"board_post", "review"}}, "/api/public/feed?types=board_post%2Creview"},
 		{"read_board", nil, "/api/public/board"},
 	} {
-		res, err := c.Call(t.Context(), call.op, call.args)
-		require.NoError(t, err)
+		res := must.Get(c.Call(t.Context(), call.op, call.args))(t)
 		require.Equal(t, 200, res.Status)
 		require.JSONEq(t, `{"ok":true}`, string(res.Body))
 		last := s.log[len(s.log)-1]
@@ -207,10 +205,8 @@ func TestCall_PaysWithAProof(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(got.Body), &body))
 	require.Contains(t, body, "pow")
 	delete(body, "pow")
-	want, err := json.Marshal(post)
-	require.NoError(t, err)
-	left, err := json.Marshal(body)
-	require.NoError(t, err)
+	want := must.Get(json.Marshal(post))(t)
+	left := must.Get(json.Marshal(body))(t)
 	require.JSONEq(t, string(want), string(left))
 
 	s.refuse = 10
@@ -225,8 +221,7 @@ func TestCall_Signs(t *testing.T) {
 	c := s.client(t, client.Options{Key: s.key, AgentID: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:22"})
 	_, err := c.Do(t.Context(), client.Call{Operation: "post_to_board", Args: post, IdempotencyKey: "k1"})
 	require.NoError(t, err)
-	_, err = c.Call(t.Context(), "delete_post", map[string]any{"id": postID})
-	require.NoError(t, err)
+	must.Get(c.Call(t.Context(), "delete_post", map[string]any{"id": postID}))(t)
 	require.Len(t, s.log, 2)
 	for i, names := range [][]string{{"content-type", "content-digest", "agent-identity", "idempotency-key"}, {"agent-identity"}} {
 		r := s.log[i].Result
@@ -239,8 +234,7 @@ func TestCall_Signs(t *testing.T) {
 	}
 	require.NotEqual(t, s.log[0].Result.Params.Nonce, s.log[1].Result.Params.Nonce)
 
-	stranger, err := key.GenerateP256()
-	require.NoError(t, err)
+	stranger := must.Get(key.GenerateP256())(t)
 	_, err = s.client(t, client.Options{Key: stranger}).Call(t.Context(), "post_to_board", post)
 	require.Equal(t, protocol.SignatureInvalid, protocol.CodeOf(err))
 	require.Equal(t, "error=invalid_signature", protocol.AsError(err).Signature)
@@ -285,8 +279,7 @@ func TestCall_EndsWithItsContext(t *testing.T) {
 
 func TestNew_Refuses(t *testing.T) {
 	t.Parallel()
-	k, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	k := must.Get(key.GenerateEd25519())(t)
 	for name, c := range map[string]struct {
 		base string
 		o    client.Options

@@ -22,6 +22,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/protocol/must"
 )
 
 type file struct {
@@ -44,8 +45,7 @@ type file struct {
 
 func read(t testing.TB, name string, cases int) file {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile("testdata/" + name))(t)
 	var f file
 	require.NoError(t, json.Unmarshal(b, &f))
 	require.Len(t, f.Cases, cases)
@@ -57,27 +57,22 @@ func (f file) public(t testing.TB, id string) crypto.PublicKey {
 	k := f.Keys[id]
 	if k.PEM != "" {
 		block, _ := pem.Decode([]byte(k.PEM))
-		pub, err := x509.ParsePKIXPublicKey(block.Bytes)
-		require.NoError(t, err)
+		pub := must.Get(x509.ParsePKIXPublicKey(block.Bytes))(t)
 		return pub
 	}
-	pair, err := key.ParsePair(k.JWK)
-	require.NoError(t, err)
+	pair := must.Get(key.ParsePair(k.JWK))(t)
 	return pair.Public()
 }
 
 func (f file) message(t testing.TB, i int) (*httpsig.Message, []byte) {
 	t.Helper()
 	r := f.Cases[i].Request
-	target, err := httpsig.ParseTarget(r.URI)
-	require.NoError(t, err)
-	req, err := http.NewRequest(r.Method, r.URI, nil)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(r.URI))(t)
+	req := must.Get(http.NewRequest(r.Method, r.URI, nil))(t)
 	for _, h := range r.Headers {
 		req.Header.Add(h[0], h[1])
 	}
-	m, err := httpsig.FromRequest(req, target)
-	require.NoError(t, err)
+	m := must.Get(httpsig.FromRequest(req, target))(t)
 	if r.Body == nil {
 		return &m, nil
 	}
@@ -160,8 +155,7 @@ func TestVectors_FedifyCavage(t *testing.T) {
 
 func testPair(t testing.TB) *rsa.PrivateKey {
 	t.Helper()
-	pair, err := key.ParsePair(read(t, "cavage.json", 20).Keys["test-key-rsa"].JWK)
-	require.NoError(t, err)
+	pair := must.Get(key.ParsePair(read(t, "cavage.json", 20).Keys["test-key-rsa"].JWK))(t)
 	return pair.Signer().(*rsa.PrivateKey)
 }
 
@@ -170,8 +164,7 @@ func received(t testing.TB, r *http.Request) *http.Request {
 	t.Helper()
 	var wire bytes.Buffer
 	require.NoError(t, r.Write(&wire))
-	got, err := http.ReadRequest(bufio.NewReader(&wire))
-	require.NoError(t, err)
+	got := must.Get(http.ReadRequest(bufio.NewReader(&wire)))(t)
 	return got
 }
 
@@ -205,8 +198,7 @@ func TestSign_RoundTrip(t *testing.T) {
 
 			// Second opinion, where go-fed's verifier is right.
 			if !strings.Contains(tc.url, "%2F") && !strings.HasSuffix(tc.url, "?") {
-				second, err := gofed.NewVerifier(got)
-				require.NoError(t, err)
+				second := must.Get(gofed.NewVerifier(got))(t)
 				require.Equal(t, keyID, second.KeyId())
 				require.NoError(t, second.Verify(priv.Public(), gofed.RSA_SHA256))
 			}
@@ -275,14 +267,11 @@ func TestVerify_AuthorizationAndEd25519(t *testing.T) {
 	r.Host = "node.example"
 	r.Header.Set("Date", "Fri, 20 Nov 2026 12:00:00 GMT")
 	sig := ed25519.Sign(pair.Signer().(ed25519.PrivateKey), []byte("(request-target): get /actors/asha\nhost: node.example\ndate: Fri, 20 Nov 2026 12:00:00 GMT"))
-	b64, err := json.Marshal(sig)
-	require.NoError(t, err)
+	b64 := must.Get(json.Marshal(sig))(t)
 	r.Header.Set("Authorization", `Signature keyId="k",algorithm="ed25519",headers="(request-target) host date",signature=`+string(b64))
-	m, err := httpsig.FromRequest(r, target)
-	require.NoError(t, err)
+	m := must.Get(httpsig.FromRequest(r, target))(t)
 	v := &Verifier{Keys: one("k", pair.Public()), Now: func() time.Time { return time.Unix(1795176000, 0) }}
-	res, err := v.Verify(t.Context(), &m, nil)
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), &m, nil))(t)
 	require.Equal(t, pair.Thumbprint(), res.Thumbprint)
 	v.Keys = one("k", testPair(t).Public())
 	_, err = v.Verify(t.Context(), &m, nil)

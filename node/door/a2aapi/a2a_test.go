@@ -16,6 +16,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -128,10 +129,8 @@ func TestA2A_Exchange(t *testing.T) {
 // signedRead reads as an agent.
 func signedRead(t *testing.T, a *nodetest.Agent, path string, into any) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", a.H.Base+path, http.NoBody)
-	require.NoError(t, err)
-	res, err := a.RoundTrip(r)
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", a.H.Base+path, http.NoBody))(t)
+	res := must.Get(a.RoundTrip(r))(t)
 	require.Equal(t, 200, res.StatusCode)
 	require.NoError(t, json.NewDecoder(res.Body).Decode(into))
 }
@@ -160,8 +159,7 @@ func TestA2A_Repeated(t *testing.T) {
 	require.NotEqual(t, first.ContextID, me.Write("vikram", "1", "Hello", "").Task(t).ContextID, "and each agent's own")
 
 	h.Business("rao", `,"returns":{"acceptsReturns":true}`)
-	_, err := h.Admin().PutMerchant(t.Context(), "rao", []byte(nodetest.GoodMerchant))
-	require.NoError(t, err)
+	must.Get(h.Admin().PutMerchant(t.Context(), "rao", []byte(nodetest.GoodMerchant)))(t)
 	near := me.Do("/a2a", "SendMessage", `{"message":{"messageId":"n","role":"ROLE_USER","parts":[{"data":{"operation":"list_merchants","input":`+
 		`{"near":"12.9,77.501","radius":200,"minPrice":85,"maxPrice":"85.50","acceptsReturns":true}}}]}}`)
 	require.Contains(t, string(near.Raw), `"distance":109`)
@@ -223,8 +221,7 @@ func TestA2A_Client(t *testing.T) {
 	require.Equal(t, sdk.TaskStateSubmitted, task.Status.State)
 	require.Len(t, task.History, 1)
 	answeredTask(h, task.ContextID, "To Jaipur and Ajmer.")
-	task, err = c.GetTask(t.Context(), &sdk.GetTaskRequest{ID: task.ID})
-	require.NoError(t, err)
+	task = must.Get(c.GetTask(t.Context(), &sdk.GetTaskRequest{ID: task.ID}))(t)
 	require.Equal(t, sdk.TaskStateCompleted, task.Status.State)
 	require.Equal(t, "To Jaipur and Ajmer.", task.Artifacts[0].Parts[0].Text())
 	require.NotNil(t, task.Status.Timestamp)
@@ -237,9 +234,8 @@ func TestA2A_Client(t *testing.T) {
 	require.ErrorIs(t, err, sdk.ErrUnsupportedOperation)
 	_, err = c.CreateTaskPushConfig(t.Context(), &sdk.PushConfig{TaskID: task.ID, URL: "https://a.example/"})
 	require.ErrorIs(t, err, sdk.ErrPushNotificationNotSupported)
-	res, err = c.SendMessage(t.Context(), &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser,
-		sdk.NewDataPart(map[string]any{"operation": "get_agent_profile", "input": map[string]any{}}))})
-	require.NoError(t, err)
+	res = must.Get(c.SendMessage(t.Context(), &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser,
+		sdk.NewDataPart(map[string]any{"operation": "get_agent_profile", "input": map[string]any{}}))}))(t)
 	message, ok := res.(*sdk.Message)
 	require.True(t, ok, "%T", res)
 	require.Equal(t, "asha", message.Parts[0].Data().(map[string]any)["handle"])

@@ -23,6 +23,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // signatures checks every signature of a card with the key that its jku leads to
@@ -34,22 +35,17 @@ func signatures(h *nodetest.House, raw []byte) (algs []string) {
 	var list []a2a.Signature
 	require.NoError(h.T, json.Unmarshal(members["signatures"], &list))
 	delete(members, "signatures")
-	payload, err := json.Marshal(members)
-	require.NoError(h.T, err)
-	canonical, err := strictjson.Canonical(payload)
-	require.NoError(h.T, err)
+	payload := must.Get(json.Marshal(members))(h.T)
+	canonical := must.Get(strictjson.Canonical(payload))(h.T)
 	for _, s := range list {
-		header, err := base64.RawURLEncoding.DecodeString(s.Protected)
-		require.NoError(h.T, err)
+		header := must.Get(base64.RawURLEncoding.DecodeString(s.Protected))(h.T)
 		var protected struct{ Alg, Kid, Jku string }
 		require.NoError(h.T, json.Unmarshal(header, &protected))
 		require.Contains(h.T, protected.Jku, h.Base+"/.well-known/")
-		set, err := key.ParseSet(h.Ask("GET", protected.Jku[len(h.Base):], "").Body.Bytes())
-		require.NoError(h.T, err)
+		set := must.Get(key.ParseSet(h.Ask("GET", protected.Jku[len(h.Base):], "").Body.Bytes()))(h.T)
 		public, found := set.Find(protected.Kid)
 		require.True(h.T, found, "%s in %s", protected.Kid, protected.Jku)
-		sig, err := base64.RawURLEncoding.DecodeString(s.Signature)
-		require.NoError(h.T, err)
+		sig := must.Get(base64.RawURLEncoding.DecodeString(s.Signature))(h.T)
 		good := func(payload []byte) bool {
 			input := []byte(s.Protected + "." + base64.RawURLEncoding.EncodeToString(payload))
 			if k, ok := public.Key.(ed25519.PublicKey); ok {
@@ -83,8 +79,7 @@ func TestA2A_Card(t *testing.T) {
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change)
 		h.PutOpen("asha", nil)
-		pair, err := key.GenerateEd25519()
-		require.NoError(t, err)
+		pair := must.Get(key.GenerateEd25519())(t)
 		require.NoError(t, h.Admin().AddKey(t.Context(), "asha", pair, true))
 		a := h.Ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0").Is(200)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))
@@ -145,8 +140,7 @@ func TestA2A_Card_Client(t *testing.T) {
 	served := httptest.NewServer(h.Handler())
 	t.Cleanup(served.Close)
 	for at, want := range map[string]string{"": h.Base + "/a2a", "/a2a/asha": h.Base + "/a2a/asha"} {
-		card, err := agentcard.NewResolver(http.DefaultClient).Resolve(t.Context(), served.URL+at)
-		require.NoError(t, err)
+		card := must.Get(agentcard.NewResolver(http.DefaultClient).Resolve(t.Context(), served.URL+at))(t)
 		require.Equal(t, want, card.SupportedInterfaces[0].URL)
 		require.EqualValues(t, "1.0", card.SupportedInterfaces[0].ProtocolVersion)
 		require.NotEmpty(t, card.Skills)

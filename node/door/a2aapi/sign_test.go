@@ -17,6 +17,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/strictjson"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // TestSign_Vectors drives the signing vectors unchanged: the canonical bytes, the
@@ -24,8 +25,7 @@ import (
 // vectors' own were made with randomness.
 func TestSign_Vectors(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/agent-card-signing.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/agent-card-signing.json"))(t)
 	var file struct {
 		Seed    string `json:"ed25519_seed_hex"`
 		D       string `json:"p256_d_hex"`
@@ -40,18 +40,12 @@ func TestSign_Vectors(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(raw, &file))
 	const jku = "https://node.example/.well-known/service-agents/abc/jwks.json"
-	seed, err := hex.DecodeString(file.Seed)
-	require.NoError(t, err)
-	ed, err := key.NewPair(ed25519.NewKeyFromSeed(seed))
-	require.NoError(t, err)
-	d, err := hex.DecodeString(file.D)
-	require.NoError(t, err)
-	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d)
-	require.NoError(t, err)
-	p256, err := key.NewPair(private)
-	require.NoError(t, err)
-	set, err := key.ParseSet(file.JWKS)
-	require.NoError(t, err)
+	seed := must.Get(hex.DecodeString(file.Seed))(t)
+	ed := must.Get(key.NewPair(ed25519.NewKeyFromSeed(seed)))(t)
+	d := must.Get(hex.DecodeString(file.D))(t)
+	private := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), d))(t)
+	p256 := must.Get(key.NewPair(private))(t)
+	set := must.Get(key.ParseSet(file.JWKS))(t)
 	require.True(t, set.Keys[1].Key.(*ecdsa.PublicKey).Equal(p256.Public()))
 	keys := []CardKey{{ed, "ed-1", jku}, {p256, "p256-1", jku}}
 
@@ -63,16 +57,13 @@ func TestSign_Vectors(t *testing.T) {
 			var want []a2a.Signature
 			require.NoError(t, json.Unmarshal(members["signatures"], &want))
 			delete(members, "signatures")
-			payload, err := json.Marshal(members)
-			require.NoError(t, err)
-			canonical, err := strictjson.Canonical(payload)
-			require.NoError(t, err)
+			payload := must.Get(json.Marshal(members))(t)
+			canonical := must.Get(strictjson.Canonical(payload))(t)
 			require.Equal(t, v.Canonical, string(canonical))
 			require.Equal(t, v.Sum, sum(canonical))
 			require.Equal(t, v.Legacy, sum(escape(canonical)))
 
-			got, err := sign(payload, keys)
-			require.NoError(t, err)
+			got := must.Get(sign(payload, keys))(t)
 			require.Len(t, got, len(want))
 			for i := range want {
 				require.Equal(t, want[i].Protected, got[i].Protected)
@@ -96,8 +87,7 @@ func sum(b []byte) string {
 
 func verifyES256(t *testing.T, pub ecdsa.PublicKey, s a2a.Signature, payload []byte) bool {
 	t.Helper()
-	sig, err := base64.RawURLEncoding.DecodeString(s.Signature)
-	require.NoError(t, err)
+	sig := must.Get(base64.RawURLEncoding.DecodeString(s.Signature))(t)
 	require.Len(t, sig, 64)
 	digest := sha256.Sum256([]byte(s.Protected + "." + base64.RawURLEncoding.EncodeToString(payload)))
 	return ecdsa.Verify(&pub, digest[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))

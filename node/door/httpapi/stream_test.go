@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A script is a stream that tells what is put into it.
@@ -72,8 +73,7 @@ func serveStream(t *testing.T, s *script, method string) (client net.Conn, stop 
 	})}
 	done := make(chan struct{})
 	go func() { srv.Serve(listener); close(done) }()
-	_, err := io.WriteString(client, method+" /api/public/feed/stream HTTP/1.1\r\nHost: n.example\r\nConnection: close\r\n\r\n")
-	require.NoError(t, err)
+	must.Get(io.WriteString(client, method+" /api/public/feed/stream HTTP/1.1\r\nHost: n.example\r\nConnection: close\r\n\r\n"))(t)
 	return client, func() {
 		client.Close()
 		srv.Close()
@@ -117,8 +117,7 @@ func TestStream_Wire(t *testing.T) {
 		client, stop := serveStream(t, s, "GET")
 		defer stop()
 		began := time.Now()
-		res, err := http.ReadResponse(bufio.NewReader(client), nil)
-		require.NoError(t, err)
+		res := must.Get(http.ReadResponse(bufio.NewReader(client), nil))(t)
 		require.Equal(t, 200, res.StatusCode)
 		require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
 		require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
@@ -167,11 +166,9 @@ func TestStream_EndsWith(t *testing.T) {
 				s := newScript()
 				client, stop := serveStream(t, s, "GET")
 				defer stop()
-				res, err := http.ReadResponse(bufio.NewReader(client), nil)
-				require.NoError(t, err)
+				res := must.Get(http.ReadResponse(bufio.NewReader(client), nil))(t)
 				body := bufio.NewReader(res.Body)
-				_, err = body.ReadString('\n')
-				require.NoError(t, err)
+				must.Get(body.ReadString('\n'))(t)
 				test.end(s, client)
 				rest, _ := io.ReadAll(body)
 				require.Equal(t, test.rest, strings.TrimPrefix(strings.TrimSuffix(string(rest), "\n"), "\n"))
@@ -188,8 +185,7 @@ func TestStream_StuckReader(t *testing.T) {
 		s := newScript()
 		client, stop := serveStream(t, s, "GET")
 		defer stop()
-		_, err := http.ReadResponse(bufio.NewReaderSize(client, 64), nil)
-		require.NoError(t, err)
+		must.Get(http.ReadResponse(bufio.NewReaderSize(client, 64), nil))(t)
 		began := time.Now()
 		go func() {
 			for n := 0; ; n++ {
@@ -211,8 +207,7 @@ func TestStream_Head(t *testing.T) {
 		s := newScript()
 		client, stop := serveStream(t, s, "HEAD")
 		defer stop()
-		all, err := io.ReadAll(client)
-		require.NoError(t, err)
+		all := must.Get(io.ReadAll(client))(t)
 		require.Contains(t, string(all), "text/event-stream")
 		require.True(t, strings.HasSuffix(string(all), "\r\n\r\n"))
 		<-s.closed

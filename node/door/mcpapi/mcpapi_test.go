@@ -16,6 +16,7 @@ import (
 	"stoa/identity/proof"
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -44,8 +45,7 @@ func (nobody) SessionBySecret(context.Context, string) (identity.Credential, boo
 func door(t *testing.T, change func(*Config)) (*API, *int) {
 	t.Helper()
 	flat, reads := 0, new(int)
-	target, err := httpsig.ParseTarget(base)
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget(base))(t)
 	gate := &identity.Gate{Target: target, Directory: nobody{},
 		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat, Cost: 1})}
 	table := hall.New(storagetest.Open(t), gate, hall.NewLimits(hall.WideRates()))
@@ -67,8 +67,7 @@ func door(t *testing.T, change func(*Config)) (*API, *int) {
 	if change != nil {
 		change(&c)
 	}
-	a, err := New(c)
-	require.NoError(t, err)
+	a := must.Get(New(c))(t)
 	return a, reads
 }
 
@@ -104,8 +103,7 @@ type reply struct {
 
 func read(t *testing.T, w *httptest.ResponseRecorder) (r reply) {
 	t.Helper()
-	raw, err := io.ReadAll(w.Body)
-	require.NoError(t, err)
+	raw := must.Get(io.ReadAll(w.Body))(t)
 	require.NoError(t, json.Unmarshal(raw, &r), "%s", raw)
 	return r
 }
@@ -224,8 +222,7 @@ func TestCall(t *testing.T) {
 	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 	require.NotContains(t, r.Result, "isError")
 	text := r.Result["content"].([]any)[0].(map[string]any)["text"].(string)
-	structured, err := json.Marshal(r.Result["structuredContent"])
-	require.NoError(t, err)
+	structured := must.Get(json.Marshal(r.Result["structuredContent"]))(t)
 	require.JSONEq(t, string(structured), text, "both are the same")
 	require.Contains(t, text, `paper \"quoted\"\n\u0001`)
 	call(`{"name":"read_board","arguments":{"q":"paper"}}`)

@@ -19,6 +19,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -164,8 +165,7 @@ func (s ucpSigner) send(pair key.Pair, change func(*http.Request, *httpsig.SignO
 	if change != nil {
 		change(r, &o)
 	}
-	target, err := httpsig.ParseTarget(s.h.Base)
-	require.NoError(s.h.T, err)
+	target := must.Get(httpsig.ParseTarget(s.h.Base))(s.h.T)
 	require.NoError(s.h.T, httpsig.SignRequest(r, target, body, o))
 	if after != nil {
 		after(r)
@@ -178,22 +178,17 @@ func (s ucpSigner) send(pair key.Pair, change func(*http.Request, *httpsig.SignO
 func TestUCP_Signatures(t *testing.T) {
 	t.Parallel()
 	h := nodetest.UCPWorld(t, func(*node.Config) {})
-	ed, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	ec, err := key.GenerateP256()
-	require.NoError(t, err)
-	foreign, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	ed := must.Get(key.GenerateEd25519())(t)
+	ec := must.Get(key.GenerateP256())(t)
+	foreign := must.Get(key.GenerateEd25519())(t)
 	jwk := func(p key.Pair, id string) string {
-		raw, err := key.MarshalPublic(p.Published())
-		require.NoError(t, err)
+		raw := must.Get(key.MarshalPublic(p.Published()))(t)
 		var m map[string]any
 		require.NoError(t, json.Unmarshal(raw, &m))
 		if id != "" {
 			m["kid"] = id
 		}
-		raw, err = json.Marshal(m)
-		require.NoError(t, err)
+		raw = must.Get(json.Marshal(m))(t)
 		return string(raw)
 	}
 	unusable := `{"kid":"odd","kty":"OKP","crv":"X25519","x":"AAAA"},` + strings.Replace(jwk(ec, "signing-only"), "{", `{"key_ops":["sign"],`, 1)

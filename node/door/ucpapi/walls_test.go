@@ -14,6 +14,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestCheck_Profile: what may be the address of a platform's profile.
@@ -63,21 +64,17 @@ func TestPasses(t *testing.T) {
 // TestVerify: which keys of a platform's profile verify, and that a digest holds also where no signature covers it.
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateP256()
-	require.NoError(t, err)
-	raw, err := key.MarshalPublic(pair.Published())
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateP256())(t)
+	raw := must.Get(key.MarshalPublic(pair.Published()))(t)
 	keyed := func(members string) *platform {
 		var jwk map[string]any
 		require.NoError(t, json.Unmarshal(raw, &jwk))
 		require.NoError(t, json.Unmarshal([]byte(members), &jwk))
-		list, err := json.Marshal([]any{jwk})
-		require.NoError(t, err)
+		list := must.Get(json.Marshal([]any{jwk}))(t)
 		o := newObject(map[string]json.RawMessage{"keys": list})
 		return &platform{url: "https://a.example/", keys: readKeys(o, "keys")}
 	}
-	target, err := httpsig.ParseTarget("https://n1.example")
-	require.NoError(t, err)
+	target := must.Get(httpsig.ParseTarget("https://n1.example"))(t)
 	api := &API{target: target, platforms: newPlatforms(Config{Client: &http.Client{Transport: nowhere{}}})}
 	t.Cleanup(api.Close)
 	covered := []string{"@method", "@authority", "@path", "ucp-agent", "content-digest", "content-type"}

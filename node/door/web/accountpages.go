@@ -18,16 +18,16 @@ import (
 type accountPage struct {
 	path    string
 	title   string
-	about   string                                      // what one does there, for the index; "" for a page of a profile that another one leads to
-	kinds   []protocol.ProfileKind                      // of the profiles that each have such a page; nil: one page for the account
-	forms   []*protocol.Operation                       // what its forms may do
-	node    bool                                        // for operators only
-	parts   []string                                    // of its forms that each change a part of what an operation writes: the operation and the part
-	read    []func(*account, *Web, *http.Request) error // what it shows
-	copies  bool                                        // it has texts to copy
-	uploads bool                                        // it has a form with a file
-	body    func(*account) templ.Component              // nil: the page has a route of its own
-	at      string                                      // where its forms are sent, "" for /account
+	about   string                         // what one does there, for the index; "" for a page of a profile that another one leads to
+	kinds   []protocol.ProfileKind         // of the profiles that each have such a page; nil: one page for the account
+	forms   []*protocol.Operation          // what its forms may do
+	node    bool                           // for operators only
+	parts   []string                       // of its forms that each change a part of what an operation writes: the operation and the part
+	read    []reading                      // what it shows
+	copies  bool                           // it has texts to copy
+	uploads bool                           // it has a form with a file
+	body    func(*account) templ.Component // nil: the page has a route of its own
+	at      string                         // where its forms are sent, "" for /account
 }
 
 // own reports whether the page is about one profile.
@@ -71,36 +71,71 @@ var (
 	shops     = []protocol.ProfileKind{protocol.Business}
 )
 
+// A reading reads something that a page shows.
+type reading = func(*account, *Web, *http.Request) error
+
+// reads is a reading of what an operation says of the page's profile, or of the account.
+func reads[In, Out any](op protocol.Op[In, Out], into func(*account) *Out) reading {
+	return func(a *account, s *Web, r *http.Request) error { return a.read(s, r, op.Operation, into(a)) }
+}
+
+// readsList is a reading of a page of a list of the page's profile.
+func readsList[In, Item any](op protocol.Op[In, protocol.Page[Item]], into func(*account) *[]Item) reading {
+	return func(a *account, s *Web, r *http.Request) error {
+		args := map[string]any{"handle": a.Handle}
+		if after := r.URL.Query().Get("after"); after != "" {
+			args["after"] = after
+		}
+		var page protocol.Page[Item]
+		err := s.invokeSignedIn(r, op.Operation, args, &page)
+		if *into(a) = page.Items; page.Next != nil {
+			a.More = a.Page.to(a.Handle) + "&" + query("after", *page.Next)
+		}
+		return err
+	}
+}
+
+var (
+	readProfile   = reads(protocol.GetOwnProfile, func(a *account) *protocol.OwnProfile { return &a.Profile })
+	readNotify    = reads(protocol.GetNotify, func(a *account) *protocol.NotifySettings { return &a.Notify })
+	readMail      = reads(protocol.GetAccountMail, func(a *account) *protocol.AccountMail { return &a.Mail })
+	readIdentity  = reads(protocol.GetIdentity, func(a *account) *protocol.IdentityStatus { return &a.Identity })
+	readRecord    = reads(protocol.GetMerchantRecord, func(a *account) *protocol.MerchantRecord { return &a.Record })
+	readFollowers = readsList(protocol.ListFollowers, func(a *account) *[]protocol.Follower { return &a.Followers })
+	readReceipts  = readsList(protocol.ListOrderReceipts, func(a *account) *[]protocol.OrderReceipt { return &a.Receipts })
+	readMethods   = reads(protocol.GetSignInMethods, func(a *account) *protocol.SignInMethods { return &a.Methods })
+)
+
 var accountPages = []accountPage{
 	{path: "/account", title: english("Your account"), body: indexBody},
 	{path: "/account/threads", title: english("Inbox"), about: english("Read what others wrote to you, and answer."), kinds: everybody},
 	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: ownProfileBody},
+		read:  []reading{readProfile}, body: ownProfileBody},
 	{path: "/account/offers", title: english("Offers and needs"), about: english("What you can do for others, and what you are looking for."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
 			protocol.DeleteCapability.Operation},
-		read: []func(*account, *Web, *http.Request) error{(*account).readProfile}, body: offersBody},
+		read: []reading{readProfile}, body: offersBody},
 	{path: itemsPath, title: english("Items"), about: english("What your shop sells, with prices."),
 		kinds: shops, parts: []string{"put_item-item", "put_item-quick", "put_item-restore", "remove_item-remove", "put_merchant-move"},
 		forms: []*protocol.Operation{protocol.PutItem.Operation, protocol.RemoveItem.Operation, protocol.PutMerchant.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readItems}, body: itemsBody},
+		read:  []reading{(*account).readItems}, body: itemsBody},
 	{path: importItemsPath, title: english("Items from a file"), kinds: shops, uploads: true, body: importItemsBody},
 	{path: "/account/hours", title: english("Opening hours"), about: english("Your hours each week, and the days when you close."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-hours", "put_merchant-close", "put_merchant-reopen"},
-		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: hoursBody},
+		read: []reading{readRecord}, body: hoursBody},
 	{path: "/account/shop", title: english("Shop"), about: english("Category, address, telephone and website."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-shop"},
-		read: []func(*account, *Web, *http.Request) error{(*account).readRecord}, body: shopBody},
+		read: []reading{readRecord}, body: shopBody},
 	{path: "/account/orders", title: english("Order receipts"), about: english("Receipts for orders that were paid, so that buyers can review you."), kinds: shops,
 		forms: []*protocol.Operation{protocol.IssueOrderReceipt.Operation, protocol.RevokeOrderReceipt.Operation}, copies: true,
-		read: []func(*account, *Web, *http.Request) error{(*account).readReceipts}, body: ordersBody},
+		read: []reading{readReceipts}, body: ordersBody},
 	{path: attentionPath, title: english("Attention board"), about: english("Bids for your attention, their money, and your rules."), kinds: persons,
 		at: attentionPath, forms: []*protocol.Operation{protocol.PutAttentionBoard.Operation, protocol.CloseAttentionBoard.Operation,
 			protocol.PutPaymentAccount.Operation, protocol.DeletePaymentAccount.Operation, protocol.ConfirmBidPayment.Operation,
 			protocol.DenyBidPayment.Operation, protocol.ApproveBid.Operation, protocol.AnswerBid.Operation, protocol.RemoveBid.Operation,
 			protocol.MarkRefunded.Operation},
-		read: []func(*account, *Web, *http.Request) error{(*account).readBoard}, body: func(a *account) templ.Component { return ownBoardBody(a.Board) }},
+		read: []reading{(*account).readBoard}, body: func(a *account) templ.Component { return ownBoardBody(a.Board) }},
 	{path: meetingsPath, title: english("Meetings"), about: english("Requests, your week, and when you can be met."), kinds: persons,
 		read: ofMeetings((*Web).fillMeetings), body: meetingsPage(meetingsBody)},
 	{path: meetingsPath + "/week", title: english("Week"), kinds: persons, read: ofMeetings((*Web).fillWeek), body: meetingsPage(weekBody)},
@@ -117,27 +152,27 @@ var accountPages = []accountPage{
 		read: ofMeetings((*Web).fillMeeting), body: meetingsPage(ownMeetingBody)},
 	{path: "/account/followers", title: english("Followers"), about: english("Who follows you from other servers."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.RemoveFollower.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readFollowers}, body: followersBody},
+		read:  []reading{readFollowers}, body: followersBody},
 	{path: "/account/notices", title: english("Notices"), about: english("Where the node tells you what happened."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readNotify}, body: noticesBody},
+		read:  []reading{readNotify}, body: noticesBody},
 	{path: "/account/keys", title: english("Keys and identity"), about: english("The keys that sign for you, and your identity on a blockchain."),
 		kinds: everybody,
 		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation, protocol.DropIdentity.Operation,
 			protocol.ConnectIdentity.Operation}, copies: true,
-		read: []func(*account, *Web, *http.Request) error{(*account).readKeys, (*account).readIdentity}, body: keysBody},
+		read: []reading{(*account).readKeys, readIdentity}, body: keysBody},
 	{path: "/account/tokens", title: english("Tokens"), about: english("Let programs of yours act for you."),
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readTokens}, body: tokensBody},
+		read:  []reading{(*account).readTokens}, body: tokensBody},
 	{path: securityPath, title: english("Security"), about: english("How you sign in, and the browsers that are signed in."),
 		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.MakeRecoveryCodes.Operation,
 			protocol.EndSession.Operation, protocol.EndOtherSessions.Operation},
-		read: []func(*account, *Web, *http.Request) error{(*account).readMethods, (*account).readSessions}, body: securityBody},
+		read: []reading{readMethods, (*account).readSessions}, body: securityBody},
 	{path: "/account/data", title: english("Data"), about: english("Download everything, or bring a profile from another node."),
 		forms: []*protocol.Operation{protocol.ExportArchive.Operation}, uploads: true, body: dataBody},
 	{path: "/account/settings", title: english("Name and mail"), about: english("Your name on this node, and where sign-in links go."),
 		forms: []*protocol.Operation{protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation},
-		read:  []func(*account, *Web, *http.Request) error{(*account).readMail}, body: settingsBody},
+		read:  []reading{readMail}, body: settingsBody},
 	{path: nodePath, title: english("This node"),
 		about: english("For operators: what was reported, peers, blocks, health, jobs, numbers, audit."), node: true},
 }
@@ -231,41 +266,11 @@ func (a *account) read(s *Web, r *http.Request, op *protocol.Operation, into any
 	return s.invokeSignedIn(r, op, args, into)
 }
 
-func (a *account) readProfile(s *Web, r *http.Request) error {
-	return a.read(s, r, protocol.GetOwnProfile.Operation, &a.Profile)
-}
-
-func (a *account) readNotify(s *Web, r *http.Request) error {
-	return a.read(s, r, protocol.GetNotify.Operation, &a.Notify)
-}
-
-func (a *account) readMail(s *Web, r *http.Request) error {
-	return a.read(s, r, protocol.GetAccountMail.Operation, &a.Mail)
-}
-
 func (a *account) readKeys(s *Web, r *http.Request) error {
 	var keys protocol.Keys
 	err := a.read(s, r, protocol.ListKeys.Operation, &keys)
 	a.Keys = keys.Items
 	return err
-}
-
-func (a *account) readFollowers(s *Web, r *http.Request) error {
-	var page protocol.Page[protocol.Follower]
-	args := map[string]any{"handle": a.Handle}
-	if after := r.URL.Query().Get("after"); after != "" {
-		args["after"] = after
-	}
-	err := s.invokeSignedIn(r, protocol.ListFollowers.Operation, args, &page)
-	a.Followers = page.Items
-	if page.Next != nil {
-		a.More = a.Page.to(a.Handle) + "&" + query("after", *page.Next)
-	}
-	return err
-}
-
-func (a *account) readIdentity(s *Web, r *http.Request) error {
-	return a.read(s, r, protocol.GetIdentity.Operation, &a.Identity)
 }
 
 func (a *account) readSessions(s *Web, r *http.Request) error {

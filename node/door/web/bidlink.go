@@ -7,8 +7,9 @@ import (
 	"stoa/protocol"
 )
 
-// The page of a link in a notice to the owner of an attention board. Opening it does nothing, because
-// link previews open it too; its buttons do, once.
+// The page of a link in a notice to the owner of an attention board.
+
+const bidLinkPath = "/bid-link"
 
 func (s *Web) bidLinkPage(w http.ResponseWriter, r *http.Request) {
 	ticket := r.URL.Query().Get("ticket")
@@ -17,7 +18,7 @@ func (s *Web) bidLinkPage(w http.ResponseWriter, r *http.Request) {
 		s.failLink(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: bidLinkTitle(r.Context(), l), Path: "/bid-link", Secret: true, Body: bidLinkBody(l, ticket)})
+	s.writeLink(w, r, 0, bidLinkPath, bidLinkTitle(r.Context(), l), bidLinkBody(l, ticket))
 }
 
 // failLink answers for a link that does nothing: one that has ended leads to the owner's own page.
@@ -26,7 +27,10 @@ func (s *Web) failLink(w http.ResponseWriter, r *http.Request, err error) {
 		s.failSecret(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, http.StatusGone, view{Title: tr(r.Context(), "This link has ended"), Path: "/bid-link", Secret: true, Body: bidLinkEnded()})
+	title := tr(r.Context(), "This link has ended")
+	s.writeLink(w, r, http.StatusGone, bidLinkPath, title, linkEnded(title,
+		tr(r.Context(), "It was used before, or the bid has changed since, or notices go to another address now."),
+		signInLink("/account/attention", "The bids on your board")))
 }
 
 // linkDone says what a link has done.
@@ -46,7 +50,8 @@ func (s *Web) bidLinkForm(w http.ResponseWriter, r *http.Request) {
 		s.failLink(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: tr(r.Context(), linkDone[do]), Path: "/bid-link", Secret: true, Body: bidLinkDone(tr(r.Context(), linkDone[do]), b)})
+	done := tr(r.Context(), linkDone[do])
+	s.writeLink(w, r, 0, bidLinkPath, done, bidLinkDone(done, b))
 }
 
 func bidLinkTitle(ctx context.Context, l protocol.BidLink) string {
@@ -57,7 +62,7 @@ func bidLinkTitle(ctx context.Context, l protocol.BidLink) string {
 }
 
 // linkButtons are the buttons of the page, by what they do.
-var linkButtons = map[protocol.BidLinkDo]struct{ label, class string }{
+var linkButtons = map[protocol.BidLinkDo]button{
 	protocol.LinkConfirm: {english("It has arrived"), ""}, protocol.LinkDeny: {english("It has not arrived"), "quiet"},
 	protocol.LinkApprove: {english("Show the text"), ""},
 }

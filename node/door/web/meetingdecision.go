@@ -3,13 +3,12 @@ package web
 import (
 	"net/http"
 
-	"github.com/a-h/templ"
-
 	"stoa/protocol"
 )
 
-// The page of a link in a notice to a person about a meeting request. Opening it does nothing, because link
-// previews open it too; its buttons do, once.
+// The page of a link in a notice to a person about a meeting request.
+
+const decisionPath = "/meeting-decision"
 
 func (s *Web) decisionPage(w http.ResponseWriter, r *http.Request) {
 	ticket := r.URL.Query().Get("ticket")
@@ -23,7 +22,7 @@ func (s *Web) decisionPage(w http.ResponseWriter, r *http.Request) {
 		s.failDecision(w, r, err)
 		return
 	}
-	s.writeDecision(w, r, 0, tr(r.Context(), "Meet %s?", l.Request.Requester), decisionBody(l, with.TimeZone, ticket))
+	s.writeLink(w, r, 0, decisionPath, tr(r.Context(), "Meet %s?", l.Request.Requester), decisionBody(l, with.TimeZone, ticket))
 }
 
 func (s *Web) decisionForm(w http.ResponseWriter, r *http.Request) {
@@ -44,29 +43,23 @@ func (s *Web) decisionForm(w http.ResponseWriter, r *http.Request) {
 	if m.State == protocol.MeetingDeclined {
 		title = tr(r.Context(), "You have declined the meeting.")
 	}
-	s.writeDecision(w, r, 0, title, decisionDone(title, m, with.TimeZone))
+	s.writeLink(w, r, 0, decisionPath, title, decisionDone(title, m, with.TimeZone))
 }
 
 // failDecision answers for a link that decides nothing: it says why, and leads to the person's own page.
 func (s *Web) failDecision(w http.ResponseWriter, r *http.Request, err error) {
-	switch e := protocol.AsError(err); e.Code {
-	case protocol.Gone:
-		s.writeDecision(w, r, http.StatusGone, tr(r.Context(), "This link has ended"),
-			decisionEnded(tr(r.Context(), "This link has ended"), refusalText(r.Context(), e)))
-	case protocol.Conflict:
-		s.writeDecision(w, r, http.StatusConflict, tr(r.Context(), "Nothing was decided"),
-			decisionEnded(tr(r.Context(), "Nothing was decided"), refusalText(r.Context(), e)))
-	default:
+	e := protocol.AsError(err)
+	title := map[protocol.Code]string{protocol.Gone: english("This link has ended"), protocol.Conflict: english("Nothing was decided")}[e.Code]
+	if title == "" {
 		s.failSecret(w, r, err)
+		return
 	}
-}
-
-func (s *Web) writeDecision(w http.ResponseWriter, r *http.Request, status int, title string, body templ.Component) {
-	s.writePrivate(w, r, status, view{Title: title, Path: "/meeting-decision", Secret: true, Body: body})
+	title = tr(r.Context(), title)
+	s.writeLink(w, r, e.Code.Status(), decisionPath, title, linkEnded(title, refusalText(r.Context(), e), signInLink("/account/meetings", "Your meetings")))
 }
 
 // decisionLabels are the buttons of the page, by what they do.
-var decisionLabels = map[protocol.MeetingDecides]struct{ label, class string }{
+var decisionLabels = map[protocol.MeetingDecides]button{
 	protocol.DecideApprove: {english("Approve"), ""}, protocol.DecideDecline: {english("Decline"), "quiet"},
 }
 

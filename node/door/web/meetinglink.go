@@ -4,9 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/a-h/templ"
+
 	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
+
+const meetingLinkPath = "/meeting-link"
 
 // meetingLinkPage shows what the link of a mail about a meeting would do. Mail scanners open it, so
 // nothing is done. It is not the page of the request: the mail may have come to a stranger, who sees
@@ -18,7 +22,7 @@ func (s *Web) meetingLinkPage(w http.ResponseWriter, r *http.Request) {
 		s.failSecret(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: meetingLinkTitle(r.Context(), l), Path: "/meeting-link", Secret: true, Body: meetingLinkBody(l, ticket)})
+	s.writeLink(w, r, 0, meetingLinkPath, meetingLinkTitle(r.Context(), l), meetingLinkBody(l, ticket))
 }
 
 func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
@@ -39,11 +43,9 @@ func (s *Web) meetingLinkForm(w http.ResponseWriter, r *http.Request) {
 		redirect(w, r, *done.URL)
 		return
 	}
-	s.writePrivate(w, r, 0, view{Title: tr(r.Context(), meetingLinkStopped), Path: "/meeting-link", Secret: true,
-		Body: meetingLinkResult(tr(r.Context(), meetingLinkStopped))})
+	title := tr(r.Context(), "You get no more mail about meetings from this node.")
+	s.writeLink(w, r, 0, meetingLinkPath, title, linkTitle(title))
 }
-
-var meetingLinkStopped = english("You get no more mail about meetings from this node.")
 
 func meetingLinkTitle(ctx context.Context, l protocol.MeetingLink) string {
 	if len(l.Requests) == 0 {
@@ -53,8 +55,16 @@ func meetingLinkTitle(ctx context.Context, l protocol.MeetingLink) string {
 }
 
 // meetingLinkButtons are the buttons of the page, by what they do.
-var meetingLinkButtons = map[protocol.MeetingLinkDo]struct{ label, class string }{
+var meetingLinkButtons = map[protocol.MeetingLinkDo]button{
 	protocol.MeetingLinkConfirm: {english("Yes, send the request"), ""}, protocol.MeetingLinkStop: {english("No more such mail to me"), "quiet"},
+}
+
+func meetingLinkButton(do protocol.MeetingLinkDo, ticket, id string) templ.Component {
+	keys := hidden("ticket", ticket)
+	if id != "" {
+		keys = append(keys, "id", id)
+	}
+	return linkForm(meetingLinkPath, string(do)+id, keys, []protocol.MeetingLinkDo{do}, meetingLinkButtons, templ.NopComponent)
 }
 
 // meetingTime returns the time of a request in the zone of the requester, or in UTC.

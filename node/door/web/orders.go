@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -11,20 +10,6 @@ import (
 )
 
 // The page of a shop's order receipts: to issue, list, copy and revoke them.
-
-func (a *account) readReceipts(s *Web, r *http.Request) error {
-	var page protocol.Page[protocol.OrderReceipt]
-	args := map[string]any{"handle": a.Handle}
-	if after := r.URL.Query().Get("after"); after != "" {
-		args["after"] = after
-	}
-	err := s.invokeSignedIn(r, protocol.ListOrderReceipts.Operation, args, &page)
-	a.Receipts = page.Items
-	if page.Next != nil {
-		a.More = a.Page.to(a.Handle) + "&" + query("after", *page.Next)
-	}
-	return err
-}
 
 // orderInput converts the amount and the day of the form for a receipt: of today it is paid now, of
 // another day at noon, universal time.

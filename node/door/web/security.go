@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -13,10 +12,6 @@ import (
 // The page of how an account signs in: passkeys, recovery codes, and the browsers that are signed in.
 
 const securityPath = "/account/security"
-
-func (a *account) readMethods(s *Web, r *http.Request) error {
-	return a.read(s, r, protocol.GetSignInMethods.Operation, &a.Methods)
-}
 
 // passkeyTimes says when a passkey was added and last used.
 func passkeyTimes(ctx context.Context, k protocol.Passkey) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,10 +16,6 @@ import (
 
 // The pages of a shop: its hours, and where it is; its items are in ownitems.go. Each form changes a
 // part of the merchant record, which put_merchant writes as a whole.
-
-func (a *account) readRecord(s *Web, r *http.Request) error {
-	return a.read(s, r, protocol.GetMerchantRecord.Operation, &a.Record)
-}
 
 // recordOf returns the input that writes a record.
 func recordOf(r protocol.MerchantRecord) protocol.MerchantInput {

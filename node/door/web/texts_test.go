@@ -20,6 +20,7 @@ import (
 
 	"stoa/node/door/web/words"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 var update = flag.Bool("update", false, "sort the catalogues, and remove what no source uses")
@@ -29,21 +30,19 @@ var keyed = map[string]int{"tr": 1, "say": 0, "english": 0, "link": 1, "newTab":
 	"empty": 0,
 	"title": 0, "heading": 1, "subheading": 0, "subtitle": 0, "line": 1, "box": 1, "tickBox": 1, "several": 1, "choose": 1, "group": 0, "fold": 0,
 	"remark": 0, "summary": 0, "legend": 0, "column": 0, "term": 0, "submits": 0, "sends": 0, "sendRow": 0, "sayIn": 1, "linkAs": 2, "nextPage": 1,
-	"row": 0, "worded": 1, "ahead": 1, "accountHead": 1, "crumbs": 0, "bold": 0, "submitsQuietly": 0, "titled": 1, "folded": 1}
+	"row": 0, "worded": 1, "ahead": 1, "accountHead": 1, "crumbs": 0, "bold": 0, "submitsQuietly": 0, "titled": 1, "signInLink": 1, "folded": 1}
 
 // keysOf returns the keys in the Go code of this package, with where they are.
 func keysOf(t *testing.T) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	set := token.NewFileSet()
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
+		file := must.Get(parser.ParseFile(set, name, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -107,8 +106,7 @@ func TestTexts(t *testing.T) {
 func catalogue(t *testing.T, name string, used func(key string) bool) map[string]words.Entry {
 	t.Helper()
 	path := "words/" + name + ".json"
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(path))(t)
 	entries := map[string]words.Entry{}
 	require.NoError(t, json.Unmarshal(raw, &entries), path)
 	for key, e := range entries {
@@ -143,11 +141,9 @@ func catalogue(t *testing.T, name string, used func(key string) bool) map[string
 // members counts the members of a JSON object, those with an equal name too.
 func members(t *testing.T, raw []byte) (n int) {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
-	_, err := d.Token()
-	require.NoError(t, err)
+	must.Get(d.Token())(t)
 	for ; d.More(); n++ {
-		_, err = d.Token()
-		require.NoError(t, err)
+		must.Get(d.Token())(t)
 		var e words.Entry
 		require.NoError(t, d.Decode(&e))
 	}

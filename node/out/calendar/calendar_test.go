@@ -18,6 +18,7 @@ import (
 	"stoa/node/out/outbound"
 	"stoa/protocol"
 	"stoa/protocol/ics"
+	"stoa/protocol/must"
 )
 
 func open(t *testing.T, base string) *CalDAV {
@@ -29,8 +30,7 @@ func open(t *testing.T, base string) *CalDAV {
 
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
-	x, err := time.Parse(time.RFC3339, s)
-	require.NoError(t, err)
+	x := must.Get(time.Parse(time.RFC3339, s))(t)
 	return x
 }
 
@@ -42,8 +42,7 @@ func meeting(t *testing.T, sequence int) Meeting {
 		Start: at(t, "2026-12-01T05:30:00Z").Add(time.Duration(sequence) * time.Hour), End: at(t, "2026-12-01T06:00:00Z").Add(time.Duration(sequence) * time.Hour),
 		Stamp: at(t, "2026-11-23T00:00:00Z"), Alarm: 15 * time.Minute,
 	}
-	object, err := e.Stored()
-	require.NoError(t, err)
+	object := must.Get(e.Stored())(t)
 	return Meeting{ID: e.ID, UID: ics.UID(e.ID, e.Node), Sequence: sequence, Object: object}
 }
 
@@ -55,15 +54,13 @@ func foreign(uid string, lines ...string) string {
 // stored returns what the calendar has of a meeting.
 func stored(t *testing.T, c *CalDAV, m Meeting) (event, error) {
 	t.Helper()
-	place, err := c.place(m)
-	require.NoError(t, err)
+	place := must.Get(c.place(m))(t)
 	return c.event(t.Context(), place)
 }
 
 func shown(t *testing.T, c *CalDAV, from, to string) []string {
 	t.Helper()
-	busy, err := c.Busy(t.Context(), at(t, from), at(t, to))
-	require.NoError(t, err)
+	busy := must.Get(c.Busy(t.Context(), at(t, from), at(t, to)))(t)
 	var s []string
 	for _, b := range busy {
 		s = append(s, b.Start.In(c.Zone).Format("02 15:04-")+b.End.In(c.Zone).Format("02 15:04"))
@@ -87,8 +84,7 @@ func exercise(t *testing.T, base string) {
 
 	require.NoError(t, c.Put(t.Context(), meeting(t, 2)), "moved")
 	require.NoError(t, c.Put(t.Context(), meeting(t, 1)), "an older job comes late")
-	e, err = stored(t, c, m)
-	require.NoError(t, err)
+	e = must.Get(stored(t, c, m))(t)
 	require.Equal(t, 2, e.sequence)
 
 	// The owner's events, and not those of the node.
@@ -112,8 +108,7 @@ func exercise(t *testing.T, base string) {
 	require.Equal(t, http.StatusCreated, calendartest.Put(t, base, collection+"mtg_1.ics", foreign("mine", "DTSTART:20261201T053000Z", "DURATION:PT30M")))
 	require.ErrorIs(t, c.Put(t.Context(), m), ErrConflict)
 	require.ErrorIs(t, c.Delete(t.Context(), m), ErrConflict)
-	e, err = stored(t, c, m)
-	require.NoError(t, err)
+	e = must.Get(stored(t, c, m))(t)
 	require.Equal(t, "mine", e.uid)
 
 	wrong := *c
@@ -174,8 +169,7 @@ func TestLostAnswers(t *testing.T) {
 		}
 		again(c.Put, meeting(t, 0))
 		again(c.Put, meeting(t, 1))
-		e, err := stored(t, open(t, base), meeting(t, 0))
-		require.NoError(t, err)
+		e := must.Get(stored(t, open(t, base), meeting(t, 0)))(t)
 		require.Equal(t, 1, e.sequence)
 		require.Len(t, server.objects, 1)
 		again(c.Delete, meeting(t, 1))
@@ -327,8 +321,7 @@ func TestAddresses(t *testing.T) {
 		_, err := parse(address)
 		require.Equal(t, ok, err == nil, address)
 	}
-	start, err := parse("https://dav.example.org/")
-	require.NoError(t, err)
+	start := must.Get(parse("https://dav.example.org/"))(t)
 	s := &search{start: start}
 	for href, ok := range map[string]bool{
 		"/cal/": true, "https://p42-dav.example.org/1/": true, "https://dav.example.org:8443/": true, "../x": true,

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -33,8 +35,7 @@ func TestCompose_Invitation(t *testing.T) {
 	}
 	other := invites(t)
 	other.ID = "mtg_1.1"
-	moved, err := s.Compose(other)
-	require.NoError(t, err)
+	moved := must.Get(s.Compose(other))(t)
 	found := regexp.MustCompile(`boundary=([0-9a-f]+)`)
 	bounds := append(found.FindAllString(string(raw), -1), found.FindAllString(string(moved), -1)...)
 	require.Len(t, bounds, 4)
@@ -43,10 +44,8 @@ func TestCompose_Invitation(t *testing.T) {
 	}
 
 	s.DKIM, s.Selector = rsaKey(t), "s1"
-	first, err := s.Compose(invites(t))
-	require.NoError(t, err)
-	second, err := s.Compose(invites(t))
-	require.NoError(t, err)
+	first := must.Get(s.Compose(invites(t)))(t)
+	second := must.Get(s.Compose(invites(t)))(t)
 	signature := regexp.MustCompile(`(?s)^DKIM-Signature: .*?\r\n([A-Z])`)
 	require.Equal(t, string(signature.ReplaceAll(first, []byte("$1"))), string(signature.ReplaceAll(second, []byte("$1"))))
 }
@@ -58,15 +57,13 @@ func TestCompose_Text(t *testing.T) {
 	m := invites(t)
 	m.Subject = "boundary=" + strings.Repeat("0", 40)
 	m.Text = "Content-Type: multipart/mixed;\r\n boundary=" + strings.Repeat("0", 40) + "\r\n\r\n--" + strings.Repeat("0", 40) + "--\r\n"
-	raw, err := s.Compose(m)
-	require.NoError(t, err)
+	raw := must.Get(s.Compose(m))(t)
 	_, parts := treeOf(t, raw)
 	require.Len(t, parts, 4)
 	require.Equal(t, m.Text, parts[0])
 	require.Contains(t, string(raw), "Subject: "+m.Subject)
 	m.Calendar, m.HTML = nil, ""
-	raw, err = s.Compose(m)
-	require.NoError(t, err)
+	raw = must.Get(s.Compose(m))(t)
 	tree, parts := treeOf(t, raw)
 	require.Equal(t, "text/plain; charset=UTF-8", tree)
 	require.Equal(t, m.Text, parts[0])
@@ -77,8 +74,7 @@ func TestCompose_Text(t *testing.T) {
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	s := &Sender{From: "calendar@node.example", Name: "Node", Host: "node.example", DKIM: rsaKey(t), Selector: "s1"}
-	raw, err := s.Compose(invites(t))
-	require.NoError(t, err)
+	raw := must.Get(s.Compose(invites(t)))(t)
 	require.Equal(t, []string{"node.example"}, Signers(raw, records(s)))
 	stranger := *s
 	stranger.DKIM = rsaKey(t)
@@ -114,7 +110,6 @@ func TestCompose_Refused(t *testing.T) {
 		_, err := s.Compose(m)
 		require.Error(t, err, name)
 	}
-	raw, err := s.Compose(Message{ID: "1", To: "a@example.org", Name: `A "B", <c@example.org>`, Subject: "s", Text: "t"})
-	require.NoError(t, err)
+	raw := must.Get(s.Compose(Message{ID: "1", To: "a@example.org", Name: `A "B", <c@example.org>`, Subject: "s", Text: "t"}))(t)
 	require.Contains(t, string(raw), `From: "A  B , <c@example.org>" <calendar@node.example>`, "a name is no address")
 }

@@ -23,12 +23,12 @@ import (
 
 	"stoa/node/out/mail/mailtest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 func rsaKey(t *testing.T) *rsa.PrivateKey {
 	t.Helper()
-	k, err := rsa.GenerateKey(rand.Reader, 2048)
-	require.NoError(t, err)
+	k := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
 	return k
 }
 
@@ -50,8 +50,7 @@ var invitation = []byte("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nMETHOD:RE
 // invites is an invitation with everything that a letter can have.
 func invites(t *testing.T) Message {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339, "2026-11-20T23:20:05Z")
-	require.NoError(t, err)
+	at := must.Get(time.Parse(time.RFC3339, "2026-11-20T23:20:05Z"))(t)
 	return Message{
 		ID: "mtg_1.0", To: "ravi@example.org", Subject: "निमंत्रण: आशा राव के साथ ३० मिनट, मंगलवार १ दिसंबर २०२६", Text: "नमस्ते\n.\nFrom the node\n",
 		HTML: "<p>नमस्ते</p>", Calendar: &Calendar{"REQUEST", invitation}, Name: "आशा राव via stoa", ReplyTo: "asha@example.net", Date: at, Bounce: "mtg_1.0",
@@ -63,8 +62,7 @@ func invites(t *testing.T) Message {
 func TestExim(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t)
-	l, err := net.Listen("unix", server.Socket)
-	require.NoError(t, err)
+	l := must.Get(net.Listen("unix", server.Socket))(t)
 	require.NoError(t, os.Chmod(server.Socket, 0o660))
 	server.Let(t)
 	s := &Sender{Server: server.Addr, Security: Plain, From: "calendar@node.example", Name: "Node", Host: "node.example", DKIM: rsaKey(t), Selector: "s1",
@@ -84,11 +82,9 @@ func TestExim(t *testing.T) {
 	require.Equal(t, "नमस्ते\n.\nFrom the node\n", strings.ReplaceAll(parts[0], "\r\n", "\n"))
 	require.Equal(t, string(invitation), parts[2])
 	require.Equal(t, string(invitation), parts[3])
-	m, err := netmail.ReadMessage(bytes.NewReader(raw))
-	require.NoError(t, err)
+	m := must.Get(netmail.ReadMessage(bytes.NewReader(raw)))(t)
 	require.Equal(t, "<"+Return{s.From, s.ReturnKey}.Address("mtg_1.0")+">", m.Header.Get("Return-Path"))
-	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	require.NoError(t, err)
+	subject := must.Get(new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")))(t)
 	require.Equal(t, invites(t).Subject, subject)
 
 	// Accepted and then not deliverable: the report comes back to the letter's own address.
@@ -116,8 +112,7 @@ func TestExim(t *testing.T) {
 
 	// An answer to the node's address comes by LMTP with the signature of its sender.
 	answer := &Sender{From: "ravi@example.org", Name: "Ravi", Host: "example.org", DKIM: rsaKey(t), Selector: "x"}
-	reply, err := answer.Compose(Message{ID: "r1", To: s.From, Subject: "Declined", Text: "no"})
-	require.NoError(t, err)
+	reply := must.Get(answer.Compose(Message{ID: "r1", To: s.From, Subject: "Declined", Text: "no"}))(t)
 	require.NoError(t, smtp.SendMail(server.Addr, nil, answer.From, []string{s.From}, reply))
 	in = <-got
 	require.Empty(t, in.Bounced)
@@ -135,8 +130,7 @@ func TestExim(t *testing.T) {
 // that are no multiparts.
 func treeOf(t *testing.T, raw []byte) (tree string, parts []string) {
 	t.Helper()
-	m, err := netmail.ReadMessage(bytes.NewReader(raw))
-	require.NoError(t, err)
+	m := must.Get(netmail.ReadMessage(bytes.NewReader(raw)))(t)
 	var lines []string
 	var walk func(indent, contentType, encoding string, body io.Reader)
 	walk = func(indent, contentType, encoding string, body io.Reader) {
@@ -152,8 +146,7 @@ func treeOf(t *testing.T, raw []byte) (tree string, parts []string) {
 			case "quoted-printable": // NextPart decoded that of parts
 				body = quotedprintable.NewReader(body)
 			}
-			text, err := io.ReadAll(body)
-			require.NoError(t, err)
+			text := must.Get(io.ReadAll(body))(t)
 			parts = append(parts, string(text))
 			return
 		}

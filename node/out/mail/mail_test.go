@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // box is a mail server's session that keeps what it gets.
@@ -38,8 +39,7 @@ func (b box) Data(r io.Reader) error {
 
 func server(t *testing.T, answer error) (addr string, got chan string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	got = make(chan string, 1)
 	s := smtp.NewServer(box{got, answer})
 	s.ErrorLog = log.New(io.Discard, "", 0)
@@ -62,11 +62,10 @@ func TestSend(t *testing.T) {
 	} {
 		require.Contains(t, raw, want)
 	}
-	checked, err := dkim.VerifyWithOptions(strings.NewReader(raw), &dkim.VerifyOptions{LookupTXT: func(name string) ([]string, error) {
+	checked := must.Get(dkim.VerifyWithOptions(strings.NewReader(raw), &dkim.VerifyOptions{LookupTXT: func(name string) ([]string, error) {
 		require.Equal(t, "s1._domainkey.n1.example", name)
 		return []string{"v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(public)}, nil
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	require.Len(t, checked, 1)
 	require.NoError(t, checked[0].Err)
 }
@@ -103,8 +102,7 @@ func TestCompose_Headers(t *testing.T) {
 		_, err := s.Compose(m)
 		require.Error(t, err)
 	}
-	raw, err := s.Compose(Message{ID: "1", To: "a@example.org", Subject: "x", Text: "Bcc: b@example.org\r\n"})
-	require.NoError(t, err)
+	raw := must.Get(s.Compose(Message{ID: "1", To: "a@example.org", Subject: "x", Text: "Bcc: b@example.org\r\n"}))(t)
 	head, _, _ := bytes.Cut(raw, []byte("\r\n\r\n"))
 	require.NotContains(t, string(head), "Bcc")
 }
@@ -132,8 +130,7 @@ func TestSend_Hostile(t *testing.T) {
 		for _, security := range []string{Plain, StartTLS, TLS} {
 			t.Run(name+" "+security, func(t *testing.T) {
 				t.Parallel()
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				require.NoError(t, err)
+				l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 				over := make(chan struct{})
 				t.Cleanup(func() { close(over); l.Close() })
 				go func() {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/emersion/go-smtp"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // receiving serves a receiver until the test ends.
@@ -35,8 +37,7 @@ func TestReceiver(t *testing.T) {
 		got <- in
 		return nil
 	}})
-	conn, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
+	conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 	c := smtp.NewClientLMTP(conn)
 	defer c.Close()
 	send := func(text string, to ...string) error {
@@ -87,12 +88,10 @@ func TestReceiver_Stops(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	require.NoError(t, new(Receiver).Serve(over, l))
 
-	l, err = net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l = must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	began, stored, done := make(chan struct{}), false, make(chan error, 1)
 	r := &Receiver{Host: "node.example", From: "a@node.example", Handle: func(ctx context.Context, _ Incoming) error {
@@ -102,14 +101,12 @@ func TestReceiver_Stops(t *testing.T) {
 		return nil
 	}}
 	go func() { done <- r.Serve(ctx, l) }()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
+	conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 	c := smtp.NewClientLMTP(conn)
 	defer c.Close()
 	require.NoError(t, c.Mail("", nil))
 	require.NoError(t, c.Rcpt(r.From, nil))
-	w, err := c.Data()
-	require.NoError(t, err)
+	w := must.Get(c.Data())(t)
 	go w.Close()
 	<-began
 	cancel()

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // guarded is a server's session that takes letters of one user alone, and tells
@@ -64,16 +65,13 @@ func (g *guarded) Mail(string, *smtp.MailOptions) error {
 func authority(t *testing.T, ends time.Time) (*x509.CertPool, tls.Certificate) {
 	t.Helper()
 	made := func(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		require.NoError(t, err)
+		k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		if parent == nil {
 			parent, signer = template, k
 		}
 		template.NotBefore = ends.Add(-48 * time.Hour)
-		raw, err := x509.CreateCertificate(rand.Reader, template, parent, &k.PublicKey, signer)
-		require.NoError(t, err)
-		c, err := x509.ParseCertificate(raw)
-		require.NoError(t, err)
+		raw := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &k.PublicKey, signer))(t)
+		c := must.Get(x509.ParseCertificate(raw))(t)
 		return c, k
 	}
 	root, rootKey := made(&x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(time.Hour),
@@ -88,8 +86,7 @@ func authority(t *testing.T, ends time.Time) (*x509.CertPool, tls.Certificate) {
 // guardedServer takes letters over TLS only, from the first byte or after STARTTLS.
 func guardedServer(t *testing.T, security string, c tls.Certificate) (addr string, g guard) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	g = guard{make(chan string, 1), make(chan string, 1)}
 	s := smtp.NewServer(g)
 	s.ErrorLog = log.New(io.Discard, "", 0)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
+
+	"stoa/protocol/must"
 )
 
 // serve starts a TLS server with HTTP/2 on loopback and returns a client that
@@ -71,11 +73,9 @@ func TestNew_SpeaksHTTP2AndNamesItself(t *testing.T) {
 	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Proto+" "+r.UserAgent())
 	}, Options{UserAgent: "stoa/1.0 (+https://n1.example)"})
-	resp, err := c.Get(s.URL)
-	require.NoError(t, err)
+	resp := must.Get(c.Get(s.URL))(t)
 	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	got := must.Get(io.ReadAll(resp.Body))(t)
 	require.Equal(t, "HTTP/2.0 stoa/1.0 (+https://n1.example)", string(got))
 }
 
@@ -88,8 +88,7 @@ func TestNew_IgnoresProxyOfTheEnvironment(t *testing.T) {
 // IPv4 address, or the next ones where a space parts them, and nothing for IPv6.
 func answers(t *testing.T, addrs ...string) *net.Resolver {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	conn := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { conn.Close() })
 	var asked atomic.Int64
 	go func() {
@@ -134,8 +133,7 @@ func TestNew_DNSAnswerThatSwitches(t *testing.T) {
 	require.NoError(t, err)
 	u.Host = "example.com:" + u.Port() // the test certificate's name
 
-	resp, err := c.Get(u.String())
-	require.NoError(t, err)
+	resp := must.Get(c.Get(u.String()))(t)
 	resp.Body.Close()
 	c.CloseIdleConnections() // the next request has to connect again
 	_, err = c.Get(u.String())
@@ -209,18 +207,15 @@ func TestRedirects(t *testing.T) {
 	require.ErrorIs(t, err, errRedirects)
 
 	sawSignature.Store(false)
-	resp, err := get("/signed")
-	require.NoError(t, err)
+	resp := must.Get(get("/signed"))(t)
 	require.Equal(t, "/end", resp.Request.URL.Path)
 	require.False(t, sawSignature.Load(), "a signature must not travel to another target")
 
-	resp, err = c.Get(s.URL + "/1")
-	require.NoError(t, err)
+	resp = must.Get(c.Get(s.URL + "/1"))(t)
 	resp.Body.Close()
 	require.Equal(t, "/end", resp.Request.URL.Path)
 
-	resp, err = c.Post(s.URL+"/1", "application/json", strings.NewReader("{}"))
-	require.NoError(t, err)
+	resp = must.Get(c.Post(s.URL+"/1", "application/json", strings.NewReader("{}")))(t)
 	resp.Body.Close()
 	require.Equal(t, http.StatusTemporaryRedirect, resp.StatusCode, "a POST is not sent elsewhere")
 }
@@ -281,8 +276,7 @@ func TestSlowBodyAndLongHeader(t *testing.T) {
 	}, Options{Timeout: 300 * time.Millisecond})
 	_, err := c.Get(s.URL + "/header")
 	require.Error(t, err)
-	resp, err := c.Get(s.URL + "/slow")
-	require.NoError(t, err)
+	resp := must.Get(c.Get(s.URL + "/slow"))(t)
 	defer resp.Body.Close()
 	_, err = io.ReadAll(resp.Body)
 	require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -21,6 +21,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/out/outbound"
 	"stoa/node/out/webhook"
+	"stoa/protocol/must"
 )
 
 type knows struct{ key.Pair }
@@ -35,8 +36,7 @@ func (k knows) Resolve(_ context.Context, q httpsig.KeyRequest) (httpsig.Resolve
 
 func sender(t *testing.T, private bool) *webhook.Sender {
 	t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	return &webhook.Sender{
 		Client: outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute}),
 		Key:    pair, Base: "https://n1.example", Private: private,
@@ -208,8 +208,7 @@ func TestSend_FormsOfSignatureAgent(t *testing.T) {
 // packages, whose verdicts they carry. What is signed today is the same to the byte.
 func TestForms_Captured(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/npm-verdicts.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/npm-verdicts.json"))(t)
 	var file struct {
 		Cases []struct {
 			Body, URL string
@@ -222,11 +221,9 @@ func TestForms_Captured(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(raw, &file))
 	require.Len(t, file.Cases, 6)
-	seed, err := base64.RawURLEncoding.DecodeString("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU") // RFC 9421 test-key-ed25519
-	require.NoError(t, err)
+	seed := must.Get(base64.RawURLEncoding.DecodeString("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU"))(t) // RFC 9421 test-key-ed25519
 	for _, c := range file.Cases {
-		r, err := http.NewRequest("POST", c.URL, strings.NewReader(c.Body))
-		require.NoError(t, err)
+		r := must.Get(http.NewRequest("POST", c.URL, strings.NewReader(c.Body)))(t)
 		for _, name := range []string{"Content-Type", "Webhook-Id", "Signature-Agent"} {
 			r.Header.Set(name, c.Headers[name])
 		}

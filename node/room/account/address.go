@@ -131,11 +131,8 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job, in letter
 		return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketAccountMail, Account: acc.ID, Mail: acc.AskedMail,
 			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.AskedMail == "" || late) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || acc.AskedMail == "" || late {
+		return nil, storage.Missing(err, nil)
 	}
 	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.AskedMail, Subject: "Confirm this address for your account", Text: paragraphs(
 		"Someone, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or "+
@@ -156,11 +153,8 @@ func (a *Accounts) ConfirmAccountMail(ctx context.Context, tx *storage.Tx, c pro
 		return protocol.AccountMail{}, err
 	}
 	t, err := tx.Tickets().ByHash(ctx, hash)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (t.Purpose != storage.TicketAccountMail || t.Account != acc.ID || t.Mail != acc.AskedMail) {
-		return protocol.AccountMail{}, ErrCode
-	}
-	if err != nil {
-		return protocol.AccountMail{}, err
+	if err != nil || t.Purpose != storage.TicketAccountMail || t.Account != acc.ID || t.Mail != acc.AskedMail {
+		return protocol.AccountMail{}, storage.Missing(err, ErrCode)
 	}
 	return a.moved(ctx, tx, c.Actor(), acc, t.Mail)
 }

@@ -95,11 +95,8 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job, in letter) (func
 		return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketSignIn, Account: acc.ID, Mail: acc.Mail,
 			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (acc.Mail == "" || late) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || acc.Mail == "" || late {
+		return nil, storage.Missing(err, nil)
 	}
 	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.Mail, Subject: "Sign in to " + a.Name, Text: paragraphs(
 		"Someone, probably you, asked to sign in to "+a.Base+". This link signs you in. It works once, within 30 minutes:",

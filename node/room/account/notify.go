@@ -3,7 +3,6 @@ package account
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -110,11 +109,8 @@ func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code str
 		return protocol.NotifySettings{}, ErrCode
 	}
 	t, err := tx.Tickets().ByHash(ctx, hash)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (t.Purpose != storage.TicketNoticeMail || handle != "" && t.Handle != handle) {
-		return protocol.NotifySettings{}, ErrCode
-	}
-	if err != nil {
-		return protocol.NotifySettings{}, err
+	if err != nil || t.Purpose != storage.TicketNoticeMail || handle != "" && t.Handle != handle {
+		return protocol.NotifySettings{}, storage.Missing(err, ErrCode)
 	}
 	s, err := tx.Profiles().NotifySettings(ctx, t.Handle)
 	if err != nil {

@@ -280,11 +280,8 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 		to, err = mailOf(ctx, tx, in.Account)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && to == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || to == "" {
+		return nil, storage.Missing(err, nil)
 	}
 	name := in.Name
 	if name != "" {

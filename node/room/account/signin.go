@@ -77,11 +77,8 @@ func (a *Accounts) SignIn(ctx context.Context, tx *storage.Tx, b session.Browser
 		return "", ErrTicket
 	}
 	t, err := tx.Tickets().Spend(ctx, hash)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && t.Purpose != storage.TicketSignIn {
-		return "", ErrTicket
-	}
-	if err != nil {
-		return "", err
+	if err != nil || t.Purpose != storage.TicketSignIn {
+		return "", storage.Missing(err, ErrTicket)
 	}
 	return a.begin(ctx, tx, t.Account, b)
 }

@@ -21,6 +21,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/out/mail/mailtest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestSignIn_Browser signs in as people do: by a link that a mail server delivered, by a passkey of a
@@ -82,8 +83,7 @@ func TestSignIn_Browser(t *testing.T) {
 
 	b := nodetest.OpenBrowser(t, s.Base)
 	b.On(`window.ethereum = { request: asked => fetch("/test-wallet", { method: "POST", body: JSON.stringify(asked) }).then(said => said.json()) };`)
-	_, err = chromedp.Call(b.Ctx, webauthn.Enable, webauthn.EnableParams{})
-	require.NoError(t, err)
+	must.Get(chromedp.Call(b.Ctx, webauthn.Enable, webauthn.EnableParams{}))(t)
 	device, err := chromedp.Call(b.Ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
 		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
 		IsUserVerified: true, AutomaticPresenceSimulation: true,
@@ -114,8 +114,7 @@ func TestSignIn_Browser(t *testing.T) {
 	require.Contains(t, b.Text("main"), "My laptop")
 	require.Contains(t, letter(), "A passkey was added")
 	credentials := func() []*webauthn.Credential {
-		found, err := chromedp.Call(b.Ctx, webauthn.GetCredentials, webauthn.GetCredentialsParams(device))
-		require.NoError(t, err)
+		found := must.Get(chromedp.Call(b.Ctx, webauthn.GetCredentials, webauthn.GetCredentialsParams(device)))(t)
 		return found.Credentials
 	}
 	require.Len(t, credentials(), 1)
@@ -161,14 +160,12 @@ func TestSignIn_Browser(t *testing.T) {
 	// A copy of the passkey: the device's counter is behind.
 	key := credentials()[0]
 	at := device.AuthenticatorID
-	_, err = chromedp.Call(b.Ctx, webauthn.RemoveCredential, webauthn.RemoveCredentialParams{AuthenticatorID: at, CredentialID: key.CredentialID})
-	require.NoError(t, err)
+	must.Get(chromedp.Call(b.Ctx, webauthn.RemoveCredential, webauthn.RemoveCredentialParams{AuthenticatorID: at, CredentialID: key.CredentialID}))(t)
 	addCredential := cdp.Command[map[string]any, cdp.Empty]{Method: webauthn.CommandAddCredential} // that of webauthn always names CMTG, which is refused
-	_, err = chromedp.Call(b.Ctx, addCredential, map[string]any{"authenticatorId": at, "credential": map[string]any{
+	must.Get(chromedp.Call(b.Ctx, addCredential, map[string]any{"authenticatorId": at, "credential": map[string]any{
 		"credentialId": key.CredentialID, "isResidentCredential": true, "rpId": "localhost", "privateKey": key.PrivateKey,
 		"userHandle": key.UserHandle, "signCount": 0,
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	require.Equal(t, 403, byKey())
 	require.Contains(t, b.Text(".alert"), "counter")
 	require.Contains(t, letter(), "copied")

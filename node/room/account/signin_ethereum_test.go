@@ -21,14 +21,14 @@ import (
 	"stoa/identity/key"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 // wallet is the key of an account of the chain.
 func wallet(c *nodetest.EVM, account int) *ecdsa.PrivateKey {
 	c.T.Helper()
-	k, err := erc8004.ParseWalletKey(c.Accounts[account].PrivateKey)
-	require.NoError(c.T, err)
+	k := must.Get(erc8004.ParseWalletKey(c.Accounts[account].PrivateKey))(c.T)
 	return k
 }
 
@@ -36,8 +36,7 @@ func wallet(c *nodetest.EVM, account int) *ecdsa.PrivateKey {
 func personal(t testing.TB, key *ecdsa.PrivateKey, text string) string {
 	t.Helper()
 	digest := eip4361.Digest(text)
-	sig, err := crypto.Sign(digest[:], key)
-	require.NoError(t, err)
+	sig := must.Get(crypto.Sign(digest[:], key))(t)
 	sig[64] += 27
 	return "0x" + hex.EncodeToString(sig)
 }
@@ -49,8 +48,7 @@ func contractWallet(c *nodetest.EVM, signer int) common.Address {
 	require.NoError(c.T, err)
 	var artifact struct{ Bytecode string }
 	require.NoError(c.T, json.Unmarshal(raw, &artifact))
-	code, err := hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x"))
-	require.NoError(c.T, err)
+	code := must.Get(hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x")))(c.T)
 	made, err := c.Registrar(9).Send(c.T.Context(), nil, append(code, common.LeftPadBytes(common.HexToAddress(c.Accounts[signer].Address).Bytes(), 32)...))
 	require.NoError(c.T, err)
 	return *made.Contract
@@ -224,8 +222,7 @@ func connects(s *nodetest.Stage) {
 	stranger := nodetest.NewPair(t)
 	other := register(7, stranger)
 	s.Chain.Do("final")
-	jwk, err := key.MarshalPublic(stranger.Published())
-	require.NoError(t, err)
+	jwk := must.Get(key.MarshalPublic(stranger.Published()))(t)
 	require.Equal(t, 201, s.Ask("POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`, "Cookie", mallory).Code)
 	for _, x := range []erc8004.ID{id, other} {
 		require.Equal(t, protocol.IdentityUnverified, connect(x, "Cookie", mallory).Problem().Code)

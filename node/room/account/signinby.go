@@ -99,11 +99,8 @@ func (a *Accounts) SignInByPasskey(ctx context.Context, b session.Browser, in pa
 		stored, err = tx.Passkeys().ByCredential(ctx, id)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && stored.Domain != a.Site.Domain {
-		return "", errPasskey
-	}
-	if err != nil {
-		return "", err
+	if err != nil || stored.Domain != a.Site.Domain {
+		return "", storage.Missing(err, errPasskey)
 	}
 	c, err := a.Site.Verify(stored.Account, challenge, passkey.Credential{
 		ID: stored.Credential, Key: stored.PublicKey, Count: stored.Count, BackupEligible: stored.BackupEligible, BackedUp: stored.BackedUp,

@@ -19,6 +19,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -32,8 +33,7 @@ type home struct {
 // newHome makes the room of the node at base; nodes are the keys that others serve.
 func newHome(t *testing.T, base string, nodes map[string]key.Set) *home {
 	t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	return &home{New(Archive{
 		Base: base, DB: storagetest.Open(t), Signer: pair,
 		Open: func(k *storage.AgentKey) (key.Pair, error) { return key.ParsePair(k.Sealed) },
@@ -80,11 +80,9 @@ func (h *home) export(handle string) []byte {
 
 func (h *home) imports(raw []byte, o Order) (protocol.ImportReport, error) {
 	h.t.Helper()
-	f, err := os.CreateTemp(h.t.TempDir(), "archive")
-	require.NoError(h.t, err)
+	f := must.Get(os.CreateTemp(h.t.TempDir(), "archive"))(h.t)
 	defer f.Close()
-	_, err = f.Write(raw)
-	require.NoError(h.t, err)
+	must.Get(f.Write(raw))(h.t)
 	if o.Limits == (Limits{}) {
 		o.Limits = OwnerLimits
 	}
@@ -156,8 +154,7 @@ func TestRead_DryRun(t *testing.T) {
 	from := newHome(t, "https://n1.example", nil)
 	from.profile("asha")
 	to := newHome(t, "https://n2.example", map[string]key.Set{from.Base: keysOf(from)})
-	report, err := to.imports(from.export("asha"), Order{By: operator, ImportRequest: protocol.ImportRequest{DryRun: true, As: "asha2"}})
-	require.NoError(t, err)
+	report := must.Get(to.imports(from.export("asha"), Order{By: operator, ImportRequest: protocol.ImportRequest{DryRun: true, As: "asha2"}}))(t)
 	require.True(t, report.DryRun)
 	require.Equal(t, "asha2", report.Handle)
 	require.Equal(t, 1, report.Posts.New)
@@ -208,8 +205,7 @@ func TestExport_Rights(t *testing.T) {
 		f, err := h.Export(t.Context(), tt.caller, tt.in)
 		require.Equal(t, tt.code, protocol.CodeOf(err), "%s: %v", tt.name, err)
 		if err == nil {
-			raw, err := io.ReadAll(f)
-			require.NoError(t, err)
+			raw := must.Get(io.ReadAll(f))(t)
 			require.Equal(t, int64(len(raw)), f.Size())
 			require.NoError(t, f.Close())
 		}
@@ -236,8 +232,7 @@ func packed(t *testing.T, parts []part, change func(*manifest)) []byte {
 	if change != nil {
 		change(&m)
 	}
-	head, err := json.Marshal(m)
-	require.NoError(t, err)
+	head := must.Get(json.Marshal(m))(t)
 	sig := fmt.Sprintf(`{"keyid":%q,"protected":"x","signature":"x"}`, strings.Repeat("k", 43))
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
@@ -248,8 +243,7 @@ func packed(t *testing.T, parts []part, change func(*manifest)) []byte {
 			h.Typeflag, h.Size, h.Linkname, p.body = p.kind, 0, "/etc/passwd", ""
 		}
 		require.NoError(t, tarred.WriteHeader(h))
-		_, err := io.WriteString(tarred, p.body)
-		require.NoError(t, err)
+		must.Get(io.WriteString(tarred, p.body))(t)
 	}
 	require.NoError(t, tarred.Close())
 	require.NoError(t, zip.Close())

@@ -19,6 +19,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // forged changes an archive as someone would who can write one: the manifest is
@@ -38,8 +39,7 @@ func forged(t testing.TB, raw []byte, edit func(name, body string) string) []byt
 			entry["count"] = bytes.Count(one.Body, []byte("\n"))
 		}
 	}
-	manifest, err := json.Marshal(m)
-	require.NoError(t, err)
+	manifest := must.Get(json.Marshal(m))(t)
 	all[0].Body = []byte(edit("manifest.json", string(manifest)))
 	return pack(t, all)
 }
@@ -149,11 +149,9 @@ func TestArchive_Bounds(t *testing.T) {
 	require.Equal(t, protocol.TooLarge, protocol.CodeOf(err), "%v", err)
 	require.Empty(t, arrived(t, h, "asha"))
 
-	report, err := h.Archive.Read(t.Context(), file, order)
-	require.NoError(t, err)
+	report := must.Get(h.Archive.Read(t.Context(), file, order))(t)
 	require.Equal(t, count(3, 0, 0), report.Posts)
-	left, err := os.ReadDir(h.Config.Data)
-	require.NoError(t, err)
+	left := must.Get(os.ReadDir(h.Config.Data))(t)
 	for _, f := range left {
 		require.False(t, strings.HasPrefix(f.Name(), ".archive"), "no spool file stays")
 	}
@@ -183,8 +181,7 @@ func TestArchive_Forger(t *testing.T) {
 	own := export(evil, map[string]any{"handle": "asha", "passphrase": passphrase})
 	posing := forged(t, own, func(_, body string) string { return strings.ReplaceAll(body, evil.Base, victim.Base) })
 	fresh := nodetest.NewMover(t)
-	report, err = fresh.Imports(posing, map[string]any{"passphrase": passphrase})
-	require.NoError(t, err)
+	report = must.Get(fresh.Imports(posing, map[string]any{"passphrase": passphrase}))(t)
 	require.Equal(t, count(0, 0, 3), report.Posts)
 	require.Contains(t, strings.Join(report.Notes, "\n"), "is not valid")
 
@@ -214,8 +211,7 @@ func TestArchive_Forger(t *testing.T) {
 	single := other.TokenOf("home", "one")
 	err = other.CallWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)
 	require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
-	report, err = other.Imports(whole, map[string]any{"as": "asha-two", "passphrase": passphrase})
-	require.NoError(t, err)
+	report = must.Get(other.Imports(whole, map[string]any{"as": "asha-two", "passphrase": passphrase}))(t)
 	require.Equal(t, "asha-two", report.Handle)
 	require.Contains(t, get(other, "/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken), "We do.")
 
@@ -223,12 +219,10 @@ func TestArchive_Forger(t *testing.T) {
 	var home []byte
 	require.NoError(t, victim.Call(protocol.ExportArchive.Operation, map[string]any{"handle": "home"}, nil, &home))
 	edited := forged(t, home, in(t, "profile.json", `"Load"`, `"Loaded"`))
-	report, err = other.Imports(edited, nil)
-	require.NoError(t, err)
+	report = must.Get(other.Imports(edited, nil))(t)
 	require.Equal(t, "kept", report.Profile)
 	require.Contains(t, get(other, "/api/public/agents/home"), `"Load"`)
-	report, err = other.Imports(edited, map[string]any{"replace": true})
-	require.NoError(t, err)
+	report = must.Get(other.Imports(edited, map[string]any{"replace": true}))(t)
 	require.Equal(t, "replaced", report.Profile)
 	require.Contains(t, get(other, "/api/public/agents/home"), `"Loaded"`)
 }

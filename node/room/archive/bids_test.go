@@ -17,6 +17,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -108,10 +109,8 @@ func (h *home) bidsIn(raw []byte) (lines map[string]bidRecord, all string) {
 		lines[b.State] = b
 		return nil
 	}, h.Archive))
-	zip, err := gzip.NewReader(bytes.NewReader(raw))
-	require.NoError(h.t, err)
-	plain, err := io.ReadAll(zip)
-	require.NoError(h.t, err)
+	zip := must.Get(gzip.NewReader(bytes.NewReader(raw)))(h.t)
+	plain := must.Get(io.ReadAll(zip))(h.t)
 	return lines, string(plain)
 }
 
@@ -172,8 +171,7 @@ func TestRead_Bids(t *testing.T) {
 	require.NotContains(t, plain, "are not over")
 	two := newHome(t, "https://n2.example", map[string]key.Set{one.Base: keysOf(one)})
 	for _, dry := range []bool{true, false, false} {
-		report, err := two.imports(raw, Order{By: operator, ImportRequest: protocol.ImportRequest{DryRun: dry}})
-		require.NoError(t, err)
+		report := must.Get(two.imports(raw, Order{By: operator, ImportRequest: protocol.ImportRequest{DryRun: dry}}))(t)
 		require.Equal(t, protocol.ImportCount{LeftOut: len(over)}, report.Bids)
 		require.Contains(t, strings.Join(report.Notes, "\n"), "stay on the books of n1.example")
 	}
@@ -185,8 +183,7 @@ func TestRead_Bids(t *testing.T) {
 		require.Empty(t, page.Items)
 		return errors.Join(err, none)
 	})
-	report, err := one.imports(raw, Order{By: operator})
-	require.NoError(t, err)
+	report := must.Get(one.imports(raw, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{Same: len(over)}, report.Bids)
 
 	for _, state := range []protocol.BidState{
@@ -223,9 +220,8 @@ func TestRead_BidForm(t *testing.T) {
 	h := newHome(t, "https://n2.example", nil)
 	profile := part{name: profileFile, body: `{"draft":{"handle":"asha","name":"Asha","kind":"person","headline":"","description":""},"unlisted":false,` +
 		`"createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:00:00Z"}`}
-	good, err := json.Marshal(bidRecord{ID: protocol.NewID(protocol.BidID, time.Now()), State: "ended", Paise: 1, Message: "Yarn",
-		Author: authorRecord{Name: "Meera", Method: "pow"}, Moves: []protocol.BidMove{}, Payments: []paymentRecord{}, Refunds: []refundRecord{}})
-	require.NoError(t, err)
+	good := must.Get(json.Marshal(bidRecord{ID: protocol.NewID(protocol.BidID, time.Now()), State: "ended", Paise: 1, Message: "Yarn",
+		Author: authorRecord{Name: "Meera", Method: "pow"}, Moves: []protocol.BidMove{}, Payments: []paymentRecord{}, Refunds: []refundRecord{}}))(t)
 	for _, tt := range []struct{ name, old, with string }{
 		{"good", "", ""}, {"another state", `"ended"`, `"gone"`}, {"no money", `"paise":1`, `"paise":0`}, {"another id", `"bid_`, `"bad_`},
 		{"an unknown member", `"test"`, `"token":"x","test"`}, {"a long message", "Yarn", strings.Repeat("x", 501)}, {"a direction override", "Yarn", "Y\u202e"},

@@ -20,6 +20,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -29,16 +30,13 @@ const passphrase = "correct horse battery"
 // get reads a public address, with the node's own address as {base}.
 func get(m *nodetest.Mover, path string, header ...string) string {
 	m.T.Helper()
-	req, err := http.NewRequestWithContext(m.T.Context(), "GET", m.Base+path, nil)
-	require.NoError(m.T, err)
+	req := must.Get(http.NewRequestWithContext(m.T.Context(), "GET", m.Base+path, nil))(m.T)
 	if len(header) == 2 {
 		req.Header.Set(header[0], header[1])
 	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(m.T, err)
+	resp := must.Get(http.DefaultClient.Do(req))(m.T)
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(m.T, err)
+	raw := must.Get(io.ReadAll(resp.Body))(m.T)
 	require.Equal(m.T, 200, resp.StatusCode, "%s: %s", path, raw)
 	return strings.ReplaceAll(string(raw), m.Base, "{base}")
 }
@@ -134,8 +132,7 @@ func TestArchive(t *testing.T) {
 	_, err = two.Admin().Profile(t.Context(), "asha")
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(err), "a dry run leaves nothing")
 
-	report, err := two.Imports(raw, want)
-	require.NoError(t, err)
+	report := must.Get(two.Imports(raw, want))(t)
 	require.Equal(t, "created", report.Profile)
 	require.Equal(t, one.Base, report.From)
 	require.Equal(t, count(1, 0, 0), report.Keys)
@@ -189,8 +186,7 @@ func TestArchive(t *testing.T) {
 
 	// Once more changes nothing.
 	before := nodetest.Unpacked(t, export(two, map[string]any{"handle": "asha"}))
-	again, err := two.Imports(raw, want)
-	require.NoError(t, err)
+	again := must.Get(two.Imports(raw, want))(t)
 	require.Equal(t, "kept", again.Profile)
 	require.Equal(t, []protocol.ImportCount{count(0, 1, 0), count(0, 1, 0), count(0, 3, 0), count(0, 2, 0), count(0, 1, 0), count(0, 1, 0)},
 		[]protocol.ImportCount{again.Keys, again.PrivateKeys, again.Posts, again.Threads, again.Callbacks, again.Blocks})
@@ -198,19 +194,16 @@ func TestArchive(t *testing.T) {
 
 	// And on: what was made on the first node is its word, not the second's.
 	three := nodetest.NewMover(t)
-	last, err := three.Imports(export(two, map[string]any{"handle": "asha", "passphrase": passphrase}), want)
-	require.NoError(t, err)
+	last := must.Get(three.Imports(export(two, map[string]any{"handle": "asha", "passphrase": passphrase}), want))(t)
 	require.Equal(t, profile(one), profile(three))
 	require.Equal(t, count(1, 0, 3), last.Posts)
 	require.Equal(t, count(2, 0, 0), last.Threads)
 	require.Contains(t, get(three, "/api/public/threads/"+thread.ThreadID, "Authorization", "Bearer "+thread.ReadToken), "Here too.")
-	whole, err := three.Imports(raw, want)
-	require.NoError(t, err)
+	whole := must.Get(three.Imports(raw, want))(t)
 	require.Equal(t, count(3, 0, 0), whole.Posts, "the first archive brings them")
 
 	// And back: nothing is doubled.
-	back, err := one.Imports(export(two, map[string]any{"handle": "asha"}), nil)
-	require.NoError(t, err)
+	back := must.Get(one.Imports(export(two, map[string]any{"handle": "asha"}), nil))(t)
 	require.Equal(t, "kept", back.Profile)
 	require.Equal(t, count(1, 3, 0), back.Posts)
 	require.Equal(t, count(0, 2, 0), back.Threads)
@@ -234,8 +227,7 @@ func pack(t testing.TB, all []nodetest.Packed) []byte {
 	w := tar.NewWriter(zip)
 	for _, m := range all {
 		require.NoError(t, w.WriteHeader(&tar.Header{Name: m.Name, Size: int64(len(m.Body)), Typeflag: tar.TypeReg, Mode: 0o600}))
-		_, err := w.Write(m.Body)
-		require.NoError(t, err)
+		must.Get(w.Write(m.Body))(t)
 	}
 	require.NoError(t, errors.Join(w.Close(), zip.Close()))
 	return out.Bytes()

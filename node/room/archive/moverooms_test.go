@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -41,8 +42,7 @@ func furnish(m *nodetest.Mover) {
 	put(protocol.PutNotify.Operation, map[string]any{"mail": "mail-mark@example.org", "webhook": "https://hook-mark.example.org/n",
 		"events": []string{"bid.live"}})
 	writeIn(m, func(ctx context.Context, tx *storage.Tx) error {
-		b, err := tx.AttentionBoards().ByHandle(ctx, "asha")
-		require.NoError(t, err)
+		b := must.Get(tx.AttentionBoards().ByHandle(ctx, "asha"))(t)
 		bid := &storage.StoredBid{ID: protocol.NewID(protocol.BidID, tx.Now), Board: b.ID, State: protocol.BidLive, Paise: 600_00, Paid: true,
 			Slot: 1, Account: b.Account,
 			Bidder: "net:192.0.2.0/24", BidAt: tx.Now, MovedAt: tx.Now, Moves: 1, BidDoc: storage.BidDoc{Author: protocol.Author{Name: "Meera",
@@ -113,10 +113,8 @@ func TestArchive_Rooms(t *testing.T) {
 			}
 			require.Contains(t, string(nodetest.MembersOf(t, raw)[0].Body), "1 of the bids in bids.ndjson are not over")
 
-			dry, err := two.Imports(raw, map[string]any{"dryRun": true})
-			require.NoError(t, err)
-			report, err := two.Imports(raw, nil)
-			require.NoError(t, err)
+			dry := must.Get(two.Imports(raw, map[string]any{"dryRun": true}))(t)
+			report := must.Get(two.Imports(raw, nil))(t)
 			dry.DryRun = false
 			require.Equal(t, report, dry)
 			notes := strings.Join(report.Notes, "\n")
@@ -180,8 +178,7 @@ func TestArchive_Rooms(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, stored.Terms.Accepting)
 				for _, r := range meetings2.Items {
-					stored, err := tx.Meetings().ByID(ctx, r.ID)
-					require.NoError(t, err)
+					stored := must.Get(tx.Meetings().ByID(ctx, r.ID))(t)
 					require.Equal(t, []any{"location-mark", "hi", "", "", 0}, []any{stored.Location, stored.Language, stored.Callback, stored.By,
 						len(stored.Visitor)})
 				}
@@ -191,8 +188,7 @@ func TestArchive_Rooms(t *testing.T) {
 				}
 				return err
 			})
-			again, err := two.Imports(raw, nil)
-			require.NoError(t, err)
+			again := must.Get(two.Imports(raw, nil))(t)
 			require.Equal(t, count(0, 3, 0), again.Meetings)
 			require.NoError(t, two.DB.Check(t.Context()))
 			onward := nodetest.Unpacked(t, export(two, map[string]any{"handle": "asha"}))

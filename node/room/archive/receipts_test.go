@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -80,8 +81,7 @@ func TestRead_Receipts(t *testing.T) {
 	two := newHome(t, "https://n2.example", map[string]key.Set{one.Base: keysOf(one)})
 	two.shop(two.Signer, claims(two.Base, "N-1"), claims(two.Base, "N-2"))
 	for _, want := range []protocol.ImportCount{{New: 3}, {Same: 3}} {
-		report, err := two.imports(raw, Order{By: operator})
-		require.NoError(t, err)
+		report := must.Get(two.imports(raw, Order{By: operator}))(t)
 		require.Equal(t, want, report.Receipts, "%v", report.Notes)
 	}
 	got := two.receipts()
@@ -105,23 +105,19 @@ func TestRead_Receipts(t *testing.T) {
 		h.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "rao") })
 		require.Empty(t, h.receipts())
 	}
-	report, err := one.imports(raw, Order{By: operator})
-	require.NoError(t, err)
+	report := must.Get(one.imports(raw, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{New: 3}, report.Receipts)
 	require.Equal(t, orders(was), orders(one.receipts()))
 	require.Equal(t, was[1].ID, one.receipts()[1].ID)
 	require.Empty(t, one.receipts()[1].Issuer)
 	require.NotNil(t, one.receipts()[1].RevokedAt)
-	report, err = two.imports(back, Order{By: operator})
-	require.NoError(t, err)
+	report = must.Get(two.imports(back, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{New: 5}, report.Receipts, "%v", report.Notes)
 	require.Equal(t, orders(got), orders(two.receipts()))
 	three := newHome(t, "https://n3.example", map[string]key.Set{one.Base: keysOf(one), two.Base: keysOf(two)})
-	report, err = three.imports(back, Order{By: operator})
-	require.NoError(t, err)
+	report = must.Get(three.imports(back, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{New: 2, LeftOut: 3}, report.Receipts)
-	report, err = three.imports(raw, Order{By: operator})
-	require.NoError(t, err)
+	report = must.Get(three.imports(raw, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{New: 3}, report.Receipts, "the archive of their node brings them")
 }
 
@@ -168,19 +164,16 @@ func TestRead_ForgedReceipts(t *testing.T) {
 	// The node is gone: nothing without the operator's word for the archive, with it what its keys in the archive verify.
 	to := newHome(t, here, nil)
 	raw := victim.export("rao")
-	report, err := to.imports(raw, Order{By: operator})
-	require.NoError(t, err)
+	report := must.Get(to.imports(raw, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{LeftOut: 1}, report.Receipts)
-	report, err = to.imports(raw, Order{By: operator, Vouch: true})
-	require.NoError(t, err)
+	report = must.Get(to.imports(raw, Order{By: operator, Vouch: true}))(t)
 	require.Equal(t, protocol.ImportCount{New: 1}, report.Receipts, "%v", report.Notes)
 
 	// Nobody can write one into an archive of this node, also with the operator's word: only its own key verifies them.
 	evil := newHome(t, victim.Base, nil)
 	evil.shop(evil.Signer, claims(victim.Base, "X"))
 	for _, vouch := range []bool{false, true} {
-		report, err = victim.imports(evil.export("rao"), Order{By: operator, Vouch: vouch})
-		require.NoError(t, err)
+		report = must.Get(victim.imports(evil.export("rao"), Order{By: operator, Vouch: vouch}))(t)
 		require.Equal(t, protocol.ImportCount{LeftOut: 1}, report.Receipts)
 	}
 

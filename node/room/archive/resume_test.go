@@ -17,15 +17,14 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 func archiveFile(t testing.TB, raw []byte) *os.File {
-	f, err := os.Create(t.TempDir() + "/archive")
-	require.NoError(t, err)
+	f := must.Get(os.Create(t.TempDir() + "/archive"))(t)
 	t.Cleanup(func() { f.Close() })
-	_, err = f.Write(raw)
-	require.NoError(t, err)
+	must.Get(f.Write(raw))(t)
 	return f
 }
 
@@ -35,21 +34,17 @@ func arrived(t testing.TB, n *nodetest.House, handle string) (what string) {
 		if _, err := tx.Profiles().ByHandle(ctx, handle); err == nil {
 			what += "profile "
 		}
-		posts, err := tx.Posts().ListOwn(ctx, handle, 100, "")
-		require.NoError(t, err)
+		posts := must.Get(tx.Posts().ListOwn(ctx, handle, 100, ""))(t)
 		all := map[string]int{"posts": len(posts.Items)}
 		for after := posts.Next; after != nil; after = posts.Next {
-			posts, err = tx.Posts().ListOwn(ctx, handle, 100, *after)
-			require.NoError(t, err)
+			posts = must.Get(tx.Posts().ListOwn(ctx, handle, 100, *after))(t)
 			all["posts"] += len(posts.Items)
 		}
 		for after, more := "", true; more; {
-			threads, err := tx.Threads().List(ctx, handle, "", 100, after)
-			require.NoError(t, err)
+			threads := must.Get(tx.Threads().List(ctx, handle, "", 100, after))(t)
 			all["threads"] += len(threads.Items)
 			for _, thread := range threads.Items {
-				messages, err := tx.Threads().MessagesFrom(ctx, thread.ID, 1, protocol.MaxThreadMessages)
-				require.NoError(t, err)
+				messages := must.Get(tx.Threads().MessagesFrom(ctx, thread.ID, 1, protocol.MaxThreadMessages))(t)
 				require.Len(t, messages, thread.Messages, "a thread and its messages are one")
 			}
 			if more = threads.Next != nil; more {
@@ -81,8 +76,7 @@ func many(t testing.TB, raw []byte, posts, threads int) []byte {
 				id := protocol.NewID(protocol.PostID, at.Add(time.Duration(i)*time.Millisecond))
 				delete(p, "statement")
 				p["id"], p["uri"], p["title"] = id, strings.Replace(uri, p["id"].(string), id, 1), fmt.Sprintf("Post number %d", i)
-				line, err := json.Marshal(p)
-				require.NoError(t, err)
+				line := must.Get(json.Marshal(p))(t)
 				body += string(line) + "\n"
 			}
 		case "threads.ndjson":
@@ -137,11 +131,9 @@ func TestArchive_GivesWay(t *testing.T) {
 		dry := order
 		dry.DryRun = true
 		dry.Progress = nil
-		said, err := h.Archive.Read(t.Context(), file, dry)
-		require.NoError(t, err)
+		said := must.Get(h.Archive.Read(t.Context(), file, dry))(t)
 		require.Empty(t, arrived(t, h, "asha"))
-		report, err := h.Archive.Read(t.Context(), file, order)
-		require.NoError(t, err)
+		report := must.Get(h.Archive.Read(t.Context(), file, order))(t)
 		require.Positive(t, middle)
 		require.Equal(t, count(1203, 0, 0), report.Posts)
 		require.Equal(t, count(5, 0, 0), report.Threads)
@@ -268,8 +260,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 		require.Equal(t, 1, taken(two.Imports(raw, nil)))
 		wiped := forged(t, raw, in(t, "posts.ndjson", `"state":"visible"`, `"state":"deleted"`))
 		require.Equal(t, 1, taken(two.Imports(wiped, nil)))
-		report, err := two.Imports(wiped, map[string]any{"as": "asha-two"})
-		require.NoError(t, err)
+		report := must.Get(two.Imports(wiped, map[string]any{"as": "asha-two"}))(t)
 		require.Contains(t, strings.Join(report.Notes, "\n"), "is not valid")
 		require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "asha-two"}, nil, &others))
 		require.Empty(t, others.Items, "an archive that is not signed makes nobody's posts one's own")

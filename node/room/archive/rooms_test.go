@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -110,15 +111,13 @@ func TestRead_RoomsHere(t *testing.T) {
 	})
 	raw := packed(t, []part{{name: profileFile, body: personFile}, {name: roomsFile, body: roomsGood}}, nil)
 	for _, replace := range []bool{false, true} {
-		report, err := h.imports(raw, Order{By: operator, ImportRequest: protocol.ImportRequest{Replace: replace}})
-		require.NoError(t, err)
+		report := must.Get(h.imports(raw, Order{By: operator, ImportRequest: protocol.ImportRequest{Replace: replace}}))(t)
 		h.write(func(ctx context.Context, tx *storage.Tx) error {
 			b, err := tx.AttentionBoards().ByHandle(ctx, "asha")
 			require.NoError(t, err)
 			require.True(t, b.Open)
 			require.Equal(t, "Mine.", b.Terms.Rules)
-			p, err := tx.Profiles().ByHandle(ctx, "asha")
-			require.NoError(t, err)
+			p := must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t)
 			s, err := tx.Meetings().Settings(ctx, p)
 			require.Equal(t, !replace, s.Open)
 			require.Equal(t, map[bool]string{false: "Mine.", true: "Yarn."}[replace], s.Rules.Policy)
@@ -140,8 +139,7 @@ func meetingLine(t *testing.T, change func(*meetingRecord)) string {
 	if change != nil {
 		change(&m)
 	}
-	raw, err := json.Marshal(m)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(m))(t)
 	return string(raw) + "\n"
 }
 
@@ -210,15 +208,13 @@ func TestRead_Meetings(t *testing.T) {
 	}
 	raw := packed(t, []part{{name: profileFile, body: personFile}, {name: meetingsFile, body: lines.String()}}, nil)
 	for n := range 2 {
-		report, err := h.imports(raw, Order{By: operator})
-		require.NoError(t, err)
+		report := must.Get(h.imports(raw, Order{By: operator}))(t)
 		require.Equal(t, []protocol.ImportCount{{New: len(want)}, {Same: len(want)}}[n], report.Meetings, fmt.Sprint(report.Notes))
 	}
 	h.write(func(ctx context.Context, tx *storage.Tx) error {
 		seen := map[[32]byte]bool{}
 		for id, state := range want {
-			m, err := tx.Meetings().ByID(ctx, id)
-			require.NoError(t, err)
+			m := must.Get(tx.Meetings().ByID(ctx, id))(t)
 			require.Equal(t, state, string(m.State))
 			require.Equal(t, state, string(m.History[len(m.History)-1].State))
 			require.Equal(t, len(m.History), m.Moves)
@@ -238,10 +234,9 @@ func TestRead_Meetings(t *testing.T) {
 		return err
 	})
 	another := strings.NewReplacer(`"asha"`, `"ravi"`).Replace(personFile)
-	report, err := h.imports(packed(t, []part{{name: profileFile, body: another}, {name: meetingsFile, body: lines.String()}},
+	report := must.Get(h.imports(packed(t, []part{{name: profileFile, body: another}, {name: meetingsFile, body: lines.String()}},
 		func(m *manifest) { m.Handle = "ravi" }),
-		Order{By: operator})
-	require.NoError(t, err)
+		Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{LeftOut: len(want)}, report.Meetings, "those of another")
 	require.NoError(t, h.DB.Check(t.Context()))
 }

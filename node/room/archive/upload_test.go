@@ -14,6 +14,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestArchive_SlowUploads: archives that come a byte now and then hold up nobody
@@ -24,19 +25,15 @@ func TestArchive_SlowUploads(t *testing.T) {
 	raw := export(m, map[string]any{"handle": "home"})
 	host := strings.TrimPrefix(m.URL, "http://")
 	begin := func(secret string) net.Conn { // the node reads the upload when it returns
-		conn, err := net.Dial("tcp", host)
-		require.NoError(t, err)
+		conn := must.Get(net.Dial("tcp", host))(t)
 		t.Cleanup(func() { conn.Close() })
-		_, err = fmt.Fprintf(conn, "POST /api/owner/import?dryRun=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: "+
-			"application/gzip\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", host, secret, len(raw))
-		require.NoError(t, err)
+		must.Get(fmt.Fprintf(conn, "POST /api/owner/import?dryRun=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"application/gzip\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", host, secret, len(raw)))(t)
 		const told = "HTTP/1.1 100 Continue\r\n\r\n"
 		answer := make([]byte, len(told))
-		_, err = io.ReadFull(conn, answer)
-		require.NoError(t, err)
+		must.Get(io.ReadFull(conn, answer))(t)
 		require.Equal(t, told, string(answer))
-		_, err = conn.Write(raw[:1])
-		require.NoError(t, err)
+		must.Get(conn.Write(raw[:1]))(t)
 		return conn
 	}
 	var conns []net.Conn
@@ -53,14 +50,11 @@ func TestArchive_SlowUploads(t *testing.T) {
 		require.True(t, under(secrets[i]))
 	}
 	require.Equal(t, raw[:2], export(m, map[string]any{"handle": "home"})[:2], "an export is made")
-	_, err := m.Imports(raw, map[string]any{"dryRun": true})
-	require.NoError(t, err)
+	must.Get(m.Imports(raw, map[string]any{"dryRun": true}))(t)
 
 	// Who is slow and gets it all here in the end is served.
-	_, err = conns[0].Write(raw[1:])
-	require.NoError(t, err)
-	answer, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
-	require.NoError(t, err)
+	must.Get(conns[0].Write(raw[1:]))(t)
+	answer := must.Get(http.ReadResponse(bufio.NewReader(conns[0]), nil))(t)
 	answer.Body.Close()
 	require.NotEqual(t, 503, answer.StatusCode)
 	require.Eventually(t, func() bool { return !under(secrets[0]) }, time.Minute, 10*time.Millisecond, "and may send another")

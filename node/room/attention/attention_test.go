@@ -15,6 +15,7 @@ import (
 	"stoa/node/out/pay/upi"
 	"stoa/node/room/attention"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -54,15 +55,13 @@ func open(t testing.TB, c storage.Config) *world {
 	w := &world{t: t, now: new(atomic.Int64), config: c}
 	w.now.Store(start.UnixMilli())
 	w.config.Now = func() time.Time { return time.UnixMilli(w.now.Load()) }
-	db, err := storage.Open(t.Context(), w.config)
-	require.NoError(t, err)
+	db := must.Get(storage.Open(t.Context(), w.config))(t)
 	w.db = db
 	t.Cleanup(func() {
 		require.NoError(t, w.db.Check(context.Background()), "the invariants of the database hold")
 		require.NoError(t, w.db.Close())
 	})
-	sealer, err := key.NewSealer(make([]byte, 32))
-	require.NoError(t, err)
+	sealer := must.Get(key.NewSealer(make([]byte, 32)))(t)
 	open := func(a attention.PayAccount) (pay.Provider, error) { return upi.New("asha@okbank", a.Name, time.Now) }
 	w.Attention = &attention.Attention{Pay: open, Base: "https://n1.example", DB: db, Private: true, Sandbox: true, Seal: sealer}
 	return w
@@ -73,8 +72,7 @@ func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
 // another returns a second room on the same database with its own connection, as a second process has.
 func (w *world) another() *world {
 	w.t.Helper()
-	db, err := storage.Open(w.t.Context(), w.config)
-	require.NoError(w.t, err)
+	db := must.Get(storage.Open(w.t.Context(), w.config))(w.t)
 	next, room := *w, *w.Attention
 	room.DB, next.db, next.Attention = db, db, &room
 	return &next
@@ -142,10 +140,8 @@ var upiDraft = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okban
 func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
 	w.t.Helper()
 	w.person("asha", protocol.Person)
-	_, err := w.account("asha", upiDraft)
-	require.NoError(w.t, err)
-	got, err := w.board("asha", in)
-	require.NoError(w.t, err)
+	must.Get(w.account("asha", upiDraft))(w.t)
+	got := must.Get(w.board("asha", in))(w.t)
 	return got
 }
 
@@ -177,22 +173,18 @@ func TestBoard(t *testing.T) {
 		_, err = w.readBoard()
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 
-		own, err := w.board("asha", protocol.AttentionDraft{
+		own := must.Get(w.board("asha", protocol.AttentionDraft{
 			Rules: "Offers of yarn.", Floor: "500", Slots: 3, Categories: []protocol.BoardCategory{{Name: "Yarn", Floor: "700"}},
-		})
-		require.NoError(w.t, err)
+		}))(w.t)
 		require.True(w.t, own.Open)
 		require.True(w.t, own.Wanted)
 		require.False(w.t, own.Accepting, "there is no account to pay to")
 		require.Nil(w.t, own.Price)
-		out, err := w.check("900", "")
-		require.NoError(w.t, err)
+		out := must.Get(w.check("900", ""))(w.t)
 		require.False(w.t, out.WouldGetSlot)
 
-		_, err = w.account("asha", upiDraft)
-		require.NoError(w.t, err)
-		b, err := w.readBoard()
-		require.NoError(w.t, err)
+		must.Get(w.account("asha", upiDraft))(w.t)
+		b := must.Get(w.readBoard())(w.t)
 		require.True(w.t, b.Accepting)
 		require.Equal(w.t, "upi", *b.Paid)
 		require.False(w.t, b.Test)
@@ -217,24 +209,21 @@ func TestBoard(t *testing.T) {
 			require.Equal(w.t, tt.place, out.Place, tt.amount)
 		}
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
-			page, err := w.List(ctx, tx, protocol.Caller{}, protocol.AttentionQuery{})
-			require.NoError(w.t, err)
+			page := must.Get(w.List(ctx, tx, protocol.Caller{}, protocol.AttentionQuery{}))(w.t)
 			require.Len(w.t, page.Items, 1)
 			require.Equal(w.t, 3, *page.Items[0].FreeSlots)
 			require.Equal(w.t, "500.00", page.Items[0].Floor.Amount)
 			require.True(w.t, page.Items[0].Accepting)
 			return nil
 		}))
-		own, err = w.board("asha", protocol.AttentionDraft{Accepting: new(false)})
-		require.NoError(w.t, err)
+		own = must.Get(w.board("asha", protocol.AttentionDraft{Accepting: new(false)}))(w.t)
 		require.False(w.t, own.Accepting)
 		require.Equal(w.t, "100.00", own.Floor.Amount, "what is left out gets its default")
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			_, err := w.DeleteAccount(ctx, tx, owner("asha"), protocol.OwnInput{})
 			return err
 		}))
-		own, err = w.board("asha", protocol.AttentionDraft{})
-		require.NoError(w.t, err)
+		own = must.Get(w.board("asha", protocol.AttentionDraft{}))(w.t)
 		require.False(w.t, own.Accepting)
 	})
 }
@@ -246,23 +235,19 @@ func TestAccount(t *testing.T) {
 		w.person("asha", protocol.Person)
 		_, err := w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1"})
 		require.Equal(w.t, protocol.Validation, protocol.CodeOf(err))
-		got, err := w.account("asha", protocol.PaymentDraft{
+		got := must.Get(w.account("asha", protocol.PaymentDraft{
 			Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", KeySecret: "s3cr3t-key", WebhookSecrets: []string{"whsec-one", "whsec-two"},
-		})
-		require.NoError(w.t, err)
+		}))(w.t)
 		require.True(w.t, got.HasKeySecret)
 		require.Equal(w.t, 2, got.WebhookSecrets)
 		require.True(w.t, strings.HasPrefix(*got.WebhookURL, "https://n1.example/hooks/pay/razorpay/"))
-		again, err := w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", LegalName: "Asha Rao"})
-		require.NoError(w.t, err)
+		again := must.Get(w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", LegalName: "Asha Rao"}))(w.t)
 		require.Equal(w.t, 2, again.WebhookSecrets)
 		require.Equal(w.t, got.WebhookURL, again.WebhookURL)
-		other, err := w.account("asha", upiDraft)
-		require.NoError(w.t, err)
+		other := must.Get(w.account("asha", upiDraft))(w.t)
 		require.Nil(w.t, other.WebhookURL)
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
-			all, err := tx.PaymentAccounts().OfProfile(ctx, "asha")
-			require.NoError(w.t, err)
+			all := must.Get(tx.PaymentAccounts().OfProfile(ctx, "asha"))(w.t)
 			require.Len(w.t, all, 2)
 			for _, a := range all {
 				require.NotContains(w.t, string(a.Sealed), "s3cr3t")

@@ -13,6 +13,7 @@ import (
 	"stoa/node/out/pay/upi"
 	"stoa/node/room/attention"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -33,19 +34,16 @@ func TestBid_HoldLapses(t *testing.T) {
 		w.pass(20*time.Minute - time.Millisecond)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidHeld, w.bid(got.Bid.ID).State)
-		out, err := w.check("500", "")
-		require.NoError(w.t, err)
+		out := must.Get(w.check("500", ""))(w.t)
 		require.False(w.t, out.WouldGetSlot)
 
 		w.pass(time.Millisecond)
 		require.Equal(w.t, protocol.BidLapsed, w.bid(got.Bid.ID).State, "also before the job ran")
-		out, err = w.check("500", "")
-		require.NoError(w.t, err)
+		out = must.Get(w.check("500", ""))(w.t)
 		require.True(w.t, out.WouldGetSlot)
 		w.runJobs(nil)
 		require.Equal(w.t, []protocol.BidState{protocol.BidHeld, protocol.BidLapsed}, states(w.bid(got.Bid.ID)))
-		second, err := w.bids(keyed(2), "500")
-		require.NoError(w.t, err)
+		second := must.Get(w.bids(keyed(2), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldReserving, *second.Bid.Hold)
 	})
 }
@@ -83,8 +81,7 @@ func TestBid_Crowds(t *testing.T) {
 				}
 				all.Wait()
 				require.Equal(w.t, tt.kept, kept)
-				b, err := w.readBoard()
-				require.NoError(w.t, err)
+				b := must.Get(w.readBoard())(w.t)
 				require.Equal(w.t, 5-tt.kept, b.FreeSlots)
 			})
 		})
@@ -110,8 +107,7 @@ func TestBid_Limits(t *testing.T) {
 		require.Equal(w.t, protocol.HoldCompeting, *got.Bid.Hold)
 		w.pass(24 * time.Hour)
 		w.runJobs(nil)
-		got, err = w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
+		got = must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
 		_, err = w.bids(owner("asha"), "500")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
@@ -125,8 +121,7 @@ func TestPaid_Table(t *testing.T) {
 	t.Parallel()
 	anyEngine(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0), SlotDays: 7})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		w.runJobs(nil)
 		require.Contains(w.t, v.links, pay.Ref(one.Bid.ID, 1))
 		ev := v.pays(one.Bid.ID, 700_00)
@@ -141,8 +136,7 @@ func TestPaid_Table(t *testing.T) {
 		require.EqualValues(w.t, 700_00, w.kept(), "the second payment went back")
 		require.Equal(w.t, protocol.BidLive, w.bid(one.Bid.ID).State)
 
-		two, err := w.bids(keyed(2), "710")
-		require.NoError(w.t, err)
+		two := must.Get(w.bids(keyed(2), "710"))(w.t)
 		require.Equal(w.t, protocol.HoldCompeting, *two.Bid.Hold)
 		require.Equal(w.t, "paid in part", w.delivers(v.pays(two.Bid.ID, 709_99)))
 		w.runJobs(nil)
@@ -151,8 +145,7 @@ func TestPaid_Table(t *testing.T) {
 		other.Currency = "USD"
 		require.Equal(w.t, "another currency", w.delivers(other))
 
-		three, err := w.bids(keyed(3), "715")
-		require.NoError(w.t, err)
+		three := must.Get(w.bids(keyed(3), "715"))(w.t)
 		w.pass(10*time.Minute - 0)
 		require.Equal(w.t, "live, paid too much", w.delivers(v.pays(three.Bid.ID, 720_50)))
 		w.runJobs(nil)
@@ -200,8 +193,7 @@ func TestPaid_Late(t *testing.T) {
 		two, err := w.bids(keyed(2), "700")
 		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(err), two)
 		w.pass(25 * time.Hour) // no longer protected
-		three, err := w.bids(keyed(3), "800")
-		require.NoError(w.t, err)
+		three := must.Get(w.bids(keyed(3), "800"))(w.t)
 		w.pass(time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidLapsed, w.bid(three.Bid.ID).State)
@@ -218,8 +210,7 @@ func TestRefund_Fails(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 		v.refund = pay.Fail(pay.ErrTemporary, "503")
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -271,8 +262,7 @@ func TestUPI(t *testing.T) {
 		one, err := w.bids(unknown(1), "700")
 		require.NoError(w.t, err)
 		w.runJobs(nil)
-		paid, err := claim(one.PaymentURL, "431298765012")
-		require.NoError(w.t, err)
+		paid := must.Get(claim(one.PaymentURL, "431298765012"))(w.t)
 		require.Equal(w.t, protocol.BidClaimed, paid.State)
 		w.pass(time.Hour)
 		w.runJobs(nil)
@@ -282,8 +272,7 @@ func TestUPI(t *testing.T) {
 		require.NoError(w.t, confirm(one.Bid.ID))
 		require.Equal(w.t, protocol.BidLive, w.bid(one.Bid.ID).State)
 
-		two, err := w.bids(unknown(2), "900")
-		require.NoError(w.t, err)
+		two := must.Get(w.bids(unknown(2), "900"))(w.t)
 		w.runJobs(nil)
 		_, err = claim(two.PaymentURL, "431298765012")
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err), "one UTR, one bid")
@@ -313,8 +302,7 @@ func TestDenied(t *testing.T) {
 		w.Pay = func(a attention.PayAccount) (pay.Provider, error) { return upi.New(a.VPA, a.Name, time.Now) }
 		w.opened(protocol.AttentionDraft{Slots: 3})
 		for n := range 3 {
-			got, err := w.bids(unknown(1), "700")
-			require.NoError(w.t, err)
+			got := must.Get(w.bids(unknown(1), "700"))(w.t)
 			require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 				if _, err := w.Claim(ctx, tx, protocol.Caller{ReadToken: got.StatusToken}, protocol.PaymentClaim{UTR: fmt.Sprint(431298765000 + n)}); err != nil {
 					return err
@@ -325,8 +313,7 @@ func TestDenied(t *testing.T) {
 		}
 		_, err := w.bids(unknown(1), "700")
 		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
-		_, err = w.bids(unknown(2), "700")
-		require.NoError(w.t, err)
+		must.Get(w.bids(unknown(2), "700"))(w.t)
 	})
 }
 
@@ -339,8 +326,7 @@ func TestBoard_Closes(t *testing.T) {
 		require.NoError(w.t, err)
 		require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 1000_00)))
 		w.pass(24 * time.Hour)
-		two, err := w.bids(keyed(2), "1000")
-		require.NoError(w.t, err)
+		two := must.Get(w.bids(keyed(2), "1000"))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			closed, err := w.Close(ctx, tx, owner("asha"), protocol.OwnInput{})
 			require.Equal(w.t, protocol.ClosedBoard{Ended: 1, Withdrawn: 1, Refunds: protocol.MoneyOf("INR", 900_00)}, closed)
@@ -361,8 +347,7 @@ func TestPromise(t *testing.T) {
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 2, SlotDays: 5, RespondWithinDays: new(2), RefundIfNoReply: true})
 		for n := range 2 {
-			got, err := w.bids(keyed(n), "1000")
-			require.NoError(w.t, err)
+			got := must.Get(w.bids(keyed(n), "1000"))(w.t)
 			require.Equal(w.t, "live", w.delivers(v.pays(got.Bid.ID, 1000_00)))
 			if n == 0 {
 				require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -373,13 +358,11 @@ func TestPromise(t *testing.T) {
 		}
 		w.pass(48*time.Hour - time.Millisecond)
 		w.runJobs(nil)
-		b, err := w.readBoard()
-		require.NoError(w.t, err)
+		b := must.Get(w.readBoard())(w.t)
 		require.Len(w.t, b.Bids, 2)
 		w.pass(time.Millisecond)
 		w.runJobs(nil)
-		b, err = w.readBoard()
-		require.NoError(w.t, err)
+		b = must.Get(w.readBoard())(w.t)
 		require.Len(w.t, b.Bids, 1)
 		require.True(w.t, b.Bids[0].Answered)
 		require.EqualValues(w.t, 1000_00, w.kept())

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 // unconfirmed makes a bid whose reported payment the owner lets pass, and returns its id and status token.
 func (w *world) unconfirmed(c protocol.Caller, utr string) (id, token string) {
 	w.t.Helper()
-	got, err := w.bids(c, "700")
-	require.NoError(w.t, err)
+	got := must.Get(w.bids(c, "700"))(w.t)
 	require.NoError(w.t, w.claims(got.StatusToken, utr))
 	w.pass(12 * time.Hour)
 	w.runJobs(nil)
@@ -110,8 +110,7 @@ func TestDispute_States(t *testing.T) {
 			w.t.Helper()
 			require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.disputes(keyed(1), id, "", utr(1))))
 		}
-		got, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "700"))(w.t)
 		refused(got.Bid.ID) // held
 		require.NoError(w.t, w.claims(got.StatusToken, utr(1)))
 		refused(got.Bid.ID) // claimed
@@ -119,14 +118,12 @@ func TestDispute_States(t *testing.T) {
 		refused(got.Bid.ID) // live
 		w.removed(got.Bid.ID)
 		refused(got.Bid.ID) // refunding
-		got, err = w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		got = must.Get(w.bids(keyed(1), "700"))(w.t)
 		w.pass(time.Hour)
 		refused(got.Bid.ID) // lapsed, before the job
 		w.runJobs(nil)
 		refused(got.Bid.ID)
-		got, err = w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		got = must.Get(w.bids(keyed(1), "700"))(w.t)
 		require.NoError(w.t, w.claims(got.StatusToken, utr(2)))
 		w.pass(12 * time.Hour)
 		require.NoError(w.t, w.disputes(keyed(1), got.Bid.ID, "", utr(2)), "not confirmed, before the job")
@@ -155,8 +152,7 @@ func TestDispute_Closes(t *testing.T) {
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
 		board := func() protocol.AttentionBoard {
-			b, err := w.readBoard()
-			require.NoError(w.t, err)
+			b := must.Get(w.readBoard())(w.t)
 			return b
 		}
 		for n := range 5 {
@@ -187,8 +183,7 @@ func TestDispute_Closes(t *testing.T) {
 		_, err = w.bids(keyed(4), "700")
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "until its owner decides about payments that 3 payers dispute")
-		out, err := w.check("700", "")
-		require.NoError(w.t, err)
+		out := must.Get(w.check("700", ""))(w.t)
 		require.False(w.t, out.WouldGetSlot)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			_, err := w.PutOwn(ctx, tx, owner("asha"), protocol.AttentionDraft{Slots: 30})
@@ -211,8 +206,7 @@ func TestDispute_Closes(t *testing.T) {
 		}
 		require.True(w.t, board().Accepting)
 		require.Equal(w.t, 2, board().Unconfirmed.Disputed)
-		_, err = w.bids(keyed(4), "700")
-		require.NoError(w.t, err)
+		must.Get(w.bids(keyed(4), "700"))(w.t)
 	})
 }
 
@@ -227,8 +221,7 @@ func TestDispute_Kept(t *testing.T) {
 		require.NoError(w.t, w.disputes(keyed(2), disputed, "", utr(2)))
 		stranger, token := w.unconfirmed(unknown(3), utr(3))
 		require.NoError(w.t, w.disputes(protocol.Caller{}, stranger, token, utr(3)))
-		lapsed, err := w.bids(keyed(4), "700")
-		require.NoError(w.t, err)
+		lapsed := must.Get(w.bids(keyed(4), "700"))(w.t)
 		w.pass(time.Hour)
 		w.runJobs(nil)
 		left := func() (all []string) {

@@ -386,11 +386,8 @@ func (a *Attention) Update(ctx context.Context, j storage.Job, s subject) (func(
 		u.Bid, err = a.view(ctx, tx, bid)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && address == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || address == "" {
+		return nil, storage.Missing(err, nil)
 	}
 	body, err := json.Marshal(u)
 	if err != nil {

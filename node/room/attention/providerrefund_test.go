@@ -13,6 +13,7 @@ import (
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -32,8 +33,7 @@ func (w *world) export(month string) (csv string) {
 // given has the owner refund a part of a payment in the vendor's own pages.
 func (r *rail) given(payment string, paise int64) {
 	r.t.Helper()
-	_, err := r.api.GiveBack(payment, paise)
-	require.NoError(r.t, err)
+	must.Get(r.api.GiveBack(payment, paise))(r.t)
 }
 
 // TestProviderRefund: what the owner sends back in the provider's own pages is in the books, whatever the bid's state and the order of
@@ -142,8 +142,7 @@ func TestProviderRefund_Order(t *testing.T) {
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
-		payment, err := r.api.Pay(link, 700_00)
-		require.NoError(w.t, err)
+		payment := must.Get(r.api.Pay(link, 700_00))(w.t)
 		paid := r.api.Hooks()
 		r.given(payment, 700_00)
 		given := r.api.Hooks()
@@ -157,14 +156,12 @@ func TestProviderRefund_Order(t *testing.T) {
 
 		other := &rail{world: w, api: r.api, client: r.client}
 		w.person("ravi", protocol.Person)
-		account, err := w.account("ravi", protocol.PaymentDraft{
+		account := must.Get(w.account("ravi", protocol.PaymentDraft{
 			Provider: protocol.PayRazorpay, KeyID: "rzp_live_2", KeySecret: "secret-key", WebhookSecrets: []string{"whsec-two"},
-		})
-		require.NoError(w.t, err)
+		}))(w.t)
 		other.hook = strings.Split(r.hook, "/hooks/")[0] + strings.TrimPrefix(*account.WebhookURL, w.Base)
 		second, link := r.bidden()
-		payment, err = r.api.Pay(link, 700_00)
-		require.NoError(w.t, err)
+		payment = must.Get(r.api.Pay(link, 700_00))(w.t)
 		r.deliver()
 		r.given(payment, 700_00)
 		h := r.api.Hooks()[0]
@@ -198,14 +195,12 @@ func TestOtherCurrency(t *testing.T) {
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
-		payment, err := r.api.Pay(link, 700_00)
-		require.NoError(w.t, err)
+		payment := must.Get(r.api.Pay(link, 700_00))(w.t)
 		h := r.api.Hooks()[0]
 		var body map[string]any
 		require.NoError(w.t, json.Unmarshal(h.Body, &body))
 		body["payload"].(map[string]any)["payment"].(map[string]any)["entity"].(map[string]any)["currency"] = "usd"
-		h.Body, err = json.Marshal(body)
-		require.NoError(w.t, err)
+		h.Body = must.Get(json.Marshal(body))(w.t)
 		h.Header.Set("X-Razorpay-Signature", pay.MAC("whsec-one", h.Body))
 		require.Equal(w.t, 200, r.post(h))
 		got := w.bid(bid)
@@ -232,8 +227,7 @@ func TestExcess(t *testing.T) {
 	for paid, back := range map[int64]int64{700_00: 0, 700_01: 0, 700_99: 0, 701_00: 1_00, 701_50: 1_50} {
 		each(t, func(w *world) {
 			v := w.market(protocol.AttentionDraft{Slots: 1})
-			one, err := w.bids(keyed(1), "700")
-			require.NoError(w.t, err)
+			one := must.Get(w.bids(keyed(1), "700"))(w.t)
 			w.delivers(v.pays(one.Bid.ID, paid))
 			w.runJobs(nil)
 			got := w.bid(one.Bid.ID)
@@ -260,8 +254,7 @@ func TestHold_ProviderAway(t *testing.T) {
 			t.Parallel()
 			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
-				got, err := r.bids(keyed(1), "700")
-				require.NoError(w.t, err)
+				got := must.Get(r.bids(keyed(1), "700"))(w.t)
 				bid := got.Bid.ID
 				r.api.SetFault(away)
 				ends := start.Add(20*time.Minute - time.Millisecond).UnixMilli()

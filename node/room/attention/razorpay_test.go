@@ -17,6 +17,7 @@ import (
 	"stoa/node/out/pay/razorpay"
 	"stoa/node/room/attention"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A rail is a board that is paid by Razorpay: the real client and a server that answers as the vendor
@@ -56,18 +57,16 @@ func (w *world) rail(key string, in protocol.AttentionDraft) *rail {
 	w.person("asha", protocol.Person)
 	got := r.secrets("whsec-one")
 	r.hook = node.URL + strings.TrimPrefix(*got.WebhookURL, w.Base)
-	_, err := w.board("asha", in)
-	require.NoError(w.t, err)
+	must.Get(w.board("asha", in))(w.t)
 	return r
 }
 
 // secrets sets the webhook secrets of the account.
 func (r *rail) secrets(all ...string) protocol.PaymentAccount {
 	r.t.Helper()
-	got, err := r.account("asha", protocol.PaymentDraft{
+	got := must.Get(r.account("asha", protocol.PaymentDraft{
 		Provider: protocol.PayRazorpay, KeyID: r.api.KeyID, KeySecret: r.api.KeySecret, WebhookSecrets: all,
-	})
-	require.NoError(r.t, err)
+	}))(r.t)
 	return got
 }
 
@@ -75,8 +74,7 @@ func (r *rail) secrets(all ...string) protocol.PaymentAccount {
 func (r *rail) bidden() (bid, link string) {
 	r.t.Helper()
 	r.people++
-	got, err := r.bids(keyed(r.people), "700")
-	require.NoError(r.t, err)
+	got := must.Get(r.bids(keyed(r.people), "700"))(r.t)
 	r.jobs()
 	link, _ = r.api.LinkOf(pay.Ref(got.Bid.ID, 1))
 	return got.Bid.ID, link
@@ -97,11 +95,9 @@ func (r *rail) deliver() (accepted int) {
 // post delivers one webhook and returns the status of the answer.
 func (r *rail) post(h paytest.Hook) int {
 	r.t.Helper()
-	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.hook, strings.NewReader(string(h.Body)))
-	require.NoError(r.t, err)
+	q := must.Get(http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.hook, strings.NewReader(string(h.Body))))(r.t)
 	q.Header = h.Header
-	answer, err := r.client.Do(q)
-	require.NoError(r.t, err)
+	answer := must.Get(r.client.Do(q))(r.t)
 	require.NoError(r.t, answer.Body.Close())
 	r.jobs()
 	return answer.StatusCode
@@ -109,8 +105,7 @@ func (r *rail) post(h paytest.Hook) int {
 
 func (r *rail) paid(link string, paise int64) {
 	r.t.Helper()
-	_, err := r.api.Pay(link, paise)
-	require.NoError(r.t, err)
+	must.Get(r.api.Pay(link, paise))(r.t)
 }
 
 // settled lets the vendor make every refund and compares both books.
@@ -197,10 +192,8 @@ func TestRazorpay(t *testing.T) {
 			require.Equal(r.t, 2, r.deliver())
 		}, protocol.BidHeld, 0, 2},
 		"two payments, the bank late with both": {func(r *rail, link string) {
-			one, err := r.api.Begin(link, 700_00)
-			require.NoError(r.t, err)
-			two, err := r.api.Begin(link, 700_00)
-			require.NoError(r.t, err)
+			one := must.Get(r.api.Begin(link, 700_00))(r.t)
+			two := must.Get(r.api.Begin(link, 700_00))(r.t)
 			r.pass(25 * time.Minute)
 			r.jobs()
 			require.NoError(r.t, r.api.Settle(one))
@@ -208,8 +201,7 @@ func TestRazorpay(t *testing.T) {
 			r.deliver()
 		}, protocol.BidLive, 700_00, 2},
 		"a day late, asked": {func(r *rail, link string) {
-			one, err := r.api.Fail(link, 700_00)
-			require.NoError(r.t, err)
+			one := must.Get(r.api.Fail(link, 700_00))(r.t)
 			for range 24 {
 				r.pass(time.Hour)
 				r.jobs()
@@ -301,8 +293,7 @@ func TestRazorpay_TestKeys(t *testing.T) {
 		r.paid(link, 700_00)
 		r.deliver()
 		require.True(w.t, w.bid(bid).Test)
-		b, err := w.readBoard()
-		require.NoError(w.t, err)
+		b := must.Get(w.readBoard())(w.t)
 		require.True(w.t, b.Test)
 		require.True(w.t, b.Bids[0].Test)
 	})

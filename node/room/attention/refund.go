@@ -93,11 +93,8 @@ func (a *Attention) Refund(ctx context.Context, j storage.Job, s subject) (func(
 		r, payment, provider, err = a.order(ctx, tx, s)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && r == nil {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || r == nil {
+		return nil, storage.Missing(err, nil)
 	}
 	var made pay.Refund
 	if r.Reference == "" {

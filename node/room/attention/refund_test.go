@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/out/pay"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -38,8 +39,7 @@ func TestRefund_Again(t *testing.T) {
 			t.Parallel()
 			anyEngine(t, func(w *world) {
 				v := w.market(protocol.AttentionDraft{Slots: 1})
-				one, err := w.bids(keyed(1), "700")
-				require.NoError(w.t, err)
+				one := must.Get(w.bids(keyed(1), "700"))(w.t)
 				require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 				fail(v)
 				w.removed(one.Bid.ID)
@@ -70,8 +70,7 @@ func TestRefund_AtTheProvider(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		paid := v.pays(one.Bid.ID, 700_00)
 		require.Equal(w.t, "live", w.delivers(paid))
 		event := func(kind pay.Kind, id string, paise int64) pay.Event {
@@ -131,8 +130,7 @@ func TestRefund_Once(t *testing.T) {
 			t.Parallel()
 			w := single(t)
 			v := w.market(protocol.AttentionDraft{Slots: 1})
-			one, err := w.bids(keyed(1), "700")
-			require.NoError(t, err)
+			one := must.Get(w.bids(keyed(1), "700"))(t)
 			require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 			for i, answer := range answers {
 				v.refund, v.answer, v.lost = nil, "", false
@@ -190,8 +188,7 @@ func TestRefund_ByHand(t *testing.T) {
 			}
 			require.Zero(t, w.kept())
 			require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-				r, err := tx.Refunds().ByID(ctx, before.ID)
-				require.NoError(t, err)
+				r := must.Get(tx.Refunds().ByID(ctx, before.ID))(t)
 				r.Reference = "again"
 				return tx.Refunds().Save(ctx, r)
 			}))
@@ -206,8 +203,7 @@ func TestRefund_Week(t *testing.T) {
 	t.Parallel()
 	w := single(t)
 	v := w.market(protocol.AttentionDraft{Slots: 1})
-	one, err := w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	one := must.Get(w.bids(keyed(1), "700"))(t)
 	require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 	v.refund = pay.Fail(pay.ErrRefused, "the balance is too low")
 	w.removed(one.Bid.ID)

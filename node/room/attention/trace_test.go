@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -52,13 +53,11 @@ func TestTrace(t *testing.T) {
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
-		one, err := w.traced(bid)
-		require.NoError(w.t, err)
+		one := must.Get(w.traced(bid))(w.t)
 		_, next := life(one.Items[0])
 		require.Equal(w.t, []string{"20m0s the payer pays; otherwise the bid lapses", "30s the payment provider is asked for payments"}, next)
 		r.pass(20 * time.Second)
-		payment, err := r.api.Pay(link, 750_00)
-		require.NoError(w.t, err)
+		payment := must.Get(r.api.Pay(link, 750_00))(w.t)
 		h := r.api.Hooks()[0]
 		require.Equal(w.t, 200, r.post(h))
 		r.pass(time.Minute)
@@ -66,8 +65,7 @@ func TestTrace(t *testing.T) {
 		w.removed(bid)
 		r.pass(time.Minute)
 		refund := w.bid(bid).Refunds[1]
-		all, err := w.traced(bid)
-		require.NoError(w.t, err)
+		all := must.Get(w.traced(bid))(w.t)
 		steps, next := life(all.Items[0])
 		require.Equal(w.t, []string{
 			"0s bid made", "0s payment link made", "20s bid live", "20s payment arrived INR 750.00 (it paid for the slot)",
@@ -89,8 +87,7 @@ func TestTrace(t *testing.T) {
 		r.settled()
 		r.pass(time.Hour)
 		r.jobs()
-		done, err := w.traced(bid)
-		require.NoError(w.t, err)
+		done := must.Get(w.traced(bid))(w.t)
 		for _, s := range done.Items[0].Next {
 			require.Equal(w.t, "the payment provider is asked for payments", s.What)
 		}
@@ -109,12 +106,10 @@ func TestTrace_UPI(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 1})
-		got, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "700"))(w.t)
 		require.NoError(w.t, w.claims(got.StatusToken, utr(1)))
 		next := func() []string {
-			all, err := w.traced(utr(1))
-			require.NoError(w.t, err)
+			all := must.Get(w.traced(utr(1)))(w.t)
 			require.Len(w.t, all.Items, 1)
 			_, next := life(all.Items[0])
 			return next
@@ -137,8 +132,7 @@ func TestTrace_Own(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 1})
-		got, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "700"))(w.t)
 		require.NoError(w.t, w.claims(got.StatusToken, utr(1)))
 		require.NoError(w.t, w.confirms(owner("asha"), got.Bid.ID, ""))
 		for _, of := range []string{got.Bid.ID, utr(1), w.bid(got.Bid.ID).Payments[0].ID} {

@@ -14,6 +14,7 @@ import (
 	"stoa/node/out/pay/upi"
 	"stoa/node/room/attention"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -57,8 +58,7 @@ func (w *world) confirmsBid(c protocol.Caller, r protocol.BidReceipt, utr string
 // bidsOn bids on a board of any profile.
 func (w *world) bidsOn(handle string, c protocol.Caller) protocol.BidReceipt {
 	w.t.Helper()
-	got, err := does(w, w.Bid, c, protocol.NewBid{Handle: handle, Amount: "700", Message: "Yarn.", Name: "Meera"})
-	require.NoError(w.t, err)
+	got := must.Get(does(w, w.Bid, c, protocol.NewBid{Handle: handle, Amount: "700", Message: "Yarn.", Name: "Meera"}))(w.t)
 	return got
 }
 
@@ -101,25 +101,20 @@ func TestBid_OnNode(t *testing.T) {
 	var last protocol.BidReceipt
 	for _, handle := range []string{"b1", "b2", "b3"}[:protocol.MaxOpenOnNode] {
 		w.person(handle, protocol.Person)
-		_, err := w.account(handle, upiDraft)
-		require.NoError(t, err)
-		_, err = w.board(handle, protocol.AttentionDraft{Slots: 2})
-		require.NoError(t, err)
+		must.Get(w.account(handle, upiDraft))(t)
+		must.Get(w.board(handle, protocol.AttentionDraft{Slots: 2}))(t)
 		last = w.bidsOn(handle, keyed(1))
 	}
 	_, err := w.bids(keyed(1), "700")
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 	w.bidsOn("b1", keyed(2))
-	_, err = does(w, w.Withdraw, protocol.Caller{}, protocol.BidInput{ID: last.Bid.ID, StatusToken: last.StatusToken})
-	require.NoError(t, err)
-	_, err = w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	must.Get(does(w, w.Withdraw, protocol.Caller{}, protocol.BidInput{ID: last.Bid.ID, StatusToken: last.StatusToken}))(t)
+	must.Get(w.bids(keyed(1), "700"))(t)
 }
 
 func (w *world) free() int {
 	w.t.Helper()
-	b, err := w.readBoard()
-	require.NoError(w.t, err)
+	b := must.Get(w.readBoard())(w.t)
 	return b.FreeSlots
 }
 
@@ -133,8 +128,7 @@ func TestOwners(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 	v.refund = pay.Fail(pay.ErrRefused, "no")
-	two, err := w.bids(keyed(2), "700")
-	require.NoError(t, err)
+	two := must.Get(w.bids(keyed(2), "700"))(t)
 	require.Equal(t, "live", w.delivers(v.pays(two.Bid.ID, 700_00)))
 	w.removed(two.Bid.ID)
 	refund := w.bid(two.Bid.ID).Refunds[0]
@@ -166,8 +160,7 @@ func TestOwners(t *testing.T) {
 	require.Equal(t, before, []protocol.OwnBid{w.bid(one.Bid.ID), w.bid(two.Bid.ID)})
 	_, err = does(w, w.Deny, owner("asha"), ref)
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "nobody reported a payment of it")
-	_, err = does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: refund.ID, Reference: "x"})
-	require.NoError(t, err)
+	must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: refund.ID, Reference: "x"}))(t)
 	require.Equal(t, protocol.BidRefunded, w.bid(two.Bid.ID).State)
 }
 
@@ -178,8 +171,7 @@ func TestReaders(t *testing.T) {
 	w.market(protocol.AttentionDraft{Slots: 3})
 	one, err := w.bids(keyed(1), "700")
 	require.NoError(t, err)
-	two, err := w.bids(keyed(2), "700")
-	require.NoError(t, err)
+	two := must.Get(w.bids(keyed(2), "700"))(t)
 	pay := one.PaymentURL[strings.LastIndexByte(one.PaymentURL, '/')+1:]
 	for _, tt := range []struct {
 		name  string
@@ -232,10 +224,8 @@ func TestApply_Account(t *testing.T) {
 	v := w.market(protocol.AttentionDraft{Slots: 1})
 	w.person("ravi", protocol.Person)
 	draft := protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_2", KeySecret: "secret-key", WebhookSecrets: []string{"whsec-two"}}
-	_, err := w.account("ravi", draft)
-	require.NoError(t, err)
-	one, err := w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	must.Get(w.account("ravi", draft))(t)
+	one := must.Get(w.bids(keyed(1), "700"))(t)
 	ev := v.pays(one.Bid.ID, 700_00)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 		others, err := tx.PaymentAccounts().OfProfile(ctx, "ravi")
@@ -279,10 +269,8 @@ func TestUTR(t *testing.T) {
 	w.byUPI()
 	w.opened(protocol.AttentionDraft{Slots: 3})
 	w.person("ravi", protocol.Person)
-	_, err := w.account("ravi", protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "Asha@OKBANK"})
-	require.NoError(t, err)
-	_, err = w.board("ravi", protocol.AttentionDraft{Slots: 3})
-	require.NoError(t, err)
+	must.Get(w.account("ravi", protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "Asha@OKBANK"}))(t)
+	must.Get(w.board("ravi", protocol.AttentionDraft{Slots: 3}))(t)
 	one, two, his := w.bidsOn("asha", keyed(1)), w.bidsOn("asha", keyed(2)), w.bidsOn("ravi", keyed(3))
 	require.NoError(t, w.claimsBid(one, utr))
 	require.NoError(t, w.claimsBid(one, utr), "a repeat")
@@ -305,8 +293,7 @@ func TestClaims(t *testing.T) {
 	one, last, old := w.bidsOn("asha", keyed(1)), w.bidsOn("asha", keyed(2)), w.bidsOn("asha", keyed(3))
 	for n := range protocol.MaxClaims {
 		require.NoError(t, w.claimsBid(one, "43129876501"+string(rune('0'+n))))
-		_, err := does(w, w.Deny, owner("asha"), bidRef(one))
-		require.NoError(t, err)
+		must.Get(does(w, w.Deny, owner("asha"), bidRef(one)))(t)
 	}
 	err := w.claimsBid(one, "431298765019")
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
@@ -330,8 +317,7 @@ func TestPaid_Grace(t *testing.T) {
 	} {
 		w := single(t)
 		v := w.market(protocol.AttentionDraft{Slots: 1})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(t)
 		w.pass(protocol.HoldFor + late)
 		require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 		require.Equal(t, want, states(w.bid(one.Bid.ID)), late)
@@ -344,16 +330,14 @@ func TestDisplaced_WholeRefund(t *testing.T) {
 	for after, want := range map[time.Duration]int64{24*time.Hour - time.Millisecond: 700_00, 24 * time.Hour: 0} {
 		w := single(t)
 		v := w.market(protocol.AttentionDraft{Slots: 1, SlotDays: 7, ProtectHours: new(0), FullRefundHours: 24})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(t)
 		require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
 		if want == 0 {
 			want = protocol.UnusedRefund(700_00, start, start.Add(7*24*time.Hour), start.Add(after), 24)
 			require.Less(t, want, int64(700_00))
 		}
 		w.pass(after)
-		two, err := w.bids(keyed(2), "900")
-		require.NoError(t, err)
+		two := must.Get(w.bids(keyed(2), "900"))(t)
 		require.Equal(t, "live", w.delivers(v.pays(two.Bid.ID, 900_00)))
 		require.Equal(t, protocol.MoneyOf("INR", want).Amount, w.bid(one.Bid.ID).Refunds[0].Amount.Amount, after)
 	}
@@ -385,8 +369,7 @@ func TestLink_Addresses(t *testing.T) {
 		require.NoError(t, w.claimsBid(one, "431298765012"))
 		var ticket string
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			link, err := w.LinkFor(ctx, tx, one.Bid.ID, "asha", tt.sent)
-			require.NoError(t, err)
+			link := must.Get(w.LinkFor(ctx, tx, one.Bid.ID, "asha", tt.sent))(t)
 			ticket, tt.to.Handle = link.Ticket, "asha"
 			return tx.Profiles().PutNotifySettings(ctx, tt.to)
 		}))

@@ -164,11 +164,8 @@ func delivery(cb *storage.StoredCallback) protocol.CallbackDelivery {
 // that fails.
 func (r *Contact) Replay(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CallbackRef) (protocol.CallbackDelivery, error) {
 	cb, err := tx.Callbacks().ByID(ctx, in.ID)
-	if err == nil && !actsAs(c, cb.Handle) || errors.Is(err, storage.ErrNotFound) {
-		return protocol.CallbackDelivery{}, protocol.Errorf(protocol.NotFound, "none of your agents has a callback delivery with that id")
-	}
-	if err != nil {
-		return protocol.CallbackDelivery{}, err
+	if err != nil || !actsAs(c, cb.Handle) {
+		return protocol.CallbackDelivery{}, storage.Missing(err, protocol.Errorf(protocol.NotFound, "none of your agents has a callback delivery with that id"))
 	}
 	cb.State, cb.Tries, cb.NextAt, cb.Until = protocol.CallbackWaiting, 0, tx.Now, tx.Now.Add(protocol.CallbackFor)
 	if err := tx.Callbacks().Save(ctx, cb); err != nil {

@@ -198,11 +198,8 @@ func blocked(b *storage.ContactBlock) protocol.BlockedWriter {
 // Unblock deletes a block.
 func (r *Contact) Unblock(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BlockRef) (protocol.None, error) {
 	b, err := tx.ContactBlocks().ByID(ctx, in.ID)
-	if err == nil && !actsAs(c, b.Handle) || errors.Is(err, storage.ErrNotFound) {
-		return protocol.None{}, protocol.Errorf(protocol.NotFound, "none of your agents has a block with that id")
-	}
-	if err != nil {
-		return protocol.None{}, err
+	if err != nil || !actsAs(c, b.Handle) {
+		return protocol.None{}, storage.Missing(err, protocol.Errorf(protocol.NotFound, "none of your agents has a block with that id"))
 	}
 	return protocol.None{}, tx.ContactBlocks().Delete(ctx, b.ID)
 }

@@ -185,11 +185,8 @@ func (k *Keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pai
 		stored, err = tx.Keys().ByThumbprint(ctx, thumbprint)
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (stored.Handle != handle || stored.Sealed == nil) {
-		return key.Pair{}, protocol.Errorf(protocol.NotFound, "this node does not hold that key")
-	}
-	if err != nil {
-		return key.Pair{}, err
+	if err != nil || stored.Handle != handle || stored.Sealed == nil {
+		return key.Pair{}, storage.Missing(err, protocol.Errorf(protocol.NotFound, "this node does not hold that key"))
 	}
 	return k.OpenAgent(stored)
 }

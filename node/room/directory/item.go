@@ -62,11 +62,8 @@ func (d *Directory) Items(
 	q.Min, q.Max, _ = in.Prices()
 	if in.Handle != "" {
 		p, err := tx.Profiles().ByHandle(ctx, in.Handle)
-		if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
-			return out, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
-		}
-		if err != nil {
-			return out, err
+		if err != nil || p.Draft.Kind != protocol.Business {
+			return out, storage.Missing(err, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle))
 		}
 		q.Handles = []string{in.Handle}
 	}

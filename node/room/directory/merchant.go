@@ -57,11 +57,8 @@ func (d *Directory) merchant(tx *storage.Tx, f *storage.ListedProfile, near *pro
 // Merchant is one business's public page as data (spec §2.15).
 func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantInfoQuery) (protocol.Merchant, error) {
 	p, m, err := tx.Merchants().ByHandle(ctx, in.Handle)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
-		return protocol.Merchant{}, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
-	}
-	if err != nil {
-		return protocol.Merchant{}, err
+	if err != nil || p.Draft.Kind != protocol.Business {
+		return protocol.Merchant{}, storage.Missing(err, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle))
 	}
 	profile := d.Profile(p)
 	out := protocol.Merchant{

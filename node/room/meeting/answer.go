@@ -38,11 +38,8 @@ func (m *Meeting) Answered(ctx context.Context, at string, reply *ics.Reply, sig
 		}
 		return err
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && mail == "" {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || mail == "" {
+		return storage.Missing(err, nil)
 	}
 	a := answer{Reply: reply, mail: mail, verified: strings.EqualFold(reply.From, mail)}
 	if a.verified != (at != "") { // not both: a signature decides
@@ -154,11 +151,8 @@ func (m *Meeting) Bounced(ctx context.Context, id string) error {
 
 func (m *Meeting) bounced(ctx context.Context, tx *storage.Tx, id string) error {
 	r, _, err := locked(ctx, tx, id)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && r.Sent == protocol.MeetingMailBounced {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || r.Sent == protocol.MeetingMailBounced {
+		return storage.Missing(err, nil)
 	}
 	box, err := tx.Meetings().Mailbox(ctx, r.Mailbox)
 	if err != nil {

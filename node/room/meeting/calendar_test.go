@@ -19,6 +19,7 @@ import (
 	"stoa/node/out/calendar/calendartest"
 	"stoa/node/out/outbound"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -63,8 +64,7 @@ type diary struct {
 func (w *world) keep() *diary {
 	w.t.Helper()
 	real := calendartest.Radicale(w.t)
-	u, err := url.Parse(real)
-	require.NoError(w.t, err)
+	u := must.Get(url.Parse(real))(w.t)
 	g := &gate{ReverseProxy: httputil.NewSingleHostReverseProxy(u)}
 	s := httptest.NewServer(g)
 	w.t.Cleanup(s.Close)
@@ -75,9 +75,7 @@ func (w *world) keep() *diary {
 // calendars gives a world what is needed to use a calendar server on this machine.
 func (w *world) calendars() {
 	w.t.Helper()
-	var err error
-	w.Seal, err = key.NewSealer(make([]byte, 32))
-	require.NoError(w.t, err)
+	w.Seal = must.Get(key.NewSealer(make([]byte, 32)))(w.t)
 	w.Private = true
 	w.CalendarClient = outbound.New(outbound.Options{AllowPrivate: true, Timeout: calendar.Timeout, MaxBody: calendar.MaxBody})
 }
@@ -98,8 +96,7 @@ func login(address string) protocol.CalendarLogin {
 // connect connects asha to a server, and returns the account once the server was asked.
 func (w *world) connect(address string) protocol.CalendarAccount {
 	w.t.Helper()
-	a, err := does(w, w.ConnectCalendar, owner("asha"), login(address))
-	require.NoError(w.t, err)
+	a := must.Get(does(w, w.ConnectCalendar, owner("asha"), login(address)))(w.t)
 	require.True(w.t, a.Checking)
 	w.runJobs()
 	return w.account(a.ID)
@@ -107,15 +104,13 @@ func (w *world) connect(address string) protocol.CalendarAccount {
 
 func (w *world) account(id string) protocol.CalendarAccount {
 	w.t.Helper()
-	a, err := does(w, w.GetCalendar, owner("asha"), protocol.CalendarRef{ID: id})
-	require.NoError(w.t, err)
+	a := must.Get(does(w, w.GetCalendar, owner("asha"), protocol.CalendarRef{ID: id}))(w.t)
 	return a
 }
 
 func (w *world) own(r protocol.MeetingReceipt) protocol.OwnMeeting {
 	w.t.Helper()
-	m, err := does(w, w.GetOwn, owner("asha"), ref(r))
-	require.NoError(w.t, err)
+	m := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 	return m
 }
 
@@ -171,8 +166,7 @@ func TestCalendar_Life(t *testing.T) {
 			require.Contains(w.t, got[0], "SEQUENCE:1\r\n")
 			require.Contains(w.t, got[0], "DTSTART:"+at.Add(4*time.Hour).Format("20060102T150405Z")+"\r\n")
 
-			_, err = does(w, w.Cancel, protocol.Caller{}, input(r))
-			require.NoError(w.t, err)
+			must.Get(does(w, w.Cancel, protocol.Caller{}, input(r)))(w.t)
 			w.runJobs()
 			require.Empty(w.t, d.events(w.t, calendartest.Collection))
 			require.Equal(w.t, protocol.CalendarRemoved, w.own(r).Calendar.State)
@@ -198,8 +192,7 @@ func TestCalendar_Overtaken(t *testing.T) {
 		require.NoError(w.t, moves["cancel"](w, gone))
 		for i := range 2 {
 			at := start.Add(time.Duration(32+i) * time.Hour)
-			_, err := does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(kept), StartsAt: at.Format(time.RFC3339)})
-			require.NoError(w.t, err)
+			must.Get(does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(kept), StartsAt: at.Format(time.RFC3339)}))(w.t)
 			w.runJobs()
 		}
 		d.answers(0)
@@ -227,8 +220,7 @@ func TestCalendar_Busy(t *testing.T) {
 		info := func() protocol.MeetingInfo {
 			w.t.Helper()
 			q := protocol.MeetingQuery{Handle: "asha", From: at.Format(time.RFC3339), To: at.Add(2 * time.Hour).Format(time.RFC3339)}
-			i, err := does(w, w.Info, protocol.Caller{}, q)
-			require.NoError(w.t, err)
+			i := must.Get(does(w, w.Info, protocol.Caller{}, q))(w.t)
 			return i
 		}
 		require.Len(w.t, info().Slots, 4)
@@ -268,8 +260,7 @@ func TestCalendar_Busy(t *testing.T) {
 		require.True(w.t, info().BusyStale)
 		require.Len(w.t, info().Slots, 2, "the last known are used")
 		require.Contains(w.t, *w.account(a.ID).LastError, "cannot answer")
-		list, err := does(w, w.Calendars, owner("asha"), protocol.OwnInput{})
-		require.NoError(w.t, err)
+		list := must.Get(does(w, w.Calendars, owner("asha"), protocol.OwnInput{}))(w.t)
 		require.True(w.t, list.BusyStale)
 		at = at.Add(24 * time.Hour)
 		d.answers(0)
@@ -297,8 +288,7 @@ func TestCalendar_Trouble(t *testing.T) {
 		d := w.keep()
 		wrong := login(d.url)
 		wrong.Password = "wrong"
-		a, err := does(w, w.ConnectCalendar, owner("asha"), wrong)
-		require.NoError(w.t, err)
+		a := must.Get(does(w, w.ConnectCalendar, owner("asha"), wrong))(w.t)
 		w.runJobs()
 		a = w.account(a.ID)
 		require.False(w.t, a.Checking)
@@ -323,8 +313,7 @@ func TestCalendar_Trouble(t *testing.T) {
 		require.Contains(w.t, d.events(w.t, calendartest.Collection)[0], "UID:mine", "what is the owner's is not touched")
 		status, _ := calendartest.Ask(w.t, d.real, http.MethodDelete, place, "")
 		require.Equal(w.t, 200, status)
-		_, err = does(w, w.CheckCalendar, owner("asha"), protocol.CalendarRef{ID: a.ID})
-		require.NoError(w.t, err)
+		must.Get(does(w, w.CheckCalendar, owner("asha"), protocol.CalendarRef{ID: a.ID}))(w.t)
 		w.runJobs()
 		require.Equal(w.t, protocol.CalendarWritten, w.own(r).Calendar.State)
 		require.Len(w.t, d.events(w.t, calendartest.Collection), 1)
@@ -347,8 +336,7 @@ func TestCalendar_Trouble(t *testing.T) {
 		}
 		require.Equal(w.t, protocol.CalendarFailed, w.own(last).Calendar.State)
 		d.answers(0)
-		_, err = does(w, w.CheckCalendar, owner("asha"), protocol.CalendarRef{ID: a.ID})
-		require.NoError(w.t, err)
+		must.Get(does(w, w.CheckCalendar, owner("asha"), protocol.CalendarRef{ID: a.ID}))(w.t)
 		w.runJobs()
 		require.Len(w.t, d.events(w.t, calendartest.Collection), 3)
 	})
@@ -435,8 +423,7 @@ func TestCalendar_Limits(t *testing.T) {
 		}
 		var last protocol.CalendarAccount
 		for i := range protocol.MaxCalendarAccounts {
-			a, err := does(w, w.ConnectCalendar, owner("asha"), login(fmt.Sprintf("https://cal%d.example.org/", i)))
-			require.NoError(w.t, err)
+			a := must.Get(does(w, w.ConnectCalendar, owner("asha"), login(fmt.Sprintf("https://cal%d.example.org/", i))))(w.t)
 			last = a
 		}
 		_, err := does(w, w.ConnectCalendar, owner("asha"), login("https://more.example.org/"))
@@ -483,8 +470,7 @@ func TestCalendar_Declined(t *testing.T) {
 		open := func() int {
 			w.t.Helper()
 			q := protocol.MeetingQuery{Handle: "asha", From: at.Format(time.RFC3339), To: at.Add(2 * time.Hour).Format(time.RFC3339)}
-			i, err := does(w, w.Info, protocol.Caller{}, q)
-			require.NoError(w.t, err)
+			i := must.Get(does(w, w.Info, protocol.Caller{}, q))(w.t)
 			return len(i.Slots)
 		}
 		require.Equal(w.t, 2, open(), "whose addresses these are is not known")

@@ -3,7 +3,6 @@ package meeting
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -83,11 +82,8 @@ func (m *Meeting) Event(ctx context.Context, tx *storage.Tx, ticket string) ([]b
 		return nil, errFeed
 	}
 	r, err := tx.Meetings().ByID(ctx, protocol.MeetingID+"_"+rest[:idLength])
-	if errors.Is(err, storage.ErrNotFound) || err == nil && subtle.ConstantTimeCompare([]byte(ticket), []byte(m.eventTicket(r))) != 1 {
-		return nil, errFeed
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || subtle.ConstantTimeCompare([]byte(ticket), []byte(m.eventTicket(r))) != 1 {
+		return nil, storage.Missing(err, errFeed)
 	}
 	return m.event(r)
 }

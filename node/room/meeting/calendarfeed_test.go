@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -35,14 +36,12 @@ func TestFeed(t *testing.T) {
 	each(t, false, func(w *world) {
 		feed := func() string {
 			w.t.Helper()
-			f, err := does(w, w.MakeFeed, owner("asha"), protocol.OwnInput{Owned: protocol.Owned{Handle: "asha"}})
-			require.NoError(w.t, err)
+			f := must.Get(does(w, w.MakeFeed, owner("asha"), protocol.OwnInput{Owned: protocol.Owned{Handle: "asha"}}))(w.t)
 			return f.URL
 		}
 		read := func(address string) string {
 			w.t.Helper()
-			text, err := w.reads(address, "/feeds/cal/", w.Feed)
-			require.NoError(w.t, err)
+			text := must.Get(w.reads(address, "/feeds/cal/", w.Feed))(w.t)
 			return text
 		}
 		first := feed()
@@ -64,8 +63,7 @@ func TestFeed(t *testing.T) {
 		second := feed()
 		_, err := w.reads(first, "/feeds/cal/", w.Feed)
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
-		list, err := does(w, w.Calendars, owner("asha"), protocol.OwnInput{})
-		require.NoError(w.t, err)
+		list := must.Get(does(w, w.Calendars, owner("asha"), protocol.OwnInput{}))(w.t)
 		require.Equal(w.t, w.clock(), list.FeedAt.UTC())
 
 		w.pass(29 * 24 * time.Hour)
@@ -75,8 +73,7 @@ func TestFeed(t *testing.T) {
 		w.runJobs()
 		require.NotContains(w.t, read(second), gone.Request.ID)
 		require.Contains(w.t, read(second), approved.Request.ID)
-		_, err = does(w, w.DeleteFeed, owner("asha"), protocol.OwnInput{Owned: protocol.Owned{Handle: "asha"}})
-		require.NoError(w.t, err)
+		must.Get(does(w, w.DeleteFeed, owner("asha"), protocol.OwnInput{Owned: protocol.Owned{Handle: "asha"}}))(w.t)
 		_, err = w.reads(second, "/feeds/cal/", w.Feed)
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 	})
@@ -100,8 +97,7 @@ func TestAddToCalendar(t *testing.T) {
 			got.AddToCalendar.Outlook:   {"startdt": "2026-11-03T04:30:00Z", "enddt": "2026-11-03T05:00:00Z", "subject": "Meeting with @asha"},
 			got.AddToCalendar.Office365: {"rru": "addevent", "path": "/calendar/action/compose"},
 		} {
-			u, err := url.Parse(address)
-			require.NoError(w.t, err)
+			u := must.Get(url.Parse(address))(w.t)
 			require.NotContains(w.t, u.RawQuery, "+")
 			for name, value := range want {
 				require.Equal(w.t, value, u.Query().Get(name), address)

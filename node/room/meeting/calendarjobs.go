@@ -71,11 +71,8 @@ func (q *asking) know(notify storage.NotifySettings) {
 func (s subject) later(do func(ctx context.Context, tx *storage.Tx, a *storage.CalendarAccount) error) func(context.Context, *storage.Tx) error {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		a, err := lockedCalendar(ctx, tx, s.ID)
-		if errors.Is(err, storage.ErrNotFound) || err == nil && a.Round != s.N {
-			return nil
-		}
-		if err != nil {
-			return err
+		if err != nil || a.Round != s.N {
+			return storage.Missing(err, nil)
 		}
 		return do(ctx, tx, a)
 	}

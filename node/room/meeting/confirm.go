@@ -35,11 +35,8 @@ func lettersOf(ctx context.Context, tx *storage.Tx) (w protocol.Waiting, err err
 // Every request takes its part of the budget, whatever is known of its mailbox.
 func (m *Meeting) askMailbox(ctx context.Context, tx *storage.Tx, j storage.Job, s subject) error {
 	r, err := tx.Meetings().ByID(ctx, s.ID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (r.State != protocol.MeetingUnconfirmed || r.Moves != s.N) {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || r.State != protocol.MeetingUnconfirmed || r.Moves != s.N {
+		return storage.Missing(err, nil)
 	}
 	box, err := tx.Meetings().LockMailbox(ctx, r.Mailbox)
 	if err != nil {
@@ -173,11 +170,8 @@ func waiting(ctx context.Context, tx *storage.Tx, mailbox [32]byte) (found []sto
 // confirm submits a request whose mailbox was confirmed.
 func (m *Meeting) confirm(ctx context.Context, tx *storage.Tx, id string) (*storage.StoredMeeting, error) {
 	r, _, err := locked(ctx, tx, id)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && stateNow(tx, r) != protocol.MeetingUnconfirmed {
-		return nil, errLink
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || stateNow(tx, r) != protocol.MeetingUnconfirmed {
+		return nil, storage.Missing(err, errLink)
 	}
 	s, err := m.settingsOf(ctx, tx, r.Handle)
 	if err != nil {

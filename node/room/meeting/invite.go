@@ -112,11 +112,8 @@ func (m *Meeting) mailing(ctx context.Context, tx *storage.Tx, s subject) (l mai
 		return l, err
 	}
 	r, err := tx.Meetings().ByID(ctx, s.ID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (r.Moves != s.N || r.Mail == "") {
-		return l, nil
-	}
-	if err != nil {
-		return l, err
+	if err != nil || r.Moves != s.N || r.Mail == "" {
+		return l, storage.Missing(err, nil)
 	}
 	if l.none, err = unwanted(ctx, tx, r.Mailbox); err != nil || l.none {
 		return l, err
@@ -189,11 +186,8 @@ func (m *Meeting) sent(ctx context.Context, tx *storage.Tx, j storage.Job, s sub
 // note stores how far the mail about the last move of a request is.
 func (m *Meeting) note(ctx context.Context, tx *storage.Tx, s subject, is protocol.MeetingMail) error {
 	r, _, err := locked(ctx, tx, s.ID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (r.Moves != s.N || r.Sent == protocol.MeetingMailBounced) {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || r.Moves != s.N || r.Sent == protocol.MeetingMailBounced {
+		return storage.Missing(err, nil)
 	}
 	r.Sent = is
 	return tx.Meetings().Save(ctx, r)

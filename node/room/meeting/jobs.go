@@ -53,11 +53,8 @@ func (m *Meeting) Update(ctx context.Context, j storage.Job, s subject) (func(co
 		address, u.Handle, u.State, u.CreatedAt, u.Request = r.Callback, r.Handle, step.State, step.At, m.view(r)
 		return nil
 	})
-	if errors.Is(err, storage.ErrNotFound) || err == nil && address == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || address == "" {
+		return nil, storage.Missing(err, nil)
 	}
 	body, err := json.Marshal(u)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -79,8 +80,7 @@ func TestOneAnswer(t *testing.T) {
 		first := linkIn(w.sent[0].Text)
 		w.pass(time.Second)
 		own := ask("waits@gmail.com", "bela")
-		shown, err := does(w, w.ReadLink, protocol.Caller{}, protocol.MeetingLinkInput{Ticket: first})
-		require.NoError(w.t, err)
+		shown := must.Get(does(w, w.ReadLink, protocol.Caller{}, protocol.MeetingLinkInput{Ticket: first}))(w.t)
 		require.Len(w.t, shown.Requests, 4)
 		require.Equal(w.t, own.Request.ID, shown.Requests[0].ID)
 		confirm := func(id string) protocol.Code {
@@ -114,8 +114,7 @@ func TestLetters(t *testing.T) {
 			w.t.Helper()
 			w.pass(time.Second)
 			before := len(w.sent)
-			_, err := w.asks(c, "victim@example.org", at)
-			require.NoError(w.t, err)
+			must.Get(w.asks(c, "victim@example.org", at))(w.t)
 			w.runJobs()
 			return len(w.sent) - before
 		}
@@ -137,14 +136,12 @@ func TestLetters(t *testing.T) {
 		w.PerHour = 4
 		w.pass(2 * time.Hour)
 		for i := range 4 {
-			_, err := w.asks(fresh(), fmt.Sprintf("a%d@example.org", i), at)
-			require.NoError(w.t, err)
+			must.Get(w.asks(fresh(), fmt.Sprintf("a%d@example.org", i), at))(w.t)
 		}
 		before := len(w.sent)
 		w.runJobs()
 		require.Len(w.t, w.sent[before:], 2, "strangers have half of the node's letters of an hour")
-		_, err := w.asks(known, "k@example.org", at)
-		require.NoError(w.t, err)
+		must.Get(w.asks(known, "k@example.org", at))(w.t)
 		w.runJobs()
 		require.Len(w.t, w.sent[before:], 3, "known callers the rest, at once")
 		w.pass(70 * time.Minute)
@@ -300,8 +297,7 @@ func TestBlocked(t *testing.T) {
 		}))
 		_, err = w.asks(key, "b@example.org", start.Add(25*time.Hour))
 		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
-		_, err = w.asks(stranger(1), "b@example.org", start.Add(25*time.Hour))
-		require.NoError(w.t, err)
+		must.Get(w.asks(stranger(1), "b@example.org", start.Add(25*time.Hour)))(w.t)
 	})
 }
 

@@ -24,6 +24,7 @@ import (
 	"stoa/node/room/meeting"
 	"stoa/protocol"
 	"stoa/protocol/ics"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -39,8 +40,7 @@ func (w *world) confirmed(n int, in protocol.NewMeeting) protocol.MeetingReceipt
 	if in.StartsAt == "" {
 		in.StartsAt = start.Add(time.Duration(48+n) * time.Hour).Format(time.RFC3339)
 	}
-	r, err := does(w, w.Ask, stranger(n), in)
-	require.NoError(w.t, err)
+	r := must.Get(does(w, w.Ask, stranger(n), in))(w.t)
 	w.runJobs()
 	for _, l := range slices.Backward(w.sent) {
 		if l.To == in.Email {
@@ -62,8 +62,7 @@ func (w *world) invited(n int) (r protocol.MeetingReceipt, at string) {
 
 func (w *world) owned(r protocol.MeetingReceipt) protocol.OwnMeeting {
 	w.t.Helper()
-	got, err := does(w, w.GetOwn, owner("asha"), ref(r))
-	require.NoError(w.t, err)
+	got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 	return got
 }
 
@@ -182,11 +181,9 @@ var varies = []*regexp.Regexp{regexp.MustCompile(`mtg_[0-9a-z]{26}`), regexp.Mus
 func tree(t *testing.T, raw []byte) string {
 	t.Helper()
 	var b strings.Builder
-	m, err := netmail.ReadMessage(bytes.NewReader(raw))
-	require.NoError(t, err)
+	m := must.Get(netmail.ReadMessage(bytes.NewReader(raw)))(t)
 	for _, name := range []string{"From", "To", "Subject", "Date", "Auto-Submitted"} {
-		text, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get(name))
-		require.NoError(t, err)
+		text := must.Get(new(mime.WordDecoder).DecodeHeader(m.Header.Get(name)))(t)
 		fmt.Fprintf(&b, "%s: %s\n", name, text)
 	}
 	calendar := ""
@@ -213,8 +210,7 @@ func tree(t *testing.T, raw []byte) string {
 		case "quoted-printable":
 			body = quotedprintable.NewReader(body)
 		}
-		text, err := io.ReadAll(body)
-		require.NoError(t, err)
+		text := must.Get(io.ReadAll(body))(t)
 		part := strings.ReplaceAll(string(text), "\r\n", "\n")
 		switch media {
 		case "text/calendar":
@@ -340,8 +336,7 @@ type reply struct{ From, Attendee, Method, Answer, UID, Stamp, Sequence, More st
 // comes hands a mail to the room as the node does.
 func (w *world) comes(at string, raw []byte, signers ...string) {
 	w.t.Helper()
-	got, err := ics.ReadReply(raw)
-	require.NoError(w.t, err)
+	got := must.Get(ics.ReadReply(raw))(w.t)
 	require.NoError(w.t, w.Answered(context.Background(), at, got, func() []string { return signers }))
 }
 
@@ -511,8 +506,7 @@ func TestBounced(t *testing.T) {
 		w.runJobs()
 		require.Len(w.t, w.sent, n, "nothing more")
 		w.pass(30 * time.Hour)
-		_, err := w.asks(stranger(9), "Ravi1+x@example.org", w.clock().Add(48*time.Hour).Truncate(time.Minute))
-		require.NoError(w.t, err)
+		must.Get(w.asks(stranger(9), "Ravi1+x@example.org", w.clock().Add(48*time.Hour).Truncate(time.Minute)))(w.t)
 		w.runJobs()
 		require.Len(w.t, w.sent, n, "nor a letter that asks")
 
@@ -523,8 +517,7 @@ func TestBounced(t *testing.T) {
 		w.fail = nil
 		require.NoError(w.t, moves["cancel"](w, r))
 		w.pass(30 * time.Hour)
-		_, err = w.asks(stranger(10), "ravi5@example.org", w.clock().Add(60*time.Hour).Truncate(time.Minute))
-		require.NoError(w.t, err)
+		must.Get(w.asks(stranger(10), "ravi5@example.org", w.clock().Add(60*time.Hour).Truncate(time.Minute)))(w.t)
 		w.runJobs()
 		require.Len(w.t, w.sent, n)
 	})

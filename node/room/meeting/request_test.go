@@ -16,6 +16,7 @@ import (
 
 	"stoa/node/out/webhook"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -198,13 +199,11 @@ func TestConfirmation(t *testing.T) {
 		require.Contains(w.t, l.Text, "Asha Rao")
 		ticket := linkIn(l.Text)
 		list := func() int {
-			page, err := does(w, w.List, owner("asha"), protocol.OwnMeetingQuery{})
-			require.NoError(w.t, err)
+			page := must.Get(does(w, w.List, owner("asha"), protocol.OwnMeetingQuery{}))(w.t)
 			return len(page.Items)
 		}
 		for range 2 {
-			shown, err := does(w, w.ReadLink, protocol.Caller{}, protocol.MeetingLinkInput{Ticket: ticket})
-			require.NoError(w.t, err)
+			shown := must.Get(does(w, w.ReadLink, protocol.Caller{}, protocol.MeetingLinkInput{Ticket: ticket}))(w.t)
 			require.Equal(w.t, []protocol.MeetingLinkDo{protocol.MeetingLinkConfirm, protocol.MeetingLinkStop}, shown.Do)
 		}
 		require.Zero(w.t, list(), "invisible to the person")
@@ -224,8 +223,7 @@ func TestConfirmation(t *testing.T) {
 		require.Len(w.t, w.sent, 2)
 		require.Contains(w.t, w.sent[1].Text, "approved")
 		require.Contains(w.t, w.sent[1].Text, "Asia/Kolkata")
-		own, err := does(w, w.GetOwn, owner("asha"), ref(r))
-		require.NoError(w.t, err)
+		own := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 		require.Equal(w.t, protocol.MeetingMailSent, own.Mail)
 		require.Equal(w.t, "ravi1@example.org", *own.Email)
 	})
@@ -256,8 +254,7 @@ func TestWarnings(t *testing.T) {
 		at := start.Add(24 * time.Hour) // Tuesday, 10:00 in India
 		one, two, night := w.asked(1, at), w.asked(2, at), w.asked(3, at.Add(12*time.Hour))
 		own := func(r protocol.MeetingReceipt) protocol.OwnMeeting {
-			got, err := does(w, w.GetOwn, owner("asha"), ref(r))
-			require.NoError(w.t, err)
+			got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 			return got
 		}
 		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOverlaps}, own(one).Warnings, "the other request")
@@ -367,8 +364,7 @@ func TestForgetMail(t *testing.T) {
 		require.Equal(w.t, 1, forget())
 		require.Zero(w.t, forget())
 		w.runJobs()
-		own, err := does(w, w.GetOwn, owner("asha"), ref(r))
-		require.NoError(w.t, err)
+		own := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 		require.Nil(w.t, own.Email)
 		require.Equal(w.t, protocol.MeetingDone, own.State)
 	})
@@ -387,8 +383,7 @@ func TestMail_Outcome(t *testing.T) {
 		}
 		is := func(r protocol.MeetingReceipt, want protocol.MeetingMail) {
 			w.t.Helper()
-			got, err := does(w, w.GetOwn, owner("asha"), ref(r))
-			require.NoError(w.t, err)
+			got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 			require.Equal(w.t, want, got.Mail)
 		}
 		r := confirmed(1)
@@ -442,9 +437,8 @@ func TestUpdate(t *testing.T) {
 	each(t, false, func(w *world) {
 		h := &hook{}
 		w.Webhook = h
-		r, err := does(w, w.Ask, stranger(1), protocol.NewMeeting{Handle: "asha", Requester: "Ravi", Email: "r@example.org", Purpose: "Yarn.", DurationMin: 30,
-			StartsAt: start.Add(24 * time.Hour).Format(time.RFC3339), CallbackURL: "https://agent.example/hook"})
-		require.NoError(w.t, err)
+		r := must.Get(does(w, w.Ask, stranger(1), protocol.NewMeeting{Handle: "asha", Requester: "Ravi", Email: "r@example.org", Purpose: "Yarn.", DurationMin: 30,
+			StartsAt: start.Add(24 * time.Hour).Format(time.RFC3339), CallbackURL: "https://agent.example/hook"}))(w.t)
 		w.runJobs()
 		require.Empty(w.t, h.ids, "the requester knows of the request")
 		h.fail = &webhook.Failure{Kind: webhook.ErrRetry, Status: 503}

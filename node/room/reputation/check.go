@@ -96,11 +96,8 @@ func (r *Reputation) conclude(ctx context.Context, tx *storage.Tx, f storage.Fee
 		return err
 	}
 	now, err := tx.Feedbacks().Given(ctx, f.Agent, f.Client, f.Index)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && now.State != storage.FeedbackWaiting {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || now.State != storage.FeedbackWaiting {
+		return storage.Missing(err, nil)
 	}
 	f.Doc.Responses = now.Doc.Responses
 	if f.State == storage.FeedbackWaiting && later > 0 {
@@ -228,11 +225,8 @@ func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token string, c p
 // is no news, and may be a former owner's.
 func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string, h storage.Holding, f *storage.Feedback) error {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Unlisted {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || p.Unlisted {
+		return storage.Missing(err, nil)
 	}
 	board := protocol.BoardID(r.Base)
 	if f.FeedID != "" {

@@ -253,11 +253,9 @@ func (r *Reputation) Adjust(ctx context.Context, tx *storage.Tx, c protocol.Call
 // Status says whether a receipt is revoked or its order refunded in full, and nothing else.
 func (r *Reputation) Status(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ReceiptRef) (protocol.ReceiptStatus, error) {
 	s, err := tx.OrderReceipts().ByID(ctx, in.ID)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && s.Issuer != "" {
-		return protocol.ReceiptStatus{}, protocol.Errorf(protocol.NotFound, "this node has issued no receipt %s, or does not keep it any more", in.ID)
-	}
-	if err != nil {
-		return protocol.ReceiptStatus{}, err
+	if err != nil || s.Issuer != "" {
+		return protocol.ReceiptStatus{}, storage.Missing(err,
+			protocol.Errorf(protocol.NotFound, "this node has issued no receipt %s, or does not keep it any more", in.ID))
 	}
 	status := protocol.ReceiptStatus{ID: s.ID, Status: "valid", RevokedAt: s.RevokedAt}
 	switch {

@@ -14,6 +14,7 @@ import (
 
 	"stoa/node/out/pay"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A Rail is a provider under test with the payer's side of it.
@@ -58,8 +59,7 @@ func (r Rail) Request(n int) pay.LinkRequest {
 
 func (r Rail) link(t *testing.T, n int) pay.Link {
 	t.Helper()
-	l, err := r.Provider.CreateLink(t.Context(), r.Request(n))
-	require.NoError(t, err)
+	l := must.Get(r.Provider.CreateLink(t.Context(), r.Request(n)))(t)
 	return l
 }
 
@@ -68,8 +68,7 @@ func (r Rail) paid(t *testing.T, paise int64) (pay.Link, Hook, pay.Event) {
 	t.Helper()
 	l := r.link(t, 1)
 	for _, h := range r.Pay(t, l, paise) {
-		events, err := r.Provider.ParseWebhook(h.Header, h.Body)
-		require.NoError(t, err)
+		events := must.Get(r.Provider.ParseWebhook(h.Header, h.Body))(t)
 		for _, e := range events {
 			if e.Kind != pay.Ignored {
 				return l, h, e
@@ -147,8 +146,7 @@ func exercisePayment(t *testing.T, r Rail) {
 	}
 	q := r.Request(1)
 	l, h, e := r.paid(t, q.AmountPaise)
-	again, err := r.Provider.ParseWebhook(h.Header, h.Body)
-	require.NoError(t, err)
+	again := must.Get(r.Provider.ParseWebhook(h.Header, h.Body))(t)
 	require.Contains(t, again, e, "a webhook that is delivered again has the same events")
 	require.NotEmpty(t, e.EventID)
 	require.NotEmpty(t, e.PaymentID)
@@ -160,14 +158,12 @@ func exercisePayment(t *testing.T, r Rail) {
 	if !r.Provider.Caps().Poll {
 		return
 	}
-	polled, err := r.Provider.FetchLink(t.Context(), l.ProviderID)
-	require.NoError(t, err)
+	polled := must.Get(r.Provider.FetchLink(t.Context(), l.ProviderID))(t)
 	require.Len(t, polled, 1)
 	require.Equal(t, e.PaymentID, polled[0].PaymentID, "poller and webhook name one payment")
 	got := polled[0]
 	require.Equal(t, []any{e.Kind, e.Ref, e.ProviderID, e.AmountPaise, e.Currency}, []any{got.Kind, got.Ref, got.ProviderID, got.AmountPaise, got.Currency})
-	same, err := r.Provider.FetchLink(t.Context(), l.ProviderID)
-	require.NoError(t, err)
+	same := must.Get(r.Provider.FetchLink(t.Context(), l.ProviderID))(t)
 	require.Equal(t, polled, same, "polling again finds the same events")
 }
 
@@ -211,14 +207,11 @@ func exerciseRefund(t *testing.T, r Rail) {
 	require.NoError(t, err)
 	require.NotEmpty(t, first.ID)
 	require.Contains(t, []pay.RefundStatus{pay.RefundPending, pay.RefundOK}, first.Status)
-	again, err := r.Provider.Refund(t.Context(), e.PaymentID, key, 1000_00)
-	require.NoError(t, err)
+	again := must.Get(r.Provider.Refund(t.Context(), e.PaymentID, key, 1000_00))(t)
 	require.Equal(t, first.ID, again.ID, "the same key is the same refund")
-	rest, err := r.Provider.Refund(t.Context(), e.PaymentID, key+"b", 500_00)
-	require.NoError(t, err)
+	rest := must.Get(r.Provider.Refund(t.Context(), e.PaymentID, key+"b", 500_00))(t)
 	require.NotEqual(t, first.ID, rest.ID)
-	fetched, err := r.Provider.FetchRefund(t.Context(), first.ID)
-	require.NoError(t, err)
+	fetched := must.Get(r.Provider.FetchRefund(t.Context(), first.ID))(t)
 	require.Equal(t, first.ID, fetched.ID)
 	_, err = r.Provider.Refund(t.Context(), e.PaymentID, key+"c", 99)
 	require.ErrorIs(t, err, pay.ErrAmount)
@@ -250,8 +243,7 @@ func exerciseConfirm(t *testing.T, r Rail) {
 		Provider: p.Name(), EventID: e.EventID, Kind: pay.Paid, Ref: q.Ref, ProviderID: r.link(t, 1).ProviderID, PaymentID: e.PaymentID,
 		Reference: "432198760155", AmountPaise: q.AmountPaise, Currency: protocol.Rupee, OccurredAt: at,
 	}, e)
-	other, err := p.Confirm(pay.Ref(bid, 2), "432198760155", q.AmountPaise, at.Add(time.Hour))
-	require.NoError(t, err)
+	other := must.Get(p.Confirm(pay.Ref(bid, 2), "432198760155", q.AmountPaise, at.Add(time.Hour)))(t)
 	require.Equal(t, e.PaymentID, other.PaymentID, "one UTR is one payment")
 	require.NotEmpty(t, e.PaymentID)
 	for _, utr := range []string{"", "43219876015", "4321987601550", "43219876015x", "०१२३४५६७८९०१", "000000000000"} {

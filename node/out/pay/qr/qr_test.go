@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/out/pay/qr"
+	"stoa/protocol/must"
 )
 
 // texts are links as they occur: short, with a long Devanagari name, and the longest.
@@ -28,10 +29,8 @@ var texts = []string{
 // decode reads an image with a decoder that shares no code with the encoder.
 func decode(t *testing.T, img image.Image) string {
 	t.Helper()
-	bits, err := gozxing.NewBinaryBitmapFromImage(img)
-	require.NoError(t, err)
-	result, err := qrcode.NewQRCodeReader().Decode(bits, nil)
-	require.NoError(t, err)
+	bits := must.Get(gozxing.NewBinaryBitmapFromImage(img))(t)
+	result := must.Get(qrcode.NewQRCodeReader().Decode(bits, nil))(t)
 	require.Equal(t, "M", fmt.Sprint(result.GetResultMetadata()[gozxing.ResultMetadataType_ERROR_CORRECTION_LEVEL]))
 	return result.GetText()
 }
@@ -40,8 +39,7 @@ func decode(t *testing.T, img image.Image) string {
 // a reflection.
 func TestSVG_Scanned(t *testing.T) {
 	t.Parallel()
-	c, err := qr.Encode(texts[0])
-	require.NoError(t, err)
+	c := must.Get(qr.Encode(texts[0]))(t)
 	img := drawn(t, c.SVG("Pay"), 8)
 	side := img.Bounds().Dx()
 	page := image.NewGray(image.Rect(0, 0, side+200, side+300))
@@ -58,11 +56,9 @@ func TestSVG_Scanned(t *testing.T) {
 // on a page that is 360 pixels wide.
 func TestModules(t *testing.T) {
 	t.Parallel()
-	c, err := qr.Encode(texts[0])
-	require.NoError(t, err)
+	c := must.Get(qr.Encode(texts[0]))(t)
 	require.Equal(t, 41+8, c.Modules())
-	c, err = qr.Encode(texts[3])
-	require.NoError(t, err)
+	c = must.Get(qr.Encode(texts[3]))(t)
 	require.LessOrEqual(t, 3*c.Modules(), 360)
 }
 
@@ -77,8 +73,7 @@ func drawn(t *testing.T, raw []byte, scale int) image.Image {
 	}
 	require.NoError(t, xml.Unmarshal(raw, &doc))
 	var side int
-	_, err := fmt.Sscanf(doc.ViewBox, "0 0 %d", &side)
-	require.NoError(t, err)
+	must.Get(fmt.Sscanf(doc.ViewBox, "0 0 %d", &side))(t)
 	require.Equal(t, fmt.Sprintf("0 0 %d %d", side, side), doc.ViewBox)
 	require.Len(t, doc.Paths, 2)
 	img := image.NewGray(image.Rect(0, 0, scale*side, scale*side))
@@ -97,8 +92,7 @@ func drawn(t *testing.T, raw []byte, scale int) image.Image {
 func TestSVG(t *testing.T) {
 	t.Parallel()
 	for _, text := range texts {
-		c, err := qr.Encode(text)
-		require.NoError(t, err)
+		c := must.Get(qr.Encode(text))(t)
 		raw := c.SVG(`Pay <₹1,500> & "more"`)
 		img := drawn(t, raw, 5)
 		require.Contains(t, string(raw), `<title>Pay &lt;₹1,500&gt; &amp; "more"</title>`)

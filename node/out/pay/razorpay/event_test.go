@@ -15,6 +15,7 @@ import (
 
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/razorpay"
+	"stoa/protocol/must"
 )
 
 type vectors struct {
@@ -24,8 +25,7 @@ type vectors struct {
 
 func readVectors(t *testing.T) (v vectors) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/vectors.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/vectors.json"))(t)
 	require.NoError(t, json.Unmarshal(raw, &v))
 	return v
 }
@@ -48,11 +48,9 @@ func TestVectors(t *testing.T) {
 		_, err := p.ParseWebhook(h, []byte(v.Webhook.Body))
 		require.ErrorIs(t, err, c.want, "%v", c.secrets)
 	}
-	q, err := url.ParseQuery(v.Callback.Query)
-	require.NoError(t, err)
+	q := must.Get(url.ParseQuery(v.Callback.Query))(t)
 	p := w.account(t, func(a *razorpay.Account) { a.KeySecret = v.Callback.Secret })
-	got, err := p.Callback(q)
-	require.NoError(t, err)
+	got := must.Get(p.Callback(q))(t)
 	require.Equal(t, razorpay.Callback{LinkID: "plink_Fc8lXILABzQL7M", Ref: "bid_01JD", Status: "paid", PaymentID: "pay_Fc8mUeDrEKf08Y"}, got)
 	for member := range q {
 		for _, value := range []string{"", q.Get(member) + "x", "|"} {
@@ -72,11 +70,9 @@ func TestVectors(t *testing.T) {
 func TestOldSecret(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	_, err := w.vendor.Pay(w.link(t, 1).ProviderID, 1500_00)
-	require.NoError(t, err)
+	must.Get(w.vendor.Pay(w.link(t, 1).ProviderID, 1500_00))(t)
 	w.vendor.SetSecret("newer")
-	_, err = w.vendor.Pay(w.link(t, 2).ProviderID, 1500_00)
-	require.NoError(t, err)
+	must.Get(w.vendor.Pay(w.link(t, 2).ProviderID, 1500_00))(t)
 	hooks := w.vendor.Hooks()
 	require.Len(t, hooks, 2)
 	for secrets, want := range map[string][]error{"newer " + hook: {nil, nil}, "newer": {pay.ErrSignature, nil}, hook: {nil, pay.ErrSignature}} {
@@ -95,12 +91,10 @@ func TestPartial(t *testing.T) {
 	w := open(t)
 	l := w.link(t, 1)
 	for _, paise := range []int64{500_00, 1000_00} {
-		_, err := w.vendor.Pay(l.ProviderID, paise)
-		require.NoError(t, err)
+		must.Get(w.vendor.Pay(l.ProviderID, paise))(t)
 	}
 	hooked := w.events(t, w.vendor.Hooks())
-	polled, err := w.p.FetchLink(t.Context(), l.ProviderID)
-	require.NoError(t, err)
+	polled := must.Get(w.p.FetchLink(t.Context(), l.ProviderID))(t)
 	for name, events := range map[string][]pay.Event{"webhooks": hooked, "poller": polled} {
 		require.Equal(t, []pay.Kind{pay.Partial, pay.Partial}, kinds(events), name)
 		require.Equal(t, []int64{500_00, 1000_00}, []int64{events[0].AmountPaise, events[1].AmountPaise}, name)
@@ -117,8 +111,7 @@ func TestLate(t *testing.T) {
 	l := w.link(t, 1)
 	first, err := w.vendor.Begin(l.ProviderID, 1500_00)
 	require.NoError(t, err)
-	second, err := w.vendor.Fail(l.ProviderID, 1500_00)
-	require.NoError(t, err)
+	second := must.Get(w.vendor.Fail(l.ProviderID, 1500_00))(t)
 	w.pass(20 * time.Minute)
 	require.Equal(t, []pay.Kind{pay.Expired}, kinds(w.events(t, w.vendor.Hooks())))
 	_, err = w.vendor.Pay(l.ProviderID, 1500_00)
@@ -127,8 +120,7 @@ func TestLate(t *testing.T) {
 	require.NoError(t, w.vendor.Settle(first))
 	require.NoError(t, w.vendor.Settle(second))
 	hooked := w.events(t, w.vendor.Hooks())
-	polled, err := w.p.FetchLink(t.Context(), l.ProviderID)
-	require.NoError(t, err)
+	polled := must.Get(w.p.FetchLink(t.Context(), l.ProviderID))(t)
 	for name, events := range map[string][]pay.Event{"webhooks": hooked, "poller": polled} {
 		require.Equal(t, []pay.Kind{pay.Paid, pay.Paid}, kinds(events), name)
 		require.Equal(t, []string{first, second}, []string{events[0].PaymentID, events[1].PaymentID}, name)
@@ -163,13 +155,11 @@ func TestEnds(t *testing.T) {
 	w.pass(20 * time.Minute)
 	require.Equal(t, []pay.Kind{pay.Cancelled, pay.Expired}, kinds(w.events(t, w.vendor.Hooks())))
 	for id, want := range map[string]pay.Kind{cancelled.ProviderID: pay.Cancelled, expired.ProviderID: pay.Expired} {
-		events, err := w.p.FetchLink(t.Context(), id)
-		require.NoError(t, err)
+		events := must.Get(w.p.FetchLink(t.Context(), id))(t)
 		require.Equal(t, []pay.Kind{want}, kinds(events))
 		require.Equal(t, id, events[0].ProviderID)
 	}
-	events, err := w.p.FetchLink(t.Context(), expired.ProviderID)
-	require.NoError(t, err)
+	events := must.Get(w.p.FetchLink(t.Context(), expired.ProviderID))(t)
 	require.Equal(t, expired.ExpiresAt.UTC(), events[0].OccurredAt)
 }
 
@@ -181,8 +171,7 @@ func TestRefunds(t *testing.T) {
 	payment, err := w.vendor.Pay(l.ProviderID, 1500_00)
 	require.NoError(t, err)
 	w.vendor.Hooks()
-	r, err := w.p.Refund(t.Context(), payment, "refund-bid-1", 1500_00)
-	require.NoError(t, err)
+	r := must.Get(w.p.Refund(t.Context(), payment, "refund-bid-1", 1500_00))(t)
 	require.Equal(t, pay.RefundPending, r.Status)
 	_, err = w.p.Refund(t.Context(), payment, "refund-bid-1", 1499_00)
 	require.ErrorIs(t, err, pay.ErrRefused, "the same key with another amount")
@@ -192,15 +181,12 @@ func TestRefunds(t *testing.T) {
 	events := w.events(t, w.vendor.Hooks())
 	require.Equal(t, []pay.Kind{pay.RefundFailed}, kinds(events))
 	require.Equal(t, []any{payment, r.ID, int64(1500_00), "INR"}, []any{events[0].PaymentID, events[0].RefundID, events[0].AmountPaise, events[0].Currency})
-	got, err := w.p.FetchRefund(t.Context(), r.ID)
-	require.NoError(t, err)
+	got := must.Get(w.p.FetchRefund(t.Context(), r.ID))(t)
 	require.Equal(t, pay.Refund{ID: r.ID, Status: pay.RefundNot}, got)
-	again, err := w.p.Refund(t.Context(), payment, "refund-bid-3", 1500_00)
-	require.NoError(t, err)
+	again := must.Get(w.p.Refund(t.Context(), payment, "refund-bid-3", 1500_00))(t)
 	require.NoError(t, w.vendor.SettleRefund(again.ID, true))
 	require.Equal(t, []pay.Kind{pay.RefundDone}, kinds(w.events(t, w.vendor.Hooks())))
-	polled, err := w.p.FetchLink(t.Context(), l.ProviderID)
-	require.NoError(t, err)
+	polled := must.Get(w.p.FetchLink(t.Context(), l.ProviderID))(t)
 	require.Equal(t, []pay.Kind{pay.Paid}, kinds(polled), "a refunded payment was still a payment")
 	for _, key := range []string{"", "short", "with space!", strings.Repeat("k", 65), "../../../x"} {
 		_, err := w.p.Refund(t.Context(), payment, key, 100)
@@ -246,8 +232,7 @@ func TestParseWebhook(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `{"event":"payment.captured","payload":{` + payment + `}}`, `{"event":"settlement.processed","payload":{"settlement":{"entity":{}}}}`,
 	} {
-		events, err := w.p.ParseWebhook(sign(body, "evt_1"), []byte(body))
-		require.NoError(t, err)
+		events := must.Get(w.p.ParseWebhook(sign(body, "evt_1"), []byte(body)))(t)
 		require.Equal(t, []pay.Kind{pay.Ignored}, kinds(events), body)
 	}
 	huge := paid + strings.Repeat(" ", razorpay.MaxWebhook)
@@ -261,8 +246,7 @@ func TestEventID(t *testing.T) {
 	w, body := open(t), `{"event":"payment.failed"}`
 	var ids []string
 	for _, id := range []string{"", "a b", "x\ny", strings.Repeat("e", 65), "evt_good"} {
-		events, err := w.p.ParseWebhook(sign(body, id), []byte(body))
-		require.NoError(t, err)
+		events := must.Get(w.p.ParseWebhook(sign(body, id), []byte(body)))(t)
 		ids = append(ids, events[0].EventID)
 	}
 	require.Len(t, slices.Compact(slices.Clone(ids[:4])), 1)

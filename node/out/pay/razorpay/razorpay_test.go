@@ -14,6 +14,7 @@ import (
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/razorpay"
+	"stoa/protocol/must"
 )
 
 const (
@@ -55,8 +56,7 @@ func open(t *testing.T) *world {
 	w.server.Client().Transport.(*http.Transport).DisableKeepAlives = true
 	w.p = w.account(t, func(*razorpay.Account) {})
 	w.Rail = paytest.Rail{Provider: w.p, Now: w.now, Pay: func(t *testing.T, l pay.Link, paise int64) []paytest.Hook {
-		_, err := w.vendor.Pay(l.ProviderID, paise)
-		require.NoError(t, err)
+		must.Get(w.vendor.Pay(l.ProviderID, paise))(t)
 		return w.vendor.Hooks()
 	}}
 	return w
@@ -66,15 +66,13 @@ func (w *world) account(t *testing.T, change func(*razorpay.Account)) *razorpay.
 	t.Helper()
 	a := razorpay.Account{KeyID: keyID, KeySecret: secret, WebhookSecrets: []string{hook}, Client: w.server.Client(), Base: w.server.URL, Now: w.now}
 	change(&a)
-	p, err := razorpay.New(a)
-	require.NoError(t, err)
+	p := must.Get(razorpay.New(a))(t)
 	return p
 }
 
 func (w *world) link(t *testing.T, n int) pay.Link {
 	t.Helper()
-	l, err := w.p.CreateLink(t.Context(), w.Request(n))
-	require.NoError(t, err)
+	l := must.Get(w.p.CreateLink(t.Context(), w.Request(n)))(t)
 	return l
 }
 
@@ -82,8 +80,7 @@ func (w *world) link(t *testing.T, n int) pay.Link {
 func (w *world) events(t *testing.T, hooks []paytest.Hook) (all []pay.Event) {
 	t.Helper()
 	for _, h := range hooks {
-		events, err := w.p.ParseWebhook(h.Header, h.Body)
-		require.NoError(t, err)
+		events := must.Get(w.p.ParseWebhook(h.Header, h.Body))(t)
 		for _, e := range events {
 			if e.Kind != pay.Ignored {
 				all = append(all, e)
@@ -144,11 +141,10 @@ func TestRequest(t *testing.T) {
 	w := open(t)
 	p := w.account(t, func(a *razorpay.Account) { a.Base = s.URL })
 	until := w.now().Add(20 * time.Minute)
-	l, err := p.CreateLink(t.Context(), pay.LinkRequest{
+	l := must.Get(p.CreateLink(t.Context(), pay.LinkRequest{
 		Ref: "bid_1-1", AmountPaise: 1500_00, Currency: "INR", Description: strings.Repeat("ß", 3000), ExpiresAt: until, ReturnURL: "https://n1.example/pay/t",
 		Notes: map[string]string{"bid": strings.Repeat("आ", 300)},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Equal(t, pay.Link{ProviderID: "plink_1", URL: "https://rzp.io/i/1", ExpiresAt: time.Unix(1800000000, 0)}, l)
 	require.Equal(t, map[string]any{
 		"amount": 150000., "currency": "INR", "accept_partial": false, "reference_id": "bid_1-1", "description": strings.Repeat("ß", 2048),
@@ -188,8 +184,7 @@ func TestCreateLink_AgainLate(t *testing.T) {
 	w.vendor.FailNext(paytest.Unavailable)
 	_, err = w.p.CreateLink(t.Context(), r)
 	require.ErrorIs(t, err, pay.ErrTemporary, "whether there is one is not known")
-	l, err := w.p.CreateLink(t.Context(), r)
-	require.NoError(t, err)
+	l := must.Get(w.p.CreateLink(t.Context(), r))(t)
 	require.WithinDuration(t, r.ExpiresAt, l.ExpiresAt, 0)
 	_, err = w.p.CreateLink(t.Context(), other)
 	require.ErrorIs(t, err, pay.ErrExpiry)
@@ -231,8 +226,7 @@ func TestCreateLink_RefUsed(t *testing.T) {
 	_, err = w.p.CreateLink(t.Context(), w.Request(1))
 	require.ErrorIs(t, err, pay.ErrRefUsed)
 	l = w.link(t, 2)
-	_, err = w.vendor.Pay(l.ProviderID, 1500_00)
-	require.NoError(t, err)
+	must.Get(w.vendor.Pay(l.ProviderID, 1500_00))(t)
 	require.Equal(t, l, w.link(t, 2), "a paid link is the link: the poller finds the payment")
 	l = w.link(t, 3)
 	w.pass(21 * time.Minute)
@@ -265,8 +259,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	paid, expired := w.link(t, 1), w.link(t, 2)
-	_, err := w.vendor.Pay(paid.ProviderID, 1500_00)
-	require.NoError(t, err)
+	must.Get(w.vendor.Pay(paid.ProviderID, 1500_00))(t)
 	require.ErrorIs(t, w.p.CancelLink(t.Context(), paid.ProviderID), pay.ErrPaid)
 	w.pass(20 * time.Minute)
 	require.NoError(t, w.p.CancelLink(t.Context(), expired.ProviderID))

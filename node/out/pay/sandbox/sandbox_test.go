@@ -10,6 +10,7 @@ import (
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/sandbox"
+	"stoa/protocol/must"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -18,10 +19,9 @@ const ref = "bid_01j0000000000000000000000a-1"
 
 func open(t *testing.T, secret string) *sandbox.Provider {
 	t.Helper()
-	p, err := sandbox.New(sandbox.Options{
+	p := must.Get(sandbox.New(sandbox.Options{
 		Enabled: true, Secret: secret, Page: "https://n1.example/pay/sandbox/", Now: func() time.Time { return noon },
-	})
-	require.NoError(t, err)
+	}))(t)
 	return p
 }
 
@@ -34,8 +34,7 @@ func TestExercise(t *testing.T) {
 		return paytest.Rail{
 			Provider: p, Now: func() time.Time { return noon },
 			Pay: func(t *testing.T, l pay.Link, _ int64) []paytest.Hook {
-				hooks, err := p.Press(sandbox.Pay, l.ProviderID)
-				require.NoError(t, err)
+				hooks := must.Get(p.Press(sandbox.Pay, l.ProviderID))(t)
 				return []paytest.Hook{{Header: hooks[0].Header, Body: hooks[0].Body}}
 			},
 		}
@@ -73,12 +72,10 @@ func TestPress(t *testing.T) {
 		sandbox.PayPartly: {{pay.Partial, "sbxpay_" + ref + "_part", 750_00, noon}},
 	} {
 		require.Contains(t, sandbox.Buttons, button)
-		hooks, err := p.Press(button, l.ProviderID)
-		require.NoError(t, err)
+		hooks := must.Get(p.Press(button, l.ProviderID))(t)
 		var got []outcome
 		for _, h := range hooks {
-			events, err := p.ParseWebhook(h.Header, h.Body)
-			require.NoError(t, err)
+			events := must.Get(p.ParseWebhook(h.Header, h.Body))(t)
 			require.Len(t, events, 1)
 			e := events[0]
 			require.Equal(t, ref, e.Ref)

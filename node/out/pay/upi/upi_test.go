@@ -11,6 +11,7 @@ import (
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/upi"
+	"stoa/protocol/must"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -20,8 +21,7 @@ func clock() time.Time { return noon }
 func TestExercise(t *testing.T) {
 	t.Parallel()
 	paytest.Exercise(t, func(t *testing.T) paytest.Rail {
-		p, err := upi.New("asha@okbank", "Asha Rao", clock)
-		require.NoError(t, err)
+		p := must.Get(upi.New("asha@okbank", "Asha Rao", clock))(t)
 		return paytest.Rail{Provider: p, Now: clock}
 	})
 }
@@ -35,19 +35,16 @@ func TestNew(t *testing.T) {
 		_, err := upi.New(c.vpa, c.name, nil)
 		require.ErrorIs(t, err, pay.ErrAccount, "%q %q", c.vpa, c.name)
 	}
-	p, err := upi.New("asha.rao-1_x@okbank", "Asha", nil)
-	require.NoError(t, err)
+	p := must.Get(upi.New("asha.rao-1_x@okbank", "Asha", nil))(t)
 	require.Equal(t, "asha.rao-1_x@okbank", p.VPA())
 }
 
 func linkOf(t *testing.T, vpa, name, note string, paise int64) string {
 	t.Helper()
-	p, err := upi.New(vpa, name, clock)
-	require.NoError(t, err)
-	l, err := p.CreateLink(t.Context(), pay.LinkRequest{
+	p := must.Get(upi.New(vpa, name, clock))(t)
+	l := must.Get(p.CreateLink(t.Context(), pay.LinkRequest{
 		Ref: "bid_01jdxyz8q-1", AmountPaise: paise, Currency: "INR", Description: note, ExpiresAt: noon.Add(20 * time.Minute),
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Empty(t, l.URL)
 	return l.UPI
 }
@@ -70,8 +67,7 @@ func TestLink_Hostile(t *testing.T) {
 		raw := linkOf(t, "asha@okbank", text, text, 150000)
 		require.Less(t, len(raw), 800)
 		require.NotContains(t, raw, "+")
-		u, err := url.Parse(raw)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(raw))(t)
 		q := u.Query()
 		require.Equal(t, "upi", u.Scheme)
 		require.Equal(t, "pay", u.Host)
@@ -128,8 +124,7 @@ func TestLink_TooMuchForABank(t *testing.T) {
 	p, err := upi.New("asha@okbank", "Asha", clock)
 	require.NoError(t, err)
 	r := pay.LinkRequest{Ref: "b-1", AmountPaise: 1_00_000_00, Currency: "INR", ExpiresAt: noon.Add(time.Minute)}
-	_, err = p.CreateLink(t.Context(), r)
-	require.NoError(t, err)
+	must.Get(p.CreateLink(t.Context(), r))(t)
 	r.AmountPaise++
 	_, err = p.CreateLink(t.Context(), r)
 	require.ErrorIs(t, err, pay.ErrAmount)
