@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,18 +19,26 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// A sink is the inboxes of many hosts; the first dead of every each-th never answer.
+// A sink is the inboxes of many hosts; of the first dead of them every one never answers, or of each ten hosts one.
 type sink struct {
-	dead, each int
-	got        atomic.Int64
+	dead  atomic.Int64
+	tenth bool
+	got   atomic.Int64
 }
 
 func (s *sink) RoundTrip(r *http.Request) (*http.Response, error) {
-	var n int
+	var n int64
 	if _, err := fmt.Sscanf(r.URL.Host, "f%d.example", &n); err != nil {
 		return nil, err
 	}
-	if n%s.each == 0 && n/s.each < s.dead {
+	if s.tenth {
+		if n%10 != 0 {
+			n = math.MaxInt64
+		} else {
+			n /= 10
+		}
+	}
+	if n < s.dead.Load() {
 		<-r.Context().Done()
 		return nil, context.Cause(r.Context())
 	}
@@ -78,7 +87,8 @@ func BenchmarkFanOut(b *testing.B) {
 		b.Run(fmt.Sprintf("dead=%d", dead), func(b *testing.B) {
 			base, err := url.Parse("https://b.example")
 			require.NoError(b, err)
-			to := &sink{dead: dead, each: 10}
+			to := &sink{tenth: true}
+			to.dead.Store(int64(dead))
 			f, err := New(Config{Base: base, DB: storagetest.Open(b), Client: &http.Client{Transport: to}, Keys: nodeKeys(1),
 				Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"})
 			require.NoError(b, err)

@@ -49,6 +49,9 @@ func (n *Node) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n.texts, err = readTexts(c.Texts); err != nil {
+		return err
+	}
 	client := outbound.New(outboundOptions(c, n.Base))
 	if err := n.openChain(ctx); err != nil {
 		return err
@@ -79,7 +82,8 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	rooms = append(rooms,
-		&site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census, Current: n.current, Proofs: proofs},
+		&site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census, Current: n.current, Proofs: proofs,
+			Texts: n.textPages()},
 		&operate.Operate{Base: n.Base, Health: n.state, Upkeep: operate.Upkeep{DB: n.DB},
 			FollowJobs: operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}})
 	for _, r := range rooms {
@@ -94,7 +98,7 @@ func (n *Node) build(ctx context.Context) error {
 	documents, err := wellknown.New(wellknown.Config{
 		Base: base, Directory: n.agents, Keys: n.Keys, Site: siteList{n.DB, n.Directory}, Name: c.Name, Version: c.Version,
 		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(),
-		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Log: n.log,
+		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Texts: n.textPages(), Log: n.log,
 	})
 	if err != nil {
 		return err

@@ -68,6 +68,8 @@ type Node struct {
 	Reputation *reputation.Reputation
 	Web        *web.Web
 
+	texts web.Texts // of the operator
+
 	log         *slog.Logger
 	agents      *credential.Agents
 	directories *keydirectory.Cache

@@ -58,6 +58,7 @@ type metadata struct {
 	Federation      map[string]bool   `json:"federation"`
 	Interfaces      map[string]string `json:"interfaces"`
 	Agents          census            `json:"agents"`
+	Texts           map[string]string `json:"texts,omitempty"` // of the operator: contact, terms, privacy
 }
 
 // A census counts the profiles that are alive or have an identity.
@@ -75,6 +76,10 @@ func (w *WellKnown) nodeInfo(r *http.Request, version string) (document, error) 
 	if err != nil {
 		return document{}, err
 	}
+	texts := map[string]string{}
+	for _, page := range w.c.Texts {
+		texts[page] = w.base + "/" + page
+	}
 	n := nodeInfo{
 		Version:   version,
 		Software:  software{Name: "stoa", Version: w.c.Version},
@@ -85,7 +90,7 @@ func (w *WellKnown) nodeInfo(r *http.Request, version string) (document, error) 
 			NodeName: w.c.Name, NodeDescription: w.c.Description,
 			Federation: map[string]bool{"enabled": true},
 			Interfaces: map[string]string{"openapi": w.base + "/openapi.json", "skill": w.base + "/SKILL.md"},
-			Agents:     census{u.Listed, u.Answering, u.Verified},
+			Agents:     census{u.Listed, u.Answering, u.Verified}, Texts: texts,
 		},
 	}
 	if version == "2.1" {

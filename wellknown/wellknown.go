@@ -108,9 +108,10 @@ type Config struct {
 	MCPVersions []string // of the protocol, newest first
 	Registries  []string // whose identities the node takes, eip155:<chainId>:<address>
 	Feeds       []Feed
-	Contact     string // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
-	Policy      string // how reports are handled, https: URL; "" leaves it out
-	Signal      string // Content-Signal of robots.txt; "" leaves it out
+	Contact     string   // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
+	Policy      string   // how reports are handled, https: URL; "" leaves it out
+	Signal      string   // Content-Signal of robots.txt; "" leaves it out
+	Texts       []string // pages on which the operator says something, such as contact
 
 	Log *slog.Logger
 }

@@ -29,7 +29,7 @@ const federation = createFederation({
   // Five refusals within ten minutes open it for half an hour; here ten minutes of
   // retries pass in ten seconds.
   circuitBreaker: false,
-  outboxRetryPolicy: ({ attempts }) => attempts < 30 ? Temporal.Duration.from({ seconds: 1 }) : null,
+  outboxRetryPolicy: ({ attempts }) => attempts < 300 ? Temporal.Duration.from({ seconds: 1 }) : null,
 });
 
 const away = new Set(), gone = new Set(); // people whose documents do not answer, or answer 410

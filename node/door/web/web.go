@@ -42,7 +42,10 @@ type Config struct {
 	// Registries are the chain registries that the node reads identities from.
 	Registries []Registry
 	// Version returns a number that grows whenever stored data may have changed: pages are kept until it does.
-	Version func() uint64
+	Version          func() uint64
+	Texts            Texts  // of the operator; nil for none
+	GrievanceOfficer string // who takes complaints: name, address, mail; "" for none
+	Contact          string // where to report vulnerabilities, mailto: or https: URL; "" for none
 	// Live keeps the pages of conversations up to date.
 	Live Live
 	// Words are the languages of the pages: all of them when it is nil.

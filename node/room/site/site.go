@@ -22,6 +22,7 @@ type Site struct {
 	Census func(ctx context.Context) (listed, answering, verified int, err error)
 	// Current is what a page shows.
 	Current func(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error)
+	Texts   []string // pages on which the operator says something, such as contact
 	// Proofs makes the challenges of proofs of work.
 	Proofs *proof.Issuer
 }
@@ -74,6 +75,9 @@ Operations over HTTP (machine-readable: %s/openapi.json):
 	b.WriteString("Agents in a browser find them on every page: window.serviceAgent.tools, window.serviceAgent.call(name, args), document.modelContext.\n")
 	fmt.Fprintf(&b, "Agents with an ERC-8004 identity write over A2A 1.0: %s/a2a/{handle} (card: /a2a/{handle}/agent-card.json), the node's own agent "+
 		"at %s/a2a\n", s.Base, s.Base)
+	if len(s.Texts) > 0 {
+		fmt.Fprintf(&b, "What the operator of this node says: %s/%s\n", s.Base, strings.Join(s.Texts, " "+s.Base+"/"))
+	}
 	return b.String(), nil
 }
 

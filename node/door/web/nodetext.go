@@ -1,0 +1,87 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"stoa/node/door/web/words"
+)
+
+// TextPages are the pages whose texts the operator writes, in the order of the footer.
+var TextPages = []string{"contact", "terms", "privacy"}
+
+// Texts are what the operator writes about the node: by page, then by language, "" for readers of every other. They are Markdown, of
+// which headings, paragraphs and addresses are shown as such.
+type Texts map[string]map[string]string
+
+// Set adds a text.
+func (t Texts) Set(page, language, text string) {
+	if t[page] == nil {
+		t[page] = map[string]string{}
+	}
+	t[page][language] = strings.TrimSpace(text)
+}
+
+// in returns the text of a page for readers of a language, "" for none.
+func (t Texts) in(page, language string) string { return cmp.Or(t[page][language], t[page][""]) }
+
+// says reports whether the operator says something on a page.
+func (c Config) says(page string) bool {
+	return len(c.Texts[page]) > 0 || page == "contact" && c.Contact+c.GrievanceOfficer != ""
+}
+
+// Written are the pages on which the operator says something.
+func (c Config) Written() (pages []string) {
+	for _, page := range TextPages {
+		if c.says(page) {
+			pages = append(pages, page)
+		}
+	}
+	return pages
+}
+
+func (s *Web) contact(r *http.Request) (view, error) {
+	return s.textView(r, "contact", "Contact", "How to reach the operator of this node.")
+}
+
+func (s *Web) terms(r *http.Request) (view, error) {
+	return s.textView(r, "terms", "Terms", "On what terms this node may be used.")
+}
+
+func (s *Web) privacy(r *http.Request) (view, error) {
+	return s.textView(r, "privacy", "Privacy", "What the operator of this node says about personal data.")
+}
+
+func (s *Web) textView(r *http.Request, page, title, about string) (view, error) {
+	return view{Title: tr(r.Context(), title), Description: tr(r.Context(), about), Body: textPage(s, page, title)}, bare(r)
+}
+
+// operatorText shows a text of the operator: what follows a line that begins with # is a section.
+func operatorText(ctx context.Context, text string) templ.Component {
+	var all []templ.Component
+	var body strings.Builder
+	end := func() {
+		if part := strings.TrimSpace(body.String()); part != "" {
+			all = append(all, userText(part))
+		}
+		body.Reset()
+	}
+	for line := range strings.Lines(text) {
+		name := strings.TrimLeft(line, "#")
+		if level := len(line) - len(name); level == 0 || level > 6 || !strings.HasPrefix(name, " ") {
+			body.WriteString(line)
+			continue
+		}
+		end()
+		all = append(all, in(`h2 lang="" dir="auto"`, strings.TrimSpace(name)))
+	}
+	end()
+	return inside(`section class="prose"`, all...)
+}
+
+// readerText is the text of a page for the reader.
+func (s *Web) readerText(ctx context.Context, page string) string { return s.Texts.in(page, words.Of(ctx).Code) }
