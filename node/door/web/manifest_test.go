@@ -36,7 +36,7 @@ func TestManifest(t *testing.T) {
 		Shortcuts  []struct{ Name, URL string }
 	}
 	m := nodetest.As[manifest](a)
-	require.Equal(t, []string{"Stoa of Bengaluru", "Stoa of …", "/", "en"}, []string{m.Name, m.ShortName, m.StartURL, m.Lang})
+	require.Equal(t, []string{"Stoa of Bengaluru", "Stoa of Beng …", "/", "en"}, []string{m.Name, m.ShortName, m.StartURL, m.Lang})
 	purposes := map[string]bool{}
 	for _, i := range m.Icons {
 		purposes[i.Purpose] = true
