@@ -316,11 +316,8 @@ func layout(s *Web, v view) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = inside("ul", inside("li", link(knowing, "How do we know?")), inside("li", link("/attention", "Attention boards")),
-			inside("li", link("/moderation", "Moderation log")), inside("li", link("/site-map", "Site map")), inside("li", link("/account", "Your account"))).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
-		}
-		templ_7745c5c3_Err = languages(s, v).Render(ctx, templ_7745c5c3_Buffer)
+			inside("li", link("/moderation", "Moderation log")), inside("li", link("/site-map", "Site map")), inside("li", link("/account", "Your account")),
+			when(len(s.Words.Languages) > 1, inside("li", languages(s, v)))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
