@@ -224,7 +224,7 @@ func priceText(p *protocol.MoneyDraft) string {
 
 // typedPrice reads a price as it is typed; nil for nothing.
 func typedPrice(text, currency string) *protocol.MoneyDraft {
-	amount := strings.TrimSuffix(plainAmount(text), "/-")
+	amount := plainAmount(currency, text)
 	if amount == "" {
 		return nil
 	}

@@ -75,6 +75,9 @@ func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
 			return nil, unknown(name)
 		}
 		f.args[name] = coerce(s.types[op.Name][name], f.get(name))
+		if m, _ := memberAt(op.In, name); m.tag.Get("decimal") != "" {
+			f.args[name] = plainAmount(protocol.Rupee, f.get(name))
+		}
 	}
 	return f, nil
 }

@@ -193,8 +193,8 @@ func TestBrowser_Shop(t *testing.T) {
 
 	// Hours, and a festival.
 	require.Equal(t, 200, b.Open("/account/hours?handle=rao"))
-	require.Equal(t, 422, b.Send("#hours", "hours-monday", "9-13, 16:00 to 21:00", "hours-sunday", "all day"))
-	require.Equal(t, "“all day” is not hours such as 10:00–18:00.", b.Text("#n-hours-hours-sunday"))
+	require.Equal(t, 422, b.Send("#hours", "hours-monday", "9-13, 16:00 to 21:00", "hours-sunday", "whenever"))
+	require.Equal(t, "“whenever” is not hours such as 10:00–18:00.", b.Text("#n-hours-hours-sunday"))
 	require.Equal(t, 200, b.Send("#hours", "hours-sunday", "closed"))
 	require.Equal(t, []protocol.DayHours{
 		{Day: "monday", Opens: "09:00", Closes: "13:00"}, {Day: "monday", Opens: "16:00", Closes: "21:00"},
