@@ -100,7 +100,7 @@ func aboutItem(ctx context.Context, i protocol.ItemDraft) string {
 		parts = append(parts, i.Category)
 	}
 	if i.Unit != "" {
-		parts = append(parts, tr(ctx, "per %s", i.Unit))
+		parts = append(parts, tr(ctx, "per %s", unitWord(ctx, i.Unit)))
 	}
 	if n := len(i.Variants); n > 0 {
 		parts = append(parts, tr(ctx, "%d kinds", n))

@@ -300,12 +300,13 @@ func TestBrowser_Shop(t *testing.T) {
 		require.Equal(t, 200, x.Open("/account/shop?handle=rao"))
 	}
 	require.Equal(t, 200, b.Send("#shop", "category", "Restaurant", "city", "Bengaluru", "region", "in-ka", "country", "in", "geo", "12.9716, 77.5946",
-		"phone", "+91 80 5550 1234"))
+		"phone", "(080) 5550-1234"))
+	require.Equal(t, "+918055501234", record().Record.Phone)
 	require.Equal(t, &protocol.Geo{Latitude: 12.9716, Longitude: 77.5946}, record().Record.Geo)
 	require.Equal(t, 412, other.Send("#shop", "category", "Tiffin room", "phone", "+91 80 5550 9999"))
 	require.Equal(t, "Tiffin room", value(other, "#shop-category"))
 	require.Contains(t, other.Text("#shop"), "Stored now: Restaurant")
-	require.Contains(t, other.Text("#shop"), "Stored now: +91 80 5550 1234")
+	require.Contains(t, other.Text("#shop"), "Stored now: +91 80555 01234")
 	shoot(other, "conflict")
 	require.Equal(t, "Restaurant", record().Record.Category, "nothing was lost")
 	require.Equal(t, 200, other.Send("#shop", "city", "Mysuru"), other.Text("main"))
