@@ -123,7 +123,7 @@ func typedPhone(text string, args map[string]any) string {
 	if country == "" {
 		country, _, _ = strings.Cut(region, "-")
 	}
-	if country == "" && (zone == "" || protocol.FoldZone(zone) == protocol.India.String()) {
+	if country == "" && (zone == "" || zone == "Asia/Kolkata" || zone == "Asia/Calcutta") {
 		country = "IN"
 	}
 	return protocol.ReadPhone(country, text)
