@@ -82,8 +82,11 @@ func city(row []string, regions map[string]string) string {
 	if least := map[bool]int{true: leastIndia, false: leastWorld}[country == "IN"]; people < least || row[7] == "PPLH" {
 		return ""
 	}
+	if country == "IN" {
+		name = ascii // Hyderabad, not Hyderābād
+	}
 	var names []string
-	for _, other := range append([]string{ascii}, others...) {
+	for _, other := range append([]string{row[1], ascii}, others...) {
 		other = strings.TrimSpace(other)
 		if other != name && kept(other, country == "IN") && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, other) }) {
 			names = append(names, other)
