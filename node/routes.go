@@ -183,6 +183,7 @@ func siteFiles() []protocol.SiteEntry {
 		{Path: "/skill/callbacks.md", Purpose: "What a callbackUrl is sent, and how to verify it."},
 		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},
 		{Path: "/robots.txt", Purpose: "What crawlers may read."},
+		web.ManifestEntry(),
 		{Path: "/sitemap.xml", Purpose: "Every public page, for crawlers: an index of parts."},
 		{Path: protocol.ARDCatalogPath, Purpose: "The node, its tools and its agents as an ARD catalog."},
 		{Path: protocol.UCPProfilePath, Purpose: "Business profile of the node as a marketplace, with its keys " +

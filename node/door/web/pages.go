@@ -95,7 +95,7 @@ func (s *Web) Routes() []Route {
 	if s.Accounts != nil {
 		more = append(more, s.accountRoutes()...)
 	}
-	more = append(more, s.forms(switchPath, s.switchLanguage),
+	more = append(more, Route{Pattern: manifestPath, Handler: http.HandlerFunc(s.manifest)}, s.forms(switchPath, s.switchLanguage),
 		Route{Pattern: switchPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { redirect(w, r, "/") })})
 	for _, r := range more {
 		r.Handler = s.translated(r.Handler)
@@ -170,7 +170,7 @@ func (s *Web) handler(p page) http.Handler {
 		v.key, v.version = key, version
 		v.Path, v.Start, v.Request = p.path, p.fill(p.path, r), w.Header().Get(requestID)
 		v.Kind, v.Handle = cmp.Or(v.Kind, p.kind), r.PathValue("handle")
-		if len(given(r.URL.Query())) == 0 { // otherwise it is a part or selection of the page
+		if len(given(r.URL.Query())) == 0 && !v.Hidden { // otherwise it is a part or selection of the page
 			v.Address = s.Base + p.fill(p.path, r)
 		}
 		v.InMarkdown = as == markdownText

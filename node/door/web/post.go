@@ -34,7 +34,7 @@ func (s *Web) postWith(r *http.Request, sent *sent) (view, error) {
 		Title: found.Post.Title, Description: excerpt(protocol.OneLine(cmp.Or(found.Post.Warning, found.Post.Body)), 150), Next: next,
 		Data: found, Body: postPage(s, f, found, next, sent),
 	}
-	if found.State != protocol.Hidden {
+	if v.Hidden = found.State == protocol.Hidden; !v.Hidden {
 		v.Linked = s.postData(found.Post, branches(found.Replies.Items))
 	}
 	if found.Post.Node == nil {

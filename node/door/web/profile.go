@@ -64,7 +64,7 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts, sent, after != ""),
 	}
 	if m != nil {
-		v.Linked = shopData(*m, s.host)
+		v.Linked, v.Picture = shopData(*m, s.host), shownPicture(m.Items)
 		if m.ItemsNext != nil {
 			v.Next = shopPage(handle, *m.ItemsNext)
 		}
@@ -72,6 +72,16 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 		v.Linked = s.personData(p, posts.Items)
 	}
 	return v, nil
+}
+
+// shownPicture is the first picture of some items, "" when they have none.
+func shownPicture(items []protocol.Item) string {
+	for _, i := range items {
+		if i.Image != nil {
+			return *i.Image
+		}
+	}
+	return ""
 }
 
 // shopPage is the address of the page of a shop with the items after a cursor.

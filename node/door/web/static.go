@@ -20,6 +20,9 @@ var svg []byte
 //go:embed static/stoa.png
 var png []byte
 
+//go:embed static/maskable.png
+var maskablePNG []byte
+
 //go:embed static/proof.js
 var proofJS []byte
 
@@ -64,6 +67,7 @@ var (
 	stylesheet = named("stoa.css", "text/css; charset=utf-8", css)
 	icon       = named("stoa.svg", "image/svg+xml", svg)
 	picture    = named("stoa.png", "image/png", png)
+	maskable   = named("maskable.png", "image/png", maskablePNG) // 512 by 512 pixels, the drawing within the middle 80 %
 	script     = named("page.js", "text/javascript; charset=utf-8", pageScript())
 	payHelp    = named("pay.js", "text/javascript; charset=utf-8", payJS)
 	clock      = named("clock.js", "text/javascript; charset=utf-8", clockJS)
@@ -78,7 +82,7 @@ var (
 func PicturePath() string { return picture.path }
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, picture, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, uploadHelp, solver}
+var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, signInHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

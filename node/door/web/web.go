@@ -96,6 +96,7 @@ func New(c Config) *Web {
 type view struct {
 	Title       string
 	Description string           // one sentence for search engines
+	Picture     string           // https address of a picture for link previews; "" for that of the node
 	Path        string           // in the table of pages, to mark the current page in the navigation
 	Start       string           // its path without query, where a refused form begins again
 	Address     string           // canonical address for search engines, "" when the page should not be indexed
@@ -109,6 +110,7 @@ type view struct {
 	Next        string           // path of the next page of a listing, "" on the last
 	Refused     *protocol.Error  // why the page's form was refused, nil when it was not
 	Stray       []protocol.Fault // those faults of Refused that belong to no field of the form
+	Hidden      bool             // its author alone may read it: no program is to keep it or to show a preview
 	Private     bool             // only for this reader: must not be cached
 	Secret      bool             // its address opens something: no Referer field contains it
 	Helps       bool             // it has a countdown, a text to copy, or a form that the fragment of the address fills
