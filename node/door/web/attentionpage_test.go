@@ -171,7 +171,8 @@ func TestBrowser_Attention(t *testing.T) {
 	require.NotEmpty(t, b.Text("#n-claim-utr"))
 	require.Equal(t, 422, b.Send("#claim", "utr", "UPI Ref 431298765012, RRN 531298765013"))
 	require.Contains(t, b.Text("#n-claim-utr"), "There are 2 numbers of 12 digits in it.")
-	require.Equal(t, 200, b.Send("#claim", "utr", "Rs.2000.00 debited from A/c XX1234 to asha@okbank (UPI Ref No 4312 9876 5012). Not you? SMS BLOCK to 919951860002"),
+	require.Equal(t, 200, b.Send("#claim", "utr", "Rs.2000.00 debited from A/c XX1234 to asha@okbank"+
+		" (UPI Ref No 4312 9876 5012). Not you? SMS BLOCK to 919951860002"),
 		b.Text("main"))
 	require.Contains(t, b.Text("main"), "has been asked to confirm")
 	b.Picture("pay-claimed")

@@ -127,7 +127,8 @@ func (f *bidForm) typed() *sent {
 
 func bidControls(ctx context.Context, b protocol.AttentionBoard) []control {
 	controls := []control{
-		line("amount", "Amount in rupees").with("autocomplete", "off", "placeholder", amountHint(b)), remark(amountsSuch), box("message", "Message, public once the bid is live"),
+		line("amount", "Amount in rupees").with("autocomplete", "off", "placeholder", amountHint(b)), remark(amountsSuch), box("message",
+			"Message, public once the bid is live"),
 	}
 	if len(b.Categories) > 0 {
 		categories := [][2]string{{"", english("None")}}

@@ -134,7 +134,8 @@ func undoDays(ctx context.Context, form url.Values) *removed {
 func hoursForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
 	v := hoursValues(r)
 	return posted("card form", "hours", "/account", shopKeys(handle, "hours"), version(f, v),
-		hint("Such as 9am–9pm, 9:00–13:00, 16:00–21:00 or 24 hours. Write closed, or leave a day empty, when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
+		hint("Such as 9am–9pm, 9:00–13:00, 16:00–21:00 or 24 hours. "+
+			"Write closed, or leave a day empty, when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
 }
 
 func closeForm(f *sent, handle string) templ.Component {

@@ -16,7 +16,8 @@ func TestUnits_Language(t *testing.T) {
 	t.Parallel()
 	hindi := words.With(context.Background(), words.Hindi())
 	for unit, want := range map[string][2]string{
-		"plate": {"plate", "प्लेट"}, "Plate": {"plate", "प्लेट"}, "प्लेट": {"plate", "प्लेट"}, "pcs": {"piece", "नग"}, "kg": {"kg", "किलो"}, "bundle of 7": {"bundle of 7", "bundle of 7"},
+		"plate": {"plate", "प्लेट"}, "Plate": {"plate", "प्लेट"}, "प्लेट": {"plate", "प्लेट"}, "pcs": {"piece", "नग"}, "kg": {"kg", "किलो"},
+		"bundle of 7": {"bundle of 7", "bundle of 7"},
 	} {
 		require.Equal(t, want[0], unitWord(context.Background(), unit))
 		require.Equal(t, want[1], unitWord(hindi, unit))
@@ -39,7 +40,8 @@ func TestNewsLine_Language(t *testing.T) {
 		{protocol.FeedListing, "Idli", "Rao offers Idli.", "Rao के यहाँ अब Idli"},
 		{protocol.FeedListing, "Idli", "Rao offers Idli fresh.", "Rao offers Idli fresh."},
 		{protocol.FeedListing, "Idli", "Rao lowered the price of Idli to INR 10.00 from 12.00.", "Rao ने Idli का दाम ₹12 से घटाकर ₹10 किया"},
-		{protocol.FeedReview, "Rao", protocol.NewsReview{Rating: 9000, Receipt: true}.Summary("Rao"), "Rao को 5 में से 4.5 का रिव्यू मिला, दुकान की रसीद के साथ।"},
+		{protocol.FeedReview, "Rao", protocol.NewsReview{Rating: 9000,
+			Receipt: true}.Summary("Rao"), "Rao को 5 में से 4.5 का रिव्यू मिला, दुकान की रसीद के साथ।"},
 		{protocol.FeedReview, "Rao", protocol.NewsReview{Rating: 10000}.Summary("Rao"), "Rao को 5 में से 5 का रिव्यू मिला, चेन पर भुगतान के साथ।"},
 		{protocol.FeedAttentionBid, "Yarn", "Rao bids INR 1500.00 for the attention of @asha.", "Rao ने @asha के ध्यान के लिए ₹1,500 की बोली लगाई।"},
 		{protocol.FeedAttentionBid, "Yarn", "Something else.", "Something else."},
@@ -78,7 +80,8 @@ func TestDayHours(t *testing.T) {
 func TestTypedPhone(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string]map[string]any{
-		"+918026500000": {"address": map[string]any{"region": "IN-KA"}}, "+448026500000": {"address": map[string]any{"country": "GB"}, "timezone": "Asia/Kolkata"},
+		"+918026500000": {"address": map[string]any{"region": "IN-KA"}}, "+448026500000": {"address": map[string]any{"country": "GB"},
+			"timezone": "Asia/Kolkata"},
 		"080 2650 0000": {"timezone": "Europe/Oslo"},
 	} {
 		require.Equal(t, want, typedPhone("080 2650 0000", args))
