@@ -312,6 +312,12 @@ func TestPages_Errors(t *testing.T) {
 		require.Contains(t, d.Text(), string(tt.code))
 		require.Contains(t, hrefs(d), "/problems/"+string(tt.code))
 		require.Equal(t, tt.code == protocol.Gone, strings.Contains(d.Text(), "What was hidden or deleted here"), tt.path)
+		require.Less(t, strings.Index(d.Text(), tt.code.Title()), strings.Index(d.Text(), string(tt.code)), "the code is for programs")
+		main := &nodetest.Page{T: t, Root: d.All("main")[0]}
+		if tt.code == protocol.NotFound || tt.code == protocol.Gone {
+			require.Len(t, main.All("a"), 2, "%s: one way on, and what the code means", tt.path)
+			require.NotNil(t, main.Find("a", "class", "button"), tt.path)
+		}
 		a := h.Ask("GET", tt.path, "", "Accept", nodetest.Accept)
 		require.Contains(t, a.Body.String(), a.Header().Get("Request-Id"), tt.path)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))
