@@ -243,7 +243,8 @@ func testAccountWaits(t *testing.T, change func(*node.Config)) {
 	require.Equal(t, []string{"Rao Tiffins no hours yet"}, today)
 
 	h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Paper?","name":"Kim"}`, "Proof-Of-Work", h.Proof("contact")).Is(201)
-	d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"timezone":"Asia/Kolkata","durations":[30]`+everyHour()+`}`, d.Token, nil)
+	d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"timezone":"Asia/Kolkata","durations":[30]`+
+		everyHour()+`}`, d.Token, nil)
 	d.Asked("kim@example.org", time.Now().Add(72*time.Hour).Truncate(time.Hour))
 	d.Reopen(protocol.PayUPI)
 	bid := d.NewBid()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"image"
 	_ "image/png"
 	"net/http/httptest"
 	"net/url"
@@ -176,26 +175,6 @@ func TestPages_Headers(t *testing.T) {
 	require.Equal(t, "public, max-age=31536000, immutable", a.Header().Get("Cache-Control"))
 	require.NotContains(t, a.Body.String(), "url(", "the style loads nothing")
 	require.Equal(t, 404, h.Ask("GET", "/static/stoa.css", "").Code, "only under the name of its content")
-}
-
-// Servers of the fediverse show the node's own actors with its picture; they take no SVG.
-func TestActors_Picture(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	h.Hosted("asha")
-	for _, path := range []string{"/ap/node", "/ap/board", "/ap/feed", "/ap/anon"} {
-		var actor struct {
-			Icon struct{ Type, MediaType, URL string }
-		}
-		h.Ask("GET", path, "").Into(&actor)
-		require.Equal(t, []string{"Image", "image/png"}, []string{actor.Icon.Type, actor.Icon.MediaType}, path)
-		a := h.Ask("GET", strings.TrimPrefix(actor.Icon.URL, h.Base), "")
-		require.Equal(t, []any{200, "image/png"}, []any{a.Code, a.Header().Get("Content-Type")}, path)
-		size, kind, err := image.DecodeConfig(a.Body)
-		require.NoError(t, err)
-		require.Equal(t, []any{"png", 256, 256}, []any{kind, size.Width, size.Height})
-	}
-	require.NotContains(t, h.Ask("GET", "/ap/agents/asha", "").Body.String(), `"icon"`)
 }
 
 // TestPages_Crawl follows every link from the first page: each leads somewhere,
