@@ -197,7 +197,7 @@ func shopForms() []formRow {
 		hours["hours-"+day] = []string{"09:00-13:00, 16:00-21:00", "", "noon", "21:00-09:00", "10:00"}
 		own["hours-"+day] = ""
 	}
-	shop := map[string][]string{"category": {"restaurant", "", strings.Repeat("x", 61)}, "phone": {"+91 80 5550 1234", "", "call me"}, "website": addresses,
+	shop := map[string][]string{"category": {"restaurant", "", strings.Repeat("x", 61)}, "phone": {"+918055501234", "", "call me"}, "website": addresses,
 		"street": {"12 MG Road", "", strings.Repeat("x", 201)}, "city": {"Bengaluru", "", strings.Repeat("x", 81)}, "postalCode": {"", "560001", "x\u202ey"},
 		"region": {"Karnataka", "", "Nowhere"}, "country": {"India", "", "Nowhere"}, "geo": {"12.9716, 77.5946", "", "100, 200"}}
 	return []formRow{

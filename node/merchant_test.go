@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -214,7 +215,8 @@ func TestDirectory_Faults(t *testing.T) {
 		{"agents?limit=101", "/limit"}, {"agents?hasIdentity=maybe", "/hasIdentity"},
 		{"people?q=%22open", "/q"}, {"people?limit=101", "/limit"}, {"people?kind=person", "/kind"},
 		{"merchants?q=%22open", "/q"}, {"merchants?openNow=yes", "/openNow"}, {"merchants?limit=101", "/limit"},
-		{"merchants?radius=100", "/near"}, {"merchants?near=91,0", "/near"}, {"merchants?near=0,-180.5", "/near"}, {"merchants?near=Bengaluru", "/near"},
+		{"merchants?radius=100", "/near"}, {"merchants?near=91,0", "/near"}, {"merchants?near=0,-180.5", "/near"}, {"merchants?near=Atlantis", "/near"},
+		{"merchants?near=1,x", "/near"}, {"merchants?near=Hyderabad", "/near"},
 		{"merchants?near=1,2&radius=0", "/radius"}, {"merchants?near=1,2&radius=3.5", "/radius"}, {"merchants?minPrice=2&maxPrice=1.99", "/maxPrice"},
 		{"merchants?minPrice=1.999", "/minPrice"}, {"merchants?minPrice=1&currency=XXY", "/currency"}, {"merchants?acceptsReturns=perhaps", "/acceptsReturns"},
 	} {
@@ -230,4 +232,31 @@ func TestDirectory_Faults(t *testing.T) {
 		}
 		require.Equal(t, 400, h.Ask("GET", "/api/public/"+list+"?after=nonsense", "").Code)
 	}
+}
+
+// TestMerchants_Near asks for shops near a place by its name.
+func TestMerchants_Near(t *testing.T) {
+	t.Parallel()
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		token := h.Business("rao-tiffins", "")
+		h.Ask("PUT", "/api/owner/merchant", `{"city":"Bangalore","address":{"street":"5th Block, Koramangala","postalCode":"560034"},
+			"geo":{"latitude":12.934,"longitude":77.612}}`, "Authorization", "Bearer "+token).Is(200)
+		for _, near := range []string{"Koramangala", "koramangala,%20bengaluru", "560%20034", "Bengaluru", "12.93,%2077.61",
+			"%E0%A4%AC%E0%A4%82%E0%A4%97%E0%A4%B2%E0%A5%8C%E0%A4%B0"} {
+			var found protocol.Page[protocol.MerchantEntry]
+			h.Ask("GET", "/api/public/merchants?near="+near, "").Is(200).Into(&found)
+			require.Len(t, found.Items, 1, near)
+			require.Less(t, *found.Items[0].Distance, 1000, near)
+		}
+		var none protocol.Page[protocol.MerchantEntry]
+		h.Ask("GET", "/api/public/merchants?near=Jaipur", "").Is(200).Into(&none)
+		require.Empty(t, none.Items)
+		var problem struct{ Errors []protocol.Fault }
+		h.Ask("GET", "/api/public/merchants?near=Hyderabad", "").Is(422).Into(&problem)
+		require.Equal(t, []protocol.Fault{{Pointer: "/near", Code: "ambiguous", Detail: "several places have that name; write the coordinates of one: " +
+			"Hyderabad, Telangana, India 17.384,78.456; Hyderabad, Sindh, Pakistan 25.392,68.374"}}, problem.Errors)
+		h.Ask("GET", "/api/public/merchants?near=Atlantis", "").Is(422).Into(&problem)
+		require.Equal(t, "unknown-place", problem.Errors[0].Code)
+	})
 }

@@ -159,6 +159,7 @@ type Error struct {
 	Steps      int           // with pow-required: by how many levels the challenge exceeds the least of its purpose
 	Signature  string        // with signature-*: value of the Signature-Error field
 	Refused    string        // handle of the profile that had no room for the caller; the hall counts it for the owner
+	Places     []Place       // with a near of several places: these
 	Slot       *SlotPrice    // with slot-taken and below-floor of a bid: what a slot costs
 	Err        error         // the cause, for the log only
 }

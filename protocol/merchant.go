@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,41 +152,13 @@ type MerchantQuery struct {
 	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, also in names, descriptions and tags of items; the last may be the beginning of one; also \"a phrase\", -word, tag:x."`
 	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any of its common names." example:"restaurant"`
 	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any of its common names: Bombay finds Mumbai." example:"Bengaluru"`
-	Near     string `json:"near,omitempty" maxLength:"40" doc:"Only within radius of latitude,longitude." example:"12.9756,77.6050"`
+	Near     string `json:"near,omitempty" maxLength:"80" doc:"Only within radius of latitude,longitude, or of a city, locality or postcode." example:"12.9756,77.6050"`
 	Radius   int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
 	PriceFilter
 	AcceptsReturns bool `json:"acceptsReturns,omitempty" doc:"Only with returns."`
 	OpenNow        bool `json:"openNow,omitempty" doc:"Only those that are open at this moment."`
 	Local          bool `json:"local,omitempty" doc:"Only of this node."`
 	Paging
-}
-
-// nearby is the radius when none is given, in metres.
-const nearby = 5000
-
-// Place returns the place of near and the radius in metres; nil without near.
-func (q MerchantQuery) Place() (near *Geo, radius float64, faults []Fault) {
-	if q.Near == "" {
-		if q.Radius != 0 {
-			faults = append(faults, Fault{"/near", "required", "radius is measured from near, which is missing"})
-		}
-		return nil, 0, faults
-	}
-	north, east, _ := strings.Cut(q.Near, ",")
-	at, bad := [2]float64{}, false
-	for i, text := range []string{north, east} {
-		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		bad = bad || err != nil || !(math.Abs(n) <= float64(90*(i+1)))
-		at[i] = n
-	}
-	if bad {
-		faults = append(faults, Fault{"/near", "wrong-shape", "must be latitude,longitude in degrees, such as 12.9756,77.6050"})
-	}
-	near = &Geo{Latitude: at[0], Longitude: at[1]}
-	if radius = float64(q.Radius); q.Radius == 0 {
-		radius = nearby
-	}
-	return near, radius, faults
 }
 
 // Check parses q, near and the range of prices.

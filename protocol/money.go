@@ -78,7 +78,10 @@ func minorDigits(currency string) int {
 	return 2
 }
 
-const unknownCurrency = "not a currency of ISO 4217 such as INR"
+const (
+	unknownCurrency = "not a currency of ISO 4217 such as INR"
+	notDecimal      = "is not a decimal amount such as 120.50"
+)
 
 // Minor returns the amount in minor units. The error is a fault of one member, relative to the
 // money.
@@ -90,7 +93,7 @@ func (m MoneyDraft) Minor() (int64, *Fault) {
 	whole, fraction, point := strings.Cut(string(m.Amount), ".")
 	bad := whole == "" || point && fraction == "" || len(whole) > 15 || !onlyDigits(whole) || !onlyDigits(fraction)
 	if bad {
-		return 0, &Fault{"/amount", "wrong-shape", "is not a decimal amount such as 120.50"}
+		return 0, &Fault{"/amount", "wrong-shape", notDecimal}
 	}
 	if len(strings.TrimRight(fraction, "0")) > digits {
 		return 0, &Fault{"/amount", "wrong-shape", fmt.Sprintf("%s has at most %d decimals", m.Currency, digits)}

@@ -34,6 +34,9 @@ func skewShops(t *testing.T, db *storage.DB, fill func(full int, insert string, 
 		return err
 	})
 	require.Contains(t, text, "tearoom"+own)
+	fill(100_000, `INSERT INTO merchant_place (name, seq, latitude, longitude) `+
+		`WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < CAST(? AS BIGINT)) `+
+		`SELECT CASE WHEN n % 2 = 0 THEN 'tealand' ELSE 'lane ' || CAST(n AS TEXT) END, n, 13000000, 77600000 FROM series`)
 	const series = `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < CAST(? AS BIGINT)) `
 	const versions = `INSERT INTO profile_rank (pos, seq, since, until`
 	const row = `SELECT 4611686018427387904 + n, CAST(? AS BIGINT), 0, 9223372036854775807`
@@ -53,6 +56,16 @@ var grownShops = []struct {
 	{"shops by the beginning of a word", agentsBy(protocol.MerchantQuery{Q: "tea"}, 20)},
 	{"shops by a rare word and the beginning of another", agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap"}, 1)},
 	{"shops by the beginning of a word, near a place", agentsBy(protocol.MerchantQuery{Q: "tea", Near: "12.97,77.6", Radius: 5000}, 20)},
+	{"a place by the name that many businesses give", placed("Tealand", 1)},
+	{"a place by the beginning of a name that many businesses give", placed("Lane", 1)},
+	{"a place that nobody gives", placed("Teatown", 0)},
+}
+
+func placed(name string, want int) func(ctx context.Context, db *storage.DB) error {
+	return reading(func(ctx context.Context, tx *storage.Tx) error {
+		places, err := tx.FindPlaces(ctx, name)
+		return found(len(places)-want+1, err)
+	})
 }
 
 func agentsBy(q protocol.MerchantQuery, want int) func(ctx context.Context, db *storage.DB) error {

@@ -268,7 +268,7 @@ func (ms Merchants) RefreshHours(ctx context.Context) (int, error) {
 // drop deletes a record, and its items as far as one transaction may: a job deletes the
 // others, which nobody sees.
 func (ms Merchants) drop(ctx context.Context, seq int64) error {
-	for _, table := range []string{"merchant_word", "merchant"} {
+	for _, table := range []string{"merchant_word", "merchant_place", "merchant"} {
 		if _, err := ms.tx.write(ctx, `DELETE FROM `+table+` WHERE seq = ?`, seq); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 // large are the tables that grow with a node. No listing may read one from end to
 // end, or sort what it did not find by an index.
 var large = regexp.MustCompile(`\b(?:Seq Scan on|SCAN) ` +
-	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|item|item_word|item_price|thread|thread_message)\b`)
+	`(post|post_tag|post_word|feed|log|profile|profile_rank|profile_word|merchant|merchant_place|item|item_word|item_price|thread|thread_message)\b`)
 
 // byTime is the walk over posts in the order of their numbers that looks at each.
 // On SQLite it calls itself a search; on PostgreSQL it filters what it finds.
@@ -137,6 +137,12 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 				return p.Next, err
 			})
 		}
+	}
+	for _, name := range []string{"lane 7", "lane", "Hyderabad"} {
+		ask(name, func(tx *storage.Tx, ctx context.Context, _ string) (*string, error) {
+			_, err := tx.FindPlaces(ctx, name)
+			return nil, err
+		})
 	}
 	minor := func(n int64) *int64 { return &n }
 	for _, text := range []string{"", fill.Word(0), fill.Word(9000)} {

@@ -75,6 +75,7 @@ func fillOther(t *testing.T, url string) {
 			doc) SELECT 'mtg_' || seq, 'asked-' || seq % 300, 'submitted', TRUE, 1, 2, 'x', 'm'::bytea, ('t' || seq)::bytea, 1, 1, 1, 0, '{}' FROM post LIMIT 6000`,
 		`INSERT INTO order_receipt (id, handle, n, order_id, agent, client, buyer, currency, minor, paid_at, issued_at, reason, token, doc)
 			SELECT 'rcpt_' || seq, 'shop-' || seq % 300, seq, 'R-' || seq, '', '', '', 'INR', 1, 1, 1, '', '', '{}' FROM post LIMIT 6000`,
+		`INSERT INTO merchant_place (name, seq, latitude, longitude) SELECT 'lane ' || seq % 300, seq, 13000000, 77600000 FROM post LIMIT 6000`,
 		`VACUUM (ANALYZE)`,
 	} {
 		_, err = own.Exec(statement)

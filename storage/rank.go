@@ -82,6 +82,11 @@ func (ps Profiles) rerank(ctx context.Context, r *profileRow, p *StoredProfile, 
 	if !r.Listed && r.Pos == 0 {
 		return nil
 	}
+	if m != nil {
+		if err := ps.tx.Merchants().putPlaces(ctx, r, m); err != nil {
+			return err
+		}
+	}
 	clock, err := ps.advanceClock(ctx)
 	if err != nil {
 		return err
@@ -143,7 +148,7 @@ func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error
 
 // profileWordsVersion is the version of the rules for the words of profiles: those
 // of word.go and of profileword.go.
-var profileWordsVersion = fmt.Sprint(postWordsVersion, ".7")
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".8")
 
 const profileWordsSetting = "words of profiles"
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -168,7 +169,7 @@ var fields = map[string]string{
 	"hours":      hoursSuch,
 	"usualHours": "", "times-1": english("a date and a time"), "times-2": english("a date and a time"), "times-3": english("a date and a time"),
 	"hours-monday": hoursSuch, "hours-tuesday": hoursSuch, "hours-wednesday": hoursSuch, "hours-thursday": hoursSuch, "hours-friday": hoursSuch,
-	"hours-saturday": hoursSuch, "hours-sunday": hoursSuch,
+	"hours-saturday": hoursSuch, "hours-sunday": hoursSuch, everyDay: hoursSuch,
 	"durations":     english("a number of minutes from 5 to 240"),
 	"dateOverrides": english("a date such as 2026-12-25 closed, or 2026-12-26 10:00–12:00"),
 	"travel":        english("a journey such as 2026-12-01 to 2026-12-05 Europe/Berlin"),
@@ -205,7 +206,7 @@ func (f *sent) refuse(ctx context.Context, err *protocol.Error) {
 		if _, known := fields[kindOfField(name)]; !known && !tableOf(protocol.Lookup(f.do), f.part).has(name) {
 			f.stray = append(f.stray, memberFault(ctx, x))
 		} else if f.wrong[name] == "" {
-			f.wrong[name] = faultWords(ctx, name, element, x)
+			f.wrong[name] = cmp.Or(misread(ctx, name, cmp.Or(element, f.values.Get(name))), faultWords(ctx, name, element, x))
 			if name == "startsAt" && x.Code == "required" && f.values.Has("from") && f.values.Get("startsAt") != "other" { // of a list of open times
 				f.wrong[name] = tr(ctx, "Choose a time.")
 			}

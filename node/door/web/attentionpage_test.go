@@ -65,7 +65,7 @@ func TestAttentionPages(t *testing.T) {
 	require.Contains(t, h.Ask("GET", "/api/public/site-map", "").Body.String(), `"/@{handle}/board"`)
 
 	a := h.Ask("GET", "/@asha/board", "", "Accept", nodetest.Accept).Is(200)
-	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; connect-src 'self';")
+	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self';")
 	d = nodetest.ParsePage(t, "/@asha/board", a.Body.String())
 	d.WellFormed()
 	require.Contains(t, d.Text(), "Yarn <b>only</b>.")
@@ -169,7 +169,11 @@ func TestBrowser_Attention(t *testing.T) {
 
 	require.Equal(t, 422, b.Send("#claim", "utr", "12345"))
 	require.NotEmpty(t, b.Text("#n-claim-utr"))
-	require.Equal(t, 200, b.Send("#claim", "utr", "4312 9876 5012"), b.Text("main"))
+	require.Equal(t, 422, b.Send("#claim", "utr", "UPI Ref 431298765012, RRN 531298765013"))
+	require.Contains(t, b.Text("#n-claim-utr"), "There are 2 numbers of 12 digits in it.")
+	require.Equal(t, 200, b.Send("#claim", "utr", "Rs.2000.00 debited from A/c XX1234 to asha@okbank"+
+		" (UPI Ref No 4312 9876 5012). Not you? SMS BLOCK to 919951860002"),
+		b.Text("main"))
 	require.Contains(t, b.Text("main"), "has been asked to confirm")
 	b.Picture("pay-claimed")
 	bid := nodetest.Look[string](b, `document.querySelector("a[href^='/bids/']").getAttribute("href")`)

@@ -54,7 +54,7 @@ func (s *Web) bid(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if args["amount"] != nil {
-		args["amount"] = plainAmount(r.PostForm.Get("amount"))
+		args["amount"] = plainAmount(protocol.Rupee, r.PostForm.Get("amount"))
 	}
 	if f.do == "check_bid" {
 		asked := map[string]any{"handle": handle}
@@ -117,11 +117,6 @@ func (s *Web) invokeForm(r *http.Request, op *protocol.Operation, args any, into
 	return json.Unmarshal(res.JSON, into)
 }
 
-// plainAmount removes what people write in an amount: ₹ 1,00,000.
-func plainAmount(text string) string {
-	return strings.NewReplacer("₹", "", "Rs.", "", "Rs", "", ",", "", " ", "", "\u00a0", "").Replace(text)
-}
-
 // typed returns the form that was sent; nil for none.
 func (f *bidForm) typed() *sent {
 	if f == nil {
@@ -132,7 +127,8 @@ func (f *bidForm) typed() *sent {
 
 func bidControls(ctx context.Context, b protocol.AttentionBoard) []control {
 	controls := []control{
-		line("amount", "Amount in rupees").with("autocomplete", "off", "placeholder", amountHint(b)), box("message", "Message, public once the bid is live"),
+		line("amount", "Amount in rupees").with("autocomplete", "off", "placeholder", amountHint(b)), remark(amountsSuch), box("message",
+			"Message, public once the bid is live"),
 	}
 	if len(b.Categories) > 0 {
 		categories := [][2]string{{"", english("None")}}

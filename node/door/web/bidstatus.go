@@ -53,7 +53,7 @@ func (s *Web) disputeForm(w http.ResponseWriter, r *http.Request) {
 		s.failSecret(w, r, err)
 		return
 	}
-	if utr := strings.Join(strings.Fields(r.PostForm.Get("utr")), ""); utr != "" {
+	if utr := typedUTR(r.PostForm.Get("utr")); utr != "" {
 		args["utr"] = utr
 	}
 	err := s.invokeOpen(r, protocol.DisputePayment.Operation, args, nil)

@@ -340,7 +340,7 @@ func disputeSection(b protocol.Bid, f *sent) templ.Component {
 			}
 		} else {
 			templ_7745c5c3_Err = titled("dispute-title", "You have paid?",
-				posted("card form", "dispute", "/bids/"+b.ID, hidden("do", "dispute_payment"), para("Say so once, with the reference of your bank. %s is asked again and has to decide; the board shows how many payments were not confirmed.", "@"+b.Handle), ask(protocol.DisputePayment.Operation, f, "dispute", nil, line("utr", "Bank reference (UTR), 12 digits").with("required", "", "inputmode", "numeric", "autocomplete", "off")), sends("I have paid"))).Render(ctx, templ_7745c5c3_Buffer)
+				posted("card form", "dispute", "/bids/"+b.ID, hidden("do", "dispute_payment"), para("Say so once, with the reference of your bank. %s is asked again and has to decide; the board shows how many payments were not confirmed.", "@"+b.Handle), ask(protocol.DisputePayment.Operation, f, "dispute", nil, utrLine, utrHelp), sends("I have paid"))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

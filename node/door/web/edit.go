@@ -154,7 +154,7 @@ func written(stored, form url.Values) bool {
 		if coded, ok := codings[name]; ok {
 			sent = []string{strings.Join(coded.codes(name, form.Get(name)), ", ")}
 		}
-		if !slices.Equal(stored[name], sent) && stored.Get(name)+form.Get(name) != "" {
+		if !slices.Equal(stored[name], sent) && stored.Get(name)+form.Get(name) != "" && !sameTyped(name, stored.Get(name), form) {
 			return false
 		}
 	}

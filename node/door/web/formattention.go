@@ -7,7 +7,7 @@ import (
 )
 
 var boardTable = &formTable{op: protocol.PutAttentionBoard.Operation, controls: []control{
-	box("rules", "Rules for bidders"), line("floor", "Least bid, in rupees"),
+	box("rules", "Rules for bidders"), line("floor", "Least bid, in rupees, such as 500 or 1,500"),
 	line("step", "Step by which a bid must exceed the one that it displaces, in rupees"), line("maxBid", "Highest bid, in rupees"),
 	line("slots", "Bids that are live at once"), line("slotDays", "Days that a bid is live"),
 	line("protectHours", "Hours for which a live bid cannot be displaced"),
@@ -39,7 +39,7 @@ func typedCategories(text string) any {
 			continue
 		}
 		c := map[string]any{"name": name}
-		if floor = plainAmount(floor); floor != "" {
+		if floor = plainAmount(protocol.Rupee, floor); floor != "" {
 			c["floor"] = floor
 		}
 		list = append(list, c)

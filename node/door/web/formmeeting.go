@@ -11,7 +11,7 @@ var meetingTable = &formTable{
 	op: protocol.PutMeetingSettings.Operation,
 	controls: []control{
 		tickBox("acceptingMeetingRequests", "Takes meeting requests"), line("timezone", "Time zone of the hours"),
-		group("Hours of the week, such as 10:00–13:00, 14:00–18:00; empty for none", append(dayLines(120), faultOf("usualHours"))...).with("class", "fields"),
+		group("Hours of the week, such as 10am–1pm, 14:00–18:00; empty for none", append(dayLines(120), faultOf("usualHours"))...).with("class", "fields"),
 		line("durations", "Lengths in minutes").upTo(60),
 		line("location", "Where: an address, a telephone number, or a video link; {slug} becomes a random name"),
 		tickBox("showSlots", "Shows open times to everybody"),
@@ -34,12 +34,8 @@ var meetingTable = &formTable{
 	},
 	finish: func(form url.Values, args map[string]any) {
 		hours := []any{}
-		for _, day := range weekNames {
-			for _, text := range commaList(form.Get("hours-" + day)) {
-				w := windowOf(text)
-				w["day"] = day
-				hours = append(hours, w)
-			}
+		for _, x := range dayHours(form) {
+			hours = append(hours, map[string]any{"day": x[0], "from": x[1], "to": x[2]})
 		}
 		args["usualHours"] = hours
 	},
@@ -59,15 +55,11 @@ var move = &formTable{op: protocol.MoveMeeting.Operation, finish: func(form url.
 
 func typedOverrides(text string) any {
 	var overrides []any
-	for _, line := range textLines(text) {
+	for _, line := range textLines(protocol.FoldDigits(text)) {
 		date, rest, _ := strings.Cut(line, " ")
 		over := map[string]any{"date": date}
-		var windows []any
-		for _, text := range commaList(strings.ReplaceAll(rest, "closed", "")) {
-			windows = append(windows, windowOf(text))
-		}
-		if windows != nil {
-			over["windows"] = windows
+		if all := windows(rest); all != nil {
+			over["windows"] = all
 		}
 		overrides = append(overrides, over)
 	}

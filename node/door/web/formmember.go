@@ -116,4 +116,4 @@ func (c control) limit(m member) int {
 }
 
 // shapeLimits are the lengths of texts that only their form bounds.
-var shapeLimits = map[string]int{"name": 40, "handle": 40, "currency": 3, "mail-code": 32, "utr": 20, "moment": 40}
+var shapeLimits = map[string]int{"name": 40, "handle": 40, "currency": 3, "mail-code": 32, "utr": 2000, "moment": 40}

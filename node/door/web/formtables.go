@@ -86,7 +86,7 @@ var receiptTable = &formTable{
 	op: protocol.IssueOrderReceipt.Operation,
 	controls: []control{
 		line("order", "Your number of the order, without spaces").with("required", ""),
-		line("amount", "Amount paid, in rupees").of("total"),
+		line("amount", "Amount paid, in rupees, such as 1,180").of("total"),
 		line("paidAt", "Paid on").upTo(10).with("required", "", "type", "date"),
 		line("client", "Account of the buyer on the blockchain, 0x… (only it can review the order)").upTo(80),
 		line("buyer", "Your own reference to the buyer, no name (only you see it)"),
@@ -111,13 +111,18 @@ func codedRegion(name, label string) control {
 
 var shopTable = &formTable{op: protocol.PutMerchant.Operation, part: "shop", controls: []control{
 	line("category", "What kind of shop, such as restaurant"),
-	line("phone", "Telephone").upTo(31).with("type", "tel", "autocomplete", "tel"),
+	spelled(line("phone", "Telephone, such as 98765 43210 or +91 80 2650 0000").upTo(31).with("type", "tel", "autocomplete", "tel"), protocol.ShowPhone,
+		func(text string) any { return text }),
 	line("website", "Website, https"),
 	line("street", "Street and number").of("address.street").with("autocomplete", "street-address"),
 	sideBySide(line("city", "City"), line("postalCode", "PIN code").of("address.postalCode").with("autocomplete", "postal-code")),
 	sideBySide(codedRegion("region", "State, such as Karnataka").with("autocomplete", "address-level1"),
 		codedRegion("country", "Country, such as India").with("autocomplete", "country-name")),
 	spelled(line("geo", "Place on the map, such as 12.9716, 77.5946").upTo(60), geoText, typedGeo),
+}, finish: func(_ url.Values, args map[string]any) {
+	if number, ok := args["phone"].(string); ok {
+		args["phone"] = typedPhone(number, args)
+	}
 }}
 
 var hoursTable = &formTable{
@@ -125,24 +130,14 @@ var hoursTable = &formTable{
 	controls: []control{part("days", dayLines(100)...), trimmed(line("timezone", "Time zone; empty for that of the profile"))},
 	finish: func(form url.Values, args map[string]any) {
 		var hours []protocol.DayHours
-		for _, day := range weekNames {
-			for _, x := range shifts(form.Get("hours-" + day)) {
-				hours = append(hours, protocol.DayHours{Day: day, Opens: x[0], Closes: x[1]})
-			}
+		for _, x := range dayHours(form) {
+			hours = append(hours, protocol.DayHours{Day: x[0], Opens: x[1], Closes: x[2]})
 		}
 		args["hours"] = hours
 		if hours == nil {
 			delete(args, "hours")
 		}
 	},
-}
-
-// dayLines are fields for the hours of each day of a week.
-func dayLines(most int) (lines []control) {
-	for _, day := range weekNames {
-		lines = append(lines, line("hours-"+day, initial(day)).of("").upTo(most).with("autocomplete", "off"))
-	}
-	return lines
 }
 
 var loginTable = &formTable{op: protocol.ConnectCalendar.Operation, controls: []control{

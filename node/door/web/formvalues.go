@@ -166,11 +166,11 @@ func (c control) means(m member, form url.Values) any {
 	case m.typ.Kind() == reflect.Slice:
 		return c.meansList(m.typ.Elem(), form)
 	case m.tag.Get("decimal") != "":
-		return plainAmount(text)
+		return plainAmount(protocol.Rupee, text)
 	case m.typ.Kind() == reflect.Int || m.typ.Kind() == reflect.Int64:
-		return coerce("integer", strings.TrimSpace(text))
+		return coerce("integer", strings.TrimSpace(protocol.FoldDigits(text)))
 	case m.typ.Kind() == reflect.Float64:
-		if n, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && math.Abs(n) <= 1e15 {
+		if n, err := strconv.ParseFloat(plainAmount(protocol.Rupee, text), 64); err == nil && math.Abs(n) <= 1e15 {
 			return n
 		}
 	case m.tag.Get("format") == "uri" || m.tag.Get("shape") != "":

@@ -113,7 +113,7 @@ func amount(ctx context.Context, p *protocol.Money, unit *string) string {
 		return tr(ctx, "price on request")
 	}
 	if unit != nil {
-		return tr(ctx, "%s per %s", money(p.Currency, p.Amount), *unit)
+		return tr(ctx, "%s per %s", money(p.Currency, p.Amount), unitWord(ctx, *unit))
 	}
 	return money(p.Currency, p.Amount)
 }

@@ -100,7 +100,7 @@ func aboutItem(ctx context.Context, i protocol.ItemDraft) string {
 		parts = append(parts, i.Category)
 	}
 	if i.Unit != "" {
-		parts = append(parts, tr(ctx, "per %s", i.Unit))
+		parts = append(parts, tr(ctx, "per %s", unitWord(ctx, i.Unit)))
 	}
 	if n := len(i.Variants); n > 0 {
 		parts = append(parts, tr(ctx, "%d kinds", n))
@@ -125,7 +125,7 @@ func itemFields(f *sent, v url.Values, i protocol.ItemDraft) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		amount := line("amount", priceLabel(ctx, i)).verbatim().of("price")
 		return ask(protocol.PutItem.Operation, f, "item", v, line("name", "Name"), sideBySide(amount, line("unit", "Per, such as plate")),
-			remark("Without a price the item is “on request”."), choose("availability", "Availability", availabilities),
+			remark("The price is such as 120, 1,50,000 or ₹ 99.50. Without one the item is “on request”."), choose("availability", "Availability", availabilities),
 			box("description", "Description"), line("category", "Group in your list, such as Meals"), kindFields(ctx, f, v, i),
 			fold("More about it: old price, pictures, words to find it by", nil,
 				line("listAmount", "Price before a reduction; it is shown struck through").of("listPrice"),

@@ -12,26 +12,6 @@ import (
 
 var weekNames = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 
-// windowOf reads a part of a day, such as 10:00-18:00 or 10:00 to 18:00. What is no such part is refused by
-// the node.
-func windowOf(text string) map[string]any {
-	text = strings.NewReplacer(" to ", "-", "–", "-", "—", "-").Replace(text)
-	from, to, _ := strings.Cut(text, "-")
-	return map[string]any{"from": clockText(from), "to": clockText(to)}
-}
-
-// clockText completes a time of day: 9 and 9:00 are 09:00.
-func clockText(text string) string {
-	text = strings.TrimSpace(text)
-	if text != "" && !strings.Contains(text, ":") {
-		text += ":00"
-	}
-	if len(text) == len("9:00") {
-		text = "0" + text
-	}
-	return text
-}
-
 // textLines returns the lines of a text that are not blank.
 func textLines(text string) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
@@ -52,28 +32,19 @@ func (f *sent) settingPlace(parts []string) (name, element string, ok bool) {
 	if err != nil {
 		return "", "", false
 	}
-	var names, elements []string
-	add := func(name string, list []string) {
-		for _, text := range list {
-			names, elements = append(names, name), append(elements, text)
-		}
-	}
 	switch name = parts[0]; name {
 	case "times":
-		for _, row := range timeRows(f.values) {
-			add("times-"+row, []string{""})
+		if rows := timeRows(f.values); n >= 0 && n < len(rows) {
+			name = "times-" + rows[n]
 		}
 	case "usualHours":
-		for _, day := range weekNames {
-			add("hours-"+day, commaList(f.values.Get("hours-"+day)))
+		if field, text := f.hoursPlace(n); n >= 0 && field != "" {
+			return field, text, true
 		}
 	default:
 		return "", "", false
 	}
-	if n < 0 || n >= len(names) {
-		return name, "", true
-	}
-	return names[n], elements[n], true
+	return name, "", true
 }
 
 // settingsValues returns what the form shows of the settings.

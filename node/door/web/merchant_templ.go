@@ -510,7 +510,7 @@ func place(m protocol.Merchant) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = put(*m.Phone).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = put(protocol.ShowPhone(*m.Phone)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/url"
-	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -15,7 +14,7 @@ import (
 // another day at noon, universal time.
 func orderInput(form url.Values, args map[string]any, now time.Time) {
 	if amount := form.Get("amount"); amount != "" {
-		args["total"] = map[string]any{"currency": protocol.Rupee, "amount": strings.TrimSuffix(plainAmount(amount), "/-")}
+		args["total"] = map[string]any{"currency": protocol.Rupee, "amount": plainAmount(protocol.Rupee, amount)}
 	}
 	if t, err := time.Parse(time.DateOnly, form.Get("paidAt")); err == nil {
 		paid := t.Add(12 * time.Hour)

@@ -19,6 +19,7 @@ import (
 // item with all that it has. Its forms write single items, so a catalog may be of any size.
 
 const (
+	hoursPath  = "/account/hours"
 	itemsPath  = "/account/items"
 	itemsShown = 25 // on a page of the list
 )
@@ -224,7 +225,7 @@ func priceText(p *protocol.MoneyDraft) string {
 
 // typedPrice reads a price as it is typed; nil for nothing.
 func typedPrice(text, currency string) *protocol.MoneyDraft {
-	amount := strings.TrimSuffix(plainAmount(text), "/-")
+	amount := plainAmount(currency, text)
 	if amount == "" {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -70,7 +69,7 @@ func (s *Web) payForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	args := map[string]any{"payToken": token}
-	if utr := strings.Join(strings.Fields(r.PostForm.Get("utr")), ""); utr != "" {
+	if utr := typedUTR(r.PostForm.Get("utr")); utr != "" {
 		args["utr"] = utr
 	}
 	op := protocol.ClaimPayment.Operation

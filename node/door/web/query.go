@@ -47,7 +47,7 @@ func given(query url.Values) url.Values {
 	return out
 }
 
-// tidy changes what people write to what the wire has: @asha, #paper, in-ka, Karnataka, 12.97, 77.59.
+// tidy changes what people write to what the wire has: @asha, #paper, in-ka, Karnataka.
 func tidy(name, v string) string {
 	switch name {
 	case "author":
@@ -56,8 +56,6 @@ func tidy(name, v string) string {
 		return protocol.FoldTag(strings.TrimPrefix(v, "#"))
 	case "region":
 		return regionCode(v)
-	case "near":
-		return strings.Join(strings.Fields(v), "")
 	}
 	return v
 }
@@ -75,6 +73,9 @@ func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
 			return nil, unknown(name)
 		}
 		f.args[name] = coerce(s.types[op.Name][name], f.get(name))
+		if m, _ := memberAt(op.In, name); m.tag.Get("decimal") != "" {
+			f.args[name] = plainAmount(protocol.Rupee, f.get(name))
+		}
 	}
 	return f, nil
 }

@@ -41,18 +41,6 @@ func shiftText(hours []protocol.DayHours, day string) string {
 	return strings.Join(shifts, ", ")
 }
 
-// shifts reads hours as they are typed. What are no hours is refused by the node.
-func shifts(text string) (list [][2]string) {
-	for _, part := range commaList(text) {
-		if strings.EqualFold(part, "closed") {
-			continue
-		}
-		w := windowOf(part)
-		list = append(list, [2]string{w["from"].(string), w["to"].(string)})
-	}
-	return list
-}
-
 // changedRecord writes the part of the record that a form shows.
 func changedRecord(r protocol.MerchantRecord, form url.Values) (any, error) {
 	return inputOver(protocol.PutMerchant.Operation, recordOf(r), form), nil
@@ -113,13 +101,8 @@ func (f *sent) shopPlace(parts []string) (name, element string) {
 	n, _ := strconv.Atoi(parts[1])
 	switch name {
 	case "hours":
-		for _, day := range weekNames {
-			for _, text := range commaList(f.values.Get("hours-" + day)) {
-				if n == 0 {
-					return "hours-" + day, text
-				}
-				n--
-			}
+		if field, text := f.hoursPlace(n); field != "" {
+			return field, text
 		}
 	case "exceptionHours":
 		name = "from"
@@ -151,7 +134,8 @@ func undoDays(ctx context.Context, form url.Values) *removed {
 func hoursForm(f *sent, handle string, r protocol.MerchantRecord) templ.Component {
 	v := hoursValues(r)
 	return posted("card form", "hours", "/account", shopKeys(handle, "hours"), version(f, v),
-		hint("Such as 9:00–13:00, 16:00–21:00. Leave a day empty when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
+		hint("Such as 9am–9pm, 9:00–13:00, 16:00–21:00 or 24 hours. "+
+			"Write closed, or leave a day empty, when you are closed."), hoursTable.fields(f, "hours", v), sends("Save the hours"))
 }
 
 func closeForm(f *sent, handle string) templ.Component {

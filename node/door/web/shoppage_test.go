@@ -90,9 +90,11 @@ func TestBrowser_Shop(t *testing.T) {
 	shoot(b, "item")
 	require.Equal(t, 200, b.Send("#item", "amount", "40"))
 	require.Equal(t, protocol.Decimal("40.00"), items()[0].Price.Amount)
-	require.Equal(t, 422, b.Send("#quick-filter-coffee", "amount", "30 rupees"))
+	require.Equal(t, 422, b.Send("#quick-filter-coffee", "amount", "thirty"))
 	require.Equal(t, "This is not an amount of rupees such as 1500 or 1500.50.", b.Text("#n-quick-filter-coffee-amount"))
-	require.Equal(t, 200, b.Send("#quick-filter-coffee", "amount", "30", "availability", "in_stock"))
+	require.Equal(t, 422, b.Send("#quick-filter-coffee", "amount", "1.500"))
+	require.Equal(t, "1.500 can be read as two amounts: write 1500 or 1.50.", b.Text("#n-quick-filter-coffee-amount"))
+	require.Equal(t, 200, b.Send("#quick-filter-coffee", "amount", "३० रुपये", "availability", "in_stock"))
 	require.Equal(t, protocol.Decimal("30.00"), items()[1].Price.Amount)
 	require.Equal(t, protocol.InStock, items()[1].Availability)
 	shoot(b, "items")
@@ -193,12 +195,21 @@ func TestBrowser_Shop(t *testing.T) {
 
 	// Hours, and a festival.
 	require.Equal(t, 200, b.Open("/account/hours?handle=rao"))
-	require.Equal(t, 422, b.Send("#hours", "hours-monday", "9-13, 16:00 to 21:00", "hours-sunday", "all day"))
-	require.Equal(t, "“all day” is not hours such as 10:00–18:00.", b.Text("#n-hours-hours-sunday"))
+	require.Equal(t, 422, b.Send("#hours", "hours-monday", "9-13, 16:00 to 21:00", "hours-sunday", "whenever"))
+	require.Equal(t, "“whenever” is not hours such as 10:00–18:00.", b.Text("#n-hours-hours-sunday"))
 	require.Equal(t, 200, b.Send("#hours", "hours-sunday", "closed"))
 	require.Equal(t, []protocol.DayHours{
 		{Day: "monday", Opens: "09:00", Closes: "13:00"}, {Day: "monday", Opens: "16:00", Closes: "21:00"},
 	}, record().Record.Hours)
+	require.Equal(t, 422, b.Send("#hours", "hours-every", "9-6"))
+	require.Contains(t, b.Text("#n-hours-hours-every"), "“9-6” can be read in two ways")
+	require.Equal(t, 200, b.Send("#hours", "hours-every", "9am-9pm"))
+	require.Len(t, record().Record.Hours, 7)
+	require.Equal(t, "09:00–21:00", value(b, "#hours-hours-sunday"))
+	require.Empty(t, value(b, "#hours-hours-every"))
+	require.Equal(t, 200, b.Send("#hours", "hours-monday", "9:30 am to 1 pm, 15–19", "hours-sunday", "बंद", "copy", "monday-saturday"))
+	require.Len(t, record().Record.Hours, 12)
+	require.Equal(t, protocol.DayHours{Day: "saturday", Opens: "15:00", Closes: "19:00"}, record().Record.Hours[11])
 	require.Equal(t, 200, b.Send("#close", "from", "2026-11-07", "to", "2026-11-10", "why", "Diwali"))
 	diwali := []protocol.ExceptionHours{{Title: "Diwali", ValidFrom: "2026-11-07", ValidThrough: "2026-11-10"}}
 	require.Equal(t, diwali, record().Record.ExceptionHours)
@@ -289,12 +300,13 @@ func TestBrowser_Shop(t *testing.T) {
 		require.Equal(t, 200, x.Open("/account/shop?handle=rao"))
 	}
 	require.Equal(t, 200, b.Send("#shop", "category", "Restaurant", "city", "Bengaluru", "region", "in-ka", "country", "in", "geo", "12.9716, 77.5946",
-		"phone", "+91 80 5550 1234"))
+		"phone", "(080) 5550-1234"))
+	require.Equal(t, "+918055501234", record().Record.Phone)
 	require.Equal(t, &protocol.Geo{Latitude: 12.9716, Longitude: 77.5946}, record().Record.Geo)
 	require.Equal(t, 412, other.Send("#shop", "category", "Tiffin room", "phone", "+91 80 5550 9999"))
 	require.Equal(t, "Tiffin room", value(other, "#shop-category"))
 	require.Contains(t, other.Text("#shop"), "Stored now: Restaurant")
-	require.Contains(t, other.Text("#shop"), "Stored now: +91 80 5550 1234")
+	require.Contains(t, other.Text("#shop"), "Stored now: +91 80555 01234")
 	shoot(other, "conflict")
 	require.Equal(t, "Restaurant", record().Record.Category, "nothing was lost")
 	require.Equal(t, 200, other.Send("#shop", "city", "Mysuru"), other.Text("main"))

@@ -170,6 +170,7 @@ var leftOut = map[string]map[string]string{
 	"host_policy": {"": ofNode}, "host_scheme": {"": ofNode}, "issued": {"": ofNode}, "item_price": {"": derived}, "job": {"": work}, "kept": {"": ofNode},
 	"key_directory": {"": ofNode}, "lane": {"": work}, "ledger": {"": ofMoney}, "log": {"": ofNode}, "meeting_event": {"": "the calendar has it"},
 	"meeting_feed": {"": secret}, "meeting_letter": {"": work}, "meeting_mailbox": {"": "where requesters are"}, "merchant_word": {"": derived},
+	"merchant_place": {"": derived},
 	"moderation_log": {"": ofNode}, "moderation_note": {"": ofNode}, "news": {"": derived}, "news_mark": {"": ofNode}, "outlet": {"": ofNode},
 	"pay_event": {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "reaction": {"": ofOthers}, "blocked_by": {"": ofNode},

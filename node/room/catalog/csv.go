@@ -236,9 +236,13 @@ func priced(to map[string]any, r row) (faults []protocol.Fault) {
 	if currency == "" {
 		currency = protocol.Rupee
 	}
-	for column, member := range map[string]string{"price": "price", "list_price": "listPrice"} {
-		if r[column] != "" {
-			to[member] = map[string]any{"currency": strings.ToUpper(currency), "amount": amount(r[column])}
+	currency = strings.ToUpper(currency)
+	for _, names := range [][2]string{{"price", "price"}, {"list_price", "listPrice"}} {
+		amount, fault := protocol.ReadAmount(currency, r[names[0]])
+		if fault != nil {
+			faults = append(faults, protocol.Fault{Pointer: "/" + names[1] + fault.Pointer, Code: fault.Code, Detail: fault.Detail})
+		} else if amount != "" {
+			to[names[1]] = map[string]any{"currency": currency, "amount": amount}
 		}
 	}
 	for _, name := range []string{"availability", "barcode"} {
@@ -247,29 +251,20 @@ func priced(to map[string]any, r row) (faults []protocol.Fault) {
 		}
 	}
 	if r["measure"] == "" && r["reference"] == "" {
-		return nil
+		return faults
 	}
 	unit := map[string]any{}
 	for _, name := range []string{"measure", "reference"} {
 		number, of, _ := strings.Cut(r[name], " ")
 		n, err := strconv.Atoi(number)
 		if err != nil {
-			return []protocol.Fault{{Pointer: "/unitPrice/" + name, Code: "wrong-shape",
-				Detail: `must be a whole number and a unit, such as "750 ml"; measure and reference go together`}}
+			return append(faults, protocol.Fault{Pointer: "/unitPrice/" + name, Code: "wrong-shape",
+				Detail: `must be a whole number and a unit, such as "750 ml"; measure and reference go together`})
 		}
 		unit[name] = map[string]any{"value": n, "unit": strings.TrimSpace(of)}
 	}
 	to["unitPrice"] = unit
-	return nil
-}
-
-// amount removes what spreadsheets write around an amount of rupees: the sign, and commas between
-// digits.
-func amount(s string) string {
-	for _, sign := range []string{"₹", "Rs.", "INR"} {
-		s = strings.TrimPrefix(s, sign)
-	}
-	return strings.ReplaceAll(strings.TrimSpace(s), ",", "")
+	return faults
 }
 
 func parts(s, by string) (list []string) {

@@ -15,6 +15,16 @@ import (
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
 ) (protocol.Page[protocol.MerchantEntry], error) {
+	if name := in.NearName(); name != "" {
+		places, err := tx.FindPlaces(ctx, name)
+		if err != nil {
+			return protocol.Page[protocol.MerchantEntry]{}, err
+		}
+		if len(places) != 1 {
+			return protocol.Page[protocol.MerchantEntry]{}, protocol.PlaceError(places)
+		}
+		in.Near = places[0].Geo.String()
+	}
 	near, _, _ := in.Place()
 	here := func() (protocol.Page[protocol.MerchantEntry], error) {
 		found, err := tx.Profiles().ListMerchants(ctx, in)
