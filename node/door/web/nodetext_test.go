@@ -17,7 +17,8 @@ func TestTexts_Operator(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"contact.md": "Write to <b>us</b>.\n\n## By post\n1 Loom Street, Jaipur\nhttps://rao.example/map\n", "contact.hi.md": "हमें लिखें।", "privacy.md": "# What we keep\nNothing.",
+		"contact.md":    "Write to <b>us</b>.\n\n## By post\n1 Loom Street, Jaipur\nhttps://rao.example/map\n",
+		"contact.hi.md": "हमें लिखें।", "privacy.md": "# What we keep\nNothing.",
 		"notes.txt": "of no page",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
