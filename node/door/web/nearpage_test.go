@@ -1,11 +1,15 @@
 package web_test
 
 import (
+	"context"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"stoa/node"
@@ -58,8 +62,15 @@ func TestBrowser_Near(t *testing.T) {
 	nearShop(h)
 	b := nodetest.OpenBrowser(t, h.Base)
 	permit := func(setting browser.PermissionSetting) {
-		do(b, devCall(browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "geolocation"}, Setting: setting,
-			Origin: h.Base}))
+		do(b, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			at, err := cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
+			if err != nil {
+				return err
+			}
+			_, err = cdp.Call(ctx, t, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "geolocation"},
+				Setting: setting, Origin: h.Base, BrowserContextID: at.TargetInfo.BrowserContextID})
+			return err
+		}))
 	}
 	const press = `(() => { document.querySelector("details").open = true; document.querySelector("#f-near + button").click(); return true })()`
 	permit(browser.PermissionSettingDenied)
