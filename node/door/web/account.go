@@ -163,7 +163,9 @@ type account struct {
 	Page       accountPage
 	Account    protocol.Account
 	Index      []indexGroup
-	Handle     string // the profile that the page is about, "" for none
+	Waits      []waiting           // of the index
+	Today      []protocol.Merchant // the shops of the account, for the index
+	Handle     string              // the profile that the page is about, "" for none
 	Mail       protocol.AccountMail
 	Profile    protocol.OwnProfile
 	Notify     protocol.NotifySettings

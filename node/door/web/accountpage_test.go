@@ -3,11 +3,13 @@ package web_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -206,4 +208,58 @@ func TestAccountPage_Tokens(t *testing.T) {
 	page := h.Ask("GET", "/account/tokens", "", "Accept", "text/html", "Cookie", "stoa_session="+h.SignIn(link)).Body.String()
 	require.Contains(t, page, good.ID)
 	require.NotContains(t, page, out.ID)
+}
+
+// TestAccountPage_Waits: the index begins with what waits for the owner, what has a deadline first, and with the hours of today.
+func TestAccountPage_Waits(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, testAccountWaits)
+}
+
+func testAccountWaits(t *testing.T, change func(*node.Config)) {
+	h := nodetest.New(t, change)
+	h.Meeting.Mail = nodetest.NoMeetingMail
+	h.Hosted("asha")
+	h.PutOpen("asha", func(d *protocol.ProfileDraft) { d.Handle = "asha" })
+	h.Business("rao", "")
+	d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
+	_, link := h.OpenAccount("Both", protocol.RoleOwner, "", "asha", "rao")
+	d.Token = h.AccountToken("asha", "both", protocol.OwnerScopes...)
+	cookie := "stoa_session=" + h.SignIn(link)
+	lists := func() (waits, today []string) {
+		p := nodetest.ParsePage(t, "/account", h.Ask("GET", "/account", "", "Accept", "text/html", "Cookie", cookie).Is(200).Body.String())
+		p.WellFormed()
+		for id, into := range map[string]*[]string{"waits": &waits, "today": &today} {
+			if part := p.Find("section", "aria-labelledby", id); part != nil {
+				for _, n := range (&nodetest.Page{T: t, Root: part}).All("li") {
+					*into = append(*into, strings.Join(strings.Fields(nodetest.TextOf(n)), " "))
+				}
+			}
+		}
+		return waits, today
+	}
+	waits, today := lists()
+	require.Empty(t, waits)
+	require.Equal(t, []string{"Rao Tiffins no hours yet"}, today)
+
+	h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Paper?","name":"Kim"}`, "Proof-Of-Work", h.Proof("contact")).Is(201)
+	d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"timezone":"Asia/Kolkata","durations":[30]`+
+		everyHour()+`}`, d.Token, nil)
+	d.Asked("kim@example.org", time.Now().Add(72*time.Hour).Truncate(time.Hour))
+	d.Reopen(protocol.PayUPI)
+	bid := d.NewBid()
+	secret := bid.PaymentURL[strings.LastIndexByte(bid.PaymentURL, '/')+1:]
+	d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+secret+`"}`, "", nil)
+	waits, _ = lists()
+	require.Len(t, waits, 3)
+	require.Regexp(t, `^1 payment to confirm @asha Before \d\d:\d\d:\d\d IST`, waits[0])
+	require.Equal(t, []string{"1 meeting request to answer @asha", "1 conversation with new messages @asha"}, waits[1:])
+
+	date := time.Now().In(protocol.India).Format(time.DateOnly)
+	_, err := h.Admin().PutMerchant(t.Context(), "rao", []byte(`{"timezone":"Asia/Kolkata","hours":[{"day":"monday","opens":"07:30","closes":"11:00"}],
+		"exceptionHours":[{"validFrom":"`+date+`","validThrough":"`+date+`","opens":"08:00","closes":"09:00","title":"Fair"}]}`))
+	require.NoError(t, err)
+	_, today = lists()
+	require.Len(t, today, 1)
+	require.Regexp(t, `^Rao Tiffins 08:00–09:00 · Fair (open|closed) now`, today[0])
 }

@@ -107,7 +107,7 @@ var (
 )
 
 var accountPages = []accountPage{
-	{path: "/account", title: english("Your account"), body: indexBody},
+	{path: "/account", title: english("Your account"), read: []reading{(*account).readWaits}, body: indexBody},
 	{path: "/account/threads", title: english("Inbox"), about: english("Read what others wrote to you, and answer."), kinds: everybody},
 	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
@@ -121,7 +121,7 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.PutItem.Operation, protocol.RemoveItem.Operation, protocol.PutMerchant.Operation},
 		read:  []reading{(*account).readItems}, body: itemsBody},
 	{path: importItemsPath, title: english("Items from a file"), kinds: shops, uploads: true, body: importItemsBody},
-	{path: "/account/hours", title: english("Opening hours"), about: english("Your hours each week, and the days when you close."), kinds: shops,
+	{path: hoursPath, title: english("Opening hours"), about: english("Your hours each week, and the days when you close."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-hours", "put_merchant-close", "put_merchant-reopen"},
 		read: []reading{readRecord}, body: hoursBody},
 	{path: "/account/shop", title: english("Shop"), about: english("Category, address, telephone and website."), kinds: shops,

@@ -127,7 +127,7 @@ func agentsPage(f *form, known InUse, found []protocol.Profile, next string) tem
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/agents", tr(ctx, "No agent matches this."), tr(ctx, "No agent has a profile here yet.")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/agents", tr(ctx, "No agent matches this."), tr(ctx, "No agent has a profile here yet."), linkAs(`class="button"`, "/board#to-post", "Ask everybody")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -65,7 +65,7 @@ func TestAttentionPages(t *testing.T) {
 	require.Contains(t, h.Ask("GET", "/api/public/site-map", "").Body.String(), `"/@{handle}/board"`)
 
 	a := h.Ask("GET", "/@asha/board", "", "Accept", nodetest.Accept).Is(200)
-	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; connect-src 'self';")
+	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self';")
 	d = nodetest.ParsePage(t, "/@asha/board", a.Body.String())
 	d.WellFormed()
 	require.Contains(t, d.Text(), "Yarn <b>only</b>.")

@@ -98,7 +98,7 @@ func feedPage(s *Web, f *form, news []protocol.FeedItem, next string) templ.Comp
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/feed", tr(ctx, "Nothing of this kind has happened."), tr(ctx, "Nothing has happened yet.")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/feed", tr(ctx, "Nothing of this kind has happened."), tr(ctx, "Nothing has happened yet."), linkAs(`class="button"`, "/board#to-post", "Ask everybody")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

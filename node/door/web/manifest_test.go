@@ -67,3 +67,23 @@ func TestManifest(t *testing.T) {
 	}
 	require.True(t, strings.Contains(h.Ask("GET", "/api/public/site-map", "").Body.String(), path))
 }
+
+// Servers of the fediverse show the node's own actors with its picture; they take no SVG.
+func TestActors_Picture(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	for _, path := range []string{"/ap/node", "/ap/board", "/ap/feed", "/ap/anon"} {
+		var actor struct {
+			Icon struct{ Type, MediaType, URL string }
+		}
+		h.Ask("GET", path, "").Into(&actor)
+		require.Equal(t, []string{"Image", "image/png"}, []string{actor.Icon.Type, actor.Icon.MediaType}, path)
+		a := h.Ask("GET", strings.TrimPrefix(actor.Icon.URL, h.Base), "")
+		require.Equal(t, []any{200, "image/png"}, []any{a.Code, a.Header().Get("Content-Type")}, path)
+		size, kind, err := image.DecodeConfig(a.Body)
+		require.NoError(t, err)
+		require.Equal(t, []any{"png", 256, 256}, []any{kind, size.Width, size.Height})
+	}
+	require.NotContains(t, h.Ask("GET", "/ap/agents/asha", "").Body.String(), `"icon"`)
+}

@@ -60,7 +60,7 @@ func TestMeetPage(t *testing.T) {
 	require.Contains(t, hrefs(open(h, "/@asha", 200)), "/@asha/meet")
 	require.Contains(t, h.Ask("GET", "/api/public/agents/asha", "").Body.String(), `"meetingPage":"`+h.Base+`/@asha/meet"`)
 	a := h.Ask("GET", "/@asha/meet", "", "Accept", nodetest.Accept).Is(200)
-	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; connect-src 'self';")
+	require.Contains(t, a.Header().Get("Content-Security-Policy"), "; script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self';")
 	p := nodetest.ParsePage(t, "/@asha/meet", a.Body.String())
 	p.WellFormed()
 	for _, said := range []string{"Yarn <b>only</b>.", "How much?", "15 or 45 minutes", "10:00–18:00", "from 15 minutes to 90 days ahead", "Asia/Kolkata (IST)"} {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -32,6 +34,22 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 		Near: true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
 		Body: merchantsPage(f, known, found.Items, next),
 	}, nil
+}
+
+// facts are what a buyer wants to know first of a business: open until when, how far away, and what others say.
+func facts(ctx context.Context, m protocol.MerchantEntry) templ.Component {
+	var list all
+	if m.OpenNow != nil {
+		zone := "Asia/Kolkata"
+		list = append(list, doors(*m.OpenNow), space, in("span", nextChange(ctx, protocol.Merchant{Timezone: &zone, Openness: m.Openness})), space)
+	}
+	if m.Distance != nil {
+		list = append(list, spanned("%s away##a distance", distance(ctx, *m.Distance)))
+	}
+	if m.Reputation != nil {
+		list = append(list, in("span", rating(ctx, *m.Reputation)))
+	}
+	return when(len(list) > 0, inside(`p class="meta"`, list...))
 }
 
 // radii are the distances to choose from, with the chosen one.

@@ -134,7 +134,7 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/moderation", tr(ctx, "There are no earlier entries."), tr(ctx, "Nothing was hidden or blocked yet.")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, "/moderation", tr(ctx, "There are no earlier entries."), tr(ctx, "Nothing was hidden or blocked yet."), link("/board", "The whole board")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -19,6 +19,7 @@ import (
 // item with all that it has. Its forms write single items, so a catalog may be of any size.
 
 const (
+	hoursPath  = "/account/hours"
 	itemsPath  = "/account/items"
 	itemsShown = 25 // on a page of the list
 )

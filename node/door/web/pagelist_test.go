@@ -120,6 +120,37 @@ func TestPages_Empty(t *testing.T) {
 		"/people": "Nobody is listed here yet.", "/moderation": "Nothing was hidden or blocked yet.", "/merchants": "No merchant is listed here yet.",
 		"/feed": "Nothing has happened yet.",
 	} {
-		require.Contains(t, open(h, path, 200).Text(), says)
+		d := open(h, path, 200)
+		require.Contains(t, d.Text(), says)
+		if path == "/" { // which begins with what to do
+			continue
+		}
+		box := d.Find("div", "class", "nothing")
+		next := (&nodetest.Page{T: t, Root: box}).All("a")
+		require.Len(t, next, 1, "%s says what to do next", path)
+		require.NotEqual(t, path, nodetest.Attr(next[0], "href"), path)
 	}
+}
+
+// TestPages_Cards: a card begins with the name and what it is, then whether it is open; what this node has checked is last.
+func TestPages_Cards(t *testing.T) {
+	t.Parallel()
+	h, _, _, _ := village(t)
+	for path, want := range map[string][]string{
+		"/merchants": {"said", "meta", "meta marks"},
+		"/people":    {"said", "meta marks"},
+		"/agents":    {"said", "meta", "meta marks"},
+	} {
+		card := (&nodetest.Page{T: t, Root: open(h, path, 200).Find("article", "class", "card")})
+		var parts []string
+		for n := range card.Root.ChildNodes() {
+			if class := nodetest.Attr(n, "class"); class != "" {
+				parts = append(parts, class)
+			}
+		}
+		require.Equal(t, want, parts, path)
+		require.Equal(t, "h2", card.Nodes()[1].Data, "%s: the name is first", path)
+	}
+	shop := strings.Join(strings.Fields(nodetest.TextOf(open(h, "/merchants", 200).Find("article", "class", "card"))), " ")
+	require.Regexp(t, `(open now +closes|closed now +opens) \w{3} \d+ \w{3}, \d\d:\d\d IST`, shop)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"image"
 	_ "image/png"
 	"net/http/httptest"
 	"net/url"
@@ -178,26 +177,6 @@ func TestPages_Headers(t *testing.T) {
 	require.Equal(t, 404, h.Ask("GET", "/static/stoa.css", "").Code, "only under the name of its content")
 }
 
-// Servers of the fediverse show the node's own actors with its picture; they take no SVG.
-func TestActors_Picture(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	h.Hosted("asha")
-	for _, path := range []string{"/ap/node", "/ap/board", "/ap/feed", "/ap/anon"} {
-		var actor struct {
-			Icon struct{ Type, MediaType, URL string }
-		}
-		h.Ask("GET", path, "").Into(&actor)
-		require.Equal(t, []string{"Image", "image/png"}, []string{actor.Icon.Type, actor.Icon.MediaType}, path)
-		a := h.Ask("GET", strings.TrimPrefix(actor.Icon.URL, h.Base), "")
-		require.Equal(t, []any{200, "image/png"}, []any{a.Code, a.Header().Get("Content-Type")}, path)
-		size, kind, err := image.DecodeConfig(a.Body)
-		require.NoError(t, err)
-		require.Equal(t, []any{"png", 256, 256}, []any{kind, size.Width, size.Height})
-	}
-	require.NotContains(t, h.Ask("GET", "/ap/agents/asha", "").Body.String(), `"icon"`)
-}
-
 // TestPages_Crawl follows every link from the first page: each leads somewhere,
 // and every page of the site map that needs no parameter was met.
 func TestPages_Crawl(t *testing.T) {
@@ -312,6 +291,12 @@ func TestPages_Errors(t *testing.T) {
 		require.Contains(t, d.Text(), string(tt.code))
 		require.Contains(t, hrefs(d), "/problems/"+string(tt.code))
 		require.Equal(t, tt.code == protocol.Gone, strings.Contains(d.Text(), "What was hidden or deleted here"), tt.path)
+		require.Less(t, strings.Index(d.Text(), tt.code.Title()), strings.Index(d.Text(), string(tt.code)), "the code is for programs")
+		main := &nodetest.Page{T: t, Root: d.All("main")[0]}
+		if tt.code == protocol.NotFound || tt.code == protocol.Gone {
+			require.Len(t, main.All("a"), 2, "%s: one way on, and what the code means", tt.path)
+			require.NotNil(t, main.Find("a", "class", "button"), tt.path)
+		}
 		a := h.Ask("GET", tt.path, "", "Accept", nodetest.Accept)
 		require.Contains(t, a.Body.String(), a.Header().Get("Request-Id"), tt.path)
 		require.Equal(t, "no-store", a.Header().Get("Cache-Control"))

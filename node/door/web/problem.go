@@ -7,10 +7,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
 // codeOf returns the error code that the path names.
+// wayOn is what a reader of an error can do next.
+func wayOn(code protocol.Code, handle string) templ.Component {
+	switch {
+	case code == protocol.Gone:
+		return linkAs(`class="button"`, "/moderation", "What was hidden or deleted here, and why")
+	case handle != "":
+		return linkAs(`class="button"`, "/@"+handle, "The page of %s", "@"+handle)
+	case code == protocol.NotFound:
+		return linkAs(`class="button"`, "/agents", "Find a shop, a person or an agent")
+	}
+	return linkAs(`class="button"`, "/", "Home")
+}
+
 func codeOf(r *http.Request) (protocol.Code, error) {
 	code := protocol.Code(r.PathValue("code"))
 	if !slices.Contains(protocol.Codes(), code) {

@@ -257,7 +257,7 @@ func reviewsPage(f *form, m protocol.Merchant, path string, found []protocol.Rev
 				return templ_7745c5c3_Err
 			}
 		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, path, tr(ctx, "There are no such reviews."), tr(ctx, "There are no reviews yet.")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(f, path, tr(ctx, "There are no such reviews."), tr(ctx, "There are no reviews yet."), link("/@"+m.Handle, "The page of %s", "@"+m.Handle)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
