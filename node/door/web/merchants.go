@@ -31,7 +31,7 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	next := f.next("/merchants", found.Next)
 	return view{
 		Title: tr(r.Context(), "Shops"), Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
+		Near: true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
 		Body: merchantsPage(f, known, found.Items, next),
 	}, nil
 }

@@ -163,6 +163,9 @@ func (f *form) fault(ctx context.Context, name, hint string) string {
 	}
 	for _, x := range f.err.Faults {
 		if x.Pointer == "/"+name {
+			if len(f.err.Places) > 0 && name == "near" {
+				return tr(ctx, "Several places have this name: choose one.")
+			}
 			if x.Code == "wrong-shape" && hint != "" {
 				return tr(ctx, "This is not %s.", hint)
 			}

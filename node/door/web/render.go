@@ -48,7 +48,9 @@ func guard(head http.Header) {
 		head.Set("Referrer-Policy", "same-origin")
 	}
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
-	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+	if head["Permissions-Policy"] == nil {
+		head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+	}
 }
 
 // selects are the fields of a request that select the form and the language of an answer.
@@ -90,6 +92,9 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 	if v.Markdown != "" && len(v.Markdown) <= maxLink {
 		head.Add("Link", "<"+v.Markdown+`>; rel="alternate"; type="`+markdownMedia+`"`)
 	}
+	if v.Near {
+		head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(self)")
+	}
 	if v.Secret {
 		head.Set("Referrer-Policy", "no-referrer")
 	}
@@ -108,7 +113,8 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 		validate(w, r, media, "private, no-store", b.Bytes())
 		return
 	}
-	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: tagOf(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes()}
+	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: tagOf(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes(),
+		policy: head["Permissions-Policy"]}
 	s.kept.Put(v.key, v.version, page, b.Len())
 	page.write(w, r)
 }
@@ -117,6 +123,7 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 type rendered struct {
 	language    []string // code
 	links       []string // of its Link fields
+	policy      []string // what it may use of the browser; nil for nothing
 	media       string
 	tag, length string
 	body        []byte
@@ -126,6 +133,9 @@ var keepPublic = []string{"public, no-cache"}
 
 func (p *rendered) write(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
+	if p.policy != nil {
+		head["Permissions-Policy"] = p.policy
+	}
 	guard(head)
 	head["Link"], head["Cache-Control"], head["Etag"], head["Content-Language"] = p.links, keepPublic, []string{p.tag}, p.language
 	if etagMatches(r.Header.Get("If-None-Match"), p.tag) {
