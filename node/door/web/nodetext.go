@@ -84,4 +84,6 @@ func operatorText(ctx context.Context, text string) templ.Component {
 }
 
 // readerText is the text of a page for the reader.
-func (s *Web) readerText(ctx context.Context, page string) string { return s.Texts.in(page, words.Of(ctx).Code) }
+func (s *Web) readerText(ctx context.Context, page string) string {
+	return s.Texts.in(page, words.Of(ctx).Code)
+}
