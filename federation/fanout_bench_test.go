@@ -19,7 +19,7 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// A sink is the inboxes of many hosts; of the first dead of them every one never answers, or of each ten hosts one.
+// A sink is the inboxes of many hosts, of which so many never answer: the first ones, or with tenth every tenth.
 type sink struct {
 	dead  atomic.Int64
 	tenth bool

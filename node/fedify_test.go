@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -112,11 +110,7 @@ func (f *fedify) wait(until func() bool, what string, args ...any) {
 func TestFedify(t *testing.T) {
 	t.Parallel()
 	f := startFedify(t)
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	h.Work()
 	life, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -79,11 +79,7 @@ func (s *sender) write(handle, text string, others ...string) {
 // served starts the node on an address of its own.
 func served(t *testing.T) *nodetest.House {
 	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	h.Work()
 	return h
 }

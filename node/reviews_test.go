@@ -489,11 +489,7 @@ func TestReviews_Reorganisation(t *testing.T) {
 // that node knows them and has not revoked them.
 func TestReviews_TrustedNode(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	far := nodetest.New(t, func(c *node.Config) { c.BaseURL, c.AllowPrivatePeers = "http://"+server.Listener.Addr().String(), true })
-	server.Config.Handler = far.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	far := nodetest.Served(t, func(c *node.Config) { c.AllowPrivatePeers = true })
 	m := newMarket(t, "", func(c *node.Config) { c.ReceiptNodes = []string{far.Base} })
 	shop, _ := m.shop("rao", 0, 0)
 	m.index()

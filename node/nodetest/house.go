@@ -41,6 +41,17 @@ func New(t testing.TB, change ...func(*node.Config)) *House {
 	return Open(t, Config(t, change...), slog.New(slog.DiscardHandler))
 }
 
+// Served is New on a socket of loopback, whose address is the node's.
+func Served(t testing.TB, change ...func(*node.Config)) *House {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	h := New(t, append(change, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })...)
+	server.Config.Handler = h.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	return h
+}
+
 // Open makes a house of any configuration, which ends with the test.
 func Open(t testing.TB, c node.Config, log *slog.Logger) *House {
 	t.Helper()

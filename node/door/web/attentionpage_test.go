@@ -6,7 +6,6 @@ import (
 	"image"
 	_ "image/png" // a screenshot
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/makiuchi-d/gozxing/qrcode"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
@@ -100,11 +98,7 @@ func TestAttentionPages(t *testing.T) {
 // confirms it and the bid is live.
 func TestBrowser_Attention(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	h.Work()
 	h.Hosted("asha")
 	_, signIn := h.OpenAccount("Asha", protocol.RoleOwner, "", "asha")
@@ -248,11 +242,7 @@ func TestBrowser_Attention(t *testing.T) {
 // TestBrowser_Sandbox presses each button of the payment page of a board for tests.
 func TestBrowser_Sandbox(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	h.Work()
 	h.Hosted("asha")
 	d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
@@ -12,7 +11,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 )
 
@@ -55,11 +53,7 @@ func TestMerchants_Place(t *testing.T) {
 // TestBrowser_Near presses the button for the browser's position: it is refused, then allowed.
 func TestBrowser_Near(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	nearShop(h)
 	b := nodetest.OpenBrowser(t, h.Base)
 	permit := func(setting browser.PermissionSetting) {

@@ -3,7 +3,9 @@ package web
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -14,7 +16,7 @@ import (
 // TextPages are the pages whose texts the operator writes, in the order of the footer.
 var TextPages = []string{"contact", "terms", "privacy"}
 
-// Texts are what the operator writes about the node: by page, then by language, "" for readers of every other. They are Markdown, of
+// Texts are what the operator writes about the node: by page, then by language, "" for every reader. They are Markdown, of
 // which headings, paragraphs and addresses are shown as such.
 type Texts map[string]map[string]string
 
@@ -26,8 +28,14 @@ func (t Texts) Set(page, language, text string) {
 	t[page][language] = strings.TrimSpace(text)
 }
 
-// in returns the text of a page for readers of a language, "" for none.
-func (t Texts) in(page, language string) string { return cmp.Or(t[page][language], t[page][""]) }
+// in returns the text of a page for readers of a language: the one in it, that for every reader, or what there is; "" for none.
+func (t Texts) in(page, language string) string {
+	text := cmp.Or(t[page][language], t[page][""])
+	if languages := slices.Sorted(maps.Keys(t[page])); text == "" && len(languages) > 0 {
+		return t[page][languages[0]]
+	}
+	return text
+}
 
 // says reports whether the operator says something on a page.
 func (c Config) says(page string) bool {

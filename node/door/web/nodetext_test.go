@@ -19,7 +19,7 @@ func TestTexts_Operator(t *testing.T) {
 	for name, text := range map[string]string{
 		"contact.md":    "Write to <b>us</b>.\n\n## By post\n1 Loom Street, Jaipur\nhttps://rao.example/map\n",
 		"contact.hi.md": "हमें लिखें।", "privacy.md": "# What we keep\nNothing.",
-		"notes.txt": "of no page",
+		"notes.txt": "of no page", "terms.hi.md": "शर्तें ये हैं।",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
@@ -34,18 +34,18 @@ func TestTexts_Operator(t *testing.T) {
 		"Grievance officer", "Asha Rao", `href="mailto:security@rao.example"`, `href="/privacy"`} {
 		require.Contains(t, page, want)
 	}
-	require.NotContains(t, page, `href="/terms"`)
 	hindi := read("/contact", "hi")
 	require.Contains(t, hindi, "हमें लिखें।")
 	require.NotContains(t, hindi, "Write to")
 	require.Contains(t, read("/privacy", "hi"), "Nothing.", "there is no other")
-	require.Contains(t, read("/terms", "en"), "has not written anything here")
+	require.Contains(t, read("/terms", "en"), "शर्तें ये हैं।", "it is in Hindi alone")
 	require.Contains(t, h.Ask("GET", "/contact", "", "Accept", "text/markdown").Body.String(), "## By post")
-	require.Contains(t, h.Ask("GET", "/api/public/about", "").Body.String(), h.Base+"/contact "+h.Base+"/privacy\n")
+	require.Contains(t, h.Ask("GET", "/api/public/about", "").Body.String(), h.Base+"/contact "+h.Base+"/terms "+h.Base+"/privacy\n")
 	info := h.Ask("GET", "/nodeinfo/2.1", "").Body.String()
-	require.Contains(t, info, `"texts":{"contact":"`+h.Base+`/contact","privacy":"`+h.Base+`/privacy"}`)
+	require.Contains(t, info, `"texts":{"contact":"`+h.Base+`/contact","privacy":"`+h.Base+`/privacy","terms":"`+h.Base+`/terms"}`)
 
 	bare := nodetest.New(t)
+	require.Contains(t, bare.Ask("GET", "/terms", "", "Accept", "text/html").Body.String(), "has not written anything here")
 	require.NotContains(t, bare.Ask("GET", "/", "", "Accept", "text/html").Body.String(), `href="/contact"`)
 	require.NotContains(t, bare.Ask("GET", "/nodeinfo/2.1", "").Body.String(), "texts")
 

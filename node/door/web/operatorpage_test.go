@@ -2,14 +2,12 @@ package web_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
@@ -44,11 +42,7 @@ func troubled(h *nodetest.House) (reported protocol.Post) {
 // that, tries a peer and a job again.
 func TestOperatorPages(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	b := nodetest.OpenBrowser(t, h.Base)
 	said := listen(b)
 	p := troubled(h)

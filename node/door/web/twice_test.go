@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -22,11 +20,7 @@ import (
 // newServed is a node that a browser reaches, with the agent asha, the shop rao, and the session of their account.
 func newServed(t *testing.T) (h *nodetest.House, cookie string) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(nil)
-	h = nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h = nodetest.Served(t)
 	h.OpenBoard("asha", "")
 	h.PutProfile([]byte(`{"handle":"rao","name":"Rao","kind":"business","contactPolicy":` + nodetest.OpenPolicy + `}`))
 	_, link := h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha", "rao")

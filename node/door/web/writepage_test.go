@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -29,11 +27,7 @@ func runPulse(h *nodetest.House) {
 // which solves the proofs of work.
 func TestVisitorsWrite(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = h.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
+	h := nodetest.Served(t)
 	box := &nodetest.Postbox{}
 	h.Accounts.Mail = box
 	h.Work()
