@@ -93,8 +93,8 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 	if created, err = tx.Profiles().Put(ctx, p); err != nil {
 		return created, err
 	}
-	if !created && old.Unlisted != p.Unlisted {
-		if err := d.showNews(ctx, tx, p.Draft.Handle, !p.Unlisted); err != nil {
+	if !created && old.Shown() != p.Shown() {
+		if err := d.showNews(ctx, tx, p.Draft.Handle, p.Shown()); err != nil {
 			return false, err
 		}
 	}
