@@ -22,7 +22,7 @@ func (hs Handles) leave(ctx context.Context, handle string) error {
 	return hs.tx.exec(ctx, `UPDATE handle SET gone_at = ? WHERE handle = ?`, millis(hs.tx.Now), handle)
 }
 
-const likeHandle = `SELECT handle FROM handle WHERE skeleton = ? ORDER BY gone_at IS NOT NULL, handle LIMIT 1`
+const likeHandle = `SELECT handle FROM handle WHERE skeleton = ? ORDER BY handle LIMIT 1`
 
 // Like returns a handle, of a profile that is or was, that is equal to the given one or looks like it; ErrNotFound when there is none.
 func (hs Handles) Like(ctx context.Context, handle string) (string, error) {

@@ -104,6 +104,21 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 	return created, d.announceNews(ctx, tx, p, nil)
 }
 
+// SetState shows a profile ("") or hides it, with what the feed tells of its shop and reviews.
+func (d *Directory) SetState(ctx context.Context, tx *storage.Tx, handle string, state protocol.ProfileState, reason string) error {
+	p, err := tx.Profiles().SetState(ctx, handle, state, reason)
+	if err != nil {
+		return storage.IfMissing(err, protocol.NoAgent(handle))
+	}
+	if err := d.showNews(ctx, tx, handle, p.Shown()); err != nil {
+		return err
+	}
+	if p.Draft.Kind != protocol.Business || !p.Shown() {
+		return nil
+	}
+	return d.announceNews(ctx, tx, p, nil)
+}
+
 // Author is a profile of the node at base as the author of what the node says about it.
 func Author(base string, p *storage.StoredProfile, at time.Time) protocol.Author {
 	actor := protocol.ActorID(base, p.Draft.Handle)

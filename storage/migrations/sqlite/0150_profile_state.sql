@@ -17,4 +17,4 @@ CREATE TABLE handle (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO handle (handle, skeleton, taken_at)
 	SELECT handle, replace(replace(replace(replace(replace(replace(handle, '-', ''), '0', 'o'), '1', 'l'), 'i', 'l'), 'm', 'rn'), 'w', 'vv'), created_at FROM profile;
-CREATE INDEX handle_skeleton ON handle (skeleton);
+CREATE INDEX handle_skeleton ON handle (skeleton, handle);
