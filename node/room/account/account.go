@@ -36,6 +36,8 @@ type Accounts struct {
 	SignInWays
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
+
+	Joining Joining
 }
 
 // SignInWays are what passkeys and Ethereum accounts need.

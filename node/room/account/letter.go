@@ -230,6 +230,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.MeetingChanged:  "A meeting with @%s has changed",
 	protocol.CalendarTrouble: "A calendar of @%s needs you",
 	protocol.MeetingReminder: "A meeting with @%s is near",
+	protocol.ProfileDecided:  "An operator has decided about @%s",
 	protocol.IdentityEnded:   "@%s has no chain identity any more",
 }
 
