@@ -108,6 +108,8 @@ var (
 
 var accountPages = []accountPage{
 	{path: "/account", title: english("Your account"), read: []reading{(*account).readWaits}, body: indexBody},
+	{path: startPath, title: english("First steps"), kinds: everybody, read: []reading{readProfile, (*account).readStart}, body: startBody},
+	{path: claimPath, title: english("Take a profile"), forms: []*protocol.Operation{protocol.ClaimProfile.Operation}, at: claimPath, body: claimBody},
 	{path: "/account/threads", title: english("Inbox"), about: english("Read what others wrote to you, and answer."), kinds: everybody},
 	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
