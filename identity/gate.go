@@ -258,7 +258,8 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
-		Agent: who.erc8004, Owner: who.owner, Wallet: who.wallet, Key: who.public, Handle: who.handle, Name: who.name, ClaimedName: who.claimed, Language: who.language, Proof: who.proof,
+		Agent: who.erc8004, Owner: who.owner, Wallet: who.wallet, Key: who.public,
+		Handle: who.handle, Name: who.name, ClaimedName: who.claimed, Language: who.language, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	c.Hide(who.handle, who.state)

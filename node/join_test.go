@@ -112,7 +112,8 @@ func TestJoin_Directory(t *testing.T) {
 		require.Equal(t, 409, directed(h, bot, "POST", "/api/public/profiles", newcomer("another", "")).Code)
 		directed(h, bot, "PUT", "/api/owner/profile", `{"handle":"spice-house","name":"Spice House","kind":"business","headline":"By its key"}`).Is(200)
 		p := nodetest.As[protocol.Post](directed(h, bot, "POST", "/api/public/board", nodetest.GoodPost).Is(201))
-		require.Equal(t, []any{"spice-house", "Spice House", true, protocol.ByDirectory}, []any{*p.Author.Handle, p.Author.Name, p.Author.Verified, p.Author.Proof.Level})
+		require.Equal(t, []any{"spice-house", "Spice House", true, protocol.ByDirectory},
+			[]any{*p.Author.Handle, p.Author.Name, p.Author.Verified, p.Author.Proof.Level})
 
 		h.Table.Gate.Directories = oneDirectory{next, "Bot"} // the directory has another key now
 		directed(h, next, "GET", "/api/owner/profile", "").Is(200)
@@ -200,7 +201,8 @@ func TestJoin_Approval(t *testing.T) {
 		require.Equal(t, protocol.ProfileRefused, told.State)
 		require.Equal(t, "We list shops of the town only.", told.Reason)
 
-		invitation := nodetest.As[protocol.Invited](h.Ask("POST", "/api/owner/invitations", `{}`, "Authorization", "Bearer "+h.AccountToken(operator.Account, "i", protocol.ScopeAccount)).Is(201))
+		invitation := nodetest.As[protocol.Invited](h.Ask("POST", "/api/owner/invitations", `{}`,
+			"Authorization", "Bearer "+h.AccountToken(operator.Account, "i", protocol.ScopeAccount)).Is(201))
 		guest := nodetest.As[protocol.Member](join(h, "guest-house", `,"invitation":"`+invitation.Code+`"`).Is(201))
 		require.Empty(t, guest.State, "who was invited needs no approval")
 		require.Equal(t, "/invitation", join(h, "second-guest", `,"invitation":"`+invitation.Code+`"`).Problem().Errors[0].Pointer)
@@ -293,7 +295,8 @@ func TestJoin_Bounds(t *testing.T) {
 		h.Accounts.Joining.PerNetwork, h.Accounts.Joining.PerDay = 3, 20
 		_, link := h.OpenAccount("Meera", protocol.RoleOwner, "")
 		try := func(network, n int) protocol.Code {
-			a := h.From(fmt.Sprintf("198.51.%d.7", network), "POST", "/api/public/profiles", newcomer(fmt.Sprintf("shop-%d-%d", network, n), ""), "Proof-Of-Work", h.Proof("join"))
+			a := h.From(fmt.Sprintf("198.51.%d.7", network), "POST", "/api/public/profiles",
+				newcomer(fmt.Sprintf("shop-%d-%d", network, n), ""), "Proof-Of-Work", h.Proof("join"))
 			if a.Code == 201 {
 				return ""
 			}

@@ -35,7 +35,8 @@ type JoinDraft struct {
 
 // Profile is the draft of the profile.
 func (d JoinDraft) Profile() ProfileDraft {
-	return ProfileDraft{Handle: d.Handle, Name: d.Name, Kind: d.Kind, Headline: d.Headline, Description: d.Description, Languages: d.Languages, Timezone: d.Timezone}
+	return ProfileDraft{Handle: d.Handle, Name: d.Name, Kind: d.Kind, Headline: d.Headline, Description: d.Description, Languages: d.Languages,
+		Timezone: d.Timezone}
 }
 
 // A NewMember is a profile that somebody makes for himself.
@@ -52,24 +53,25 @@ type Member struct {
 	Handle         string       `json:"handle"`
 	Page           string       `json:"page" format:"uri"`
 	State          ProfileState `json:"state" enum:",pending" doc:"Empty: shown. pending: an operator approves it first."`
-	Token          *string      `json:"token" doc:"With a proof of work alone: an owner's token for the profile. Only this answer has it. Unused for 48 hours, the profile is deleted. Else null: your signature, or your account, acts as the profile."`
-	ClaimURL       *string      `json:"claimUrl" format:"uri" doc:"With this link a person takes the profile under an account, once. Null for an account's own."`
+	Token          *string      `json:"token" doc:"With a proof of work: an owner's token for the profile, shown once. Unused for 48 hours, the profile is deleted."`
+	ClaimURL       *string      `json:"claimUrl" format:"uri" doc:"By it a person takes the profile under an account, once."`
 	ClaimExpiresAt *time.Time   `json:"claimExpiresAt"`
 }
 
 var RegisterProfile = declare[NewMember, Member](Operation{
 	Name: "register_profile", Title: "Join this node",
 	Summary: "Makes a profile of yours on this node.",
-	Description: "A signed request makes a profile that your chain identity or key directory acts as; a proof of work, one with an owner's token; " +
-		"an owner's session or token, one more of the account. service_about says who may join.",
-	HTTP: Route{"POST", "/api/public/profiles", 201}, Doors: Everywhere, Access: OwnerOrProof, Purpose: "join", OneTime: true, Unprofiled: true,
-	Codes:   []Code{Forbidden, Conflict},
-	Example: NewMember{JoinDraft: JoinDraft{Kind: Business, Handle: "asha-weaves", Name: "Asha Weaves", Headline: "Hand-loom cloth to order"}},
+	Description: "A signed request makes a profile that your identity or key directory acts as; a proof of work, one with an owner's token; " +
+		"an owner's session or token, one more of the account.",
+	HTTP: Route{"POST", "/api/public/profiles", 201}, Doors: Everywhere, Access: OwnerOrProof, Purpose: "join", OneTime: true,
+	Unprofiled: true,
+	Codes:      []Code{Forbidden, Conflict},
+	Example:    NewMember{JoinDraft: JoinDraft{Kind: Business, Handle: "asha-weaves", Name: "Asha Weaves", Headline: "Hand-loom cloth to order"}},
 })
 
 // A ClaimRef is the secret of a claimUrl.
 type ClaimRef struct {
-	Ticket string `json:"ticket" minLength:"8" maxLength:"64" doc:"What stands behind /account/claim/ in the claimUrl."`
+	Ticket string `json:"ticket" minLength:"8" maxLength:"200" doc:"What stands behind /account/claim/ in the claimUrl."`
 }
 
 // A Claim is a profile that a person may take.
@@ -114,7 +116,7 @@ type Holders struct {
 var GetHolders = declare[OwnInput, Holders](Operation{
 	Name: "get_holders", Title: "Who acts as your profile",
 	Summary: "Whether a profile of yours is shown, and who may act as it: account, chain identity, key directory, keys, tokens.",
-	HTTP:    Route{"GET", "/api/owner/holders", 200}, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden},
+	HTTP:    Route{"GET", "/api/owner/holders", 200}, Doors: HTTP, For: Owners, Scope: ScopeProfile, ReadOnly: true, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
@@ -134,7 +136,7 @@ var MakeClaimLink = declare[OwnInput, NewClaim](Operation{
 var ReleaseProfile = declare[OwnInput, Holders](Operation{
 	Name: "release_profile", Title: "End a claim",
 	Summary: "Takes a profile from the account that claimed it: by the agent within 7 days, by the account at any time, while the agent still acts as it.",
-	HTTP:    Route{"DELETE", "/api/owner/claim", 200}, For: Owners, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
+	HTTP:    Route{"DELETE", "/api/owner/claim", 200}, Doors: HTTP, For: Owners, Scope: ScopeKeys, Inward: true, Codes: []Code{Forbidden, Conflict},
 	Example: OwnInput{Owned{"asha"}},
 })
 

@@ -77,7 +77,8 @@ const unconfirmedJoins = `WHERE confirmed_at IS NULL AND at < ? ORDER BY at LIMI
 
 // Begun notes that a network began to join; it counts until a time. known: it is an identity, an account or invited.
 func (js Joins) Begun(ctx context.Context, network string, known bool, until time.Time) error {
-	return js.tx.exec(ctx, `INSERT INTO join_try (id, network, known, until) VALUES (?, ?, ?, ?)`, protocol.NewID("joi", js.tx.Now), network, bit(known), millis(until))
+	return js.tx.exec(ctx, `INSERT INTO join_try (id, network, known, until) VALUES (?, ?, ?, ?)`,
+		protocol.NewID("joi", js.tx.Now), network, bit(known), millis(until))
 }
 
 // CountBegun counts what began and still counts: of a network, of strangers, and of all.

@@ -189,7 +189,8 @@ func (s *Web) joinCode(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, err)
 		return
 	}
-	in := joining{ticket: r.PostForm.Get("ticket"), code: protocol.FoldDigits(strings.TrimSpace(r.PostForm.Get("code"))), handle: protocol.CleanHandle(r.PostForm.Get("handle"))}
+	in := joining{ticket: r.PostForm.Get("ticket"), code: protocol.FoldDigits(strings.TrimSpace(r.PostForm.Get("code"))),
+		handle: protocol.CleanHandle(r.PostForm.Get("handle"))}
 	secret := in.ticket
 	if c, err := r.Cookie(joinCookie); err == nil && secret == "" {
 		secret = c.Value
@@ -313,7 +314,8 @@ func newcomerOf(a *account) newcomer {
 			firstStep{name: english("Your first item"), path: at(itemsPath) + "&new=1", also: at(importItemsPath), done: a.HasItems})
 	} else {
 		n.steps = append(n.steps, firstStep{name: english("What you can do"), path: at("/account/offers"), done: len(a.Profile.Capabilities) > 0},
-			firstStep{name: english("When you can be met"), path: at(meetingsPath + "/settings"), done: a.Profile.Agent != nil && a.Profile.Agent.AcceptingMeetingRequests})
+			firstStep{name: english("When you can be met"), path: at(meetingsPath + "/settings"),
+				done: a.Profile.Agent != nil && a.Profile.Agent.AcceptingMeetingRequests})
 	}
 	return n
 }

@@ -106,12 +106,12 @@ func TestBrowser_JoinPerson(t *testing.T) {
 		do(b, chromedp.EmulateViewport(390, 844))
 		scripts(b, false)
 		inHindi(b, true)
-		ask := func(name, handle, mail string) account.Letter {
+		ask := func(b *nodetest.Tab, name, handle, mail string) account.Letter {
 			require.Equal(t, 200, b.Open("/join?kind=person"))
 			require.Equal(t, 200, b.Send("#join", "name", name, "handle", handle, "mail", mail))
 			return box.Next(t, h)
 		}
-		l := ask("आशा राव", "asha-rao", "asha@example.org")
+		l := ask(b, "आशा राव", "asha-rao", "asha@example.org")
 		require.Contains(t, l.Text, "कोड")
 		require.Equal(t, 200, b.Load(chromedp.Navigate(regexp.MustCompile(`http\S+/join/confirm\S+`).FindString(l.Text))))
 		bare(b, "join-link")
@@ -120,8 +120,9 @@ func TestBrowser_JoinPerson(t *testing.T) {
 		bare(b, "join-pending")
 		h.Ask("GET", "/api/public/agents/asha-rao", "").Is(404)
 		require.Equal(t, 404, b.Open("/@asha-rao"))
-		inHindi(b, false)
-		l = ask("Ravi", "ravi", "ravi@example.org")
+		b = nodetest.OpenBrowser(t, h.Base)
+		scripts(b, false)
+		l = ask(b, "Ravi", "ravi", "ravi@example.org")
 		require.Equal(t, 200, b.Send("form:has(#code)", "code", joinDigits.FindString(l.Subject)), b.Text("main"))
 
 		operator := nodetest.OpenBrowser(t, h.Base)

@@ -121,7 +121,8 @@ func (a *Accounts) enter(ctx context.Context, tx *storage.Tx, e *entrance) (out 
 	return out, tx.Audit(ctx, "@"+e.draft.Handle, "profile join", e.draft.Handle, string(e.joined.Way))
 }
 
-var errInvitation = protocol.Invalid(protocol.Fault{Pointer: "/invitation", Code: "used", Detail: "this invitation was used, has expired or never was; ask for another"})
+var errInvitation = protocol.Invalid(protocol.Fault{Pointer: "/invitation", Code: "used",
+	Detail: "this invitation was used, has expired or never was; ask for another"})
 
 // may returns the invitation of a code, and the state of a profile that joins now. The error says who may join.
 func (a *Accounts) may(ctx context.Context, tx *storage.Tx, code string) (i storage.Invitation, state protocol.ProfileState, err error) {

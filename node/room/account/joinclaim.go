@@ -164,7 +164,8 @@ func (a *Accounts) Release(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	case j.Way != storage.JoinedSigned || p.ERC8004 == "" && j.Directory == "":
 		return out, protocol.Errorf(protocol.Conflict, "without the account nobody could act as @%s any more; delete the profile instead", handle)
 	case c.Standing == protocol.Signed && tx.Now.Sub(*j.ClaimedAt) > protocol.ReleaseWithin:
-		return out, protocol.Errorf(protocol.Forbidden, "the agent may end a claim within %d days of it; now only the account may", int(protocol.ReleaseWithin.Hours()/24))
+		return out, protocol.Errorf(protocol.Forbidden, "the agent may end a claim within %d days of it; now only the account may",
+			int(protocol.ReleaseWithin.Hours()/24))
 	}
 	if err := tx.Accounts().UnlinkProfile(ctx, handle); err != nil {
 		return out, err

@@ -68,7 +68,8 @@ func (a *Accounts) AskJoin(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return "", err
 	}
-	return secret, tx.Enqueue(ctx, storage.Job{Kind: storage.JoinJob, Lane: letterLane, Args: args, Dedupe: string(storage.JoinJob) + " " + hex.EncodeToString(hash[:8])})
+	return secret, tx.Enqueue(ctx, storage.Job{Kind: storage.JoinJob, Lane: letterLane, Args: args,
+		Dedupe: string(storage.JoinJob) + " " + hex.EncodeToString(hash[:8])})
 }
 
 // SendJoinCode is the handler of JoinJob: it makes the code and the link, and sends them.

@@ -18,7 +18,7 @@ const (
 // Invite makes an invitation.
 func (a *Accounts) Invite(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewInvitation) (out protocol.Invited, err error) {
 	if a.Joining.Policy == protocol.RegistrationsClosed {
-		return out, protocol.Errorf(protocol.Conflict, "nobody joins this node by himself, so an invitation would be for nothing; the operator can change that (registrations)")
+		return out, protocol.Errorf(protocol.Conflict, "nobody joins this node by himself, so an invitation is for nothing; the operator can change that (registrations)")
 	}
 	if c.Standing != protocol.Operator {
 		acc, err := tx.Accounts().ByID(ctx, c.Account)
@@ -39,7 +39,8 @@ func (a *Accounts) Invite(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	if err := tx.Joins().Invite(ctx, i); err != nil {
 		return out, err
 	}
-	return protocol.Invited{Code: secret, URL: a.Base + "/join?invitation=" + secret, ExpiresAt: i.ExpiresAt}, tx.Audit(ctx, c.Actor(), "invitation create", i.ID, "")
+	out = protocol.Invited{Code: secret, URL: a.Base + "/join?invitation=" + secret, ExpiresAt: i.ExpiresAt}
+	return out, tx.Audit(ctx, c.Actor(), "invitation create", i.ID, "")
 }
 
 // Waiting lists profiles that wait for approval.
