@@ -165,7 +165,7 @@ var leftOut = map[string]map[string]string{
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
-	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
+	"leaving": {"": work}, "archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},
 	"feed":      {"": derived}, "feedback": {"": ofOthers}, "feedback_agent": {"": ofOthers}, "feedback_mark": {"": ofNode}, "feedback_proof": {"": ofOthers},
