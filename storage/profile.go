@@ -18,7 +18,7 @@ type StoredProfile struct {
 	KeyHash              string // thumbprint shown in identity; "" none
 	IdentityNote         string
 	Unlisted             bool                  // readable by handle, but in no list or search
-	State                protocol.ProfileState // "" shown; another one: nobody but its owner and the operators sees it. Only SetState changes it
+	State                protocol.ProfileState // "" shown; else its owner and the operators see it alone. SetState changes it
 	StateAt              time.Time             // when it got that state
 	StateReason          string                // in the words of who decided, "" for none
 	Alive                protocol.Liveness     // "" counts as unknown
@@ -26,7 +26,7 @@ type StoredProfile struct {
 	Attention            bool                  // its attention board is open, or will be next to a new one; later only AttentionBoards.Put changes it
 	Catalog              bool                  // a business with an item on sale; only Items changes it
 	Meetings             bool                  // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
-	Reviews, Stars       int64                 // reviews of its chain identity that count, and the sum of their ratings in hundredths of a point; see Feedbacks.Add
+	Reviews, Stars       int64                 // reviews of its chain identity that count, and their sum in hundredths of a point, see Feedbacks.Add
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -60,7 +60,8 @@ type profileRow struct {
 func (r *profileRow) profile() (*StoredProfile, error) {
 	p := &StoredProfile{ERC8004: r.ERC8004, KeyHash: r.KeyHash, IdentityNote: r.IdentityNote,
 		Unlisted: !r.Wish, Attention: r.Attention, Meetings: r.Meetings, Catalog: r.Catalog,
-		State: protocol.ProfileState(r.State), StateAt: moment(r.StateAt), StateReason: r.StateReason, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
+		State: protocol.ProfileState(r.State), StateAt: moment(r.StateAt), StateReason: r.StateReason,
+		Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
 		Reviews: r.Reviews, Stars: r.Stars,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
@@ -165,9 +166,11 @@ func (ps Profiles) store(ctx context.Context, r *profileRow, p *StoredProfile, m
 // changes in one that has a number. ErrExists when handle or identity is taken.
 func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
-		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, wish = ?, state = ?, state_at = ?, state_reason = ?, meetings = ?,
-			updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
-			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Wish, r.State, r.StateAt, r.StateReason, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
+		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?,
+			listed = ?, wish = ?, state = ?, state_at = ?, state_reason = ?,
+			meetings = ?, updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
+			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Wish,
+			r.State, r.StateAt, r.StateReason, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
 	} else if err = ps.tx.dirty(); err == nil {
 		var text string
 		var args []any
