@@ -18,7 +18,7 @@ const (
 type LeaveWait struct {
 	What  LeaveReason `json:"what" enum:"bids,refunds,meetings"`
 	Count int         `json:"count" minimum:"1"`
-	Until *time.Time  `json:"until" doc:"When the last of them is over by itself; null when somebody has to act."`
+	Until *time.Time  `json:"until" doc:"When the last is over by itself."`
 }
 
 // A LeaveState says how far a deletion is.
@@ -32,26 +32,24 @@ const (
 
 // A Departure is a deletion under way.
 type Departure struct {
-	Handle  *string     `json:"handle" doc:"The profile; null for the account."`
-	State   LeaveState  `json:"state" enum:"settling,hidden,erasing" doc:"settling: what waits is settled first, and nothing new is taken. hidden: nobody sees it, and it can be undone."`
+	Handle  *string     `json:"handle" doc:"Null for the account."`
+	State   LeaveState  `json:"state" enum:"settling,hidden,erasing"`
 	Waits   []LeaveWait `json:"waits"`
 	AskedAt time.Time   `json:"askedAt"`
-	GoneAt  *time.Time  `json:"goneAt" doc:"Until then it can be undone; null while something waits."`
+	GoneAt  *time.Time  `json:"goneAt" doc:"Until when it can be undone."`
 }
 
 var DeleteProfile = declare[OwnInput, Departure](Operation{
 	Name: "delete_profile", Title: "Delete your profile",
-	Summary: "Deletes a profile of yours with all that it has and wrote, here and at the nodes that have it: first it is hidden, for 7 days in which " +
-		"restore_profile undoes it.",
-	Description: "Bids and refunds of its attention board, and agreed meetings, are settled first; the answer says what waits. Export it before " +
-		"(export_archive). Repeat it to see how far it is.",
-	HTTP: Route{"DELETE", "/api/owner/profile", 200}, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden},
+	Summary:     "Hides a profile of yours; after 7 days, in which restore_profile undoes it, it and what it wrote are deleted, here and at other nodes.",
+	Description: "Money and agreed meetings are settled first. Repeat it to see how far it is.",
+	HTTP:        Route{"DELETE", "/api/owner/profile", 200}, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden},
 	Example: OwnInput{Owned{"asha"}},
 })
 
 var RestoreProfile = declare[OwnInput, None](Operation{
 	Name: "restore_profile", Title: "Undo a deletion",
-	Summary: "Undoes delete_profile within its 7 days. What was hidden before stays hidden.",
+	Summary: "Undoes delete_profile.",
 	HTTP:    Route{"POST", "/api/owner/profile/restore", 204}, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden, Conflict},
 	Example: OwnInput{Owned{"asha"}},
 })
