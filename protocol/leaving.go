@@ -57,8 +57,8 @@ var RestoreProfile = declare[OwnInput, None](Operation{
 var CloseAccount = declare[None, Departure](Operation{
 	Name: "close_account", Title: "Close your account",
 	Summary: "Closes your account and deletes its profiles. Every browser is signed out, tokens end; signing in again within 7 days undoes it.",
-	Description: "Needs a browser that signed in within the last 15 minutes. What is to be settled of its profiles is settled first; until then the account stays " +
-		"signed in.",
+	Description: "Needs a browser that signed in within the last 15 minutes. Money and agreed meetings of its profiles are settled first; " +
+		"until then the account stays signed in.",
 	HTTP: Route{"DELETE", "/api/owner/account", 200}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeAccount,
 	Codes:   []Code{Forbidden, SignInAgain},
 	Example: None{},
