@@ -19,7 +19,7 @@ import (
 // member with its field. A column after a slash is a field of a JSON document.
 var carried = map[string]map[string]string{
 	"profile": {"handle": "manifest.json handle", "draft": "profile.json draft", "erc8004": "profile.json erc8004", "key_hash": "profile.json keyid",
-		"created_at": "profile.json createdAt", "updated_at": "profile.json updatedAt", "listed": "profile.json unlisted",
+		"created_at": "profile.json createdAt", "updated_at": "profile.json updatedAt", "wish": "profile.json unlisted",
 		"attention": "rooms.json attention.open", "meetings": "rooms.json meetings.open"},
 	"merchant": {"record": "merchant.json record", "updated_at": "merchant.json updatedAt"},
 	"item":     {"doc": "items.ndjson name", "sku": "items.ndjson sku", "pos": "items.ndjson sku"},
@@ -113,12 +113,14 @@ const (
 	ofOthers  = "what others wrote or did, which is theirs"
 	ofMoney   = "the books of money, which stay with the node that took it"
 	choice    = "a choice that is over when it has been made"
+	ofState   = "a decision about the profile on this node"
 )
 
 // leftOut has the reason for each other column, or for a whole table. A table of which columns are carried
 // names each of the others.
 var leftOut = map[string]map[string]string{
-	"profile": {"seq": ofNode, "identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
+	"profile": {"seq": ofNode, "listed": derived, "state": ofState, "state_at": ofState, "state_reason": ofState,
+		"identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
 		"reviews": derived, "stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
@@ -165,7 +167,7 @@ var leftOut = map[string]map[string]string{
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
-	"leaving":        {"": work},
+	"leaving": {"": work}, "handle": {"": ofNode},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},
