@@ -110,12 +110,13 @@ const (
 	ofOthers  = "what others wrote or did, which is theirs"
 	ofMoney   = "the books of money, which stay with the node that took it"
 	choice    = "a choice that is over when it has been made"
+	ofState   = "a decision about the profile on this node"
 )
 
 // leftOut has the reason for each other column, or for a whole table. A table of which columns are carried
 // names each of the others.
 var leftOut = map[string]map[string]string{
-	"profile": {"seq": ofNode, "identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
+	"profile": {"seq": ofNode, "state": ofState, "state_at": ofState, "state_reason": ofState, "wish": ofState, "identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
 		"reviews": derived, "stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
@@ -161,7 +162,7 @@ var leftOut = map[string]map[string]string{
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
 	"post_revision": {"": "earlier texts stay on the node that has them"}, "recovery_code": {"": ofAccount},
-	"session": {"": ofAccount}, "ticket": {"": ofAccount},
+	"session": {"": ofAccount}, "ticket": {"": ofAccount}, "handle": {"": ofNode},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},
