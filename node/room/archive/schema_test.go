@@ -116,7 +116,8 @@ const (
 // leftOut has the reason for each other column, or for a whole table. A table of which columns are carried
 // names each of the others.
 var leftOut = map[string]map[string]string{
-	"profile": {"seq": ofNode, "state": ofState, "state_at": ofState, "state_reason": ofState, "wish": ofState, "identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
+	"profile": {"seq": ofNode, "state": ofState, "state_at": ofState, "state_reason": ofState, "wish": ofState,
+		"identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
 		"reviews": derived, "stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
