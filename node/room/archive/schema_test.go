@@ -113,6 +113,7 @@ const (
 	ofOthers  = "what others wrote or did, which is theirs"
 	ofMoney   = "the books of money, which stay with the node that took it"
 	choice    = "a choice that is over when it has been made"
+	ofState   = "a decision about the profile on this node"
 )
 
 // leftOut has the reason for each other column, or for a whole table. A table of which columns are carried
