@@ -230,6 +230,9 @@ const (
 	CodeUsed       Change = "recovery code use"
 
 	IdentityConnected Change = "identity connect"
+
+	ProfileLeaves Change = "profile leave"
+	AccountLeaves Change = "account leave"
 )
 
 // told are subject and first paragraph of the letter about a change, with the passkey's name.
@@ -241,7 +244,9 @@ var told = map[Change][2]string{
 	CodesMade: {"Recovery codes were made", "New recovery codes%s were made for your account at %s, on %s. The former ones have ended."},
 	IdentityConnected: {"An identity was connected", "A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
 		"speaks for the profile from now on. You can remove it under “Keys and identity”."},
-	CodeUsed: {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
+	ProfileLeaves: {"Your profile is being deleted", "The profile%s at %s was deleted by its owner on %s. Nobody sees it now."},
+	AccountLeaves: {"Your account is being closed", "Your account%s at %s was closed on %s. Its profiles are hidden, and every browser is signed out."},
+	CodeUsed:      {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
 }
 
 // changed notes a change in the audit log, and tells the owner.
@@ -262,7 +267,37 @@ type security struct {
 	What    Change    `json:"what"`
 	Name    string    `json:"name,omitempty"`
 	At      time.Time `json:"at"`
+	Handle  string    `json:"handle,omitempty"` // with ProfileLeaves
+	Until   time.Time `json:"until,omitzero"`   // until when that can be undone
 	trial
+}
+
+// Leaves tells the owner that a profile, or with handle "" the account, is hidden, and how that is undone.
+func (a *Accounts) Leaves(ctx context.Context, tx *storage.Tx, account, handle string, until time.Time) error {
+	s := security{Account: account, What: AccountLeaves, At: tx.Now, Handle: handle, Until: until}
+	if handle != "" {
+		s.What, s.Name = ProfileLeaves, "@"+handle
+	}
+	args, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.SecurityJob, Lane: letterLane, Args: args})
+}
+
+// advice is the second paragraph of the letter.
+func (a *Accounts) advice(in security) string {
+	until := in.Until.UTC().Format("2 Jan 2006, 15:04 UTC")
+	switch in.What {
+	case ProfileLeaves:
+		return "Until " + until + " you can undo this: sign in and open " + a.Base + "/account/leave?handle=" + in.Handle + ", or call restore_profile. " +
+			"After that it is gone here, and other servers are told to delete what they have of it."
+	case AccountLeaves:
+		return "Until " + until + " you can undo this: sign in again at " + a.Base + "/sign-in, and everything is back. " +
+			"After that the account and its profiles are gone here, and other servers are told to delete what they have of them."
+	}
+	return "If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at " + a.Base +
+		"/account/security. If you cannot sign in, tell the operator of the node."
 }
 
 // SendSecurity is the handler of SecurityJob. The letter goes to the account's address, otherwise to
@@ -277,7 +312,12 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	}
 	var to string
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		to, err = mailOf(ctx, tx, in.Account)
+		if to, err = mailOf(ctx, tx, in.Account); to == "" && in.Handle != "" && storage.Missing(err, nil) == nil {
+			s, wrong := tx.Profiles().NotifySettings(ctx, in.Handle)
+			if err = wrong; s.Confirmed {
+				to = s.Mail
+			}
+		}
 		return err
 	})
 	if err != nil || to == "" {
@@ -289,8 +329,7 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	}
 	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: text[0] + " at " + a.Name, Text: paragraphs(
 		fmt.Sprintf(text[1], name, a.Base, in.At.UTC().Format("2 Jan 2006, 15:04 UTC")),
-		"If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at "+a.Base+
-			"/account/security. If you cannot sign in, tell the operator of the node.",
+		a.advice(in),
 	)})
 	if err != nil {
 		return retry(j, forADay, &in.trial, &in, err)
