@@ -132,6 +132,8 @@ func TestEquivalence_Forms(t *testing.T) {
 // withoutOperation are the forms that do no operation, by the routes that they are sent to.
 var withoutOperation = map[string]string{
 	"/language":          "keeps a cookie",
+	"/join/code":         "takes a code of a letter: TestBrowser_Join",
+	"/join/confirm":      "takes the link of a letter: TestBrowser_JoinPerson",
 	"/sign-in":           "begins a session: what begins one is no operation",
 	"/sign-in/challenge": "is for scripts, and stores nothing",
 	"/sign-out":          "ends the session of the browser, whose cookie names it",

@@ -310,7 +310,7 @@ func operatorForms() []formRow {
 				Draft: protocol.ProfileDraft{Handle: handle, Name: "Newcomer", Kind: protocol.Person}})
 			return err
 		}))
-		return map[string]string{"handle": handle}
+		return map[string]string{"handle": handle, "decision": "refuse"}
 	}
 	const directories = "/api/operator/directories"
 	listed := func(s *formSide) map[string]string {
@@ -354,13 +354,13 @@ func operatorForms() []formRow {
 		{op: protocol.DeleteNote.Operation, page: queue, about: noted, read: notes},
 		{op: protocol.HideReview.Operation, page: reviews, about: review(false), read: hidden,
 			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "rev_x"}, "reason": why["reason"]}},
-		{op: protocol.DecideJoining.Operation, page: page + "joining", id: "refuse-{handle}", about: newcomer, read: "/api/operator/joining",
+		{op: protocol.DecideJoining.Operation, page: page + "joining", about: newcomer, read: "/api/operator/joining",
 			fields: map[string][]string{"reason": {"No such shop.", ""}}},
 		{op: protocol.DecideJoining.Operation, page: page + "joining", about: func(s *formSide) map[string]string {
 			about := newcomer(s)
-			about["approve"] = "true"
+			about["decision"] = "approve"
 			return about
-		}, read: "/api/operator/joining /api/public/agents?q=newcomer"},
+		}, read: "/api/operator/joining"},
 		{op: protocol.RestoreReview.Operation, page: reviews, about: review(true), read: hidden},
 		{op: protocol.RestoreReview.Operation, page: reviews + "?done=hide_review&of={id}", about: review(true), read: hidden},
 		{op: protocol.HideReview.Operation, page: reviews + "?done=restore_review&of={id}", about: review(false), read: hidden},

@@ -184,13 +184,13 @@ var ListJoining = declare[Paging, Page[Joining]](Operation{
 // A JoinDecision approves or refuses a profile.
 type JoinDecision struct {
 	HandleInput
-	Approve bool   `json:"approve"`
-	Reason  string `json:"reason,omitempty" maxLength:"300" doc:"For the applicant; needed to refuse."`
+	Decision string `json:"decision" enum:"approve,refuse"`
+	Reason   string `json:"reason,omitempty" maxLength:"300" doc:"For the applicant; needed to refuse."`
 }
 
 // Check asks for a reason where the applicant needs one.
 func (d JoinDecision) Check() []Fault {
-	if !d.Approve && d.Reason == "" {
+	if d.Decision == "refuse" && d.Reason == "" {
 		return []Fault{{"/reason", "required", "say why, for the applicant"}}
 	}
 	return nil
@@ -200,5 +200,5 @@ var DecideJoining = declare[JoinDecision, None](Operation{
 	Name: "decide_joining", Title: "Approve or refuse a profile",
 	Summary: "Shows a profile that waits for approval, or refuses it; the applicant is told.",
 	HTTP:    Route{"POST", "/api/operator/joining/{handle}", 204}, For: Operators, Codes: []Code{NotFound, Conflict},
-	Example: JoinDecision{HandleInput: HandleInput{"asha"}, Approve: true},
+	Example: JoinDecision{HandleInput: HandleInput{"asha"}, Decision: "approve"},
 })

@@ -219,7 +219,7 @@ func (n *ownerNav) profile() (h protocol.HeldProfile) {
 // links are the pages of the navigation.
 func (n *ownerNav) links() (pages []accountPage) {
 	for _, p := range accountPages {
-		if p.shown(n.account) && (!p.own() || p.about != "" && p.has(n.profile())) {
+		if p.shown(n.account) && (p.path == "/account" || p.about != "" && (!p.own() || p.has(n.profile()))) {
 			pages = append(pages, p)
 		}
 	}

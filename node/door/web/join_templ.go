@@ -713,7 +713,7 @@ func joiningBody(o *operatorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = hidden("do", protocol.DecideJoining.Name, "handle", j.Handle, "approve", "true").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = hidden("do", protocol.DecideJoining.Name, "handle", j.Handle, "decision", "approve").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -729,7 +729,7 @@ func joiningBody(o *operatorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = folded(o.sent(j.Handle, protocol.DecideJoining.Name) != nil, "Refuse", o.form(j.Handle, protocol.DecideJoining.Operation, "refuse-"+j.Handle, nil, english("Refuse"), line("reason", "Why, for the applicant"), holds("handle", j.Handle), holds("at", j.Handle), holds("approve", ""))).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = folded(o.sent(j.Handle, protocol.DecideJoining.Name) != nil, "Refuse", o.form(j.Handle, protocol.DecideJoining.Operation, "refuse-"+j.Handle, nil, english("Refuse"), line("reason", "Why, for the applicant"), holds("handle", j.Handle), holds("at", j.Handle), holds("decision", "refuse"))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -127,11 +127,11 @@ func TestBrowser_JoinPerson(t *testing.T) {
 
 		operator := nodetest.OpenBrowser(t, h.Base)
 		do(operator, chromedp.EmulateViewport(390, 844))
-		signedIn(operator, "stoa_session="+h.SignInOperator())
+		signedIn(operator, h.SignInOperator())
 		require.Equal(t, 200, operator.Open("/account/node/joining"))
 		require.Contains(t, operator.Text("main"), "asha@example.org")
 		sound(operator, "join-queue")
-		require.Equal(t, 200, operator.Load(chromedp.Click(chromedp.CSS(`form:has([value="asha-rao"]):has([name="approve"][value="true"]) button`))))
+		require.Equal(t, 200, operator.Load(chromedp.Click(chromedp.CSS(`form:has([value="asha-rao"]):has([name="decision"][value="approve"]) button`))))
 		require.NotEmpty(t, operator.Text(".done"))
 		require.Equal(t, 422, operator.Send(`form:has([value="ravi"]):has([name="reason"])`, "reason", ""))
 		require.Equal(t, 200, operator.Send(`form:has([value="ravi"]):has([name="reason"])`, "reason", "We know no Ravi."))

@@ -18,7 +18,7 @@ const (
 // Invite makes an invitation.
 func (a *Accounts) Invite(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewInvitation) (out protocol.Invited, err error) {
 	if a.Joining.Policy == protocol.RegistrationsClosed {
-		return out, protocol.Errorf(protocol.Conflict, "nobody joins this node by himself, so an invitation is for nothing; the operator can change that (registrations)")
+		return out, protocol.Errorf(protocol.Conflict, "nobody joins this node by himself, so an invitation is for nothing (registrations)")
 	}
 	if c.Standing != protocol.Operator {
 		acc, err := tx.Accounts().ByID(ctx, c.Account)
@@ -81,7 +81,7 @@ func (a *Accounts) Decide(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s does not wait for approval; somebody has decided", in.Handle)
 	}
 	state, action, told := protocol.ProfileState(""), "profile approve", "Your profile is approved and shown."
-	if !in.Approve {
+	if in.Decision == "refuse" {
 		state, action, told = protocol.ProfileRefused, "profile refuse", "Your profile was not approved: "+in.Reason
 	}
 	if err := a.Joining.SetState(ctx, tx, in.Handle, state, in.Reason); err != nil {
