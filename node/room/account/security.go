@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/passkey"
 	"stoa/identity/session"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -234,14 +235,18 @@ const (
 
 // told are subject and first paragraph of the letter about a change, with the passkey's name.
 var told = map[Change][2]string{
-	PasskeyAdded:   {"A passkey was added", "A passkey%s was added to your account at %s, on %s. It signs in to the account from now on."},
-	PasskeyRemoved: {"A passkey was removed", "A passkey%s was removed from your account at %s, on %s."},
-	PasskeyCopied: {"A passkey may have been copied", "A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
-		"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another."},
-	CodesMade: {"Recovery codes were made", "New recovery codes%s were made for your account at %s, on %s. The former ones have ended."},
-	IdentityConnected: {"An identity was connected", "A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
-		"speaks for the profile from now on. You can remove it under “Keys and identity”."},
-	CodeUsed: {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
+	PasskeyAdded: {hall.Key("A passkey was added at %s"),
+		hall.Key("A passkey%s was added to your account at %s, on %s. It signs in to the account from now on.")},
+	PasskeyRemoved: {hall.Key("A passkey was removed at %s"), hall.Key("A passkey%s was removed from your account at %s, on %s.")},
+	PasskeyCopied: {hall.Key("A passkey may have been copied at %s"),
+		hall.Key("A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
+			"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another.")},
+	CodesMade: {hall.Key("Recovery codes were made at %s"),
+		hall.Key("New recovery codes%s were made for your account at %s, on %s. The former ones have ended.")},
+	IdentityConnected: {hall.Key("An identity was connected at %s"),
+		hall.Key("A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
+			"speaks for the profile from now on. You can remove it under “Keys and identity”.")},
+	CodeUsed: {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
 }
 
 // changed notes a change in the audit log, and tells the owner.
@@ -276,8 +281,14 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no change")
 	}
 	var to string
-	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		to, err = mailOf(ctx, tx, in.Account)
+	var l hall.Words
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		acc, err := tx.Accounts().ByID(ctx, in.Account)
+		if err != nil {
+			return err
+		}
+		l = a.Words(acc.Language)
+		to, err = mailOf(ctx, tx, acc)
 		return err
 	})
 	if err != nil || to == "" {
@@ -287,10 +298,10 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	if name != "" {
 		name = " (“" + plain(name, 60) + "”)"
 	}
-	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: text[0] + " at " + a.Name, Text: paragraphs(
-		fmt.Sprintf(text[1], name, a.Base, in.At.UTC().Format("2 Jan 2006, 15:04 UTC")),
-		"If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at "+a.Base+
-			"/account/security. If you cannot sign in, tell the operator of the node.",
+	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: l.Text(text[0], a.Name), Text: paragraphs(
+		l.Text(text[1], name, a.Base, l.Time(in.At.UTC(), "2 Jan 2006, 15:04 UTC")),
+		l.Text("If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at %s. "+
+			"If you cannot sign in, tell the operator of the node.", a.Base+"/account/security"),
 	)})
 	if err != nil {
 		return retry(j, forADay, &in.trial, &in, err)
@@ -298,12 +309,11 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	return nil, nil
 }
 
-func mailOf(ctx context.Context, tx *storage.Tx, account string) (string, error) {
-	acc, err := tx.Accounts().ByID(ctx, account)
-	if err != nil || acc.Mail != "" {
-		return acc.Mail, err
+func mailOf(ctx context.Context, tx *storage.Tx, acc storage.Account) (string, error) {
+	if acc.Mail != "" {
+		return acc.Mail, nil
 	}
-	handles, err := tx.Accounts().Handles(ctx, account)
+	handles, err := tx.Accounts().Handles(ctx, acc.ID)
 	if err != nil {
 		return "", err
 	}
