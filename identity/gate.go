@@ -35,6 +35,8 @@ type Hosted struct {
 	Key     httpsig.Key // with KeyByThumbprint: the key
 
 	Language string // the first of its languages, "" when it names none
+
+	State protocol.ProfileState // "" shown
 }
 
 // A Credential is what an API token or a browser's session gives access to.
@@ -210,12 +212,13 @@ func owner(ev Evidence, op *protocol.Operation, who Credential) (protocol.Caller
 	actAs := protocol.CleanHandle(ev.ActAs)
 	for _, p := range who.Profiles {
 		c.Handles = append(c.Handles, p.Handle)
+		c.Hide(p.Handle, p.State)
 		if p.Handle == actAs || actAs == "" && len(who.Profiles) == 1 {
 			c.Handle, c.Name, c.Agent, c.Owner, c.Language = p.Handle, p.Name, p.ERC8004, p.Owner, p.Language
 		}
 	}
 	switch {
-	case c.Handle != "" || actAs == "" && (op.For != protocol.Everybody || op.ReadOnly):
+	case c.Handle != "" || actAs == "" && (op.For != protocol.Everybody || op.ReadOnly || op.Unprofiled):
 		return c, nil
 	case actAs != "":
 		return c, protocol.Errorf(protocol.Forbidden, "the profile in Act-As is not one of your profiles")
@@ -256,6 +259,7 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 		Agent: who.erc8004, Owner: who.owner, Handle: who.handle, Name: who.name, ClaimedName: who.claimed, Language: who.language, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
+	c.Hide(who.handle, who.state)
 	if !op.ReadOnly {
 		c.Spend = []protocol.Spend{{Key: res.NonceKey, Until: res.NonceUntil, Code: protocol.SignatureReplayed}}
 		if len(ev.Body) <= httpsig.MaxEvidenceBody { // only the A2A door accepts longer bodies, which are no evidence for others

@@ -11,6 +11,7 @@ import (
 // principal is what the gate learns about a signer.
 type principal struct {
 	erc8004, owner, handle, name, language string
+	state                                  protocol.ProfileState
 	claimed                                string // name that its key directory gives itself
 	proof                                  protocol.AuthorProof
 }
@@ -33,7 +34,7 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	}
 	if ok {
 		return httpsig.Resolved{Key: hosted.Key, Principal: principal{
-			erc8004: hosted.ERC8004, owner: hosted.Owner, handle: hosted.Handle, name: hosted.Name, language: hosted.Language,
+			erc8004: hosted.ERC8004, owner: hosted.Owner, handle: hosted.Handle, name: hosted.Name, language: hosted.Language, state: hosted.State,
 			proof: protocol.AuthorProof{Level: protocol.ByProfileKey},
 		}}, nil
 	}
@@ -61,7 +62,7 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 		return httpsig.Resolved{}, err
 	}
 	if ok {
-		who.handle, who.name, who.language = hosted.Handle, hosted.Name, hosted.Language
+		who.handle, who.name, who.language, who.state = hosted.Handle, hosted.Name, hosted.Language, hosted.State
 	}
 	return httpsig.Resolved{Key: found.Key, Principal: who}, nil
 }

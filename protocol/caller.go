@@ -52,19 +52,20 @@ const OwnerOrProof Access = Owner | Proof
 // never taken from a context.
 type Caller struct {
 	Standing Standing
-	Network  string      // keyed hash of the client's network, for limits and distinct reporters; never an address
-	Agent    string      // chain identity, lower case, when the signature was checked against the chain
-	Owner    string      // with Agent: the owner of its token by the chain's answer, an address in lower case
-	Handle   string      // the profile of this node that the caller writes as, if any
-	Name     string      // display name of that profile
-	Language string      // the first of its languages, "" for none
-	Account  string      // the owner's account, with Session; the operator's with Operator, "" on the command line
-	Handles  []string    // with Session: every profile of the account, or the one the token is for
-	Scopes   []Scope     // with a token: its scopes, never nil; nil means everything that the account may do
-	Secret   string      // with Session and an account's Operator: id of the token or session
-	KeyID    string      // RFC 7638 thumbprint of the key that signed
-	Proof    AuthorProof // with Signed: what vouches for the key; only its level is required, [Author.Rest] completes it
-	Partial  bool        // with Signed: the signature does not cover the request, so it names the caller but authorises nothing
+	Network  string                  // keyed hash of the client's network, for limits and distinct reporters; never an address
+	Agent    string                  // chain identity, lower case, when the signature was checked against the chain
+	Owner    string                  // with Agent: the owner of its token by the chain's answer, an address in lower case
+	Handle   string                  // the profile of this node that the caller writes as, if any
+	Name     string                  // display name of that profile
+	Language string                  // the first of its languages, "" for none
+	Account  string                  // the owner's account, with Session; the operator's with Operator, "" on the command line
+	Handles  []string                // with Session: every profile of the account, or the one the token is for
+	Hidden   map[string]ProfileState // those of Handle and Handles that are not shown; nil for none
+	Scopes   []Scope                 // with a token: its scopes, never nil; nil means everything that the account may do
+	Secret   string                  // with Session and an account's Operator: id of the token or session
+	KeyID    string                  // RFC 7638 thumbprint of the key that signed
+	Proof    AuthorProof             // with Signed: what vouches for the key; only its level is required, [Author.Rest] completes it
+	Partial  bool                    // with Signed: the signature does not cover the request, so it names the caller but authorises nothing
 	Spend    []Spend
 	Solved   pow.Parameters // with Proof: the challenge that was solved
 	Above    int            // with Proof: by how many levels it exceeds the least of its purpose; see Price

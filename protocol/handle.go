@@ -37,3 +37,9 @@ func ReservedHandle(s string) bool { return slices.Contains(reserved, s) }
 func CleanHandle(s string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "@"))
 }
+
+var alike = strings.NewReplacer("-", "", "0", "o", "1", "l", "i", "l", "m", "rn", "w", "vv")
+
+// HandleSkeleton is the same for two handles that a reader takes for each other. It is the skeleton of UTS 39 §4 for the characters that handles have,
+// with hyphens left out and i as l.
+func HandleSkeleton(s string) string { return alike.Replace(s) }

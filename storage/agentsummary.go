@@ -58,7 +58,7 @@ func (ps Profiles) TellFollowers(ctx context.Context, actor, handle, digest stri
 // Summary returns what other nodes list a profile by, without its attention board; ErrNotFound for one that is not listed.
 func (ps Profiles) Summary(ctx context.Context, handle string) (*protocol.AgentSummary, *StoredProfile, error) {
 	p, m, err := ps.tx.Merchants().ByHandle(ctx, handle)
-	if err != nil || p.Unlisted {
+	if err != nil || !p.Shown() {
 		if err == nil {
 			err = ErrNotFound
 		}

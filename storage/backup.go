@@ -19,6 +19,10 @@ type invariant struct{ name, query string }
 var invariants = []invariant{
 	{"a profile whose place is not that of its one open version", `SELECT p.handle FROM profile p LEFT JOIN profile_rank r ON r.pos = p.pos
 		WHERE p.listed <> (p.pos IS NOT NULL) OR p.listed AND (r.pos IS NULL OR r.seq <> p.seq OR r.closed_at IS NOT NULL) LIMIT 1`},
+	{"a profile in lists that is hidden or not wanted there, or the other way round", `SELECT handle FROM profile
+		WHERE listed <> (wish AND state = '') LIMIT 1`},
+	{"a profile whose handle is free", `SELECT p.handle FROM profile p LEFT JOIN handle h ON h.handle = p.handle
+		WHERE h.handle IS NULL OR h.gone_at IS NOT NULL LIMIT 1`},
 	{"an open version that is no profile's place", `SELECT r.pos FROM profile_rank r LEFT JOIN profile p ON p.seq = r.seq AND p.pos = r.pos
 		WHERE r.closed_at IS NULL AND p.seq IS NULL LIMIT 1`},
 	{"a merchant record without its profile", `SELECT m.seq FROM merchant m LEFT JOIN profile p ON p.seq = m.seq WHERE p.seq IS NULL LIMIT 1`},

@@ -120,7 +120,7 @@ func (es Enrolments) Begin(ctx context.Context, actor string, e Enrolment, jwk [
 	if err := es.put(ctx, e, nil, ""); err != nil {
 		return err
 	}
-	if err := es.tx.Feedbacks().Show(ctx, e.ERC8004, e.Handle, !p.Unlisted); err != nil {
+	if err := es.tx.Feedbacks().Show(ctx, e.ERC8004, e.Handle, p.Shown()); err != nil {
 		return err
 	}
 	return es.tx.Audit(ctx, actor, "identity put", e.Handle, e.ERC8004+" key "+e.KeyID)

@@ -18,6 +18,7 @@ func TestTables(t *testing.T) {
 		"contact_block_name": "Threads.DropAll", "probe_of": "Probes.drop", "sighting": "Probes.drop", "attention_board": "AttentionBoards.drop",
 		"payment_account": "AttentionBoards.drop", "archive_post": "Profiles.Delete", "archive_import": "Profiles.Delete", "ticket": "ends by itself",
 		"remote_actor": "is of another node", "meeting": "Threads.DropAll",
+		"handle": "stays, so that nobody else gets it; Handles.leave",
 	}
 	ends := map[string]string{ // with a column for a time in the future
 		"spent": "Requests.PruneSpent", "block": "Blocks.Prune", "api_token": "Tokens.Prune", "callback": "Callbacks.Prune", "refund": "is kept",

@@ -153,10 +153,19 @@ func (ms Merchants) moveHours(ctx context.Context, seq int64, p *StoredProfile, 
 	return ms.tx.exec(ctx, `UPDATE merchant SET opens = ?, closes = ? WHERE seq = ?`, m.opens, m.closes, seq)
 }
 
-// ByHandle returns the record of a business, with its first items; nil when the profile
-// has no record, ErrNotFound when there is no such profile.
+// ByHandle returns the record of a business that is shown, with its first items; nil when the
+// profile has no record, ErrNotFound when there is no such profile.
 func (ms Merchants) ByHandle(ctx context.Context, handle string) (*StoredProfile, *StoredMerchant, error) {
-	r, err := ms.tx.Profiles().where(ctx, "handle = ?", handle)
+	return ms.first(ctx, "handle = ? AND state = ''", handle)
+}
+
+// Own is ByHandle for its owner and the operators, also while the business is not shown.
+func (ms Merchants) Own(ctx context.Context, handle string) (*StoredProfile, *StoredMerchant, error) {
+	return ms.first(ctx, "handle = ?", handle)
+}
+
+func (ms Merchants) first(ctx context.Context, where, handle string) (*StoredProfile, *StoredMerchant, error) {
+	r, err := ms.tx.Profiles().where(ctx, where, handle)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,6 +47,8 @@ func TestPlans(t *testing.T) {
 	text, args = feedQuery([]protocol.FeedType{protocol.FeedReview}, true, 1, 21)
 	add("feed of this node", text, args...)
 	add("news by its id", originState, "x")
+	add("profiles of a state", profileTable.from+hiddenIn, "pending", 0, 0, 21)
+	add("a handle that looks alike", likeHandle, "x")
 	add("news of a host within a day", originsToday, "x", 1, 2, 300)
 	add("oldest news of a host", originsOver, "x", 3000)
 	add("listings of a shop within a day", originFold, "x", 1, 2)

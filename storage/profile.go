@@ -17,13 +17,16 @@ type StoredProfile struct {
 	ERC8004              string // chain identity, lower case; "" none
 	KeyHash              string // thumbprint shown in identity; "" none
 	IdentityNote         string
-	Unlisted             bool              // readable by handle, but in no list or search
-	Alive                protocol.Liveness // "" counts as unknown
-	LastSeenAt           time.Time         // when it last answered; zero: never
-	Attention            bool              // its attention board is open, or will be next to a new one; later only AttentionBoards.Put changes it
-	Catalog              bool              // a business with an item on sale; only Items changes it
-	Meetings             bool              // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
-	Reviews, Stars       int64             // reviews of its chain identity that count, and the sum of their ratings in hundredths of a point; see Feedbacks.Add
+	Unlisted             bool                  // readable by handle, but in no list or search
+	State                protocol.ProfileState // "" shown; else its owner and the operators see it alone. SetState changes it
+	StateAt              time.Time             // when it got that state
+	StateReason          string                // in the words of who decided, "" for none
+	Alive                protocol.Liveness     // "" counts as unknown
+	LastSeenAt           time.Time             // when it last answered; zero: never
+	Attention            bool                  // its attention board is open, or will be next to a new one; later only AttentionBoards.Put changes it
+	Catalog              bool                  // a business with an item on sale; only Items changes it
+	Meetings             bool                  // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
+	Reviews, Stars       int64                 // reviews of its chain identity that count, and their sum in hundredths of a point, see Feedbacks.Add
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -34,13 +37,19 @@ func (p *StoredProfile) Open() protocol.Rooms {
 	return protocol.Rooms{AttentionBoard: p.Attention && person, Meetings: p.Meetings && person, Catalog: p.Catalog && !person}
 }
 
+// Shown reports whether lists show the profile, and news tell of it.
+func (p *StoredProfile) Shown() bool { return !p.Unlisted && p.State == "" }
+
 type profileRow struct {
 	Seq                  int64 `db:",auto"`
 	Handle, Draft        string
 	ERC8004, KeyHash     string `db:",null"` // "" none
 	IdentityNote         string
-	Listed, Attention    bool
+	Listed, Attention    bool // Listed: Wish, and the profile is shown
 	Meetings, Catalog    bool
+	Wish                 bool // its owner lists it
+	State, StateReason   string
+	StateAt              int64
 	Alive                string
 	LastSeenAt, JoinedAt int64
 	Pos                  int64 `db:",null"` // of its version in profile_rank; 0 none
@@ -50,7 +59,9 @@ type profileRow struct {
 
 func (r *profileRow) profile() (*StoredProfile, error) {
 	p := &StoredProfile{ERC8004: r.ERC8004, KeyHash: r.KeyHash, IdentityNote: r.IdentityNote,
-		Unlisted: !r.Listed, Attention: r.Attention, Meetings: r.Meetings, Catalog: r.Catalog, Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
+		Unlisted: !r.Wish, Attention: r.Attention, Meetings: r.Meetings, Catalog: r.Catalog,
+		State: protocol.ProfileState(r.State), StateAt: moment(r.StateAt), StateReason: r.StateReason,
+		Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
 		Reviews: r.Reviews, Stars: r.Stars,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
@@ -99,8 +110,14 @@ func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time)
 	case err == ErrNotFound:
 		created = true
 		r = &profileRow{Handle: p.Draft.Handle, Alive: string(protocol.LivenessUnknown), CreatedAt: millis(ps.tx.Now),
+			State: string(p.State), StateReason: p.StateReason,
 			Attention: p.Attention && p.CreatedAt.IsZero()} // not that of one that was read before it was deleted
-		err = ps.tx.Threads().freeHandle(ctx, r.Handle)
+		if r.State != "" {
+			r.StateAt = millis(ps.tx.Now)
+		}
+		if err = ps.tx.Threads().freeHandle(ctx, r.Handle); err == nil {
+			err = ps.tx.Handles().take(ctx, r.Handle)
+		}
 	case err == nil:
 		m, err = ps.tx.Merchants().of(ctx, r.Seq)
 	}
@@ -108,42 +125,52 @@ func (ps Profiles) put(ctx context.Context, p *StoredProfile, written time.Time)
 		return false, err
 	}
 	r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote = string(raw), p.ERC8004, p.KeyHash, p.IdentityNote
-	r.Listed, r.UpdatedAt = !p.Unlisted, millis(written)
+	r.Wish, r.UpdatedAt = !p.Unlisted, millis(written)
 	if a := p.Draft.Agent; a != nil {
 		r.Meetings = a.AcceptingMeetingRequests
 	}
+	return created, ps.store(ctx, r, p, m, created)
+}
+
+// store writes the row of a profile, and what follows from it: its place in lists, that of its board, what the node tells of it, and what is asked
+// whether it answers.
+func (ps Profiles) store(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant, created bool) error {
+	r.Listed = r.Wish && r.State == ""
 	if err := ps.save(ctx, r); err != nil {
-		return false, err
+		return err
 	}
 	p.CreatedAt, p.UpdatedAt = moment(r.CreatedAt), moment(r.UpdatedAt)
 	p.Alive, p.LastSeenAt, p.Attention = protocol.Liveness(r.Alive), moment(r.LastSeenAt), r.Attention
 	p.Meetings, p.Catalog = r.Meetings, r.Catalog
+	p.State, p.StateAt, p.StateReason = protocol.ProfileState(r.State), moment(r.StateAt), r.StateReason
 	if r.Attention && !created {
 		if err := ps.tx.AttentionBoards().relist(ctx, r.Handle, r.Listed && p.Open().AttentionBoard); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if m != nil {
 		if err := ps.tx.Merchants().moveHours(ctx, r.Seq, p, m); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if err := ps.rerank(ctx, r, p, m); err != nil {
-		return false, err
+		return err
 	}
 	if err := ps.EnqueueTold(ctx, r.Handle); err != nil {
-		return false, err
+		return err
 	}
-	return created, ps.tx.Probes().put(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
+	return ps.tx.Probes().put(ctx, p.Draft.Handle, FromProfile, profileProbes(p))
 }
 
 // save inserts a row without a number, setting it, or writes what an owner
 // changes in one that has a number. ErrExists when handle or identity is taken.
 func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
-		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?, listed = ?, meetings = ?,
-			updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
-			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
+		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?,
+			listed = ?, wish = ?, state = ?, state_at = ?, state_reason = ?,
+			meetings = ?, updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
+			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Wish,
+			r.State, r.StateAt, r.StateReason, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
 	} else if err = ps.tx.dirty(); err == nil {
 		var text string
 		var args []any
@@ -191,11 +218,11 @@ func (ps Profiles) lock(ctx context.Context, handle string) (*profileRow, error)
 	return ps.where(ctx, "handle = ?"+ps.tx.db.engine.ForUpdate(), handle)
 }
 
-// ForUpdate is ByHandle for a caller that writes the profile back: in a writing
+// ForUpdate is Own for a caller that writes the profile back: in a writing
 // transaction the row is locked, so that no concurrent change is lost.
 func (ps Profiles) ForUpdate(ctx context.Context, handle string) (*StoredProfile, error) {
 	if !ps.tx.writes() {
-		return ps.ByHandle(ctx, handle)
+		return ps.Own(ctx, handle)
 	}
 	r, err := ps.lock(ctx, handle)
 	if err != nil {
@@ -204,9 +231,18 @@ func (ps Profiles) ForUpdate(ctx context.Context, handle string) (*StoredProfile
 	return r.profile()
 }
 
-// ByHandle returns a profile; ErrNotFound when there is none.
+// ByHandle returns a profile that is shown, as everybody sees it; ErrNotFound when there is none.
 func (ps Profiles) ByHandle(ctx context.Context, handle string) (*StoredProfile, error) {
-	r, err := ps.where(ctx, "handle = ?", handle)
+	return ps.read(ctx, "handle = ? AND state = ''", handle)
+}
+
+// Own is ByHandle for its owner and the operators, who also see a profile that is not shown.
+func (ps Profiles) Own(ctx context.Context, handle string) (*StoredProfile, error) {
+	return ps.read(ctx, "handle = ?", handle)
+}
+
+func (ps Profiles) read(ctx context.Context, where string, args ...any) (*StoredProfile, error) {
+	r, err := ps.where(ctx, where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -287,6 +323,9 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 		return err
 	}
 	if _, err = ps.tx.write(ctx, `DELETE FROM profile WHERE seq = ?`, r.Seq); err != nil {
+		return err
+	}
+	if err := ps.tx.Handles().leave(ctx, handle); err != nil {
 		return err
 	}
 	return ps.tx.Threads().DropAll(ctx, handle)

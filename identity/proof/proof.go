@@ -32,7 +32,7 @@ const (
 )
 
 // baseLevel is the level at which a purpose starts, see pow.Ladder.
-var baseLevel = map[string]int{"report": 1, "contact": 2, "board": 2, "meeting": 2, "bid": 3}
+var baseLevel = map[string]int{"report": 1, "contact": 2, "board": 2, "meeting": 2, "bid": 3, "join": 3}
 
 // A Config configures an Issuer. Master is the secret of the deployment, at least 16 bytes.
 // Audience is the node's host; a challenge of another node is refused.

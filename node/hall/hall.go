@@ -269,6 +269,9 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 		if err := t.Rules.Blocked(res.Caller, protocol.CleanHandle(handle)); err != nil {
 			return res, err
 		}
+		if err := res.Caller.MayWhileHidden(e.op, protocol.CleanHandle(handle)); err != nil {
+			return res, err
+		}
 	}
 	if err := t.Limits.Caller(res.Caller, e.op); err != nil {
 		return res, err

@@ -82,7 +82,7 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 	}
 	out.Profiles = make([]protocol.HeldProfile, 0, len(out.Handles))
 	for _, handle := range out.Handles {
-		p, err := tx.Profiles().ByHandle(ctx, handle)
+		p, err := tx.Profiles().Own(ctx, handle)
 		if err != nil {
 			return protocol.Account{}, err
 		}

@@ -70,7 +70,7 @@ func (a *Accounts) Methods(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	out.Ethereum = []protocol.EthereumOwner{}
 	for _, handle := range c.Handles {
-		p, err := tx.Profiles().ByHandle(ctx, handle)
+		p, err := tx.Profiles().Own(ctx, handle)
 		if err != nil {
 			return out, err
 		}

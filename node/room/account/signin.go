@@ -38,7 +38,7 @@ func (a *Accounts) Link(ctx context.Context, tx *storage.Tx, account, handle str
 	if _, err := tx.Accounts().ByID(ctx, account); err != nil {
 		return missing(err, "there is no account %s", account)
 	}
-	if _, err := tx.Profiles().ByHandle(ctx, handle); err != nil {
+	if _, err := tx.Profiles().Own(ctx, handle); err != nil {
 		return missing(err, "there is no agent @%s on this node", handle)
 	}
 	handles, err := tx.Accounts().Handles(ctx, account)
@@ -53,7 +53,7 @@ func (a *Accounts) Link(ctx context.Context, tx *storage.Tx, account, handle str
 
 // OwnerOf is the account of a profile. If it has none, a new one is opened.
 func (a *Accounts) OwnerOf(ctx context.Context, tx *storage.Tx, handle string) (storage.Account, error) {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return storage.Account{}, missing(err, "there is no agent @%s on this node", handle)
 	}

@@ -89,7 +89,7 @@ func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	} else if refused && !im.operator() {
 		return protocol.Errorf(protocol.Forbidden, "the operator of this node has blocked this profile")
 	}
-	old, err := tx.Profiles().ByHandle(ctx, im.handle)
+	old, err := tx.Profiles().Own(ctx, im.handle)
 	switch {
 	case err == nil && old.Draft.Kind != im.profile.Draft.Kind:
 		return protocol.Errorf(protocol.Conflict, "@%s is a %s here, and a profile cannot change its kind; choose another handle with as", im.handle, old.Draft.Kind)

@@ -179,7 +179,7 @@ func (a *Attention) receipt(ctx context.Context, tx *storage.Tx, bid *storage.St
 	if err != nil {
 		return err
 	}
-	profile, err := tx.Profiles().ByHandle(ctx, board.Handle)
+	profile, err := tx.Profiles().Own(ctx, board.Handle)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (c *Catalog) Import(ctx context.Context, by protocol.Caller, in protocol.It
 
 // business returns an error when no business has the handle.
 func business(ctx context.Context, tx *storage.Tx, handle string) error {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
 		return protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", handle)
 	}

@@ -34,7 +34,7 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 
 // returnsOf reads the returns policy of a profile, nil for none.
 func returnsOf(ctx context.Context, tx *storage.Tx, handle string) (*protocol.ReturnsPolicy, error) {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return nil, storage.IfMissing(err, nil)
 	}
@@ -144,7 +144,7 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 // agent returns the author of an answer: the profile that was written to, whichever other profiles
 // its owner has.
 func (r *Contact) agent(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) (protocol.Author, error) {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return protocol.Author{}, err
 	}

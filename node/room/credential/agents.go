@@ -65,7 +65,7 @@ func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 			if err != nil {
 				return err
 			}
-			p, err := tx.Profiles().ByHandle(ctx, stored.Handle)
+			p, err := tx.Profiles().Own(ctx, stored.Handle)
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func (a *Agents) HostedAgent(ctx context.Context, k identity.ChainKey, thumbprin
 					return storage.ErrNotFound
 				}
 			}
-			p, err := tx.Profiles().ByHandle(ctx, f.Enrolment.Handle)
+			p, err := tx.Profiles().Own(ctx, f.Enrolment.Handle)
 			if err == nil {
 				f.Hosted = hosted(p)
 				f.Hosted.Owner = f.Enrolment.Owner

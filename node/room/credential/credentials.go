@@ -94,7 +94,7 @@ func credential(ctx context.Context, tx *storage.Tx, id, account, handle string)
 		if handle != "" && h != handle {
 			continue
 		}
-		p, err := tx.Profiles().ByHandle(ctx, h)
+		p, err := tx.Profiles().Own(ctx, h)
 		if err != nil {
 			return c, err
 		}
@@ -121,7 +121,7 @@ func (a *Agents) touch(ctx context.Context, fn func(context.Context, *storage.Tx
 
 // hosted is a profile as the gate needs it.
 func hosted(p *storage.StoredProfile) identity.Hosted {
-	h := identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004}
+	h := identity.Hosted{Handle: p.Draft.Handle, Name: p.Draft.Name, ERC8004: p.ERC8004, State: p.State}
 	if len(p.Draft.Languages) > 0 {
 		h.Language = p.Draft.Languages[0]
 	}

@@ -116,7 +116,7 @@ func (r Enroller) may(ctx context.Context, tx *storage.Tx, c protocol.Caller, ha
 	if err := r.Recent(ctx, tx, c); err != nil {
 		return nil, err
 	}
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return nil, storage.IfMissing(err, protocol.NoAgent(handle))
 	}

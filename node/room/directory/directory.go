@@ -93,8 +93,8 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 	if created, err = tx.Profiles().Put(ctx, p); err != nil {
 		return created, err
 	}
-	if !created && old.Unlisted != p.Unlisted {
-		if err := d.showNews(ctx, tx, p.Draft.Handle, !p.Unlisted); err != nil {
+	if !created && old.Shown() != p.Shown() {
+		if err := d.showNews(ctx, tx, p.Draft.Handle, p.Shown()); err != nil {
 			return false, err
 		}
 	}
@@ -102,6 +102,21 @@ func (d *Directory) Put(ctx context.Context, tx *storage.Tx, p *storage.StoredPr
 		return created, nil
 	}
 	return created, d.announceNews(ctx, tx, p, nil)
+}
+
+// SetState shows a profile ("") or hides it, with what the feed tells of its shop and reviews.
+func (d *Directory) SetState(ctx context.Context, tx *storage.Tx, handle string, state protocol.ProfileState, reason string) error {
+	p, err := tx.Profiles().SetState(ctx, handle, state, reason)
+	if err != nil {
+		return storage.IfMissing(err, protocol.NoAgent(handle))
+	}
+	if err := d.showNews(ctx, tx, handle, p.Shown()); err != nil {
+		return err
+	}
+	if p.Draft.Kind != protocol.Business || !p.Shown() {
+		return nil
+	}
+	return d.announceNews(ctx, tx, p, nil)
 }
 
 // Author is a profile of the node at base as the author of what the node says about it.

@@ -184,7 +184,7 @@ func (d *Directory) PutItems(ctx context.Context, tx *storage.Tx, c protocol.Cal
 
 // CatalogChanged announces what an import of a catalog changed.
 func (d *Directory) CatalogChanged(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string, changes *storage.ItemChanges) error {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return err
 	}

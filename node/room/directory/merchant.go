@@ -114,7 +114,7 @@ func (d *Directory) Record(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if _, err := d.business(ctx, tx, handle); err != nil {
 		return protocol.MerchantRecord{}, err
 	}
-	_, m, err := tx.Merchants().ByHandle(ctx, handle)
+	_, m, err := tx.Merchants().Own(ctx, handle)
 	return record(handle, m), err
 }
 
@@ -147,7 +147,7 @@ func (d *Directory) PutRecord(ctx context.Context, tx *storage.Tx, c protocol.Ca
 }
 
 func (d *Directory) business(ctx context.Context, tx *storage.Tx, handle string) (*storage.StoredProfile, error) {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, protocol.NoAgent(handle)
 	}
@@ -240,7 +240,7 @@ func (d *Directory) showNews(ctx context.Context, tx *storage.Tx, handle string,
 	if err != nil {
 		return err
 	}
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type side struct {
 }
 
 func (m *Meeting) side(ctx context.Context, tx *storage.Tx, handle, language string) (side, error) {
-	p, err := tx.Profiles().ByHandle(ctx, handle)
+	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return side{}, err
 	}

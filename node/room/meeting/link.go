@@ -105,7 +105,7 @@ func (m *Meeting) ReadLink(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	out := protocol.MeetingLink{Do: l.do, Requests: []protocol.MeetingLinkRequest{}, Untrusted: true}
 	for _, r := range l.requests {
-		p, err := tx.Profiles().ByHandle(ctx, r.Handle)
+		p, err := tx.Profiles().Own(ctx, r.Handle)
 		if err != nil {
 			return protocol.MeetingLink{}, err
 		}

@@ -190,7 +190,7 @@ func (m *Meeting) settingsOf(ctx context.Context, tx *storage.Tx, handle string)
 // settingsOfPerson is settingsOf where the profile may have been read already.
 func (m *Meeting) settingsOfPerson(ctx context.Context, tx *storage.Tx, handle string, p *storage.StoredProfile) (_ storage.MeetingSettings, err error) {
 	if p == nil {
-		if p, err = tx.Profiles().ByHandle(ctx, handle); err != nil {
+		if p, err = tx.Profiles().Own(ctx, handle); err != nil {
 			return storage.MeetingSettings{}, err
 		}
 	}

@@ -225,7 +225,7 @@ func (r *Reputation) held(ctx context.Context, tx *storage.Tx, token string, c p
 // is no news, and may be a former owner's.
 func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string, h storage.Holding, f *storage.Feedback) error {
 	p, err := tx.Profiles().ByHandle(ctx, handle)
-	if err != nil || p.Unlisted {
+	if err != nil || !p.Shown() {
 		return storage.Missing(err, nil)
 	}
 	board := protocol.BoardID(r.Base)

@@ -1,0 +1,83 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+func TestProfiles_State(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		write := func(fn func(ctx context.Context, tx *storage.Tx) error) {
+			t.Helper()
+			require.NoError(t, db.Write(t.Context(), fn))
+		}
+		listed := func() (handles []string) {
+			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				found, err := tx.Profiles().List(ctx, protocol.AgentQuery{})
+				for _, p := range found.Items {
+					handles = append(handles, p.Draft.Handle)
+				}
+				return err
+			}))
+			return handles
+		}
+		for _, handle := range []string{"asha", "ravi"} {
+			write(func(ctx context.Context, tx *storage.Tx) error {
+				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
+					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
+				return err
+			})
+		}
+		require.Empty(t, listed(), "what waits for approval is in no list")
+		write(func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().ByHandle(ctx, "asha")
+			require.ErrorIs(t, err, storage.ErrNotFound)
+			p, err := tx.Profiles().Own(ctx, "asha")
+			require.NoError(t, err)
+			require.False(t, p.Unlisted, "that it is hidden does not change what its owner wants")
+			p.Draft.Headline = "Edited meanwhile"
+			_, err = tx.Profiles().Put(ctx, p)
+			require.NoError(t, err)
+			waiting, err := tx.Profiles().Hidden(ctx, protocol.ProfilePending, protocol.Paging{Limit: 1})
+			require.NoError(t, err)
+			require.Len(t, waiting.Items, 1)
+			rest, err := tx.Profiles().Hidden(ctx, protocol.ProfilePending, protocol.Paging{After: *waiting.Next})
+			require.NoError(t, err)
+			require.Len(t, rest.Items, 1)
+			n, err := tx.Profiles().CountHidden(ctx, protocol.ProfilePending)
+			require.Equal(t, 2, n)
+			return err
+		})
+		require.Empty(t, listed(), "an edit does not show it")
+		write(func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().SetState(ctx, "asha", "", "")
+			return err
+		})
+		require.Equal(t, []string{"asha"}, listed())
+		write(func(ctx context.Context, tx *storage.Tx) error {
+			p, err := tx.Profiles().SetState(ctx, "asha", protocol.ProfileSuspended, "sells nothing")
+			require.Equal(t, "sells nothing", p.StateReason)
+			return err
+		})
+		require.Empty(t, listed())
+		write(func(ctx context.Context, tx *storage.Tx) error {
+			like, err := tx.Handles().Like(ctx, "rav-1")
+			require.NoError(t, err)
+			require.Equal(t, "ravi", like, "a handle that looks like another one")
+			require.NoError(t, tx.Profiles().Delete(ctx, "ravi"))
+			like, err = tx.Handles().Like(ctx, "ravi")
+			require.Equal(t, "ravi", like, "and one that was a profile's")
+			_, err2 := tx.Handles().Like(ctx, "rani")
+			require.ErrorIs(t, err2, storage.ErrNotFound)
+			return err
+		})
+		require.NoError(t, db.Check(t.Context()))
+	})
+}
