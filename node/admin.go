@@ -88,7 +88,7 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 func (a *Admin) bind(b *board.Board, d *directory.Directory, accounts *account.Accounts, enrol credential.Enroller) error {
 	t := a.Table
 	hall.Bind(t, protocol.PutProfile, d.PutFor)
-	hall.Bind(t, protocol.DeleteProfile, d.Delete)
+	hall.Bind(t, protocol.DropProfile, d.Delete)
 	hall.Bind(t, protocol.KeepKey, accounts.KeepKey)
 	hall.Bind(t, protocol.PutKeyDirectory, credential.Presigned{Base: a.Base}.Put)
 	hall.BindPlain(t, protocol.EnrolIdentity, enrol.Enrol)

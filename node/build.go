@@ -30,6 +30,7 @@ import (
 	"stoa/node/room/credential"
 	"stoa/node/room/directory"
 	"stoa/node/room/feed"
+	"stoa/node/room/leave"
 	"stoa/node/room/meeting"
 	"stoa/node/room/moderation"
 	"stoa/node/room/operate"
@@ -144,8 +145,11 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent)
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
 	n.Contact, n.Reputation = contact.New(h, hooks), reviews
+	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
+		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves}
+	n.Accounts.Return = leaves.Return
 	return []room{
-		n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
+		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
 	}, errors.Join(faults...)

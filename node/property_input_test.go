@@ -52,7 +52,7 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 	if op == protocol.OpenAccount.Operation { // asha's account is needed to the end
 		delete(args, "handles")
 	}
-	if op == protocol.MakeSignInLink.Operation || op == protocol.CloseAccount.Operation {
+	if op == protocol.MakeSignInLink.Operation || op == protocol.CloseAccountFor.Operation {
 		acc, _ := p.n.OpenAccount("Short-lived", protocol.RoleOwner, "")
 		args["account"] = acc.ID
 	}

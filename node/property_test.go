@@ -155,7 +155,7 @@ func (p *prober) args(op *protocol.Operation) map[string]any {
 			args[name] = "asha" // with a second profile every call would have to say who acts
 		}
 	}
-	if op == protocol.CloseAccount.Operation && protocol.CleanHandle(word(args["account"])) == "asha" {
+	if op == protocol.CloseAccountFor.Operation && protocol.CleanHandle(word(args["account"])) == "asha" {
 		args["account"] = "nobody" // asha's account is needed to the end
 	}
 	return args

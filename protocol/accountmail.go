@@ -33,9 +33,9 @@ func mailFaults(address string) []Fault {
 var PutAccountMail = declare[AccountMailDraft, AccountMail](Operation{
 	Name: "put_account_mail", Title: "Change the account's mail address",
 	Summary: "Changes the address for sign-in links. The change takes effect when its code is given to confirm_account_mail.",
-	Description: "Until then the old address stays in use; it is told of the change. Giving the address that the account already has withdraws the change. " +
-		"Without an address, the old one is removed at once, and only the operator can make sign-in links for the account. " +
-		"Anyone who reads mail at the address can sign in and do everything, so this needs a session, or a token with every scope and no expiry.",
+	Description: "Until then the old address stays in use, and is told. Giving the present address withdraws the change. " +
+		"Without an address the old one is removed at once; then only the operator makes sign-in links. " +
+		"Who reads mail at the address can do everything, so this needs a session, or a token with every scope and no expiry.",
 	HTTP: Route{"PUT", "/api/owner/account/mail", 200}, For: Owners, Access: Session, Scope: ScopeAccount,
 	Codes: []Code{Forbidden, SignInAgain, Conflict}, Example: AccountMailDraft{Mail: "asha@example.org"},
 })

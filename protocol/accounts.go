@@ -70,8 +70,8 @@ var MakeSignInLink = declare[AccountRef, SignInLink](Operation{
 	Example: exampleAccount,
 })
 
-var CloseAccount = declare[AccountRef, None](Operation{
-	Name: "close_account", Title: "Close an account",
+var CloseAccountFor = declare[AccountRef, None](Operation{
+	Name: "close_account_for", Title: "Close an account",
 	Summary:     "Deletes an account with its sessions, tokens and links. Its profiles stay, without an owner.",
 	Description: "The account that sends the request cannot be closed. " + needsAccountScope,
 	HTTP:        Route{"DELETE", "/api/operator/accounts/{account}", 204}, For: Operators, Scope: ScopeAccount, Codes: []Code{NotFound, Conflict},

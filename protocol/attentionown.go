@@ -24,7 +24,7 @@ var PutAttentionBoard = declare[AttentionDraft, OwnAttentionBoard](Operation{
 	Name: "put_attention_board", Title: "Write your attention board",
 	Summary: "Opens the attention board of a person's profile of yours, or replaces its settings: what is left out gets its default.",
 	Description: "Bids that were made before keep the rules under which they were made. " +
-		"The number of slots cannot fall below those in use. To take bids, the board also needs a payment account (put_payment_account).",
+		"Slots in use stay. To take bids, the board also needs a payment account (put_payment_account).",
 	HTTP: Route{"PUT", "/api/owner/attention", 200}, For: Owners, Scope: ScopeAttention, Replaces: GetOwnAttentionBoard.Operation,
 	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: AttentionDraft{Owned: Owned{"asha"}, Rules: "Offers of yarn. I answer in three days.", Floor: "500", Slots: 3},

@@ -135,7 +135,7 @@ func (c Caller) ActsAs(handle string) (string, error) {
 
 // Owned is embedded in the input of an owner's operation.
 type Owned struct {
-	Handle string `json:"handle,omitempty" shape:"handle" doc:"Your profile, if you have several."`
+	Handle string `json:"handle,omitempty" shape:"handle" doc:"Your profile."`
 }
 
 // A Spend is something that may be used once in the whole deployment: a proof-of-work challenge or

@@ -42,8 +42,8 @@ type WrittenProfile struct {
 // PutProfile creates or replaces a profile.
 var PutProfile = local[ProfileFile, WrittenProfile](Operation{Name: "put_profile"})
 
-// DeleteProfile deletes a profile; its posts stay.
-var DeleteProfile = local[HandleInput, None](Operation{Name: "delete_profile"})
+// DropProfile deletes a profile at once; its posts stay.
+var DropProfile = local[HandleInput, None](Operation{Name: "drop_profile"})
 
 // A PrivateKey is a JWK with its private half, as JSON text.
 type PrivateKey struct {

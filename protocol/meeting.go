@@ -46,7 +46,7 @@ func ConfirmMailWait(sent int) time.Duration {
 // MeetingWindow is a part of a local day.
 type MeetingWindow struct {
 	From string `json:"from" shape:"opens" doc:"HH:MM, local time." example:"10:00"`
-	To   string `json:"to" shape:"until" doc:"HH:MM, local time, up to 26:00, which is two hours after midnight." example:"18:00"`
+	To   string `json:"to" shape:"until" doc:"HH:MM, local time, up to 26:00, two hours after midnight." example:"18:00"`
 }
 
 // MeetingHours are a part of each such day of the week.
@@ -87,8 +87,8 @@ type MeetingRules struct {
 	MaxWaiting        int               `json:"maxWaiting,omitempty" minimum:"1" maximum:"100" default:"20" doc:"Requests that may wait for you or for their requesters at a time."`
 	VerifiedDomain    bool              `json:"requireVerifiedDomain,omitempty" doc:"Only requests signed by an agent whose key directory is at the domain of the mail address. All others are refused."`
 	ShowSlots         bool              `json:"showSlots,omitempty" doc:"Whether get_meeting_info shows open times: they tell everybody the shape of your calendar."`
-	Location          string            `json:"location,omitempty" maxLength:"300" doc:"Where meetings are: an address, a room, a telephone number, or the address of a video call. {slug} in it becomes a random name that is different for each meeting."`
-	Reminders         *bool             `json:"reminders,omitempty" default:"true" doc:"Whether both sides get a mail a day and an hour before a meeting: the requester at the mailbox, you by the ways of your notices."`
+	Location          string            `json:"location,omitempty" maxLength:"300" doc:"An address, a room, a telephone number, or the address of a video call. {slug} in it becomes another random name for each meeting."`
+	Reminders         *bool             `json:"reminders,omitempty" default:"true" doc:"Whether both sides are told a day and an hour before a meeting: the requester by mail, you by your notices."`
 	Questions         []string          `json:"questions,omitempty" maxItems:"3" doc:"What you want to read in the purpose, at most 200 characters each."`
 	Policy            string            `json:"policy,omitempty" maxLength:"1000" doc:"What you meet people for; plain text for requesters."`
 }

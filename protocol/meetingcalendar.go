@@ -129,8 +129,8 @@ var ListCalendars = declare[OwnInput, CalendarAccounts](Operation{
 var ConnectCalendar = declare[CalendarLogin, CalendarAccount](Operation{
 	Name: "connect_calendar", Title: "Connect a calendar",
 	Summary: "Connects a person's profile of yours to a calendar server (CalDAV): busy times are read there, and approved meetings written.",
-	Description: "The node asks the server after the answer; get_calendar shows what it found, or why it failed. Every calendar found is read; the one at the " +
-		"address, or the only one, is written, unless another account's is. choose_calendars changes both. The same address and user again replaces the password.",
+	Description: "The node asks the server after the answer; get_calendar shows what it found. Every calendar found is read; the one at the address, " +
+		"or the only one, is written, unless another account's is; choose_calendars changes both. The same address and user again replaces the password.",
 	HTTP: Route{"POST", "/api/owner/calendars", 200}, For: Owners, Idempotent: true, Scope: ScopeMeetings, Codes: []Code{Forbidden, NotFound, Conflict},
 	Example: CalendarLogin{Owned{"asha"}, "https://cloud.example.org/remote.php/dav/", "asha", "app-password"},
 })

@@ -219,10 +219,9 @@ var GetMerchantRecord = declare[Owned, MerchantRecord](Operation{
 
 var PutMerchant = declare[MerchantInput, MerchantRecord](Operation{
 	Name: "put_merchant", Title: "Write your merchant record",
-	Summary: "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
-	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once. " +
-		"A catalog of more than 100 items is kept when items is left out, and refused as conflict when it is not.",
-	HTTP: Route{"PUT", "/api/owner/merchant", 200}, For: Owners, Scope: ScopeProfile, Replaces: GetMerchantRecord.Operation,
+	Summary:     "Replaces the merchant record of a business of yours: category, city, address, opening hours, items.",
+	Description: "An item keeps its id as long as it is written with the same sku. A new item is announced in the feed, at most twenty at once.",
+	HTTP:        Route{"PUT", "/api/owner/merchant", 200}, For: Owners, Scope: ScopeProfile, Replaces: GetMerchantRecord.Operation,
 	Codes:   []Code{Forbidden, NotFound, Conflict},
 	Example: MerchantInput{MerchantDraft: MerchantDraft{Category: "restaurant", City: "Bengaluru"}},
 })

@@ -18,7 +18,7 @@ type Money struct {
 // MoneyDraft is an amount in inputs: a decimal string or a JSON number.
 type MoneyDraft struct {
 	Currency string  `json:"currency" shape:"currency" example:"INR" doc:"ISO 4217."`
-	Amount   Decimal `json:"amount" decimal:"true" doc:"A decimal string such as 120.50, or a number."`
+	Amount   Decimal `json:"amount" decimal:"true" doc:"Such as 120.50, as text or a number."`
 }
 
 // A Decimal is the digits of an amount as they are in a JSON string or number.

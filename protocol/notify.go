@@ -36,9 +36,8 @@ var GetNotify = declare[OwnInput, NotifySettings](Operation{
 var PutNotify = declare[NotifyDraft, NotifySettings](Operation{
 	Name: "put_notify", Title: "Change the notice settings",
 	Summary: "Replaces the mail address, webhook and events for notices about a profile of yours.",
-	Description: "A notice contains one line of text of the other side at most, marked as such. A webhook gets " +
-		"{type, id, event, handle, subject, title, url, at, untrusted_content}, signed by the node; /skill/callbacks.md explains how to verify it. " +
-		"The notice of a bid that waits for you has a link by which its reader decides about that bid, once.",
+	Description: "A notice contains one line of text of the other side at most, marked as such. A webhook gets JSON that the node signs; /skill/callbacks.md " +
+		"explains how to verify it. The notice of a bid that waits for you has a link by which its reader decides about that bid, once.",
 	HTTP: Route{"PUT", "/api/owner/notify", 200}, For: Owners, Scope: ScopeNotify, Replaces: GetNotify.Operation, Codes: []Code{Forbidden, Conflict},
 	Delivers: &Delivery{"notice", "webhook", NoticeDocument{}},
 	Example:  NotifyDraft{Owned: Owned{"asha"}, Webhook: "https://agent.example.org/notices", Events: []NoticeEvent{ThreadBegun}},

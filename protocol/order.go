@@ -179,7 +179,7 @@ var exampleReceiptDraft = NewOrderReceipt{Order: "R-1042", Client: "0x70997970c5
 var IssueOrderReceipt = declare[NewOrderReceipt, OrderReceipt](Operation{
 	Name: "issue_order_receipt", Title: "Issue an order receipt",
 	Summary: "Signs a receipt for an order that a buyer has paid. With it the buyer can prove the order, and review it on the chain.",
-	Description: "The receipt is a compact JWS by a key of /.well-known/http-message-signatures-directory; anyone can verify it with stoa verify receipt. " +
+	Description: "The receipt is a compact JWS by a key of this node's directory; anyone can verify it (stoa verify receipt). " +
 		"The same order again returns the receipt that it has; other facts for it are a conflict until that receipt is revoked.",
 	HTTP: Route{"POST", "/api/owner/order-receipts", 201}, For: Owners, Idempotent: true, Scope: ScopeOrders, Codes: []Code{Forbidden, Conflict},
 	Example: exampleReceiptDraft,

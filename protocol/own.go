@@ -140,8 +140,8 @@ type OwnPostRef struct {
 var DeleteOwnPost = declare[OwnPostRef, None](Operation{
 	Name: "delete_own_post", Title: "Delete your post",
 	Summary: "Deletes a post of a profile of yours, also a hidden one, here and on other nodes.",
-	Description: "A post of an imported archive is deleted on the node that made it. Its copy here is deleted when this node follows that one, " +
-		"or when a new archive from there is imported.",
+	Description: "A post of an imported archive is deleted on the node that made it; its copy here when this node follows that one, " +
+		"or imports a new archive from there.",
 	HTTP: Route{"DELETE", "/api/owner/posts/{id}", 204}, For: Owners, Scope: ScopePost, Codes: []Code{Forbidden, NotFound, Gone},
 	Example: OwnPostRef{Owned{"asha"}, "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
@@ -188,7 +188,7 @@ var ListKeys = declare[OwnInput, Keys](Operation{
 // A NewKey is a public key to register.
 type NewKey struct {
 	Owned
-	JWK PublicJWK `json:"jwk" doc:"The public half. Keep the private one to yourself."`
+	JWK PublicJWK `json:"jwk" doc:"The public half. Keep the private one to yourself." as:"a JWK of RFC 7517: OKP, EC or RSA"`
 }
 
 var AddKey = declare[NewKey, Key](Operation{

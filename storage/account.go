@@ -117,12 +117,25 @@ func (as Accounts) Delete(ctx context.Context, id string) error {
 		`DELETE FROM recovery_code WHERE account = ?`,
 		`DELETE FROM notify WHERE handle IN (SELECT handle FROM account_profile WHERE account = ?)`,
 		`DELETE FROM account_profile WHERE account = ?`,
+		`DELETE FROM leaving WHERE subject = ?`,
+		`UPDATE leaving SET account = '' WHERE account = ? AND account <> ''`,
 	} {
 		if _, err := as.tx.write(ctx, query, id); err != nil {
 			return err
 		}
 	}
 	return one(as.tx.write(ctx, `DELETE FROM account WHERE id = ?`, id))
+}
+
+// SignOut ends what signs in to an account and acts for it: sessions, sign-in links, tokens.
+func (as Accounts) SignOut(ctx context.Context, id string) error {
+	if _, err := as.tx.Sessions().EndAll(ctx, id, ""); err != nil {
+		return err
+	}
+	if err := as.tx.Tickets().Drop(ctx, id, TicketSignIn); err != nil {
+		return err
+	}
+	return as.tx.exec(ctx, `UPDATE api_token SET revoked_at = ? WHERE account = ? AND revoked_at IS NULL`, millis(as.tx.Now), id)
 }
 
 // LinkProfile gives a profile to an account, whichever account it belonged to:

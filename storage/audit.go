@@ -61,6 +61,11 @@ func (al AuditLog) Of(ctx context.Context, subject string, actions ...string) (a
 	return all, nil
 }
 
+// Forget removes from the entries of an account, or of another actor, what its owner wrote.
+func (al AuditLog) Forget(ctx context.Context, actor string) error {
+	return al.tx.exec(ctx, `UPDATE audit SET detail = '' WHERE actor = ? AND detail <> ''`, actor)
+}
+
 const (
 	// toldByPeers selects the actions that other nodes cause.
 	toldByPeers = `action IN ('kept-out', 'flag')`

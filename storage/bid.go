@@ -75,10 +75,11 @@ type BidLink struct {
 
 var bidTable = tableOf[StoredBid]("bid")
 
-// A newBid is a bid with who began it (begunTables).
+// A newBid is a bid with who began it (begunTables), and the profile of this node that made it.
 type newBid struct {
 	StoredBid
-	Agent *string
+	Agent        *string
+	WriterHandle string `db:",null"`
 }
 
 var newBidTable = tableOf[newBid]("bid")
@@ -125,7 +126,7 @@ func (bs Bids) RenumberSlots(ctx context.Context, b *AttentionBoard, slots int) 
 
 // Insert stores a new bid, with its first move.
 func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
-	if err := newBidTable.insert(ctx, bs.tx, &newBid{*b, begunBy(b.Bidder, b.Author)}); err != nil {
+	if err := newBidTable.insert(ctx, bs.tx, &newBid{*b, begunBy(b.Bidder, b.Author), b.By}); err != nil {
 		return fmt.Errorf("store bid: %w", err)
 	}
 	return bs.insertMove(ctx, b, "")

@@ -51,7 +51,14 @@ const (
 	ShopWordsJob JobKind = "shop-words"   // computes what a merchant with a large catalog is found by; the arguments are the handle
 	DropItemsJob JobKind = "drop-items"   // deletes the rest of the items of a deleted profile; the arguments are its number
 	DirectoryJob JobKind = "directory"    // reads a followed directory and enqueues the next reading; the arguments are its address
+	ConcealJob   JobKind = "conceal"      // hides the posts of a profile that is not shown, or shows them again; see ConcealArgs
 	DropJob      JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
+)
+
+// Jobs of package leave.
+const (
+	LeaveJob        JobKind = "leave"         // takes the next step of a deletion by its owner; the arguments are the handle or the account
+	EraseProfileJob JobKind = "erase-profile" // deletes some of what a profile that is gone had and wrote; see package leave
 )
 
 // Jobs of package attention.
@@ -88,7 +95,7 @@ func JobKinds() []JobKind {
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob,
 		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
-		AgentToldJob, ForgetJob, DirectoryJob,
+		AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob,

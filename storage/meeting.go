@@ -63,10 +63,11 @@ type Attendance struct {
 
 var meetingTable = tableOf[StoredMeeting]("meeting")
 
-// A newMeeting is a request with who began it (begunTables).
+// A newMeeting is a request with who began it (begunTables), and the profile of this node that asked.
 type newMeeting struct {
 	StoredMeeting
-	Agent *string
+	Agent        *string
+	WriterHandle string `db:",null"`
 }
 
 var newMeetingTable = tableOf[newMeeting]("meeting")
@@ -104,7 +105,7 @@ func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
 
 // Import stores a request unchanged, with its history.
 func (ms Meetings) Import(ctx context.Context, m *StoredMeeting) error {
-	if err := newMeetingTable.insert(ctx, ms.tx, &newMeeting{*m, begunBy(m.Requester, m.Author)}); err != nil {
+	if err := newMeetingTable.insert(ctx, ms.tx, &newMeeting{*m, begunBy(m.Requester, m.Author), m.By}); err != nil {
 		return fmt.Errorf("store meeting: %w", err)
 	}
 	return nil

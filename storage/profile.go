@@ -311,6 +311,7 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 		}
 	}
 	for _, text := range []string{
+		`DELETE FROM leaving WHERE subject = ?`,
 		`INSERT INTO archive_post (handle, seq) SELECT '', seq FROM archive_post WHERE handle = ? ON CONFLICT DO NOTHING`,
 		`DELETE FROM archive_post WHERE handle = ?`,
 		`DELETE FROM archive_import WHERE handle = ? AND state = 'running'`, // first, so that the import writes nothing more

@@ -7,8 +7,8 @@ import (
 	"stoa/protocol"
 )
 
-// SetState shows a profile ("") or hides it, with the reason. What the node lists, announces and asks of it follows; posts and feed items do not
-// (see Posts.Conceal). ErrNotFound when there is no such profile.
+// SetState shows a profile ("") or hides it, with the reason. What the node lists, announces and asks of it follows; feed items do not. A job hides its
+// posts, or shows them again. ErrNotFound when there is no such profile.
 func (ps Profiles) SetState(ctx context.Context, handle string, state protocol.ProfileState, reason string) (*StoredProfile, error) {
 	r, err := ps.lock(ctx, handle)
 	if err != nil {
@@ -23,7 +23,10 @@ func (ps Profiles) SetState(ctx context.Context, handle string, state protocol.P
 		return nil, err
 	}
 	r.State, r.StateReason, r.StateAt = string(state), reason, millis(ps.tx.Now)
-	return p, ps.store(ctx, r, p, m, false)
+	if err := ps.store(ctx, r, p, m, false); err != nil {
+		return nil, err
+	}
+	return p, ps.EnqueueConceal(ctx, ConcealArgs{Handle: handle, Hide: state != ""})
 }
 
 const listOfState = "hidden profiles"

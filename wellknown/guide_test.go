@@ -24,7 +24,7 @@ func TestGuide_NamesEveryOperationOfTheHTTPDoor(t *testing.T) {
 			require.NotContains(t, llms.Body.String()+skill.Body.String(), op.HTTP.Path)
 			continue
 		}
-		require.Contains(t, llms.Body.String(), "["+op.Name+"]("+base+op.HTTP.Path+")")
+		require.Contains(t, llms.Body.String(), "["+op.Name+"]("+op.HTTP.Path+")")
 		require.Contains(t, skill.Body.String(), "`"+op.Name+"` | `"+op.HTTP.Method+" "+op.HTTP.Path+"`")
 	}
 	require.NotContains(t, skill.Body.String(), "/mcp/public", "that door is closed on this node")
@@ -47,7 +47,7 @@ func TestGuide_LLMsShape(t *testing.T) {
 	lines := strings.Split(get(h, "/llms.txt").Body.String(), "\n")
 	require.Equal(t, "# First node", lines[0])
 	require.Regexp(t, "^> ", lines[2])
-	item := regexp.MustCompile(`^- \[[^]]+\]\(https://n1\.example/[^)]*\)(: .+)?$`)
+	item := regexp.MustCompile(`^- \[[^]]+\]\((https://n1\.example)?/[^)]*\)(: .+)?$`)
 	section := false
 	for _, l := range lines[3:] {
 		if section = section || strings.HasPrefix(l, "## "); section && l != "" && !strings.HasPrefix(l, "## ") {

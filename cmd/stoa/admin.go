@@ -114,7 +114,7 @@ type adminProfileCmd struct {
 	Put    profilePutCmd  `cmd:"" help:"Create or replace a profile from JSON on standard input or in a file."`
 	Get    profileGetCmd  `cmd:"" help:"Print a profile as the public sees it."`
 	List   profileListing `cmd:"" op:"search_agents" help:"List profiles."`
-	Delete byHandle       `cmd:"" op:"delete_profile" help:"Delete a profile. Its posts stay."`
+	Delete byHandle       `cmd:"" op:"drop_profile" help:"Delete a profile. Its posts stay."`
 }
 
 type profilePutCmd struct {

@@ -18,7 +18,7 @@ type adminAccountCmd struct {
 	SignOut accountSignOutCmd `cmd:"" name:"sign-out" help:"End every session of an account."`
 	Role    accountRole       `cmd:"" op:"set_role" help:"Make an account an owner's or an operator's."`
 	Mail    accountMail       `cmd:"" op:"set_account_mail" help:"Set the address that sign-in links go to; the former address is notified."`
-	Close   byAccount         `cmd:"" op:"close_account" help:"Delete an account with its sessions and tokens; its profiles stay."`
+	Close   byAccount         `cmd:"" op:"close_account_for" help:"Delete an account with its sessions and tokens; its profiles stay."`
 }
 
 type accountCreateCmd struct {

@@ -19,8 +19,8 @@ import (
 //
 // It is short, since a model reads the whole list before it does anything (contract §8): names,
 // types, what each member means, choices and limits. Patterns and examples are in /openapi.json,
-// and an object with a tag "as" is described in the tool that the tag names. It allows every value
-// that the operation accepts.
+// and what has a tag "as" is described where the tag says, in the tool of that name for the elements of a list.
+// An object that is there twice is described once. It allows every value that the operation accepts.
 func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
 	in, err := s.Input(op)
 	if err != nil {
@@ -28,11 +28,17 @@ func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
 	}
 	for _, f := range reflect.VisibleFields(op.In) {
 		member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if p, like := in.Properties[member], f.Tag.Get("as"); like != "" {
+		p, like := in.Properties[member], f.Tag.Get("as")
+		switch {
+		case like == "":
+		case p.Items != nil:
 			p.Items = &huma.Schema{Type: huma.TypeObject, Description: "As the arguments of " + like + "."}
+		default:
+			in.Properties[member] = alike(p, like)
 		}
 	}
 	shorten(in)
+	once("", in, map[string]string{})
 	in.AdditionalProperties = false
 	if op.Access&protocol.Proof != 0 {
 		in.Properties["pow"] = &huma.Schema{
@@ -66,9 +72,49 @@ func names(s *huma.Schema, member string) bool {
 	return slices.ContainsFunc(s.AnyOf, within) || slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), within)
 }
 
+// alike returns an object that is described elsewhere.
+func alike(p *huma.Schema, where string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Description: strings.TrimSpace(p.Description + " As " + where + ".")}
+}
+
+// once replaces the objects in the schema at a path that were seen before, but for their description, by references in words.
+func once(path string, s *huma.Schema, seen map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		at, p := strings.TrimPrefix(path+"."+name, "."), s.Properties[name]
+		members, err := json.Marshal(p.Properties)
+		switch first := seen[string(members)]; {
+		case err != nil:
+		case first != "":
+			s.Properties[name] = alike(p, first)
+			continue
+		case p.Type == huma.TypeObject && len(members) > leastShared:
+			seen[string(members)] = at
+		}
+		once(at, p, seen)
+		if p.Items != nil {
+			once(at, p.Items, seen)
+		}
+	}
+}
+
+// leastShared is the length of the description of an object's members from which on a reference is much shorter.
+const leastShared = 120
+
+// unbounded is a limit that no sensible number reaches.
+const unbounded = 1e9
+
 // shorten removes from an inlined schema what a model does without.
 func shorten(s *huma.Schema) {
 	s.Examples, s.Pattern, s.UniqueItems, s.AdditionalProperties = nil, "", false, nil
+	if s.Minimum != nil && (*s.Minimum == 0 || *s.Minimum == 1) { // of counts and amounts
+		s.Minimum = nil
+	}
+	if s.Maximum != nil && *s.Maximum >= unbounded {
+		s.Maximum, s.Minimum = nil, nil
+	}
+	if s.Format == "date" {
+		s.MaxLength = nil
+	}
 	if s.Format == "uri" {
 		s.Format = ""
 	}

@@ -78,7 +78,7 @@ func (a Admin) Profile(ctx context.Context, handle string) (protocol.Profile, er
 
 // DeleteProfile deletes a profile.
 func (a Admin) DeleteProfile(ctx context.Context, handle string) error {
-	return made(node.Do(ctx, a.Admin, protocol.DeleteProfile, handled(handle)))
+	return made(node.Do(ctx, a.Admin, protocol.DropProfile, handled(handle)))
 }
 
 // PutMerchant replaces the merchant record of a profile by JSON.

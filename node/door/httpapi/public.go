@@ -29,6 +29,7 @@ func PublicOpenAPI(whole []byte) ([]byte, error) {
 	})
 	dropUnused(doc)
 	openResults(doc)
+	shareSchemas(doc)
 	return json.Marshal(doc)
 }
 
@@ -37,11 +38,12 @@ func PublicOpenAPI(whole []byte) ([]byte, error) {
 func openResults(doc map[string]any) {
 	all, _ := doc["components"].(map[string]any)
 	asked := map[string]any{}
-	each(doc["paths"], func(member string, of map[string]any) {
-		if member == "requestBody" {
-			refer(all, of[member], asked)
+	paths, _ := doc["paths"].(map[string]any)
+	for _, methods := range paths {
+		for _, op := range methods.(map[string]any) { // not what is sent to a callback, which is a result too
+			refer(all, op.(map[string]any)["requestBody"], asked)
 		}
-	})
+	}
 	schemas, _ := all["schemas"].(map[string]any)
 	for name, s := range schemas {
 		if s, ok := s.(map[string]any); ok && asked[components+"schemas/"+name] == nil {

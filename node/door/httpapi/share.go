@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -26,14 +27,18 @@ func tidy(raw []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// shorten deletes what says nothing: the width of a number, and the description of a parameter once more in its schema.
+// shorten deletes what says nothing: the width of a number, and the description and the example of a parameter once more in its schema.
 func shorten(member string, of map[string]any) {
 	switch format, _ := of[member].(string); {
 	case member == "format" && (format == "int32" || format == "int64" || format == "double"):
 		delete(of, member)
 	case member == "schema" && of["in"] != nil:
-		if schema, ok := of[member].(map[string]any); ok && schema["description"] == of["description"] {
+		schema, ok := of[member].(map[string]any)
+		if ok && schema["description"] == of["description"] {
 			delete(schema, "description")
+		}
+		if ok && of["example"] != nil {
+			delete(schema, "examples")
 		}
 	}
 }
@@ -68,33 +73,72 @@ func share(doc map[string]any) {
 			}
 		}
 	})
-	hoist(doc, "responses", responses, func(v map[string]any) string {
+	hoist(doc, "responses", responses, func(_ string, v map[string]any) string {
 		about := fmt.Sprint(v["description"])
 		return strings.ReplaceAll(strings.ToLower(about[:strings.IndexAny(about+".", ",.:")]), " ", "-")
 	})
-	hoist(doc, "parameters", parameters, func(v map[string]any) string { return fmt.Sprint(v["name"]) })
+	hoist(doc, "parameters", parameters, func(_ string, v map[string]any) string { return fmt.Sprint(v["name"]) })
+}
+
+// shareSchemas replaces the schemas of members, elements and parameters that are there several times by references, where that is shorter.
+func shareSchemas(doc map[string]any) {
+	schemas, names := map[string][]place{}, map[string]string{}
+	note := func(name string, value any, set func(any)) {
+		s, ok := value.(map[string]any)
+		raw, err := json.Marshal(value)
+		if !ok || err != nil || s["$ref"] != nil && len(s) == 1 {
+			return
+		}
+		schemas[string(raw)] = append(schemas[string(raw)], place{value, set})
+		if names[string(raw)] == "" {
+			names[string(raw)] = name
+		}
+	}
+	members := map[uintptr]bool{} // the objects that have members by the names of an input or result, such as items
+	each(doc, func(member string, of map[string]any) {
+		within, ok := of[member].(map[string]any)
+		switch {
+		case !ok || members[reflect.ValueOf(of).Pointer()]:
+		case member == "properties":
+			members[reflect.ValueOf(within).Pointer()] = true
+			for _, name := range slices.Sorted(maps.Keys(within)) {
+				note(name, within[name], func(v any) { within[name] = v })
+			}
+		case member == "items" || member == "schema":
+			note(member, within, func(v any) { of[member] = v })
+		}
+	})
+	maps.DeleteFunc(schemas, func(raw string, in []place) bool {
+		ref := len(`{"$ref":"`+components+`schemas/"}`) + len(names[raw])
+		return len(in)*ref+len(raw)+len(names[raw])+4 >= len(in)*len(raw)
+	})
+	hoist(doc, "schemas", schemas, func(raw string, _ map[string]any) string { return names[raw] })
 }
 
 // hoist moves the values with several places to the components of a kind, under names that do not
 // depend on the order in which they were found.
-func hoist(doc map[string]any, kind string, found map[string][]place, name func(map[string]any) string) {
-	all := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		places := found[key]
+func hoist(doc map[string]any, kind string, found map[string][]place, name func(raw string, v map[string]any) string) {
+	owner, _ := doc["components"].(map[string]any)
+	all, _ := owner[kind].(map[string]any)
+	if all == nil {
+		all = map[string]any{}
+	}
+	for _, raw := range slices.Sorted(maps.Keys(found)) {
+		places := found[raw]
 		if len(places) < 2 {
 			continue
 		}
 		value, _ := places[0].value.(map[string]any)
-		as := name(value)
+		as := name(raw, value)
 		for n := 2; all[as] != nil; n++ {
-			as = fmt.Sprintf("%s-%d", name(value), n)
+			as = fmt.Sprintf("%s-%d", name(raw, value), n)
 		}
 		all[as] = value
 		for _, p := range places {
 			p.set(map[string]any{"$ref": components + kind + "/" + as})
 		}
 	}
-	if owner, ok := doc["components"].(map[string]any); ok && len(all) > 0 {
+	if len(all) > 0 {
 		owner[kind] = all
 	}
 }

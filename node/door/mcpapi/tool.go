@@ -94,7 +94,7 @@ func describe(op *protocol.Operation) string {
 	case op.Access&protocol.Proof != 0:
 		parts = append(parts, "Needs pow ("+protocol.GetChallenge.Name+", purpose "+op.Purpose+"), a signed request or an API token.")
 	case op.Access&protocol.Signed == 0:
-		parts = append(parts, "Needs an API token"+scope(op)+".")
+		parts = append(parts, "Only with an API token"+scope(op)+".")
 	case op.For == protocol.Owners && op.Scope != "": // what it needs is in the instructions
 		parts = append(parts, "Scope: "+string(op.Scope)+".")
 	default:
@@ -107,5 +107,5 @@ func scope(op *protocol.Operation) string {
 	if op.Scope == "" {
 		return ""
 	}
-	return " with the scope " + string(op.Scope)
+	return ", scope " + string(op.Scope)
 }

@@ -38,6 +38,8 @@ type Accounts struct {
 	// Links make the links of notices, by the kind of the id that a notice is about.
 	Links map[string]LinkFor
 	SignInWays
+	// Return undoes that an account is being closed, when its owner signs in.
+	Return func(ctx context.Context, tx *storage.Tx, account string) error
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
 }

@@ -44,7 +44,7 @@ func (a *Accounts) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ListAccounts, a.List)
 	hall.Bind(t, protocol.OpenAccount, a.OpenFor)
 	hall.Bind(t, protocol.MakeSignInLink, a.LinkFor)
-	hall.Bind(t, protocol.CloseAccount, a.Close)
+	hall.Bind(t, protocol.CloseAccountFor, a.Close)
 }
 
 // Jobs are the handlers of the room's jobs.

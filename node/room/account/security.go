@@ -231,6 +231,9 @@ const (
 	CodeUsed       Change = "recovery code use"
 
 	IdentityConnected Change = "identity connect"
+
+	ProfileLeaves Change = "profile leave"
+	AccountLeaves Change = "account leave"
 )
 
 // told are subject and first paragraph of the letter about a change, with the passkey's name.
@@ -246,6 +249,9 @@ var told = map[Change][2]string{
 	IdentityConnected: {hall.Key("An identity was connected at %s"),
 		hall.Key("A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
 			"speaks for the profile from now on. You can remove it under “Keys and identity”.")},
+	ProfileLeaves: {hall.Key("Your profile at %s is being deleted"), hall.Key("The profile%s at %s was deleted by its owner on %s. Nobody sees it now.")},
+	AccountLeaves: {hall.Key("Your account at %s is being closed"),
+		hall.Key("Your account%s at %s was closed on %s. Its profiles are hidden, and every browser is signed out.")},
 	CodeUsed: {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
 }
 
@@ -267,7 +273,37 @@ type security struct {
 	What    Change    `json:"what"`
 	Name    string    `json:"name,omitempty"`
 	At      time.Time `json:"at"`
+	Handle  string    `json:"handle,omitempty"` // with ProfileLeaves
+	Until   time.Time `json:"until,omitzero"`   // until when that can be undone
 	trial
+}
+
+// Leaves tells the owner that a profile, or with handle "" the account, is hidden, and how that is undone.
+func (a *Accounts) Leaves(ctx context.Context, tx *storage.Tx, account, handle string, until time.Time) error {
+	s := security{Account: account, What: AccountLeaves, At: tx.Now, Handle: handle, Until: until}
+	if handle != "" {
+		s.What, s.Name = ProfileLeaves, "@"+handle
+	}
+	args, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.SecurityJob, Lane: letterLane, Args: args})
+}
+
+// advice is the second paragraph of the letter.
+func (a *Accounts) advice(l hall.Words, in security) string {
+	until := l.Time(in.Until.UTC(), "2 Jan 2006, 15:04 UTC")
+	switch in.What {
+	case ProfileLeaves:
+		return l.Text("Until %s you can undo this: sign in and open %s. After that it is gone here, and other servers are told to delete what they have of it.",
+			until, a.Base+"/account/leave?handle="+in.Handle)
+	case AccountLeaves:
+		return l.Text("Until %s you can undo this: sign in again at %s, and everything is back. "+
+			"After that the account and its profiles are gone here, and other servers are told to delete what they have of them.", until, a.Base+"/sign-in")
+	}
+	return l.Text("If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at %s. "+
+		"If you cannot sign in, tell the operator of the node.", a.Base+"/account/security")
 }
 
 // SendSecurity is the handler of SecurityJob. The letter goes to the account's address, otherwise to
@@ -284,11 +320,16 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	var l hall.Words
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		acc, err := tx.Accounts().ByID(ctx, in.Account)
-		if err != nil {
-			return err
-		}
 		l = a.Words(acc.Language)
-		to, err = mailOf(ctx, tx, acc)
+		if err == nil {
+			to, err = mailOf(ctx, tx, acc)
+		}
+		if to == "" && in.Handle != "" && storage.Missing(err, nil) == nil {
+			s, wrong := tx.Profiles().NotifySettings(ctx, in.Handle)
+			if err = wrong; s.Confirmed {
+				to = s.Mail
+			}
+		}
 		return err
 	})
 	if err != nil || to == "" {
@@ -300,8 +341,7 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	}
 	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: l.Text(text[0], a.Name), Text: paragraphs(
 		l.Text(text[1], name, a.Base, l.Time(in.At.UTC(), "2 Jan 2006, 15:04 UTC")),
-		l.Text("If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at %s. "+
-			"If you cannot sign in, tell the operator of the node.", a.Base+"/account/security"),
+		a.advice(l, in),
 	)})
 	if err != nil {
 		return retry(j, forADay, &in.trial, &in, err)

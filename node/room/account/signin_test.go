@@ -163,7 +163,7 @@ func TestSignIn_Passkey(t *testing.T) {
 		tablet := passkeytest.New(h.Base, "localhost", acc.ID)
 		require.Equal(t, 201, add(tablet.Register(options(asha...).Challenge), asha...).Code)
 		require.Equal(t, 201, h.Ask("POST", "/api/owner/recovery-codes", "{}", asha...).Code)
-		_, err := node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccount, protocol.AccountRef{Account: acc.ID})
+		_, err := node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccountFor, protocol.AccountRef{Account: acc.ID})
 		require.NoError(t, err)
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			keys, err := tx.Passkeys().OfAccount(ctx, acc.ID, 10)

@@ -39,6 +39,9 @@ func (a *Accounts) begin(ctx context.Context, tx *storage.Tx, account string, b 
 			return "", err
 		}
 	}
+	if err := a.Return(ctx, tx, account); err != nil {
+		return "", err
+	}
 	if hash, ok := session.Hash(session.Cookie, b.Former); ok {
 		former, err := tx.Sessions().ByHash(ctx, hash)
 		if err == nil && former.Account == account {

@@ -141,6 +141,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 		func() error { return e.meetings(ctx) },
 		func() error { return e.bids(ctx) },
 		func() error { return e.receipts(ctx) },
+		func() error { return e.written(ctx) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -295,10 +296,17 @@ const workFactor = 17
 func (e *exporting) posts(ctx context.Context) error {
 	return e.member(postsFile, func(line func(any) error) error {
 		return e.tx.Posts().EachOwn(ctx, e.handle, func(p *storage.ArchivedPost) error {
+			var revisions []protocol.Revision
+			if p.Revisions > 0 {
+				var err error
+				if revisions, err = e.tx.Posts().Revisions(ctx, p.ID); err != nil {
+					return err
+				}
+			}
 			return line(postRecord{
 				ID: p.URI[strings.LastIndexByte(p.URI, '/')+1:], URI: p.URI, Kind: string(p.Kind), Title: p.Title, Body: p.Body, Tags: p.Tags,
 				ReplyTo: p.ParentURI, Board: p.Board, Author: recordOf(p.Author), State: string(p.State), Reason: p.Reason,
-				CreatedAt: p.CreatedAt, EditedAt: p.EditedAt, Evidence: p.Evidence, Statement: p.Statement,
+				CreatedAt: p.CreatedAt, EditedAt: p.EditedAt, Revisions: revisions, Evidence: p.Evidence, Statement: p.Statement,
 			})
 		})
 	})
@@ -332,16 +340,8 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 	}}); err != nil {
 		return err
 	}
-	messages, err := e.tx.Threads().MessagesFrom(ctx, t.ID, 1, protocol.MaxThreadMessages)
-	if err != nil {
+	if err := e.messages(ctx, t.ID, func(m *messageRecord) error { return line(threadLine{Message: m}) }); err != nil {
 		return err
-	}
-	for _, m := range messages {
-		if err := line(threadLine{Message: &messageRecord{
-			N: m.N, ID: m.ID, From: string(m.From), Author: recordOf(m.Author), Text: m.Text, ClientID: m.ClientID, CreatedAt: m.CreatedAt,
-		}}); err != nil {
-			return err
-		}
 	}
 	for after, more := "", true; more; {
 		page, err := e.tx.Callbacks().List(ctx, e.handle, "", t.ID, protocol.MaxLimit, after)
@@ -360,6 +360,19 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 		}
 	}
 	return nil
+}
+
+// messages writes the messages of a thread.
+func (e *exporting) messages(ctx context.Context, thread string, line func(*messageRecord) error) error {
+	messages, err := e.tx.Threads().MessagesFrom(ctx, thread, 1, protocol.MaxThreadMessages)
+	for _, m := range messages {
+		if err == nil {
+			err = line(&messageRecord{
+				N: m.N, ID: m.ID, From: string(m.From), Author: recordOf(m.Author), Text: m.Text, ClientID: m.ClientID, CreatedAt: m.CreatedAt,
+			})
+		}
+	}
+	return err
 }
 
 func (e *exporting) blocks(ctx context.Context) error {

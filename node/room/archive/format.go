@@ -28,10 +28,11 @@ const (
 	meetingsFile  = "meetings.ndjson"  // meeting requests, newest first; missing when there are none
 	bidsFile      = "bids.ndjson"      // bids on the attention board; missing when there never was one
 	receiptsFile  = "receipts.ndjson"  // order receipts, newest first; missing when there are none
+	writtenFile   = "written.ndjson"   // what the profile wrote to others; missing when there is nothing
 )
 
 var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, postsFile, threadsFile, blocksFile,
-	meetingsFile, bidsFile, receiptsFile}
+	meetingsFile, bidsFile, receiptsFile, writtenFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
@@ -121,21 +122,22 @@ func (a authorRecord) author(host string) protocol.Author {
 }
 
 type postRecord struct {
-	ID        string          `json:"id" shape:"post-id"`
-	URI       string          `json:"uri" format:"uri" maxLength:"600"`
-	Kind      string          `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
-	Title     string          `json:"title" maxLength:"120"`
-	Body      string          `json:"body" maxLength:"4000"`
-	Tags      []string        `json:"tags" maxItems:"12" uniqueItems:"true" shape:"post-tag"`
-	ReplyTo   string          `json:"replyTo,omitempty" maxLength:"600" doc:"ActivityPub id of the post that it replies to."`
-	Board     string          `json:"board" format:"uri" maxLength:"600"`
-	Author    authorRecord    `json:"author"`
-	State     string          `json:"state" enum:"visible,hidden,deleted"`
-	Reason    string          `json:"reason,omitempty" maxLength:"500"`
-	CreatedAt time.Time       `json:"createdAt"`
-	EditedAt  *time.Time      `json:"editedAt,omitempty" doc:"When its text was last changed."`
-	Evidence  json.RawMessage `json:"evidence,omitempty"`
-	Statement json.RawMessage `json:"statement,omitempty"`
+	ID        string              `json:"id" shape:"post-id"`
+	URI       string              `json:"uri" format:"uri" maxLength:"600"`
+	Kind      string              `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
+	Title     string              `json:"title" maxLength:"120"`
+	Body      string              `json:"body" maxLength:"4000"`
+	Tags      []string            `json:"tags" maxItems:"12" uniqueItems:"true" shape:"post-tag"`
+	ReplyTo   string              `json:"replyTo,omitempty" maxLength:"600" doc:"ActivityPub id of the post that it replies to."`
+	Board     string              `json:"board" format:"uri" maxLength:"600"`
+	Author    authorRecord        `json:"author"`
+	State     string              `json:"state" enum:"visible,hidden,deleted"`
+	Reason    string              `json:"reason,omitempty" maxLength:"500"`
+	CreatedAt time.Time           `json:"createdAt"`
+	EditedAt  *time.Time          `json:"editedAt,omitempty" doc:"When its text was last changed."`
+	Revisions []protocol.Revision `json:"revisions,omitempty" maxItems:"20" doc:"Earlier texts, oldest first. They stay on the node that has them."`
+	Evidence  json.RawMessage     `json:"evidence,omitempty"`
+	Statement json.RawMessage     `json:"statement,omitempty"`
 }
 
 // A threadLine is one line of threads.ndjson: exactly one of the three.
@@ -198,7 +200,7 @@ var records = []reflect.Type{
 	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
 	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](),
 	reflect.TypeFor[roomsRecord](), reflect.TypeFor[meetingRecord](),
-	reflect.TypeFor[nodeKeys](), reflect.TypeFor[receiptRecord](), reflect.TypeFor[protocol.NewOrderReceipt](),
+	reflect.TypeFor[writtenLine](), reflect.TypeFor[nodeKeys](), reflect.TypeFor[receiptRecord](), reflect.TypeFor[protocol.NewOrderReceipt](),
 }
 
 func orEmpty(s *string) string {

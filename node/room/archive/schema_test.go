@@ -19,7 +19,7 @@ import (
 // member with its field. A column after a slash is a field of a JSON document.
 var carried = map[string]map[string]string{
 	"profile": {"handle": "manifest.json handle", "draft": "profile.json draft", "erc8004": "profile.json erc8004", "key_hash": "profile.json keyid",
-		"created_at": "profile.json createdAt", "updated_at": "profile.json updatedAt", "listed": "profile.json unlisted",
+		"created_at": "profile.json createdAt", "updated_at": "profile.json updatedAt", "wish": "profile.json unlisted",
 		"attention": "rooms.json attention.open", "meetings": "rooms.json meetings.open"},
 	"merchant": {"record": "merchant.json record", "updated_at": "merchant.json updatedAt"},
 	"item":     {"doc": "items.ndjson name", "sku": "items.ndjson sku", "pos": "items.ndjson sku"},
@@ -34,11 +34,13 @@ var carried = map[string]map[string]string{
 		"author_erc8004": "posts.ndjson author.erc8004", "author_method": "posts.ndjson author.method", "author_keyid": "posts.ndjson author.keyid",
 		"verified": "posts.ndjson author.verified", "created_at": "posts.ndjson createdAt", "evidence": "posts.ndjson evidence",
 		"statement": "posts.ndjson statement", "edited_at": "posts.ndjson editedAt"},
+	"post_revision": {"title": "posts.ndjson revisions.title", "body": "posts.ndjson revisions.body", "warning": "posts.ndjson revisions.contentWarning",
+		"written_at": "posts.ndjson revisions.writtenAt", "n": "posts.ndjson revisions"},
 	"thread": {"id": "threads.ndjson thread.id", "kind": "threads.ndjson thread.kind", "state": "threads.ndjson thread.state",
 		"writer": "threads.ndjson thread.writer", "author": "threads.ndjson thread.author", "token_hash": "threads.ndjson thread.tokenHash",
 		"callback": "threads.ndjson thread.callback", "messages": "threads.ndjson thread.messages", "unread": "threads.ndjson thread.unread",
 		"unseen": "threads.ndjson thread.unseen", "created_at": "threads.ndjson thread.createdAt", "updated_at": "threads.ndjson thread.updatedAt",
-		"closed_at": "threads.ndjson thread.closedAt", "closed_by": "threads.ndjson thread.closedBy", "writer_handle": "threads.ndjson thread.author.handle"},
+		"closed_at": "threads.ndjson thread.closedAt", "closed_by": "threads.ndjson thread.closedBy", "writer_handle": "written.ndjson thread.id"},
 	"thread_message": {"id": "threads.ndjson message.id", "n": "threads.ndjson message.n", "side": "threads.ndjson message.from",
 		"author": "threads.ndjson message.author", "text": "threads.ndjson message.text", "at": "threads.ndjson message.createdAt"},
 	"client_message": {"client_id": "threads.ndjson message.clientId", "n": "threads.ndjson message.n"},
@@ -63,7 +65,8 @@ var carried = map[string]map[string]string{
 		"legalName": "rooms.json paymentAccount.legalName", "address": "rooms.json paymentAccount.address", "gstin": "rooms.json paymentAccount.gstin",
 		"gstPercent": "rooms.json paymentAccount.gstPercent"},
 	"bid": {"id": "bids.ndjson id", "state": "bids.ndjson state", "paise": "bids.ndjson paise", "test": "bids.ndjson test", "denied": "bids.ndjson denied",
-		"paid": "bids.ndjson payments", "utr": "bids.ndjson utr", "bid_at": "bids.ndjson createdAt"},
+		"paid": "bids.ndjson payments", "utr": "bids.ndjson utr", "bid_at": "bids.ndjson createdAt",
+		"writer_handle": "written.ndjson bid.id"},
 	"bid.doc": {"author": "bids.ndjson author", "message": "bids.ndjson message", "url": "bids.ndjson url", "category": "bids.ndjson category",
 		"liveAt": "bids.ndjson liveAt", "endsAt": "bids.ndjson endsAt", "answer": "bids.ndjson answer", "answerUrl": "bids.ndjson answerUrl",
 		"reason": "bids.ndjson reason", "answeredAt": "bids.ndjson answeredAt", "disputedAt": "bids.ndjson disputedAt"},
@@ -81,7 +84,7 @@ var carried = map[string]map[string]string{
 	"meeting_rules": {"doc": "rooms.json meetings.rules", "updated_at": "rooms.json meetings.updatedAt"},
 	"meeting": {"id": "meetings.ndjson id", "state": "meetings.ndjson state", "starts_at": "meetings.ndjson startsAt", "ends_at": "meetings.ndjson endsAt",
 		"asked_at": "meetings.ndjson createdAt", "moved_at": "meetings.ndjson history.at", "moves": "meetings.ndjson history",
-		"sequence": "meetings.ndjson sequence"},
+		"sequence": "meetings.ndjson sequence", "writer_handle": "written.ndjson meeting.id"},
 	"meeting.doc": {"author": "meetings.ndjson author", "name": "meetings.ndjson requester", "mail": "meetings.ndjson email",
 		"confirmed": "meetings.ndjson emailConfirmed", "purpose": "meetings.ndjson purpose", "timezone": "meetings.ndjson timezone",
 		"proposals": "meetings.ndjson proposals", "location": "meetings.ndjson location", "answer": "meetings.ndjson answer",
@@ -110,12 +113,14 @@ const (
 	ofOthers  = "what others wrote or did, which is theirs"
 	ofMoney   = "the books of money, which stay with the node that took it"
 	choice    = "a choice that is over when it has been made"
+	ofState   = "a decision about the profile on this node"
 )
 
 // leftOut has the reason for each other column, or for a whole table. A table of which columns are carried
 // names each of the others.
 var leftOut = map[string]map[string]string{
-	"profile": {"seq": ofNode, "identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
+	"profile": {"seq": ofNode, "listed": derived, "state": ofState, "state_at": ofState, "state_reason": ofState,
+		"identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
 		"reviews": derived, "stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
@@ -129,7 +134,7 @@ var leftOut = map[string]map[string]string{
 		"reports": ofOthers, "stored_at": ofNode, "object": ofOthers, "root": derived, "resolved_by": derived, "language": derived, "mentions": derived,
 		"proof_level": derived, "proof_subject": derived, "proof_block": derived, "proof_at": derived, "proof_owner": derived, "proof_hash": derived,
 		"thread_count": derived, "likes": ofOthers, "shares": ofOthers, "quotes": ofOthers, "unlisted": ofOthers, "sensitive": ofOthers, "warning": ofOthers,
-		"revisions": "earlier texts stay on the node that has them"},
+		"revisions": derived},
 	"thread":         {"handle": ofKey, "visitor": secret, "seen": derived, "agent": derived, "origin": ofNode},
 	"thread_message": {"thread_id": ofKey, "public": ofOthers, "edited_at": ofOthers, "withdrawn": ofOthers}, "remote_refusal": {"": ofNode},
 	"remote_thread": {"": ofNode}, "remote_message": {"": ofNode}, "client_message": {"thread_id": ofKey},
@@ -145,8 +150,8 @@ var leftOut = map[string]map[string]string{
 		"pay_hash":   secret, "hold_until": work, "free_at": work, "moved_at": derived, "moves": derived, "agent": derived, "dispute": derived},
 	"bid.doc": {"callback": secret, "visitor": secret, "handle": ofKey, "by": ofNode, "terms": ofMoney, "link": secret, "approved": choice, "claims": work,
 		"respondBy": work, "feedId": ofNode, "gaveWay": work},
-	"bid_move": {"bid": ofKey},
-	"payment":  {"board": ofKey, "account": ofMoney, "payee": ofMoney},
+	"bid_move": {"bid": ofKey}, "post_revision": {"post": ofKey},
+	"payment": {"board": ofKey, "account": ofMoney, "payee": ofMoney},
 	"refund": {"board": ofKey, "whole": work, "tries": work, "last_error": work, "until": work, "round": work,
 		"unsure": work},
 	"receipt_no": {"board": ofKey}, "meeting_rules": {"handle": ofKey},
@@ -160,8 +165,9 @@ var leftOut = map[string]map[string]string{
 	"order_receipt": {"handle": ofKey, "n": ofNode},
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
-	"post_revision": {"": "earlier texts stay on the node that has them"}, "recovery_code": {"": ofAccount},
-	"session": {"": ofAccount}, "ticket": {"": ofAccount},
+	"recovery_code": {"": ofAccount},
+	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
+	"leaving": {"": work}, "handle": {"": ofNode},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},
@@ -197,7 +203,7 @@ var recordsOf = map[string]reflect.Type{
 	itemsFile: reflect.TypeFor[protocol.ItemDraft](), notifyFile: reflect.TypeFor[protocol.NotifyDraft](), roomsFile: reflect.TypeFor[roomsRecord](),
 	keysFile: reflect.TypeFor[keyRecord](), postsFile: reflect.TypeFor[postRecord](), threadsFile: reflect.TypeFor[threadLine](),
 	blocksFile: reflect.TypeFor[blockRecord](), meetingsFile: reflect.TypeFor[meetingRecord](), bidsFile: reflect.TypeFor[bidRecord](),
-	receiptsFile: reflect.TypeFor[receiptRecord](), privateFile: nil,
+	receiptsFile: reflect.TypeFor[receiptRecord](), writtenFile: reflect.TypeFor[writtenLine](), privateFile: nil,
 }
 
 // fieldsOf returns the fields of a record by their names in JSON.

@@ -20,7 +20,7 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return !slices.Contains([]string{itemsFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, receiptsFile}, file)
+	return !slices.Contains([]string{itemsFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, receiptsFile, writtenFile}, file)
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -57,6 +57,8 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		return im.bidStep(r)
 	case receiptsFile:
 		return im.receiptStep(r)
+	case writtenFile:
+		return im.writtenStep(r)
 	}
 	return step{do: func(context.Context, *storage.Tx) error { return nil }}, nil // keys of the node and private keys were read earlier
 }

@@ -299,21 +299,31 @@ func (b *Board) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 			return protocol.None{}, protocol.Errorf(protocol.Forbidden, "only the author can delete this post")
 		}
 	}
-	if err := tx.Posts().SetState(ctx, p.ID, protocol.Deleted, "by "+c.Standing.String()); err != nil {
-		return protocol.None{}, err
+	return protocol.None{}, b.remove(ctx, tx, p, "by "+c.Standing.String())
+}
+
+// Erase deletes a post whose author's profile is deleted.
+func (b *Board) Erase(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) error {
+	return b.remove(ctx, tx, p, "with the profile of its author")
+}
+
+// remove deletes a post and announces that.
+func (b *Board) remove(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, why string) error {
+	if err := tx.Posts().SetState(ctx, p.ID, protocol.Deleted, why); err != nil {
+		return err
 	}
 	switch {
 	case p.Node == nil:
-		return protocol.None{}, b.Distribute(ctx, tx, p, storage.LogDelete)
+		return b.Distribute(ctx, tx, p, storage.LogDelete)
 	case p.Board != b.ID():
-		return protocol.None{}, nil
+		return nil
 	}
 	// A reply from another server is removed from this board and its log. The post itself can only
 	// be deleted on its own server.
 	if err := tx.Logs().Redact(ctx, b.ID(), p.ID); err != nil || p.State != protocol.Visible {
-		return protocol.None{}, err
+		return err
 	}
-	return protocol.None{}, b.Distribute(ctx, tx, p, storage.LogHide)
+	return b.Distribute(ctx, tx, p, storage.LogHide)
 }
 
 // errElsewhere returns the error for deleting a post of another node, and how to delete it there:

@@ -155,12 +155,8 @@ func (d *Directory) PutFor(ctx context.Context, tx *storage.Tx, c protocol.Calle
 // Delete deletes a profile and its news. Its posts are kept: they belong to their
 // author.
 func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.HandleInput) (protocol.None, error) {
-	err := d.showNews(ctx, tx, in.Handle, false)
-	if err == nil {
-		err = tx.Profiles().Delete(ctx, in.Handle)
-		if err == nil {
-			err = tx.Followers().EnqueueDrop(ctx, protocol.ActorID(d.Base, in.Handle))
-		}
+	err := d.Drop(ctx, tx, in.Handle)
+	if err != nil {
 		if errors.Is(err, storage.ErrOwing) {
 			return protocol.None{}, protocol.Errorf(protocol.Conflict, "@%s has an attention board with bids that are not over, or refunds that are not made; "+
 				"close the board first", in.Handle)
@@ -173,4 +169,16 @@ func (d *Directory) Delete(ctx context.Context, tx *storage.Tx, c protocol.Calle
 		return protocol.None{}, storage.IfMissing(err, protocol.NoAgent(in.Handle))
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "profile delete", in.Handle, "")
+}
+
+// Drop deletes a profile and its news, and has its followers deleted. storage.ErrOwing while money of its board is under way, and
+// storage.ErrMeeting before an agreed meeting.
+func (d *Directory) Drop(ctx context.Context, tx *storage.Tx, handle string) error {
+	if err := d.showNews(ctx, tx, handle, false); err != nil {
+		return err
+	}
+	if err := tx.Profiles().Delete(ctx, handle); err != nil {
+		return err
+	}
+	return tx.Followers().EnqueueDrop(ctx, protocol.ActorID(d.Base, handle))
 }

@@ -115,6 +115,14 @@ func (m *Moderation) Restore(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.PostStanding{}, err
 	}
+	if hidden, err := tx.Posts().ByHidden(ctx, p); err != nil {
+		return protocol.PostStanding{}, err
+	} else if hidden { // it is shown again with the profile
+		if err := tx.Posts().SetState(ctx, in.ID, protocol.Hidden, storage.Concealed); err != nil {
+			return protocol.PostStanding{}, err
+		}
+		return m.recordDecision(ctx, tx, c, in, "restore", in.Reason)
+	}
 	if err := tx.Posts().SetState(ctx, in.ID, protocol.Visible, in.Reason); err != nil {
 		return protocol.PostStanding{}, err
 	}
