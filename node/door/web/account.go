@@ -197,7 +197,8 @@ type account struct {
 	Ticket     string // of a claim link
 	Base       string // address of the node
 	Registries []Registry
-	Logged     bool // letters are only written to the node's log
+	Code       string // of the link in a letter that asks to confirm an address, "" for none
+	Logged     bool   // letters are only written to the node's log
 }
 
 // sent returns the refused form if it is the named one, otherwise nil.
@@ -303,6 +304,7 @@ func (a *account) missing() bool {
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged, a.Base, a.Registries, a.New = s.Accounts.LogsMail(), s.Base, s.Registries, isNew(r)
+	a.Code = r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
 		SignIn: a.Page.path == securityPath}
@@ -325,7 +327,7 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	case a.Feed != nil:
 		s.writePrivate(w, r, 0, view{Title: v.Title, Path: a.Page.path, Helps: true, Body: feedBody(a.Feed)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
+		toSignIn(w, r)
 	default:
 		s.Fail(w, r, err)
 	}

@@ -95,23 +95,15 @@ func (a *Accounts) SendJoinCode(ctx context.Context, j storage.Job, in joinLette
 	if err != nil {
 		return nil, storage.Missing(err, nil)
 	}
-	l := joinWords[m.Language]
-	if l.subject == "" {
-		l = joinWords["en"]
-	}
-	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: m.Mail, Subject: fmt.Sprintf(l.subject, code, a.Name), Text: paragraphs(
-		fmt.Sprintf(l.code, a.Name, code), fmt.Sprintf(l.link, a.Base+"/join/confirm?ticket="+link), l.ignore)})
+	l := a.Words(m.Language)
+	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: m.Mail, Subject: l.Text("%s is your code to join %s", code, a.Name), Text: paragraphs(
+		l.Text("Your code to join %s is %s. It is good for ten minutes.", a.Name, code), l.Text("Or open this link:"), a.Base+"/join/confirm?ticket="+link,
+		l.Text("If you did not ask for it, ignore this mail: nothing happens without the code."),
+	)})
 	if err != nil {
 		return retry(j, whileWaiting[:4], &in.trial, &in, err)
 	}
 	return nil, nil
-}
-
-var joinWords = map[string]struct{ subject, code, link, ignore string }{
-	"en": {"%s is your code to join %s", "Your code to join %s is %s. It is good for ten minutes.", "Or open this link: %s",
-		"If you did not ask for it, ignore this mail: nothing happens without the code."},
-	"hi": {"%s: %s में शामिल होने का कोड", "%s में शामिल होने का आपका कोड %s है। यह दस मिनट तक चलता है।", "या यह लिंक खोलें: %s",
-		"यदि आपने इसे नहीं माँगा, तो इस मेल पर ध्यान न दें: कोड के बिना कुछ नहीं होता।"},
 }
 
 func codeHash(secret [32]byte, code string) [32]byte {
