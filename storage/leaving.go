@@ -90,9 +90,6 @@ const (
 // Waits returns what is to be settled before a profile leaves: bids on its board that are not over, refunds that are not made, meetings that are
 // agreed.
 func (ls Leavings) Waits(ctx context.Context, handle string) (all []protocol.LeaveWait, err error) {
-	if err := ls.tx.dirty(); err != nil {
-		return nil, err
-	}
 	add := func(what protocol.LeaveReason, n int, until time.Time) {
 		if w := (protocol.LeaveWait{What: what, Count: n}); n > 0 {
 			if !until.IsZero() {
