@@ -119,7 +119,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 		faults = append(faults, err)
 		return secret
 	}
-	h := hall.House{Base: n.Base, DB: n.DB, Log: n.log, Private: c.private()}
+	h := hall.House{Base: n.Base, DB: n.DB, Log: n.log, Words: lettersIn(), Private: c.private()}
 	hooks := &webhook.Sender{Client: client, Key: n.Keys.Ed, Base: n.Base, Private: h.Private, Form: webhook.Form(c.AgentForm)}
 	floors, err := reputation.ParseFloors(c.ReviewFloor)
 	faults = append(faults, err)

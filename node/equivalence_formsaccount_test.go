@@ -19,8 +19,8 @@ func accountForms() []formRow {
 	none := func(*formSide) map[string]string { return nil }
 	const security, sessions = "/account/security", "/api/owner/sessions"
 	return []formRow{
-		{op: protocol.PutAccount.Operation, page: "/account/settings", fields: map[string][]string{"name": append([]string{"Asha"}, oneLine...)},
-			read: "/api/owner/account"},
+		{op: protocol.PutAccount.Operation, page: "/account/settings",
+			fields: map[string][]string{"name": append([]string{"Asha"}, oneLine...), "language": {"hi", "en"}}, read: "/api/owner/account"},
 		{op: protocol.PutAccountMail.Operation, page: "/account/settings", id: "put_account_mail",
 			fields: map[string][]string{"mail": {"new{n}@example.org", "nobody", "a@b@c"}}, read: "/api/owner/account/mail"},
 		{op: protocol.ConfirmAccountMail.Operation, page: "/account/settings", about: func(s *formSide) map[string]string {

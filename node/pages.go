@@ -110,8 +110,8 @@ func (s signIns) PasskeyDomain() string {
 
 func (s signIns) Chains() []uint64 { return s.n.Accounts.Chains }
 
-func (s signIns) AskLink(ctx context.Context, mail string) error {
-	return s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.Accounts.AskLink(ctx, tx, mail) })
+func (s signIns) AskLink(ctx context.Context, mail, language string) error {
+	return s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.Accounts.AskLink(ctx, tx, mail, language) })
 }
 
 func (s signIns) SendsMail() bool { return s.n.Accounts.Mail != nil }

@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/door/web"
 	"stoa/node/door/web/words"
+	"stoa/node/hall"
 )
 
 // maxText is how long a text of the operator may be, in bytes.
@@ -55,6 +56,17 @@ func readTexts(dir string) (web.Texts, error) {
 // textPages are the pages on which the operator says something.
 func (n *Node) textPages() []string {
 	return web.Config{Texts: n.texts, Contact: n.Config.Contact, GrievanceOfficer: n.Config.GrievanceOfficer}.Written()
+}
+
+// lettersIn returns the texts of letters by the code of a language.
+func lettersIn() func(language string) hall.Words {
+	all := words.All()
+	return func(language string) hall.Words {
+		if l := all.Find(language); l != nil {
+			return l
+		}
+		return words.English()
+	}
 }
 
 func readText(path string) (string, error) {

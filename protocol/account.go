@@ -39,6 +39,7 @@ type Account struct {
 	Handles   []string  `json:"handles" doc:"Profiles that the caller may act as; for a token of one profile, that one."`
 	Scopes    []Scope   `json:"scopes" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,orders,account,operator" doc:"What the token in use allows; for a session, everything."`
 	CreatedAt time.Time `json:"createdAt"`
+	Language  string    `json:"language" enum:"en,hi" doc:"Of letters and notices."`
 
 	Profiles []HeldProfile `json:"profiles" doc:"Those profiles, in the order of handles."`
 	Leaving  []Departure   `json:"leaving,omitempty" doc:"Deletions under way, of the account or of those profiles."`
@@ -60,7 +61,8 @@ var GetAccount = declare[None, Account](Operation{
 
 // An AccountDraft is the part of the account that its owner decides.
 type AccountDraft struct {
-	Name string `json:"name" minLength:"1" maxLength:"80" doc:"Your name when signed in. No profile shows it."`
+	Name     string `json:"name" minLength:"1" maxLength:"80" doc:"Your name when signed in. No profile shows it."`
+	Language string `json:"language,omitempty" enum:"en,hi" doc:"Of letters and notices."`
 }
 
 // Check refuses a name of several lines.
@@ -70,7 +72,7 @@ func (d AccountDraft) Check() []Fault {
 
 var PutAccount = declare[AccountDraft, Account](Operation{
 	Name: "put_account", Title: "Change the account",
-	Summary: "Changes the account's name.",
+	Summary: "Changes the account's name and language.",
 	HTTP:    Route{"PUT", "/api/owner/account", 200}, For: Owners, Access: Session, Scope: ScopeAccount, Inward: true, Codes: []Code{Forbidden},
 	Example: AccountDraft{Name: "Asha"},
 })

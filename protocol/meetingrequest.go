@@ -11,7 +11,7 @@ type NewMeeting struct {
 	DurationMin int    `json:"durationMin" minimum:"5" maximum:"240" doc:"Length in minutes, one of the lengths that get_meeting_info lists."`
 	StartsAt    string `json:"startsAt" shape:"moment" doc:"From 15 minutes to 90 days ahead, a whole minute: RFC 3339 with an offset, or local time with timezone." example:"2026-12-01T11:00:00+05:30"`
 	TimeZone    string `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone of the requester. Needed when startsAt has no offset."`
-	Language    string `json:"language,omitempty" enum:"en,hi" default:"en" doc:"Language of the subjects of mails to the requester: English or Hindi."`
+	Language    string `json:"language,omitempty" enum:"en,hi" default:"en" doc:"Language of mails to the requester: English or Hindi."`
 	CallbackURL string `json:"callbackUrl,omitempty" format:"uri" maxLength:"500" doc:"Public https address that is told of each change of the request, signed by this node."`
 }
 

@@ -15,6 +15,7 @@ type Account struct {
 	Mail      string `db:",null"` // confirmed address; "" none
 	AskedMail string // address that is to be confirmed; "" none
 	CreatedAt time.Time
+	Language  string // code of the language of letters and notices; "" not known: English
 }
 
 var accountTable = tableOf[Account]("account")
@@ -67,6 +68,11 @@ func (as Accounts) List(ctx context.Context, limit int, after string) (protocol.
 // Rename gives an account another name; ErrNotFound when there is none.
 func (as Accounts) Rename(ctx context.Context, id, name string) error {
 	return one(as.tx.write(ctx, `UPDATE account SET name = ? WHERE id = ?`, name, id))
+}
+
+// SetLanguage sets the language of letters to an account; ErrNotFound when there is none.
+func (as Accounts) SetLanguage(ctx context.Context, id, language string) error {
+	return one(as.tx.write(ctx, `UPDATE account SET language = ? WHERE id = ?`, language, id))
 }
 
 // SetRole makes an account an owner's or an operator's.

@@ -24,10 +24,11 @@ const (
 
 // A Browser is what is known of a browser that signs in.
 type Browser struct {
-	Program string // what it calls itself
-	Former  string // secret of the session that it has so far, "" for none
-	Bound   string // secret of its sign-in cookie, "" for none
-	Network string // keyed hash of its network
+	Program  string // what it calls itself
+	Former   string // secret of the session that it has so far, "" for none
+	Bound    string // secret of its sign-in cookie, "" for none
+	Network  string // keyed hash of its network
+	Language string // code of the language of the page where it signs in
 }
 
 // TokenPrefix begins every API token, so that a leaked one is recognised.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -11,11 +12,23 @@ import (
 
 // A House is what the rooms of a node have in common.
 type House struct {
-	Base    string // public address of the node, without a slash at the end
-	DB      *storage.DB
-	Log     *slog.Logger
+	Base string // public address of the node, without a slash at the end
+	DB   *storage.DB
+	Log  *slog.Logger
+	// Words has the texts of letters in a language, by its code; in English for one that it does not have.
+	Words   func(language string) Words
 	Private bool // addresses on this machine and in private networks are taken: development
 }
+
+// Words are texts in one language. A key is the English text.
+type Words interface {
+	Text(key string, args ...any) string
+	// Time formats a time by a layout of time.Format.
+	Time(t time.Time, layout string) string
+}
+
+// Key marks a text of a letter that is translated elsewhere, from a table.
+func Key(key string) string { return key }
 
 // Own returns the profile that the caller acts as. In a writing transaction its row is locked.
 func Own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {

@@ -192,7 +192,8 @@ type account struct {
 	Done       string // what was done
 	Base       string // address of the node
 	Registries []Registry
-	Logged     bool // letters are only written to the node's log
+	Code       string // of the link in a letter that asks to confirm an address, "" for none
+	Logged     bool   // letters are only written to the node's log
 }
 
 // sent returns the refused form if it is the named one, otherwise nil.
@@ -297,7 +298,7 @@ func (a *account) missing() bool {
 // showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
-	a.Logged, a.Base, a.Registries = s.Accounts.LogsMail(), s.Base, s.Registries
+	a.Logged, a.Base, a.Registries, a.Code = s.Accounts.LogsMail(), s.Base, s.Registries, r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
 		SignIn: a.Page.path == securityPath}
@@ -320,7 +321,7 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	case a.Feed != nil:
 		s.writePrivate(w, r, 0, view{Title: v.Title, Path: a.Page.path, Helps: true, Body: feedBody(a.Feed)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
+		toSignIn(w, r)
 	default:
 		s.Fail(w, r, err)
 	}

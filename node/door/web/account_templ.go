@@ -943,7 +943,7 @@ func noticesBody(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = codeForm(a.sent("confirm_mail", a.Handle, ""), "confirm_mail", a.Handle).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = codeForm(a.sent("confirm_mail", a.Handle, ""), "confirm_mail", a.Handle, a.Code).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1101,7 +1101,7 @@ func settingsBody(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = titled("name", "Name", nameForm(a.sent("put_account", "", ""), a.Account.Name)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = titled("name", "Name", nameForm(a.sent("put_account", "", ""), a.Account)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1194,7 +1194,7 @@ func addressSection(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = codeForm(a.sent("confirm_account_mail", "", ""), "confirm_account_mail", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = codeForm(a.sent("confirm_account_mail", "", ""), "confirm_account_mail", "", a.Code).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -177,7 +177,7 @@ func TestAccountPage_Inbox(t *testing.T) {
 		for _, headers := range [][]string{{"Cookie", "x=y"}, {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}} {
 			a := page(path, headers...)
 			require.Equal(t, 303, a.Code, path)
-			require.Equal(t, "/sign-in", a.Header().Get("Location"))
+			require.Equal(t, "/sign-in?to="+url.QueryEscape(path), a.Header().Get("Location"), "and back")
 		}
 	}
 

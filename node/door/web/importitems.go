@@ -125,7 +125,7 @@ func invokeUpload[In, Out any](s *Web, r *http.Request, op protocol.Op[In, Out],
 func (s *Web) itemsFile(w http.ResponseWriter, r *http.Request) {
 	res, err := s.invokeOwner(r, protocol.ExportItems.Operation, map[string]any{"handle": r.URL.Query().Get("handle")}, "")
 	if protocol.CodeOf(err) == protocol.Unauthorized {
-		redirect(w, r, "/sign-in")
+		toSignIn(w, r)
 		return
 	}
 	if err == nil {

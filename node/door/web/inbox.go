@@ -110,7 +110,7 @@ func (s *Web) inbox(w http.ResponseWriter, r *http.Request, op *protocol.Operati
 	var who protocol.Account
 	err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &who)
 	if protocol.CodeOf(err) == protocol.Unauthorized {
-		redirect(w, r, "/sign-in")
+		toSignIn(w, r)
 		return
 	}
 	var v view

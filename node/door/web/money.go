@@ -29,7 +29,7 @@ func (s *Web) ownMoneyPage(w http.ResponseWriter, r *http.Request) {
 	err := s.invokeSignedIn(r, protocol.TraceOwnPayment.Operation, map[string]any{"id": r.PathValue("of")}, &found)
 	switch {
 	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
+		toSignIn(w, r)
 	case err != nil:
 		s.Fail(w, r, err)
 	default:

@@ -165,7 +165,7 @@ func (s *Web) showOperator(w http.ResponseWriter, r *http.Request, o *operatorVi
 	}
 	switch {
 	case protocol.CodeOf(err) == protocol.Unauthorized:
-		redirect(w, r, "/sign-in")
+		toSignIn(w, r)
 	case err != nil:
 		s.Fail(w, r, err)
 	default:

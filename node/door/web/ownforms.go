@@ -9,6 +9,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
 
@@ -28,11 +29,11 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 	case op == protocol.CreateToken.Operation:
 		return tokenForm(f, handles, scopes)
 	case op == protocol.PutAccount.Operation:
-		return nameForm(f, "")
+		return nameForm(f, protocol.Account{})
 	case op == protocol.PutAccountMail.Operation && f.values.Get("mail") != "":
 		return mailForm(f)
 	case op == protocol.ConfirmMail.Operation || op == protocol.ConfirmAccountMail.Operation:
-		return codeForm(f, f.do, f.handle)
+		return codeForm(f, f.do, f.handle, "")
 	case op == protocol.AddPasskey.Operation:
 		return passkeyForm(f)
 	case op == protocol.ExportArchive.Operation:
@@ -146,16 +147,20 @@ func keyKind(k protocol.PublicJWK) string {
 	return k.Kty
 }
 
-func nameForm(f *sent, name string) templ.Component {
+func nameForm(f *sent, a protocol.Account) templ.Component {
+	var languages [][2]string
+	for _, l := range words.All().Languages {
+		languages = append(languages, [2]string{l.Code, l.Name})
+	}
 	return posted("card form", "put_account", "/account", hidden("do", "put_account"), ask(protocol.PutAccount.Operation, f, "put_account",
-		url.Values{"name": {name}},
-		line("name", "Your name on this node; no profile shows it")), sends("Save"))
+		url.Values{"name": {a.Name}, "language": {a.Language}}, line("name", "Your name on this node; no profile shows it"),
+		choose("language", "Language of mails and notices", languages).chosen()), sends("Save"))
 }
 
-// codeForm is the form for the code of a letter.
-func codeForm(f *sent, do, handle string) templ.Component {
+// codeForm is the form for the code of a letter; code is that of its link.
+func codeForm(f *sent, do, handle, code string) templ.Component {
 	at := formID(do, handle, "")
-	return posted("card form", at, "/account", ownKeys(do, handle, ""), ask(protocol.Lookup(do), f, at, nil,
+	return posted("card form", at, "/account", ownKeys(do, handle, ""), ask(protocol.Lookup(do), f, at, url.Values{"code": {code}},
 		line("code", "Code in the mail").with("autocomplete", "one-time-code", "required", "")), sends("Confirm##an address"))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/passkey"
 	"stoa/identity/session"
+	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
 
@@ -27,8 +28,8 @@ type Accounts interface {
 	ByEthereum(ctx context.Context, b session.Browser, text, signature, handle string) (cookie string, err error)
 	Challenge(b session.Browser) string
 	EthereumMessage(b session.Browser, account string, chain uint64) (string, error)
-	// AskLink sends a sign-in link to an address, if it belongs to an account.
-	AskLink(ctx context.Context, mail string) error
+	// AskLink sends a sign-in link to an address, if it belongs to an account, in a language by its code.
+	AskLink(ctx context.Context, mail, language string) error
 	// SendsMail reports whether the node sends mail at all.
 	SendsMail() bool
 	// LogsMail reports whether letters are only written to the node's log.
@@ -51,8 +52,8 @@ type signingIn struct {
 	typed   url.Values
 }
 
-// destination is the form of a page to go to after the sign-in.
-var destination = regexp.MustCompile(`^/account[A-Za-z0-9/_-]{0,100}$`)
+// destination is the form of a page to go to after the sign-in, also of one that a letter or notice leads to.
+var destination = regexp.MustCompile(`^/account[A-Za-z0-9/_-]{0,100}(\?[A-Za-z0-9=&._-]{1,200})?$`)
 
 // destined returns the page to go to, "" for one that is no page of an account.
 func destined(to string) string {
@@ -60,6 +61,15 @@ func destined(to string) string {
 		return ""
 	}
 	return to
+}
+
+// toSignIn leads to the page to sign in, and from there back to the page of the request.
+func toSignIn(w http.ResponseWriter, r *http.Request) {
+	at := "/sign-in"
+	if to := destined(r.URL.RequestURI()); r.Method == http.MethodGet && to != "" && to != "/account" {
+		at += "?to=" + url.QueryEscape(to)
+	}
+	redirect(w, r, at)
 }
 
 func (s *Web) writeSignIn(w http.ResponseWriter, r *http.Request, status int, in signingIn) {
@@ -92,7 +102,8 @@ func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
 
 // browser returns what is known of the browser of a request.
 func (s *Web) browser(r *http.Request) session.Browser {
-	return session.Browser{Program: r.UserAgent(), Former: session.Of(r, s.Base), Bound: session.BoundOf(r, s.Base), Network: s.Network(r)}
+	return session.Browser{Program: r.UserAgent(), Former: session.Of(r, s.Base), Bound: session.BoundOf(r, s.Base), Network: s.Network(r),
+		Language: words.Of(r.Context()).Code}
 }
 
 // signIn begins a session by what the form has, or sends a link.
@@ -146,7 +157,7 @@ func (s *Web) begin(r *http.Request) (cookie string, err error) {
 	case f.Get("code") != "":
 		return s.Accounts.ByCode(r.Context(), b, f.Get("code"))
 	case f.Get("mail") != "" && s.Accounts.SendsMail():
-		return "", s.Accounts.AskLink(r.Context(), f.Get("mail"))
+		return "", s.Accounts.AskLink(r.Context(), f.Get("mail"), words.Of(r.Context()).Code)
 	}
 	return s.Accounts.ByTicket(r.Context(), b, f.Get("ticket"))
 }

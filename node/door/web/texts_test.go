@@ -174,6 +174,38 @@ func wireWords() (all []string) {
 	return append(all, protocol.NoIdentity)
 }
 
+// TestLetterTexts: each language but that of the rooms has the texts of letters and notices, and no others.
+func TestLetterTexts(t *testing.T) {
+	t.Parallel()
+	keys, set := map[string]string{}, token.NewFileSet()
+	for _, name := range must.Get(filepath.Glob("../../room/*/*.go"))(t) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file := must.Get(parser.ParseFile(set, name, nil, parser.SkipObjectResolution))(t)
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if fun, ok := call.Fun.(*ast.SelectorExpr); ok && (fun.Sel.Name == "Text" || fun.Sel.Name == "Key") && len(call.Args) > 0 {
+				if key, ok := literal(call.Args[0]); ok {
+					keys[key] = set.Position(call.Pos()).String()
+				}
+			}
+			return true
+		})
+	}
+	for _, l := range words.All().Languages[1:] {
+		entries := catalogue(t, words.LettersOf(l.Code), func(key string) bool { return keys[key] != "" })
+		for key, at := range keys {
+			if _, ok := entries[key]; !ok {
+				t.Errorf("%s.json lacks %q of %s", words.LettersOf(l.Code), key, at)
+			}
+		}
+	}
+}
+
 // TestRoomTexts: each text of a catalogue of the rooms is in the code of a room, so that it is not left behind when that changes,
 // and every language but that of the rooms has it.
 func TestRoomTexts(t *testing.T) {

@@ -5,6 +5,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/passkey"
 	"stoa/identity/session"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -26,6 +28,8 @@ type Accounts struct {
 	Base string // public address of the node, without a slash at the end
 	Name string // what the operator calls the node
 	DB   *storage.DB
+	// Words has the texts of letters; see [hall.House].
+	Words func(language string) hall.Words
 	// Mail sends letters; nil when the node sends none.
 	Mail Mailer
 	// Webhook sends notices to addresses that owners chose.
@@ -72,7 +76,7 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 		return protocol.Account{}, err
 	}
 	out := protocol.Account{
-		ID: who.ID, Name: who.Name, Role: who.Role, CreatedAt: who.CreatedAt,
+		ID: who.ID, Name: who.Name, Role: who.Role, CreatedAt: who.CreatedAt, Language: cmp.Or(who.Language, "en"),
 		Handles: append([]string{}, c.Handles...), Scopes: append([]protocol.Scope{}, c.Scopes...),
 	}
 	if c.Scopes == nil {
@@ -111,6 +115,11 @@ func scopesOf(r protocol.Role) []protocol.Scope {
 func (a *Accounts) Put(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AccountDraft) (protocol.Account, error) {
 	if err := tx.Accounts().Rename(ctx, c.Account, in.Name); err != nil {
 		return protocol.Account{}, err
+	}
+	if in.Language != "" {
+		if err := tx.Accounts().SetLanguage(ctx, c.Account, in.Language); err != nil {
+			return protocol.Account{}, err
+		}
 	}
 	return a.Get(ctx, tx, c, protocol.None{})
 }

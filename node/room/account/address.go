@@ -134,11 +134,13 @@ func (a *Accounts) SendAddressCode(ctx context.Context, j storage.Job, in letter
 	if err != nil || acc.AskedMail == "" || late {
 		return nil, storage.Missing(err, nil)
 	}
-	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.AskedMail, Subject: "Confirm this address for your account", Text: paragraphs(
-		"Someone, probably you, wants to sign in to "+a.Base+" with this address. To agree, enter this code on the account page within 30 minutes, or "+
-			"give it to confirm_account_mail:",
+	l := a.Words(acc.Language)
+	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.AskedMail, Subject: l.Text("Confirm this address for your account"), Text: paragraphs(
+		l.Text("An account at %s is to have this address. If it is yours, open this link within 30 minutes:", a.Base),
+		a.Base+"/account/settings?code="+secret,
+		l.Text("Or enter this code on the page “Name and mail” of your account:"),
 		secret,
-		"If that is not you, ignore this mail: nothing happens without the code.",
+		l.Text("If that is not you, ignore this mail: nothing happens without the code."),
 	)})
 }
 
@@ -212,18 +214,23 @@ func (a *Accounts) NotifyFormer(ctx context.Context, j storage.Job, in letter) (
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no ticket")
 	}
 	var t storage.Ticket
+	var acc storage.Account
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		t, err = tx.Tickets().ByHash(ctx, hash)
+		if t, err = tx.Tickets().ByHash(ctx, hash); err != nil {
+			return err
+		}
+		acc, err = tx.Accounts().ByID(ctx, t.Account)
 		return err
 	})
 	if err != nil {
 		return nil, storage.IfMissing(err, nil)
 	}
+	l := a.Words(acc.Language)
 	// The address says at which time: the same letter at each attempt.
-	at := t.ExpiresAt.Add(-tellFor).UTC().Format("2 Jan 2006, 15:04 UTC")
-	err = a.Mail.Send(ctx, Letter{ID: "former-" + in.Ticket[:32], To: t.Mail, Subject: "Your address at " + a.Name + " was changed", Text: paragraphs(
-		"Your account at "+a.Base+" has had another mail address since "+at+". Sign-in links are no longer sent to this one.",
-		"If that was not you, tell the operator of the node.",
+	at := l.Time(t.ExpiresAt.Add(-tellFor).UTC(), "2 Jan 2006, 15:04 UTC")
+	err = a.Mail.Send(ctx, Letter{ID: "former-" + in.Ticket[:32], To: t.Mail, Subject: l.Text("Your address at %s was changed", a.Name), Text: paragraphs(
+		l.Text("Your account at %s has had another mail address since %s. Sign-in links are no longer sent to this one.", a.Base, at),
+		l.Text("If that was not you, tell the operator of the node."),
 	)})
 	if err != nil {
 		return retry(j, forADay, &in.trial, &in, err)

@@ -11,7 +11,8 @@ import (
 func New(h hall.House, name string, mail Mailer, webhook Webhook, links map[string]LinkFor, ways SignInWays,
 	seal func(handle string, p key.Pair) ([]byte, error),
 ) *Accounts {
-	return &Accounts{Base: h.Base, Private: h.Private, DB: h.DB, Name: name, Mail: mail, Webhook: webhook, Links: links, SignInWays: ways, Seal: seal}
+	return &Accounts{Base: h.Base, Private: h.Private, DB: h.DB, Words: h.Words, Name: name, Mail: mail, Webhook: webhook, Links: links,
+		SignInWays: ways, Seal: seal}
 }
 
 // Bind binds the operations of the room.

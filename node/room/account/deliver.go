@@ -15,7 +15,7 @@ import (
 // is removed.
 func (a *Accounts) SendWebhook(ctx context.Context, j storage.Job, job telling) (func(context.Context, *storage.Tx) error, error) {
 	doc := job.Notice // with the link as it is now, which no job keeps
-	s, link, err := a.addressee(ctx, doc.Notice, func(s storage.NotifySettings) string { return s.Webhook })
+	s, _, link, err := a.addressee(ctx, doc.Notice, func(s storage.NotifySettings) string { return s.Webhook })
 	if err != nil || s.Webhook == "" {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"stoa/identity/session"
+	"stoa/node/hall"
 	"stoa/node/out/webhook"
 	"stoa/protocol"
 	"stoa/storage"
@@ -39,16 +41,17 @@ const (
 
 // letter is the arguments of a letter's job.
 type letter struct {
-	Account string `json:"account,omitempty"`
-	Handle  string `json:"handle,omitempty"`
-	Ticket  string `json:"ticket,omitempty"` // hash of the ticket with the address, hexadecimal
+	Account  string `json:"account,omitempty"`
+	Handle   string `json:"handle,omitempty"`
+	Ticket   string `json:"ticket,omitempty"`   // hash of the ticket with the address, hexadecimal
+	Language string `json:"language,omitempty"` // of the page that asked; "" for the account's
 	trial
 }
 
-// AskLink sends a sign-in link to an address, if it is an account's. The writes and
-// the answer are the same if it is not, so that nobody learns who has an account
-// here.
-func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) error {
+// AskLink sends a sign-in link to an address, if it is an account's, in a language by its
+// code. The writes and the answer are the same if it is not, so that nobody learns who has
+// an account here.
+func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail, language string) error {
 	address, err := protocol.ParseMail(mail)
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func (a *Accounts) AskLink(ctx context.Context, tx *storage.Tx, mail string) err
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
-	args, err := json.Marshal(letter{Account: acc.ID})
+	args, err := json.Marshal(letter{Account: acc.ID, Language: language})
 	if err != nil {
 		return err
 	}
@@ -98,10 +101,11 @@ func (a *Accounts) SendLink(ctx context.Context, j storage.Job, in letter) (func
 	if err != nil || acc.Mail == "" || late {
 		return nil, storage.Missing(err, nil)
 	}
-	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.Mail, Subject: "Sign in to " + a.Name, Text: paragraphs(
-		"Someone, probably you, asked to sign in to "+a.Base+". This link signs you in. It works once, within 30 minutes:",
+	l := a.Words(cmp.Or(in.Language, acc.Language))
+	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: acc.Mail, Subject: l.Text("Sign in to %s", a.Name), Text: paragraphs(
+		l.Text("This link signs you in to %s. It works once, within 30 minutes:", a.Base),
 		a.Base+"/sign-in?ticket="+secret,
-		"If it was not you, ignore this mail: nothing happens without the link.",
+		l.Text("If you did not ask for it, ignore this mail: nothing happens without the link."),
 	)})
 }
 
@@ -132,6 +136,7 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job, in lette
 	secret, hash := session.New(session.Ticket)
 	var s storage.NotifySettings
 	var late bool
+	var l hall.Words
 	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if s, err = tx.Profiles().NotifySettings(ctx, in.Handle); err != nil || s.Mail == "" || s.Confirmed {
 			return err
@@ -140,17 +145,21 @@ func (a *Accounts) SendConfirmation(ctx context.Context, j storage.Job, in lette
 		if err != nil || late {
 			return err
 		}
+		if l, err = a.wordsFor(ctx, tx, in.Handle); err != nil {
+			return err
+		}
 		return tx.Tickets().Insert(ctx, storage.Ticket{Hash: hash, Purpose: storage.TicketNoticeMail, Handle: in.Handle, Mail: s.Mail,
 			ExpiresAt: tx.Now.Add(session.TicketLifetime)})
 	})
 	if err != nil || s.Mail == "" || s.Confirmed || late {
 		return nil, err
 	}
-	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: s.Mail, Subject: "Confirm this address for @" + in.Handle, Text: paragraphs(
-		"The owner of @"+in.Handle+" at "+a.Base+" wants notices to be sent to this address. To agree, enter this code on the account page within 30 "+
-			"minutes, or give it to confirm_mail:",
+	return a.sendWaiting(ctx, j, in, Letter{ID: letterID(j), To: s.Mail, Subject: l.Text("Confirm this address for @%s", in.Handle), Text: paragraphs(
+		l.Text("The owner of @%s at %s wants notices to be sent to this address. If that is you, open this link within 30 minutes:", in.Handle, a.Base),
+		a.Base+"/account/notices?handle="+in.Handle+"&code="+secret,
+		l.Text("Or enter this code on the page “Notices” of your account:"),
 		secret,
-		"If that is not you, ignore this mail: nothing more will be sent.",
+		l.Text("If that is not you, ignore this mail: nothing more will be sent."),
 	)})
 }
 
@@ -219,18 +228,18 @@ func (a *Accounts) about(n protocol.Notice) string {
 }
 
 var happened = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun:     "Someone wrote to @%s",
-	protocol.ThreadMessage:   "New message in a thread with @%s",
-	protocol.PostReported:    "A post of @%s was reported",
-	protocol.PostHidden:      "A post of @%s was hidden",
-	protocol.BidIsClaimed:    "A payment for a bid on the board of @%s waits for you to confirm it",
-	protocol.BidIsLive:       "A bid is live on the board of @%s",
-	protocol.BidRefundByHand: "Money of a bid on the board of @%s needs you",
-	protocol.MeetingAsked:    "Somebody asks @%s for a meeting",
-	protocol.MeetingChanged:  "A meeting with @%s has changed",
-	protocol.CalendarTrouble: "A calendar of @%s needs you",
-	protocol.MeetingReminder: "A meeting with @%s is near",
-	protocol.IdentityEnded:   "@%s has no chain identity any more",
+	protocol.ThreadBegun:     hall.Key("Someone wrote to @%s"),
+	protocol.ThreadMessage:   hall.Key("New message in a thread with @%s"),
+	protocol.PostReported:    hall.Key("A post of @%s was reported"),
+	protocol.PostHidden:      hall.Key("A post of @%s was hidden"),
+	protocol.BidIsClaimed:    hall.Key("A payment for a bid on the board of @%s waits for you to confirm it"),
+	protocol.BidIsLive:       hall.Key("A bid is live on the board of @%s"),
+	protocol.BidRefundByHand: hall.Key("Money of a bid on the board of @%s needs you"),
+	protocol.MeetingAsked:    hall.Key("Somebody asks @%s for a meeting"),
+	protocol.MeetingChanged:  hall.Key("A meeting with @%s has changed"),
+	protocol.CalendarTrouble: hall.Key("A calendar of @%s needs you"),
+	protocol.MeetingReminder: hall.Key("A meeting with @%s is near"),
+	protocol.IdentityEnded:   hall.Key("@%s has no chain identity any more"),
 }
 
 // SendMail is the handler of MailJob.
@@ -239,22 +248,20 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job, job telling) (fu
 		return nil, nil
 	}
 	in := job.Notice
-	s, link, err := a.addressee(ctx, in.Notice, func(s storage.NotifySettings) string { return s.Mail })
+	s, l, link, err := a.addressee(ctx, in.Notice, func(s storage.NotifySettings) string { return s.Mail })
 	if err != nil || s.Mail == "" || !s.Confirmed {
 		return nil, err
 	}
-	what := fmt.Sprintf(happened[in.Event], in.Handle)
-	when := ", at " + in.At.UTC().Format("2 Jan 2006, 15:04 UTC")
-	told := when + ". The next line is from it; it was written by someone else, not by this node:"
+	what, when := l.Text(happened[in.Event], in.Handle), l.Time(in.At.UTC(), "2 Jan 2006, 15:04 UTC")
+	told := l.Text("%s, at %s. Someone else wrote the next line:", what, when)
 	if in.Event == protocol.IdentityEnded {
-		told = when + ". It was enrolled to " + in.Subject + ", and the reason is this:"
+		told = l.Text("%s, at %s. It was enrolled to %s, and the reason is this:", what, when, in.Subject)
 	}
-	text := []string{what + told, "    | " + plain(strings.ReplaceAll(in.Title, "://", ":// "), 140), "Read it here: " + a.readAt(in.Notice)}
+	text := []string{told, "    | " + plain(strings.ReplaceAll(in.Title, "://", ":// "), 140), l.Text("Read it here: %s", a.readAt(in.Notice))}
 	if link != nil {
-		text = append(text, "To decide without signing in, open this link. It shows what it is about and asks you; it works once, and not after that has changed:",
-			link.URL)
+		text = append(text, l.Text("To decide without signing in, open this link. It works once, and not after that has changed:"), link.URL)
 	}
-	text = append(text, "You can change where notices are sent: "+a.Base+"/account/notices?handle="+in.Handle)
+	text = append(text, l.Text("You can change where notices are sent: %s", a.Base+"/account/notices?handle="+in.Handle))
 	err = a.Mail.Send(ctx, Letter{ID: in.ID, To: s.Mail, Subject: what, Text: paragraphs(text...)})
 	if err != nil {
 		return retry(j, forADay, &job.trial, &job, err)
@@ -262,10 +269,20 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job, job telling) (fu
 	return nil, nil
 }
 
-// addressee returns where notices about a profile go, and for what waits for its owner the link that decides, for the reader of the address that to chooses.
+// wordsFor returns the texts of letters about a profile: in the language of its account.
+func (a *Accounts) wordsFor(ctx context.Context, tx *storage.Tx, handle string) (hall.Words, error) {
+	acc, err := tx.Accounts().OfProfile(ctx, handle)
+	return a.Words(acc.Language), storage.IfMissing(err, nil)
+}
+
+// addressee returns where notices about a profile go, their language, and for what waits for its owner the link that decides, for the reader of
+// the address that to chooses.
 func (a *Accounts) addressee(ctx context.Context, n protocol.Notice, to func(storage.NotifySettings) string) (s storage.NotifySettings,
-	link *protocol.NoticeLink, err error) {
+	l hall.Words, link *protocol.NoticeLink, err error) {
 	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if l, err = a.wordsFor(ctx, tx, n.Handle); err != nil {
+			return err
+		}
 		s, err = tx.Profiles().NotifySettings(ctx, n.Handle)
 		kind, _, _ := strings.Cut(n.Subject, "_")
 		if err != nil || !s.Links || a.Links[kind] == nil || to(s) == "" {
@@ -274,7 +291,7 @@ func (a *Accounts) addressee(ctx context.Context, n protocol.Notice, to func(sto
 		link, err = a.Links[kind](ctx, tx, n.Subject, n.Handle, to(s))
 		return err
 	})
-	return s, link, err
+	return s, l, link, err
 }
 
 func letterID(j storage.Job) string { return fmt.Sprintf("job-%d-%d", j.ID, j.Attempt) }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/door/web/words"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -27,13 +29,15 @@ func (m *moody) Send(_ context.Context, l Letter) error {
 	return nil
 }
 
+func inEnglish(string) hall.Words { return words.English() }
+
 // A server that wants to be asked again gets the link at the next attempt, and
 // nobody gets two within two minutes.
 func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)
 	server := &moody{ill: true}
-	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Mail: server}
+	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Words: inEnglish, Mail: server}
 	var acc storage.Account
 	require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		acc, err = a.Open(ctx, tx, "Asha", protocol.RoleOwner, "asha@example.org")
@@ -79,7 +83,7 @@ func TestSendConfirmation_OnceAnAddress(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)
 	server := &moody{}
-	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Mail: server}
+	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Words: inEnglish, Mail: server}
 	for _, handle := range []string{"asha", "ravi"} {
 		require.NoError(t, db.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Mail: "victim@example.org"})
@@ -97,7 +101,7 @@ func TestSendLink_Bounded(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)
 	server := &moody{}
-	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Mail: server}
+	a := &Accounts{Base: "https://n1.example", Name: "n1", DB: db, Words: inEnglish, Mail: server}
 	var acc storage.Account
 	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 		if acc, err = a.Open(ctx, tx, "Asha", protocol.RoleOwner, "asha@example.org"); err != nil {

@@ -2,7 +2,9 @@ package account_test
 
 import (
 	"context"
+	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"stoa/node"
 	"stoa/node/nodetest"
+	"stoa/node/room/account"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -151,4 +154,51 @@ func TestAccountMail_Bounds(t *testing.T) {
 	require.Equal(t, 429, ask(full, "d@example.org"))
 	require.Equal(t, 200, ask(full, "a@example.org"), "its code is still good")
 	require.Len(t, box.Letters, 3)
+}
+
+// TestLetters_Language: a link that a Hindi page asked for comes in Hindi, and so do the letters to an account whose owner signed
+// in on a Hindi page; the settings change that. The letter that confirms an address leads to the form with its code, and no letter
+// names an operation.
+func TestLetters_Language(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		box := &nodetest.Postbox{}
+		h.Accounts.Mail = box
+		h.Work()
+		h.Hosted("asha")
+		h.OpenAccount("Asha", protocol.RoleOwner, "asha@example.org", "asha")
+		hindi := []string{"Accept-Language", "hi", "Accept", "text/html"}
+		h.SendForm("/sign-in", url.Values{"mail": {"asha@example.org"}}, hindi...).Is(200)
+		asked := box.Next(t, h)
+		require.Contains(t, asked.Subject, "में साइन इन करें")
+		require.NotRegexp(t, `[a-z]+ [a-z]+`, asked.Subject+asked.Text, "no English words")
+		ticket := regexp.MustCompile(`ticket=(\S+)`).FindStringSubmatch(asked.Text)[1]
+		in := h.SendForm("/sign-in", url.Values{"ticket": {ticket}}, hindi...).Is(303)
+		session := []string{"Cookie", "stoa_session=" + in.Result().Cookies()[0].Value}
+
+		put := func(mail string) account.Letter {
+			h.Ask("PUT", "/api/owner/notify", `{"mail":"`+mail+`"}`, session...).Is(200)
+			return box.Next(t, h)
+		}
+		confirm := put("notices@example.org")
+		require.Contains(t, confirm.Text, "सूचनाएँ इस पते पर आएँ")
+		link := strings.TrimPrefix(regexp.MustCompile(`\S*/account/notices\?\S*`).FindString(confirm.Text), h.Base)
+		out := h.Ask("GET", link, "", "Accept", "text/html").Is(303)
+		require.Equal(t, "/sign-in?to="+url.QueryEscape(link), out.Header().Get("Location"), "and back after the sign-in")
+		page := nodetest.ParsePage(t, link, h.Ask("GET", link, "", append(session, "Accept", "text/html")...).Is(200).Body.String())
+		require.Equal(t, nodetest.CodeInMail.FindString(confirm.Text), nodetest.Attr(page.Find("input", "name", "code"), "value"))
+
+		h.Ask("PUT", "/api/owner/account", `{"name":"Asha"}`, session...).Is(200)
+		require.Equal(t, "hi", nodetest.As[protocol.Account](h.Ask("GET", "/api/owner/account", "", session...)).Language, "left out, it stays")
+		h.Ask("PUT", "/api/owner/account", `{"name":"Asha","language":"en"}`, session...).Is(200)
+		english := put("other@example.org")
+		require.Contains(t, english.Text, "wants notices to be sent to this address")
+		h.Ask("PUT", "/api/owner/account/mail", `{"mail":"new@example.org"}`, session...).Is(200)
+		moved := box.Next(t, h)
+		require.Contains(t, moved.Text, "/account/settings?code="+nodetest.CodeInMail.FindString(moved.Text))
+		for _, l := range []account.Letter{asked, confirm, english, moved} {
+			require.NotContains(t, l.Text, "confirm_")
+		}
+	})
 }

@@ -134,7 +134,7 @@ func TestLetters_OneWaits(t *testing.T) {
 		}
 		for _, handle := range []string{"grey", "asha"} {
 			require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				if err := h.Accounts.AskLink(ctx, tx, handle+"@example.org"); err != nil {
+				if err := h.Accounts.AskLink(ctx, tx, handle+"@example.org", ""); err != nil {
 					return err
 				}
 				return tx.Notify(ctx, protocol.Notice{Handle: handle, Event: protocol.PostHidden, Subject: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Title: "t"})

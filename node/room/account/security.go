@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/passkey"
 	"stoa/identity/session"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -237,16 +238,21 @@ const (
 
 // told are subject and first paragraph of the letter about a change, with the passkey's name.
 var told = map[Change][2]string{
-	PasskeyAdded:   {"A passkey was added", "A passkey%s was added to your account at %s, on %s. It signs in to the account from now on."},
-	PasskeyRemoved: {"A passkey was removed", "A passkey%s was removed from your account at %s, on %s."},
-	PasskeyCopied: {"A passkey may have been copied", "A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
-		"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another."},
-	CodesMade: {"Recovery codes were made", "New recovery codes%s were made for your account at %s, on %s. The former ones have ended."},
-	IdentityConnected: {"An identity was connected", "A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
-		"speaks for the profile from now on. You can remove it under “Keys and identity”."},
-	ProfileLeaves: {"Your profile is being deleted", "The profile%s at %s was deleted by its owner on %s. Nobody sees it now."},
-	AccountLeaves: {"Your account is being closed", "Your account%s at %s was closed on %s. Its profiles are hidden, and every browser is signed out."},
-	CodeUsed:      {"A recovery code was used", "A recovery code%s signed in to your account at %s, on %s."},
+	PasskeyAdded: {hall.Key("A passkey was added at %s"),
+		hall.Key("A passkey%s was added to your account at %s, on %s. It signs in to the account from now on.")},
+	PasskeyRemoved: {hall.Key("A passkey was removed at %s"), hall.Key("A passkey%s was removed from your account at %s, on %s.")},
+	PasskeyCopied: {hall.Key("A passkey may have been copied at %s"),
+		hall.Key("A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
+			"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another.")},
+	CodesMade: {hall.Key("Recovery codes were made at %s"),
+		hall.Key("New recovery codes%s were made for your account at %s, on %s. The former ones have ended.")},
+	IdentityConnected: {hall.Key("An identity was connected at %s"),
+		hall.Key("A profile of yours%s at %s was connected to an identity on a blockchain, on %s. Who owns that identity " +
+			"speaks for the profile from now on. You can remove it under “Keys and identity”.")},
+	ProfileLeaves: {hall.Key("Your profile at %s is being deleted"), hall.Key("The profile%s at %s was deleted by its owner on %s. Nobody sees it now.")},
+	AccountLeaves: {hall.Key("Your account at %s is being closed"),
+		hall.Key("Your account%s at %s was closed on %s. Its profiles are hidden, and every browser is signed out.")},
+	CodeUsed: {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
 }
 
 // changed notes a change in the audit log, and tells the owner.
@@ -286,18 +292,18 @@ func (a *Accounts) Leaves(ctx context.Context, tx *storage.Tx, account, handle s
 }
 
 // advice is the second paragraph of the letter.
-func (a *Accounts) advice(in security) string {
-	until := in.Until.UTC().Format("2 Jan 2006, 15:04 UTC")
+func (a *Accounts) advice(l hall.Words, in security) string {
+	until := l.Time(in.Until.UTC(), "2 Jan 2006, 15:04 UTC")
 	switch in.What {
 	case ProfileLeaves:
-		return "Until " + until + " you can undo this: sign in and open " + a.Base + "/account/leave?handle=" + in.Handle + ", or call restore_profile. " +
-			"After that it is gone here, and other servers are told to delete what they have of it."
+		return l.Text("Until %s you can undo this: sign in and open %s. After that it is gone here, and other servers are told to delete what they have of it.",
+			until, a.Base+"/account/leave?handle="+in.Handle)
 	case AccountLeaves:
-		return "Until " + until + " you can undo this: sign in again at " + a.Base + "/sign-in, and everything is back. " +
-			"After that the account and its profiles are gone here, and other servers are told to delete what they have of them."
+		return l.Text("Until %s you can undo this: sign in again at %s, and everything is back. "+
+			"After that the account and its profiles are gone here, and other servers are told to delete what they have of them.", until, a.Base+"/sign-in")
 	}
-	return "If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at " + a.Base +
-		"/account/security. If you cannot sign in, tell the operator of the node."
+	return l.Text("If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at %s. "+
+		"If you cannot sign in, tell the operator of the node.", a.Base+"/account/security")
 }
 
 // SendSecurity is the handler of SecurityJob. The letter goes to the account's address, otherwise to
@@ -311,8 +317,14 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no change")
 	}
 	var to string
-	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		if to, err = mailOf(ctx, tx, in.Account); to == "" && in.Handle != "" && storage.Missing(err, nil) == nil {
+	var l hall.Words
+	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		acc, err := tx.Accounts().ByID(ctx, in.Account)
+		l = a.Words(acc.Language)
+		if err == nil {
+			to, err = mailOf(ctx, tx, acc)
+		}
+		if to == "" && in.Handle != "" && storage.Missing(err, nil) == nil {
 			s, wrong := tx.Profiles().NotifySettings(ctx, in.Handle)
 			if err = wrong; s.Confirmed {
 				to = s.Mail
@@ -327,9 +339,9 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	if name != "" {
 		name = " (“" + plain(name, 60) + "”)"
 	}
-	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: text[0] + " at " + a.Name, Text: paragraphs(
-		fmt.Sprintf(text[1], name, a.Base, in.At.UTC().Format("2 Jan 2006, 15:04 UTC")),
-		a.advice(in),
+	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: l.Text(text[0], a.Name), Text: paragraphs(
+		l.Text(text[1], name, a.Base, l.Time(in.At.UTC(), "2 Jan 2006, 15:04 UTC")),
+		a.advice(l, in),
 	)})
 	if err != nil {
 		return retry(j, forADay, &in.trial, &in, err)
@@ -337,12 +349,11 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	return nil, nil
 }
 
-func mailOf(ctx context.Context, tx *storage.Tx, account string) (string, error) {
-	acc, err := tx.Accounts().ByID(ctx, account)
-	if err != nil || acc.Mail != "" {
-		return acc.Mail, err
+func mailOf(ctx context.Context, tx *storage.Tx, acc storage.Account) (string, error) {
+	if acc.Mail != "" {
+		return acc.Mail, nil
 	}
-	handles, err := tx.Accounts().Handles(ctx, account)
+	handles, err := tx.Accounts().Handles(ctx, acc.ID)
 	if err != nil {
 		return "", err
 	}

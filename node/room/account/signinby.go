@@ -30,8 +30,14 @@ type Chain interface {
 // begin begins a session of an account for a browser. The session that the browser had so far with
 // the account ends.
 func (a *Accounts) begin(ctx context.Context, tx *storage.Tx, account string, b session.Browser) (cookie string, err error) {
-	if _, err := tx.Accounts().ByID(ctx, account); err != nil {
+	acc, err := tx.Accounts().ByID(ctx, account)
+	if err != nil {
 		return "", missing(err, "the account is gone")
+	}
+	if acc.Language == "" && b.Language != "" {
+		if err := tx.Accounts().SetLanguage(ctx, account, b.Language); err != nil {
+			return "", err
+		}
 	}
 	if err := a.Return(ctx, tx, account); err != nil {
 		return "", err

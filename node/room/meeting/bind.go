@@ -9,7 +9,7 @@ import (
 
 // New makes the room; the parameters are the fields of Meeting.
 func New(h hall.House, mail func() Mailer, perHour int, webhook Sender, seal Sealer, linkKey []byte, calendars *http.Client) *Meeting {
-	return &Meeting{Base: h.Base, Private: h.Private, DB: h.DB, Mail: mail, PerHour: perHour, Webhook: webhook, Seal: seal, LinkKey: linkKey,
+	return &Meeting{Base: h.Base, Private: h.Private, DB: h.DB, Words: h.Words, Mail: mail, PerHour: perHour, Webhook: webhook, Seal: seal, LinkKey: linkKey,
 		CalendarClient: calendars}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,39 +100,39 @@ func (m *Meeting) question(ctx context.Context, tx *storage.Tx, s subject) (l Le
 	if err != nil {
 		return l, err
 	}
+	all = slices.DeleteFunc(all, func(r storage.StoredMeeting) bool {
+		return r.State == protocol.MeetingUnconfirmed && stateNow(tx, &r) != r.State || r.Mail == ""
+	})
+	at := slices.IndexFunc(all, func(r storage.StoredMeeting) bool { return r.State == protocol.MeetingUnconfirmed })
+	if at < 0 {
+		return l, nil
+	}
+	newest := &all[at]
 	var asked, known []string
-	var newest *storage.StoredMeeting
-	for i := range all {
+	for i := range all[:max(at+1, min(len(all), mostListed))] {
 		r := &all[i]
-		if r.State == protocol.MeetingUnconfirmed && stateNow(tx, r) != r.State || r.Mail == "" || len(asked)+len(known) >= mostListed {
-			continue
-		}
-		p, err := m.side(ctx, tx, r.Handle)
+		p, err := m.side(ctx, tx, r.Handle, newest.Language)
 		if err != nil {
 			return l, err
 		}
-		about := p.who + "\n" + times(protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)
+		about := p.who + "\n" + times(p.words, protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)
 		switch {
 		case r.State != protocol.MeetingUnconfirmed && r.Confirmed:
 			known = append(known, about+"\n    "+m.pageOf(r))
 		case r.State == protocol.MeetingUnconfirmed:
 			asked = append(asked, about)
-			newest = cmp.Or(newest, r)
 		}
 	}
-	if newest == nil {
-		return l, nil
-	}
-	text := []string{"Someone, probably you, asked for a meeting with " + strings.Join(asked, "\n\nand with "),
-		"If it was you, open this link within 24 hours. It shows what waits for your answer, also requests that came after this mail, " +
-			"and asks you; nobody who is asked sees anything before:",
-		m.linkTo(m.mailboxTicket(mailbox, tx.Now)), "If it was not you, ignore this mail: nothing happens without the link."}
-	if len(known) > 0 {
-		text = append(text, "You have these requests already: "+strings.Join(known, "\n\n"))
-	}
-	p, err := m.side(ctx, tx, newest.Handle)
+	p, err := m.side(ctx, tx, newest.Handle, newest.Language)
 	if err != nil {
 		return l, err
+	}
+	text := append([]string{p.words.Text("Someone, probably you, asked for a meeting with:")}, asked...)
+	text = append(text, p.words.Text("If it was you, open this link within 24 hours. It shows what waits for your answer, also requests that came after "+
+		"this mail, and asks you; nobody who is asked sees anything before:"),
+		m.linkTo(m.mailboxTicket(mailbox, tx.Now)), p.words.Text("If it was not you, ignore this mail: nothing happens without the link."))
+	if len(known) > 0 {
+		text = append(append(text, p.words.Text("You have these requests already:")), known...)
 	}
 	l = m.complete(newest, p, protocol.MeetingUnconfirmed, text)
 	l.ID = letterID(s.ID, s.N)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ func (m *Meeting) invite(l *Letter, r *storage.StoredMeeting, p side) error {
 		return nil
 	}
 	e := ics.Event{
-		ID: r.ID, Node: m.host(), Summary: fmt.Sprintf("Meeting with %s, %d min", p.name, minutes(r)), Description: m.described(r, p), Location: r.Location,
+		ID: r.ID, Node: m.host(), Summary: p.words.Text("Meeting with %s, %d min", p.name, minutes(r)), Description: m.described(r, p), Location: r.Location,
 		Start: r.StartsAt, End: r.EndsAt, Stamp: r.MovedAt, Sequence: r.Sequence, Alarm: alarm,
 		Organizer: ics.Person{Name: p.name, Mail: organizer}, Attendee: ics.Person{Name: r.Name, Mail: r.Mail},
 	}
@@ -37,7 +36,7 @@ func (m *Meeting) invite(l *Letter, r *storage.StoredMeeting, p side) error {
 		e.URL = r.Location // of the call
 	}
 	var err error
-	l.Method, l.From, l.HTML = "REQUEST", p.name+" via "+m.host(), m.page(l.Text)
+	l.Method, l.From, l.HTML = "REQUEST", p.words.Text("%s via %s", p.name, m.host()), m.page(l.Text)
 	if r.State == protocol.MeetingCancelled {
 		l.Method = "CANCEL"
 		l.Calendar, err = e.Cancel()
@@ -50,11 +49,12 @@ func (m *Meeting) invite(l *Letter, r *storage.StoredMeeting, p side) error {
 // described returns the words of a calendar entry. What the requester wrote is marked, and its links
 // cannot be followed: an entry is on a calendar also when the mail was taken for spam.
 func (m *Meeting) described(r *storage.StoredMeeting, p side) string {
-	text := []string{"With " + p.who + ".", times(protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)}
+	text := []string{p.words.Text("With %s.", p.who),
+		times(p.words, protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)}
 	if r.Location != "" {
-		text = append(text, "Where: "+r.Location)
+		text = append(text, p.words.Text("Where: %s", r.Location))
 	}
-	return strings.Join(append(text, "Message from the requester (not verified):\n"+strings.ReplaceAll(r.Purpose, "://", "[:]//")), "\n\n")
+	return strings.Join(append(text, p.words.Text("Message from the requester (not verified):")+"\n"+strings.ReplaceAll(r.Purpose, "://", "[:]//")), "\n\n")
 }
 
 // A mailing is what is to be sent, as the database says.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -36,29 +37,16 @@ type Mailer interface {
 	Send(ctx context.Context, l Letter, raw []byte) error
 }
 
-// subjects of letters by their language. Their arguments are the person's name, the time, the minutes and
-// the node.
-var subjects = map[string]map[protocol.MeetingState]string{
-	"en": {
-		protocol.MeetingUnconfirmed: "Confirm your meeting request on %[4]s",
-		protocol.MeetingApproved:    "Invitation: %[3]d min with %[1]s, %[2]s",
-		protocol.MeetingProposed:    "Other times for your meeting with %[1]s",
-		protocol.MeetingDeclined:    "Your meeting request to %[1]s was declined",
-		protocol.MeetingCancelled:   "Cancelled: meeting with %[1]s, %[2]s",
-		protocol.MeetingExpired:     "Your meeting request to %[1]s has expired",
-		moved:                       "Moved: %[3]d min with %[1]s, %[2]s",
-		reminder:                    "Reminder: %[3]d min with %[1]s, %[2]s",
-	},
-	"hi": {
-		protocol.MeetingUnconfirmed: "%[4]s पर अपनी बैठक के अनुरोध की पुष्टि करें",
-		protocol.MeetingApproved:    "निमंत्रण: %[1]s के साथ %[3]d मिनट, %[2]s",
-		protocol.MeetingProposed:    "%[1]s के साथ आपकी बैठक के लिए दूसरे समय",
-		protocol.MeetingDeclined:    "%[1]s ने आपकी बैठक का अनुरोध अस्वीकार किया",
-		protocol.MeetingCancelled:   "रद्द: %[1]s के साथ बैठक, %[2]s",
-		protocol.MeetingExpired:     "%[1]s से आपकी बैठक के अनुरोध का समय समाप्त हो गया",
-		moved:                       "समय बदला: %[1]s के साथ %[3]d मिनट, %[2]s",
-		reminder:                    "अनुस्मारक: %[1]s के साथ %[3]d मिनट, %[2]s",
-	},
+// subjects of letters. Their arguments are the person's name, the time, the minutes and the node.
+var subjects = map[protocol.MeetingState]string{
+	protocol.MeetingUnconfirmed: hall.Key("Confirm your meeting request on %[4]s"),
+	protocol.MeetingApproved:    hall.Key("Invitation: %[3]d min with %[1]s, %[2]s"),
+	protocol.MeetingProposed:    hall.Key("Other times for your meeting with %[1]s"),
+	protocol.MeetingDeclined:    hall.Key("Your meeting request to %[1]s was declined"),
+	protocol.MeetingCancelled:   hall.Key("Cancelled: meeting with %[1]s, %[2]s"),
+	protocol.MeetingExpired:     hall.Key("Your meeting request to %[1]s has expired"),
+	moved:                       hall.Key("Moved: %[3]d min with %[1]s, %[2]s"),
+	reminder:                    hall.Key("Reminder: %[3]d min with %[1]s, %[2]s"),
 }
 
 // Letters that are not about the change to a state.
@@ -67,34 +55,16 @@ const (
 	reminder protocol.MeetingState = "reminder"
 )
 
-var (
-	hindiDays = []string{"रविवार", "सोमवार", "मंगलवार", "बुधवार", "गुरुवार", "शुक्रवार", "शनिवार"}
-	hindiMons = []string{"", "जनवरी", "फ़रवरी", "मार्च", "अप्रैल", "मई", "जून", "जुलाई", "अगस्त", "सितंबर", "अक्टूबर", "नवंबर", "दिसंबर"}
-)
-
-// dated returns a time for a subject.
-func dated(language string, at time.Time, zone string) string {
-	in, ok := protocol.Zone(zone)
-	if !ok {
-		in = time.UTC
-	}
-	at = at.In(in)
-	day := at.Format("Mon 2 Jan 2006")
-	if language == "hi" {
-		day = fmt.Sprintf("%s %d %s %d", hindiDays[at.Weekday()], at.Day(), hindiMons[at.Month()], at.Year())
-	}
-	return day + at.Format(", 15:04 (MST)")
-}
-
-// A side is what letters about a meeting say of the person.
+// A side is what letters about a meeting say of the person, in the language of their reader.
 type side struct {
 	name  string // cleaned
 	who   string // name, handle and node
 	zone  string // of the person
 	rules protocol.MeetingRules
+	words hall.Words
 }
 
-func (m *Meeting) side(ctx context.Context, tx *storage.Tx, handle string) (side, error) {
+func (m *Meeting) side(ctx context.Context, tx *storage.Tx, handle, language string) (side, error) {
 	p, err := tx.Profiles().Own(ctx, handle)
 	if err != nil {
 		return side{}, err
@@ -102,64 +72,66 @@ func (m *Meeting) side(ctx context.Context, tx *storage.Tx, handle string) (side
 	s, err := tx.Meetings().Settings(ctx, p)
 	rules := s.Rules.Complete()
 	name := protocol.OneLine(protocol.CleanText(p.Draft.Name))
-	return side{name, name + " (@" + handle + " at " + m.host() + ")", rules.TimeZone, rules}, err
+	l := m.Words(language)
+	return side{name, l.Text("%s (@%s at %s)", name, handle, m.host()), rules.TimeZone, rules, l}, err
 }
 
 // letter returns the mail about the last move of a request to its confirmed mailbox.
 func (m *Meeting) letter(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) (Letter, error) {
-	p, err := m.side(ctx, tx, r.Handle)
+	p, err := m.side(ctx, tx, r.Handle, r.Language)
 	if err != nil {
 		return Letter{}, err
 	}
-	when := times(protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)
+	l := p.words
+	when := times(l, protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, cmp.Or(r.TimeZone, p.zone), p.zone)
 	about, text := r.State, []string{}
 	switch r.State {
 	case protocol.MeetingApproved:
-		text = append(text, p.who+" has approved your meeting:", when)
+		text = append(text, l.Text("%s has approved your meeting:", p.who), when)
 		if r.Sequence > 0 {
-			about, text[0] = moved, p.who+" has moved your meeting. It is now:"
+			about, text[0] = moved, l.Text("%s has moved your meeting. It is now:", p.who)
 		}
 	case protocol.MeetingProposed:
-		text = append(text, p.who+" cannot meet you at the time that you asked for, and proposes:")
+		text = append(text, l.Text("%s cannot meet you at the time that you asked for, and proposes:", p.who))
 		for _, t := range r.Proposals {
-			text = append(text, times(t, cmp.Or(r.TimeZone, p.zone), p.zone))
+			text = append(text, times(l, t, cmp.Or(r.TimeZone, p.zone), p.zone))
 		}
-		text = append(text, "Take one of them, or withdraw your request, on this page until "+
-			strings.TrimSpace(moment(r.DueAt, cmp.Or(r.TimeZone, p.zone)))+":", m.pageOf(r))
+		text = append(text, l.Text("Take one of them, or withdraw your request, on this page until %s:", worded(l, r.DueAt, cmp.Or(r.TimeZone, p.zone))),
+			m.pageOf(r))
 	case protocol.MeetingDeclined:
-		text = append(text, p.who+" has declined your request for a meeting:", when)
+		text = append(text, l.Text("%s has declined your request for a meeting:", p.who), when)
 	case protocol.MeetingCancelled:
-		text = append(text, "This meeting with "+p.who+" was cancelled:", when)
+		text = append(text, l.Text("This meeting with %s was cancelled:", p.who), when)
 	case protocol.MeetingExpired:
-		text = append(text, "Nobody decided in time, so your request for a meeting with "+p.who+" has expired:", when,
-			"Ask again for another time:", m.Base+"/@"+r.Handle+"/meet")
+		text = append(text, l.Text("Nobody decided in time, so your request for a meeting with %s has expired:", p.who), when,
+			l.Text("Ask again for another time:"), m.Base+"/@"+r.Handle+"/meet")
 	default:
 		return Letter{}, nil
 	}
-	l := m.complete(r, p, about, text)
-	l.ID = letterID(r.ID, r.Moves)
-	return l, m.invite(&l, r, p)
+	out := m.complete(r, p, about, text)
+	out.ID = letterID(r.ID, r.Moves)
+	return out, m.invite(&out, r, p)
 }
 
 func letterID(id string, n int) string { return fmt.Sprintf("%s.%d", id, n) }
 
 // complete returns the rest of a letter: what every letter says of a meeting, and its subject.
 func (m *Meeting) complete(r *storage.StoredMeeting, p side, about protocol.MeetingState, text []string) Letter {
-	language := cmp.Or(r.Language, "en")
+	l, zone := p.words, cmp.Or(r.TimeZone, p.zone)
 	if r.State == protocol.MeetingApproved {
 		if r.Location != "" {
-			text = append(text, "Where: "+r.Location)
+			text = append(text, l.Text("Where: %s", r.Location))
 		}
-		text = append(text, "You asked for this on "+moment(r.AskedAt, cmp.Or(r.TimeZone, p.zone))+
-			". This page shows the meeting; cancel it there if you cannot come, or if it was not you:", m.pageOf(r))
+		text = append(text, l.Text("You asked for this on %s. This page shows the meeting; cancel it there if you cannot come, or if it was not you:",
+			worded(l, r.AskedAt, zone)), m.pageOf(r))
 	}
 	if r.Answer != "" && r.State != protocol.MeetingUnconfirmed && about != reminder {
-		text = append(text, "From "+p.name+":", "    | "+strings.ReplaceAll(r.Answer, "\n", "\n    | "))
+		text = append(text, l.Text("From %s:", p.name), "    | "+strings.ReplaceAll(r.Answer, "\n", "\n    | "))
 	}
-	text = append(text, "To get no more mail about meetings from "+m.host()+": "+m.linkTo(m.stopTicket(r.Mailbox)))
+	text = append(text, l.Text("To get no more mail about meetings from %s: %s", m.host(), m.linkTo(m.stopTicket(r.Mailbox))))
 	return Letter{
 		To: r.Mail, Date: r.MovedAt, Bounce: strings.TrimPrefix(r.ID, protocol.MeetingID+"_"),
-		Subject: fmt.Sprintf(subjects[language][about], p.name, dated(language, r.StartsAt, cmp.Or(r.TimeZone, p.zone)), minutes(r), m.host()),
+		Subject: l.Text(subjects[about], p.name, l.Time(r.StartsAt.In(zoneOr(zone)), "Mon 2 Jan 2006, 15:04 (MST)"), minutes(r), m.host()),
 		Text:    strings.Join(text, "\n\n") + "\n",
 	}
 }

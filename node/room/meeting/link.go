@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -158,7 +159,7 @@ func stop(ctx context.Context, tx *storage.Tx, mailbox [32]byte) error {
 }
 
 // times returns the words for a time in the zones of both sides: one line where their clocks agree.
-func times(t protocol.MeetingTime, zones ...string) string {
+func times(l hall.Words, t protocol.MeetingTime, zones ...string) string {
 	var lines, clocks []string
 	for _, name := range zones {
 		zone := zoneOr(name)
@@ -166,7 +167,7 @@ func times(t protocol.MeetingTime, zones ...string) string {
 		clock := at.Format(time.RFC3339) + end.Format(time.RFC3339)
 		if !slices.Contains(clocks, clock) {
 			clocks = append(clocks, clock)
-			lines = append(lines, "    "+at.Format("Mon 2 Jan 2006, 15:04")+" to "+end.Format("15:04 MST")+" ("+zone.String()+")")
+			lines = append(lines, "    "+l.Text("%s to %s", l.Time(at, "Mon 2 Jan 2006, 15:04"), end.Format("15:04 MST"))+" ("+zone.String()+")")
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -23,6 +23,7 @@ type Meeting struct {
 	Private bool   // a callbackUrl may be on this machine: development
 	PerHour int    // confirmation mails of the node within an hour; 0: the default
 	DB      *storage.DB
+	Words   func(language string) hall.Words // see [hall.House]
 	Webhook Sender
 	LinkKey []byte        // makes the tickets of links in mails, and the names of mailboxes
 	Mail    func() Mailer // what it returns is nil on a node that sends no mail

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -74,7 +75,7 @@ func (m *Meeting) reminded(ctx context.Context, tx *storage.Tx, s subject) (*sto
 	if r.Moves != s.N || r.State != protocol.MeetingApproved || !tx.Now.Before(latest) {
 		return nil, side{}, nil
 	}
-	p, err := m.side(ctx, tx, r.Handle)
+	p, err := m.side(ctx, tx, r.Handle, r.Language)
 	if err == nil && !*p.rules.Reminders {
 		r = nil
 	}
@@ -101,7 +102,7 @@ func (m *Meeting) remindPerson(ctx context.Context, tx *storage.Tx, j storage.Jo
 // reminder returns the mail that reminds the requester.
 func (m *Meeting) reminder(r *storage.StoredMeeting, p side, s subject) Letter {
 	zone := cmp.Or(r.TimeZone, p.zone)
-	text := []string{"You meet " + p.who + ":", times(protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, zone, p.zone)}
+	text := []string{p.words.Text("You meet %s:", p.who), times(p.words, protocol.MeetingTime{StartsAt: r.StartsAt, EndsAt: r.EndsAt}, zone, p.zone)}
 	l := m.complete(r, p, reminder, text)
 	l.ID, l.Date = fmt.Sprintf("%s.%dh", letterID(r.ID, r.Moves), s.Hours), time.Time{}
 	return l
@@ -128,6 +129,11 @@ func zoneOr(name string) *time.Location {
 		return zone
 	}
 	return time.UTC
+}
+
+// worded returns a time in a zone in the words of a language.
+func worded(l hall.Words, at time.Time, zone string) string {
+	return l.Time(at.In(zoneOr(zone)), "Mon 2 Jan 2006, 15:04 MST")
 }
 
 // moment returns a time in a zone, UTC when there is no such zone.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
 
@@ -19,7 +20,7 @@ func TestTimes(t *testing.T) {
 		"    Tue 1 Dec 2026, 05:30 to 05:45 CET (Europe/Paris)":                                                         {"Europe/Paris", "Europe/Berlin"},
 		"    Tue 1 Dec 2026, 10:00 to 10:15 IST (Asia/Kolkata)\n    Tue 1 Dec 2026, 05:30 to 05:45 CET (Europe/Berlin)": {"Asia/Kolkata", "Europe/Berlin"},
 	} {
-		require.Equal(t, want, times(of, zones...))
+		require.Equal(t, want, times(words.English(), of, zones...))
 	}
 	require.Equal(t, "Tue 1 Dec 2026, 10:00 IST", both(at, "Asia/Kolkata", "Asia/Calcutta"))
 	require.Equal(t, "Tue 1 Dec 2026, 10:00 IST (Tue 1 Dec 2026, 05:30 CET)", both(at, "Asia/Kolkata", "Europe/Berlin"))

@@ -1,6 +1,7 @@
 package meeting_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node/door/web/words"
+	"stoa/node/hall"
 	"stoa/node/out/mail"
 	"stoa/node/room/meeting"
 	"stoa/protocol"
@@ -59,12 +62,15 @@ func (w *world) Send(_ context.Context, l meeting.Letter, raw []byte) error {
 	return w.fail
 }
 
+func inWords(language string) hall.Words { return cmp.Or(words.All().Find(language), words.English()) }
+
 func open(t *testing.T, c storage.Config, now *atomic.Int64, mails bool) *world {
 	c.Now = func() time.Time { return time.UnixMilli(now.Load()).UTC() }
 	w := &world{t: t, db: storagetest.OpenConfig(t, c), now: now}
 	seal, err := key.NewSealer(make([]byte, 32))
 	require.NoError(t, err)
-	w.Meeting = &meeting.Meeting{Base: "https://node.example", DB: w.db, LinkKey: []byte("key"), Mail: func() meeting.Mailer { return nil }, Seal: seal}
+	w.Meeting = &meeting.Meeting{Base: "https://node.example", DB: w.db, Words: inWords, LinkKey: []byte("key"),
+		Mail: func() meeting.Mailer { return nil }, Seal: seal}
 	if mails {
 		w.Meeting.Mail = func() meeting.Mailer { return w }
 	}

@@ -78,6 +78,9 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 // RoomsOf returns the name of the catalogue of a language that has the refusals and reasons of the rooms.
 func RoomsOf(code string) string { return "rooms." + code }
 
+// LettersOf returns the name of the catalogue of a language that has the texts of letters and notices.
+func LettersOf(code string) string { return "letters." + code }
+
 // catalogue reads a catalogue; English has none of what the rooms write.
 func catalogue(name string) (map[string]Entry, error) {
 	raw, err := files.ReadFile(name + ".json")
@@ -95,10 +98,12 @@ func catalogue(name string) (map[string]Entry, error) {
 func load(code, name string, tag language.Tag) *Language {
 	entries, err := catalogue(code)
 	rooms, roomsErr := catalogue(RoomsOf(code))
-	if err = errors.Join(err, roomsErr); err != nil {
+	letters, lettersErr := catalogue(LettersOf(code))
+	if err = errors.Join(err, roomsErr, lettersErr); err != nil {
 		panic(fmt.Sprintf("%s.json: %v", code, err))
 	}
 	maps.Copy(entries, rooms)
+	maps.Copy(entries, letters)
 	b := catalog.NewBuilder(catalog.Fallback(tag))
 	texts := map[string]string{}
 	for key, e := range entries {
