@@ -347,8 +347,9 @@ func TestGone_Elsewhere(t *testing.T) {
 	g := &goner{t: t, h: away}
 	left := func() map[string][]string {
 		rows := g.rows()
-		delete(rows, "log_taken") // what was taken of the log, until it is read again
-		maps.DeleteFunc(rows, func(table string, _ []string) bool { return strings.HasSuffix(table, "_word_data") }) // until it is scrubbed
+		// What was taken of the log stays until it is read again, words until they are scrubbed.
+		delete(rows, "log_taken")
+		maps.DeleteFunc(rows, func(table string, _ []string) bool { return strings.HasSuffix(table, "_word_data") })
 		return rows
 	}
 	require.Eventually(t, func() bool { return len(left()) == 0 }, time.Minute, 200*time.Millisecond)

@@ -307,7 +307,7 @@ func (b *Board) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	case p.State == protocol.Deleted:
 		return protocol.None{}, protocol.Errorf(protocol.Gone, "this post was deleted")
 	case !opens:
-		return protocol.None{}, protocol.Errorf(protocol.Forbidden, "this deleteToken is not that of the post")
+		return protocol.None{}, protocol.Errorf(protocol.Unauthorized, "this deleteToken is not that of the post")
 	}
 	return protocol.None{}, b.remove(ctx, tx, p, "by its author")
 }
