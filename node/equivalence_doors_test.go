@@ -76,7 +76,7 @@ func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
 	}
 	secret, _ := rest[c.op.Secret].(string)
 	bare := c.op.ReadOnly || c.op.HTTP.Method == "DELETE" // without a body
-	if rest[c.op.Secret] != nil && bare { // a secret is in no URL, and a request has one Authorization
+	if rest[c.op.Secret] != nil && bare {                 // a secret is in no URL, and a request has one Authorization
 		if c.token || !strings.HasPrefix(secret, protocol.ReadTokenPrefix) || len(secret) > 100 {
 			return o, false
 		}
