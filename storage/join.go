@@ -110,8 +110,10 @@ func (js Joins) sold(ctx context.Context, handle string, reason protocol.Enrolme
 	if _, err := js.tx.Accounts().OfProfile(ctx, handle); err != ErrNotFound {
 		return err
 	}
-	_, err = js.tx.Profiles().SetState(ctx, handle, protocol.ProfileLeaving, reason.Text())
-	return err
+	if _, err = js.tx.Profiles().SetState(ctx, handle, protocol.ProfileLeaving, reason.Text()); err != nil {
+		return err
+	}
+	return js.tx.Leavings().Put(ctx, &Leaving{Subject: handle, AskedAt: js.tx.Now, HiddenAt: js.tx.Now}, js.tx.Now.Add(protocol.UndoFor))
 }
 
 // A JoinMail is what was typed on the page to join, until the mailbox is confirmed.

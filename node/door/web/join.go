@@ -55,7 +55,7 @@ var profileKinds = [][2]string{{"business", english("A shop or business")}, {"pe
 func joinFields(in joining) []control {
 	fields := []control{
 		choose("kind", "What are you?", profileKinds), line("name", "Name, as others see it").with("autocomplete", "organization"),
-		line("handle", "Address here, such as asha-weaves").with("autocapitalize", "none"),
+		line("handle", "Address here, such as asha-weaves").of("").upTo(39).with("autocapitalize", "none"),
 		line("headline", "What you do, in one line"),
 	}
 	if in.who == "" {
