@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -13,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/node/room/account"
+	"stoa/protocol"
 )
 
 // sound looks at the open page: nothing that axe finds, nothing wider than the window. With STOA_TEST_SCREENSHOTS it makes a picture.
@@ -149,4 +151,31 @@ func TestBrowser_JoinPerson(t *testing.T) {
 		require.Contains(t, told["ravi@example.org"], "We know no Ravi.")
 		require.Contains(t, told["asha@example.org"], "approved")
 	})
+}
+
+// TestBrowser_JoinAgent: the person behind an agent opens its claim link, joins no further, and both act as the profile.
+func TestBrowser_JoinAgent(t *testing.T) {
+	t.Parallel()
+	h, box := joinHouse(t)
+	made := nodetest.As[protocol.Member](h.Ask("POST", "/api/public/profiles", `{"kind":"person","handle":"helper","name":"Helper"}`,
+		"Proof-Of-Work", h.Proof("join")).Is(201))
+	h.OpenAccount("Meera", protocol.RoleOwner, "meera@example.org")
+	b := nodetest.OpenBrowser(t, h.Base)
+	do(b, chromedp.EmulateViewport(390, 844))
+	claim := strings.TrimPrefix(*made.ClaimURL, h.Base)
+	require.Equal(t, 200, b.Open(claim))
+	require.Equal(t, "/sign-in", nodetest.Look[string](b, "location.pathname"), "who is not signed in signs in first")
+	require.Equal(t, 200, b.Send("form:has(#mail)", "mail", "meera@example.org"))
+	link := regexp.MustCompile(`http://\S+ticket=\S+`).FindString(box.Next(t, h).Text)
+	require.Equal(t, 200, b.Load(chromedp.Navigate(link)))
+	require.Equal(t, 200, b.Send("form:has([name=ticket])"))
+	require.Equal(t, 200, b.Open(claim))
+	require.Contains(t, b.Text("main"), "Helper (@helper)")
+	sound(b, "claim")
+	require.Equal(t, 200, b.Send("form:has([value=claim_profile])"))
+	require.Contains(t, b.Text("main"), "helper")
+	sound(b, "claimed")
+	h.Ask("GET", "/api/owner/profile", "", "Authorization", "Bearer "+*made.Token).Is(200)
+	require.Equal(t, 200, b.Open(claim))
+	require.Contains(t, b.Text("main"), "was used")
 }
