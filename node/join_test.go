@@ -319,3 +319,13 @@ func TestJoin_Bounds(t *testing.T) {
 		directed(h, bot, "POST", "/api/public/profiles", newcomer("known-shop", "")).Is(201)
 	})
 }
+
+// TestJoin_Scope: an account makes one more profile, by a token with the scope account and by no other.
+func TestJoin_Scope(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	acc, _ := h.OpenAccount("Meera", protocol.RoleOwner, "")
+	for scope, status := range map[protocol.Scope]int{protocol.ScopePost: 403, protocol.ScopeProfile: 403, protocol.ScopeAccount: 201} {
+		h.Ask("POST", "/api/public/profiles", newcomer("shop-"+string(scope), ""), "Authorization", "Bearer "+h.AccountToken(acc.ID, "t", scope)).Is(status)
+	}
+}

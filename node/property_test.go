@@ -282,6 +282,8 @@ func (p *prober) identify(head http.Header, op *protocol.Operation) {
 	case random && p.r.IntN(12) == 0:
 	case op.Access&protocol.Proof != 0 && op != protocol.ContinueConversation.Operation && (!random || p.r.IntN(2) == 0):
 		head.Set("Proof-Of-Work", p.n.Proof(op.Purpose))
+	case op == protocol.RegisterProfile.Operation: // with a second profile every call of asha's would have to say who acts
+		head.Set("Proof-Of-Work", p.n.Proof(op.Purpose))
 	case op.For == protocol.Operators:
 		head.Set("Authorization", "Bearer "+p.operator)
 	case op.For == protocol.Owners && ofShop(op):

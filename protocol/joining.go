@@ -64,7 +64,7 @@ var RegisterProfile = declare[NewMember, Member](Operation{
 	Description: "A signed request makes a profile that your identity or key directory acts as; a proof of work, one with an owner's token; " +
 		"an owner's session or token, one more of the account.",
 	HTTP: Route{"POST", "/api/public/profiles", 201}, Doors: Everywhere, Access: OwnerOrProof, Purpose: "join", OneTime: true,
-	Unprofiled: true,
+	Unprofiled: true, Scope: ScopeAccount,
 	Codes:      []Code{Forbidden, Conflict},
 	Example:    NewMember{JoinDraft: JoinDraft{Kind: Business, Handle: "asha-weaves", Name: "Asha Weaves", Headline: "Hand-loom cloth to order"}},
 })

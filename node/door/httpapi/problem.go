@@ -68,7 +68,7 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 		if op.TakesToken() || op.Browser || op.Private() {
 			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
 		}
-		if op.Access&protocol.Signed != 0 || op.Private() {
+		if op.Access&protocol.Signed != 0 || op.Private() || op == protocol.DeletePost.Operation { // which its author signs
 			head.Set("Accept-Signature", httpsig.AcceptFor(r))
 		}
 	}

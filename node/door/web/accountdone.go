@@ -2,6 +2,7 @@ package web
 
 // doneWords say what a form has done. The account page shows them after the redirect.
 var doneWords = map[string]string{
+	"claim_profile":          english("The profile is your account's too."),
 	"put_attention_board":    english("The board was saved."),
 	"close_attention_board":  english("The board is closed. Live bids get the unused part of their money back."),
 	"put_payment_account":    english("The payment account was saved."),

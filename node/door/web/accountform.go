@@ -116,7 +116,8 @@ func formID(do, handle, id string) string {
 // fields are the fields of the account page's forms, each with a description of a valid value, ""
 // when only its length is bounded; of one in a table nothing need be said then.
 var fields = map[string]string{
-	"name": "", "description": "", "scopes": "",
+	"name": "", "description": "", "scopes": "", "headline": "", "invitation": "",
+	"handle":           english("2 to 39 letters a to z, digits and inner hyphens"),
 	"id":               english("a short name such as cotton-yarn: 2 to 40 letters a to z, digits and hyphens, the first a letter"),
 	"tags":             english("a tag: 1 to 32 letters a to z, digits and _ . : -"),
 	"languages":        english("a language such as Hindi, or its code such as hi"),

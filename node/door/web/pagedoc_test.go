@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -80,7 +81,8 @@ func harmless(d *nodetest.Page, base string) {
 			require.True(d.T, ours(nodetest.Attr(n, "src")), d.Path)
 		case "form":
 			require.True(d.T, ours(nodetest.Attr(n, "action")), d.Path)
-			require.True(d.T, nodetest.Attr(n, "method") == "get" || nodetest.Has(n, "data-proof") || nodetest.Attr(n, "action") == "/language" || d.Path == "/sign-in",
+			require.True(d.T, nodetest.Attr(n, "method") == "get" || nodetest.Has(n, "data-proof") || nodetest.Attr(n, "action") == "/language" ||
+				slices.Contains([]string{"/sign-in", "/join"}, d.Path) || nodetest.Attr(n, "id") == "delete",
 				"%s: a form that writes", d.Path)
 		case "script":
 			file := ours(nodetest.Attr(n, "src")) && nodetest.TextOf(n) == ""

@@ -64,7 +64,11 @@ func TestOwner_Scopes(t *testing.T) {
 		if op.ReadOnly || !op.TakesToken() {
 			continue
 		}
-		for s, c := range scoped { // a token for something else does not speak, report or take back in the profile's name
+		for s, c := range scoped {
+			if op == protocol.RegisterProfile.Operation && s == op.Scope { // the account would have two profiles from then on: TestJoin_Scope
+				continue
+			}
+			// A token for something else does not speak, report or take back in the profile's name.
 			if got := ended(t, c, op, nodetest.Members(t, op.Example)); s == protocol.ScopePost {
 				require.NotContains(t, []protocol.Code{protocol.Unauthorized, protocol.Internal}, got, op.Name)
 			} else {

@@ -95,7 +95,7 @@ func TestSignIn_Browser(t *testing.T) {
 
 	// A mail link; the header says so on a page that is the same for everyone.
 	require.Equal(t, 200, b.Open("/board"))
-	require.Equal(t, "Sign in", b.Text(".me"))
+	require.Equal(t, "Join\nSign in", b.Text(".me"))
 	require.Equal(t, 200, b.Open("/sign-in"))
 	b.Picture("sign-in")
 	require.Equal(t, 200, b.Send("form:has(#mail)", "mail", "asha@mail.example"))
