@@ -65,8 +65,8 @@ var RegisterProfile = declare[NewMember, Member](Operation{
 		"an owner's session or token, one more of the account.",
 	HTTP: Route{"POST", "/api/public/profiles", 201}, Doors: Everywhere, Access: OwnerOrProof, Purpose: "join", OneTime: true,
 	Unprofiled: true, Scope: ScopeAccount,
-	Codes:      []Code{Forbidden, Conflict},
-	Example:    NewMember{JoinDraft: JoinDraft{Kind: Business, Handle: "asha-weaves", Name: "Asha Weaves", Headline: "Hand-loom cloth to order"}},
+	Codes:   []Code{Forbidden, Conflict},
+	Example: NewMember{JoinDraft: JoinDraft{Kind: Business, Handle: "asha-weaves", Name: "Asha Weaves", Headline: "Hand-loom cloth to order"}},
 })
 
 // A ClaimRef is the secret of a claimUrl.
@@ -111,6 +111,7 @@ type Holders struct {
 	Directory *string      `json:"directory" doc:"Key directory that acts as it."`
 	Keys      int          `json:"keys" doc:"Keys of the profile that are in use."`
 	Tokens    int          `json:"tokens" doc:"Tokens for this profile alone that are in use."`
+	Untrusted bool         `json:"untrusted_content" doc:"Always true."`
 }
 
 var GetHolders = declare[OwnInput, Holders](Operation{

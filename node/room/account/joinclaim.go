@@ -110,7 +110,7 @@ func (a *Accounts) Holders(ctx context.Context, tx *storage.Tx, c protocol.Calle
 
 func (a *Accounts) holders(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile) (out protocol.Holders, err error) {
 	handle := p.Draft.Handle
-	out = protocol.Holders{Handle: handle, State: p.State, Reason: p.StateReason}
+	out = protocol.Holders{Handle: handle, State: p.State, Reason: p.StateReason, Untrusted: true}
 	if p.ERC8004 != "" {
 		out.Identity = &p.ERC8004
 	}
