@@ -123,7 +123,7 @@ func httpOnly(v guideView) string {
 
 // secrets says what opens the subject of an operation, by the member of the input that it is in.
 var secrets = map[string]string{
-	"deleteToken": "deleteToken or signature",
+	"deleteToken": "signature or `deleteToken`",
 	"readToken":   "signature, token or `readToken`",
 	"statusToken": "signature, token or `statusToken`",
 	"ticket":      "ticket of a mailed link",
