@@ -50,6 +50,7 @@ var opens = map[string][]string{
 	"read_meeting_link": {ofMailbox, ofStop}, "use_meeting_link": {ofMailbox, ofStop},
 	"read_decision_link": {ofDecision}, "use_decision_link": {ofDecision},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
+	"add_device":   {ofThread},
 	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
 }
 

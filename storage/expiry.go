@@ -17,6 +17,7 @@ type expiry struct{ table, key, end string }
 // expiring are the tables from which the job prune deletes what has ended.
 var expiring = []expiry{
 	{"crowd", "handle, what, at", "until"},
+	{"device", "id", "ends_at"},
 	{"log_report", "host", "until"},
 	{"meeting_event", "meeting", "until"},
 	{"meeting_letter", "id", "ends_at"},

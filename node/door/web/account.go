@@ -77,6 +77,10 @@ func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v
 	if s.Accounts != nil && session.OfReader(r, s.Base) != "" {
 		if state, err := s.state(r); err == nil && state.SignedIn {
 			v.Who = *state.Name
+			var waits protocol.OwnerWaits
+			if err := s.invokeSignedIn(r, protocol.ListWaiting.Operation, protocol.None{}, &waits); err == nil {
+				v.Waits = waits.Count
+			}
 			if _, err := r.Cookie(session.MarkerName); err != nil { // a session of an older version
 				http.SetCookie(w, session.SetMarker(s.Base, true))
 			}
@@ -163,12 +167,13 @@ type account struct {
 	Page       accountPage
 	Account    protocol.Account
 	Index      []indexGroup
-	Waits      []waiting           // of the index
+	Waits      protocol.OwnerWaits // of the index
 	Today      []protocol.Merchant // the shops of the account, for the index
 	Handle     string              // the profile that the page is about, "" for none
 	Mail       protocol.AccountMail
 	Profile    protocol.OwnProfile
 	Notify     protocol.NotifySettings
+	Devices    protocol.Devices
 	Keys       []protocol.Key
 	Identity   protocol.IdentityStatus
 	Record     protocol.MerchantRecord
@@ -301,7 +306,7 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Logged, a.Base, a.Registries, a.Code = s.Accounts.LogsMail(), s.Base, s.Registries, r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
-		SignIn: a.Page.path == securityPath}
+		SignIn: a.Page.path == securityPath, Push: a.Page.path == noticesPage}
 	if a.Meetings != nil {
 		v.Refresh = a.Meetings.Refresh
 	}
