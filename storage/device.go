@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,11 +50,13 @@ func (ds Devices) Renew(ctx context.Context, former string, d Device) error {
 	return ds.tx.exec(ctx, `UPDATE device SET endpoint = ?, p256dh = ?, auth = ? WHERE endpoint = ?`, d.Endpoint, d.P256dh, d.Auth, former)
 }
 
-const devicesOf = ` WHERE reader = ? ORDER BY id DESC LIMIT 100`
+const devicesOf = ` WHERE reader = ? LIMIT 100` // more than any has
 
 // Of returns the devices of a reader, newest first.
 func (ds Devices) Of(ctx context.Context, reader string) ([]Device, error) {
-	return list[Device](ctx, ds.tx, deviceTable.from+devicesOf, reader)
+	found, err := list[Device](ctx, ds.tx, deviceTable.from+devicesOf, reader)
+	slices.SortFunc(found, func(a, b Device) int { return strings.Compare(b.ID, a.ID) })
+	return found, err
 }
 
 // ByID returns a device; ErrNotFound when there is none.

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,19 @@ func TestBrowser_Push(t *testing.T) {
 		h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Hello again"}`, "Proof-Of-Work", h.Proof("contact")).Is(201)
 		return len(fresh.Got) > 0
 	}, time.Minute, 200*time.Millisecond, "the node sends to the subscription that replaced the former one")
+
+	if axe, err := os.ReadFile(os.Getenv(AxeEnv)); err == nil { // with a device, and the number of what waits
+		for _, inDark := range []bool{false, true} {
+			dark(b, inDark)
+			require.Equal(t, 200, b.Open("/account/notices"))
+			shows(b, `document.querySelector(".me .count")?.textContent > 1`)
+			shows(b, shown)
+			require.Empty(t, see(b, string(axe)).Wrong)
+		}
+		require.Equal(t, 200, b.Open("/board")) // the same for everyone: a script asks
+		shows(b, `document.querySelector(".me .count")?.getAttribute("aria-label").startsWith("Waiting for you: ")`)
+		require.Empty(t, see(b, string(axe)).Wrong)
+	}
 
 	// A visitor, with the cookie of the page.
 	visitor := pushtest.New(t)

@@ -98,20 +98,20 @@ var vapidForm = regexp.MustCompile(`^vapid t=([\w-]+\.[\w-]+)\.([\w-]+), k=([\w-
 func (b *Browser) vapid(r *http.Request) error {
 	m := vapidForm.FindStringSubmatch(r.Header.Get("Authorization"))
 	if m == nil || b.Key != "" && m[3] != b.Key {
-		return fmt.Errorf("Authorization: %q", r.Header.Get("Authorization"))
+		return fmt.Errorf("the field Authorization: %q", r.Header.Get("Authorization"))
 	}
 	key, err := b64.DecodeString(m[3])
 	if err != nil {
 		return err
 	}
-	if _, err := ecdh.P256().NewPublicKey(key); err != nil {
+	public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), key)
+	if err != nil {
 		return err
 	}
 	sig, err := b64.DecodeString(m[2])
 	if err != nil || len(sig) != 64 {
 		return errors.New("the signature is not one of ES256")
 	}
-	public := &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(key[1:33]), Y: new(big.Int).SetBytes(key[33:])}
 	sum := sha256.Sum256([]byte(m[1]))
 	if !ecdsa.Verify(public, sum[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:])) {
 		return errors.New("the token's signature does not verify")
