@@ -36,6 +36,7 @@ var unreached = map[string]string{
 	"delete_device":        "needs one that a browser added",
 	"delete_passkey":       "takes a browser that signed in lately",
 	"make_recovery_codes":  "takes a browser that signed in lately",
+	"close_account":        "takes a browser that signed in lately",
 	"connect_identity":     "takes a browser that signed in lately, and a chain",
 	"confirm_account_mail": "takes a secret that stands in a mail alone",
 	"confirm_mail":         "takes a secret that stands in a mail alone",
