@@ -53,6 +53,9 @@ var nearJS []byte
 //go:embed static/push.js
 var pushJS []byte
 
+//go:embed static/join.js
+var joinJS []byte
+
 //go:embed static/signin.js
 var signInJS []byte
 
@@ -81,6 +84,7 @@ var (
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	nearHelp   = named("near.js", "text/javascript; charset=utf-8", nearJS)
 	pushHelp   = named("push.js", "text/javascript; charset=utf-8", pushJS)
+	joinHelp   = named("join.js", "text/javascript; charset=utf-8", joinJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
 	uploadHelp = named("upload.js", "text/javascript; charset=utf-8", uploadJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
@@ -90,7 +94,8 @@ var (
 func PicturePath() string { return picture.path }
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, pushHelp, signInHelp, uploadHelp, solver}
+var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, pushHelp, joinHelp,
+	signInHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

@@ -124,6 +124,7 @@ type view struct {
 	Waits       int              // how much waits for its owner
 	Zone        bool             // it asks for the reader's time zone
 	Push        bool             // it has the button by which a browser asks to be notified
+	Join        bool             // it has the form to join
 	Near        bool             // it has a field for a place, and may ask for the reader's position
 	Live        bool             // its script keeps it up to date
 	Refresh     int              // seconds after which the browser loads the page again, 0 for never

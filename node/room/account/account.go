@@ -46,6 +46,8 @@ type Accounts struct {
 	Return func(ctx context.Context, tx *storage.Tx, account string) error
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
+
+	Joining Joining
 }
 
 // SignInWays are what passkeys and Ethereum accounts need.
@@ -102,8 +104,8 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 	return out, err
 }
 
-// Waiting returns what waits for the owner.
-func (a *Accounts) Waiting(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.OwnerWaits, error) {
+// WhatWaits returns what waits for the owner.
+func (a *Accounts) WhatWaits(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.OwnerWaits, error) {
 	found, err := tx.Profiles().Waits(ctx, c.Handles)
 	slices.SortStableFunc(found, func(x, y protocol.Wait) int { // what has a deadline first
 		switch {

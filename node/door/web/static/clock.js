@@ -26,6 +26,7 @@
 	if (me && document.cookie.split("; ").includes("stoa_signed_in=1")) {
 		me.href = "/account";
 		me.textContent = me.dataset.me;
+		document.querySelector(".join")?.remove();
 		// How much waits for the owner: asked for once a minute at most.
 		(async () => {
 			let { at = 0, count } = JSON.parse(sessionStorage.getItem("stoa_waits") || "{}");
