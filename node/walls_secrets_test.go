@@ -53,6 +53,7 @@ var opens = map[string][]string{
 	"read_decision_link": {ofDecision}, "use_decision_link": {ofDecision},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
+	"add_device":   {ofThread},
 	"delete_post":  {ofPost},
 	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
 }

@@ -17,6 +17,7 @@ type expiry struct{ table, key, end string }
 // expiring are the tables from which the job prune deletes what has ended.
 var expiring = []expiry{
 	{"crowd", "handle, what, at", "until"},
+	{"device", "id", "ends_at"},
 	{"invitation", "id", "expires_at"},
 	{"join_mail", "hash", "expires_at"},
 	{"join_try", "id", "until"},

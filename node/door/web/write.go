@@ -20,7 +20,7 @@ func (s *Web) writeRoutes() []Route {
 		s.forms("/board", s.boardForm, protocol.PostToBoard.Operation),
 		s.forms("/board/:id", s.postForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation, protocol.DeletePost.Operation),
 		{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
-		s.forms("/threads/:id", s.threadForm, protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation),
+		s.forms("/threads/:id", s.threadForm, protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation, protocol.AddDevice.Operation),
 		{Pattern: "/threads/:id/live", Handler: http.HandlerFunc(s.liveThread)},
 		{Pattern: "/account/threads/:id/live", Handler: http.HandlerFunc(s.liveInbox)},
 	}

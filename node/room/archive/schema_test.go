@@ -166,9 +166,9 @@ var leftOut = map[string]map[string]string{
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
-	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
-	"leaving": {"": work}, "handle": {"": ofNode}, "joined": {"": ofNode}, "join_try": {"": ofNode}, "join_mail": {"": work},
-	"invitation":     {"": ofAccount},
+	"session":       {"": ofAccount}, "ticket": {"": ofAccount}, "device": {"": ofAccount},
+	"invitation": {"": ofAccount}, "join_mail": {"": work}, "join_try": {"": work}, "joined": {"": ofNode},
+	"leaving": {"": work}, "handle": {"": ofNode},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},
