@@ -18,6 +18,13 @@ func bid(d *nodetest.Doors, op *protocol.Operation, args map[string]any) bool {
 	if meeting(d, op, args) {
 		return true
 	}
+	if op == protocol.ReadComplaint.Operation || op == protocol.AnswerComplaint.Operation {
+		c := complained(d.House)
+		if args["id"] = c["id"]; op.Secret != "" {
+			args[op.Secret] = c["given"]
+		}
+		return true
+	}
 	paid, rail := false, protocol.PayUPI
 	switch op {
 	case protocol.BidForAttention.Operation, protocol.CloseAttentionBoard.Operation:

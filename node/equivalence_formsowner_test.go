@@ -342,6 +342,12 @@ func operatorForms() []formRow {
 		{op: protocol.AddNote.Operation, page: queue, about: func(s *formSide) map[string]string { return map[string]string{"subject": reported(s)["id"]} },
 			fields: map[string][]string{"text": {"seen", "", " ", strings.Repeat("x", 1001), "two\nlines"}}, read: notes},
 		{op: protocol.DeleteNote.Operation, page: queue, about: noted, read: notes},
+		{op: protocol.AnswerComplaint.Operation, page: page + "complaints", read: "/api/operator/complaints?state=open&limit=100",
+			about: func(s *formSide) map[string]string {
+				id := s.complained()["id"]
+				return map[string]string{"id": id, "at": id}
+			},
+			fields: map[string][]string{"answer": {"", "It is hidden.", strings.Repeat("x", 4001), "two\u202ewords"}, "done": {"", "true"}}},
 		{op: protocol.HideReview.Operation, page: reviews, about: review(false), read: hidden,
 			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "rev_x"}, "reason": why["reason"]}},
 		{op: protocol.RestoreReview.Operation, page: reviews, about: review(true), read: hidden},

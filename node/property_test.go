@@ -43,6 +43,8 @@ var unreached = map[string]string{
 	"read_decision_link":   "takes a ticket that stands in a notice alone",
 	"use_decision_link":    "takes a ticket that stands in a notice alone",
 	"use_meeting_link":     "takes a ticket that stands in a mail alone",
+
+	"confirm_complaint_mail": "takes a ticket that stands in a mail alone",
 }
 
 // TestProperty calls every operation with inputs that its schema allows and with

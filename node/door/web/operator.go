@@ -34,6 +34,9 @@ func operatorPages() []operatorPage {
 				protocol.ReopenReports.Operation, protocol.ForwardReport.Operation, protocol.RemovePost.Operation, protocol.AddNote.Operation,
 				protocol.DeleteNote.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
 			list: protocol.ListReviewQueue.Operation, read: (*operatorView).readQueue, body: queueBody},
+		{path: nodePath + "/complaints", title: english("Complaints"), about: english("What anybody says to you about this node, with the dates by which you answer."),
+			forms: []*protocol.Operation{protocol.AnswerComplaint.Operation},
+			list:  protocol.ListComplaints.Operation, read: (*operatorView).readComplaints, body: complaintsBody},
 		{path: nodePath + "/reviews", title: english("Hidden reviews"), about: english("Reviews of businesses whose text an operator has hidden."),
 			forms: []*protocol.Operation{protocol.HideReview.Operation, protocol.RestoreReview.Operation},
 			list:  protocol.ListHiddenReviews.Operation, read: (*operatorView).readHiddenReviews, body: hiddenReviewsBody},
@@ -72,6 +75,9 @@ type operatorView struct {
 	Health  protocol.Health
 	Queue   []protocol.ReviewItem
 	Reviews []protocol.HiddenReview
+
+	Complaints []protocol.OperatorComplaint
+
 	Peers   protocol.PeersView
 	Blocks  []protocol.Block
 	Limits  protocol.LimitsView
@@ -100,6 +106,7 @@ var operatorDone = map[string]struct {
 	"dismiss_reports":        {english("The post stays, and its reports count no longer."), protocol.ReopenReports.Operation, "id"},
 	"reopen_reports":         {english("The post waits for a decision again."), nil, ""},
 	"forward_report":         {english("The report is on its way to the server of the author."), nil, ""},
+	"answer_complaint":       {english("The author of the complaint can read it."), nil, ""},
 	"hide_review":            {english("The text of the review is hidden."), protocol.RestoreReview.Operation, "id"},
 	"restore_review":         {english("The text of the review is shown."), protocol.HideReview.Operation, "id"},
 	"remove_post":            {english("The post is deleted for good."), nil, ""},
@@ -242,6 +249,11 @@ func (o *operatorView) readQueue(s *Web, r *http.Request) (err error) {
 		o.Form.args["state"] = string(protocol.ReviewWaiting)
 	}
 	o.Queue, err = readList[protocol.ReviewItem](o, s, r, o.Page.list)
+	return err
+}
+
+func (o *operatorView) readComplaints(s *Web, r *http.Request) (err error) {
+	o.Complaints, err = readList[protocol.OperatorComplaint](o, s, r, o.Page.list)
 	return err
 }
 
