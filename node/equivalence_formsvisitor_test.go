@@ -34,7 +34,7 @@ var (
 
 // formRows are all forms of the pages.
 func formRows() []formRow {
-	return slices.Concat(visitorForms(), bidForms(), accountForms(), itemForms(), shopForms(), ownerForms(), operatorForms())
+	return slices.Concat(visitorForms(), bidForms(), accountForms(), itemForms(), shopForms(), ownerForms(), operatorForms(), leavingForms())
 }
 
 // visitorForms are those of pages that need no account.

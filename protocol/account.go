@@ -42,6 +42,7 @@ type Account struct {
 	Language  string    `json:"language" enum:"en,hi" doc:"Of letters and notices."`
 
 	Profiles []HeldProfile `json:"profiles" doc:"Those profiles, in the order of handles."`
+	Leaving  []Departure   `json:"leaving,omitempty" doc:"Deletions under way, of the account or of those profiles."`
 }
 
 // A HeldProfile is a profile of an account, in a list.

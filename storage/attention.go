@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,7 +156,13 @@ func (bs AttentionBoards) drop(ctx context.Context, handle string) error {
 		} else if owes {
 			return ErrOwing
 		}
-		if _, err := bs.tx.write(ctx, `UPDATE attention_board SET handle = NULL, open = FALSE, listed = FALSE, account = NULL WHERE seq = ?`, b.Seq); err != nil {
+		b.Terms.Rules, b.Terms.Categories = "", nil
+		terms, err := json.Marshal(b.Terms)
+		if err != nil {
+			return err
+		}
+		if _, err := bs.tx.write(ctx, `UPDATE attention_board SET handle = NULL, open = FALSE, listed = FALSE, account = NULL, doc = ? WHERE seq = ?`,
+			string(terms), b.Seq); err != nil {
 			return err
 		}
 		if _, err := bs.tx.write(ctx, `DELETE FROM attention_category WHERE seq = ?`, b.Seq); err != nil {

@@ -101,6 +101,20 @@ func (fd Feed) ShowAgent(ctx context.Context, board, handle, agent string, subje
 	return fd.tx.Logs().Append(ctx, board, shownKind(visible), LogOfShop+handle, nil)
 }
 
+// WipeAgent deletes the text of the items that ShowAgent hid, of a profile that is deleted.
+func (fd Feed) WipeAgent(ctx context.Context, handle, agent string, subjects []string) error {
+	for _, id := range append(subjects, handle) {
+		if err := fd.wipe(ctx, id); err != nil {
+			return err
+		}
+	}
+	if agent == "" {
+		return nil
+	}
+	_, err := fd.tx.write(ctx, `UPDATE feed SET doc = '' WHERE `+fd.tx.Feedbacks().told(), agent, string(FeedbackCounted), false, handle)
+	return err
+}
+
 // LogOfShop begins the object of a log entry that hides or restores all news of a shop; its handle follows.
 const LogOfShop = "@"
 

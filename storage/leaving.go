@@ -37,6 +37,25 @@ func (ls Leavings) OfAccount(ctx context.Context, account string) ([]Leaving, er
 	return list[Leaving](ctx, ls.tx, leavingTable.from+`WHERE account = ? AND account <> '' ORDER BY subject LIMIT ?`, account, protocol.MaxProfiles)
 }
 
+// Departures returns the deletions under way of an account and of profiles of it.
+func (ls Leavings) Departures(ctx context.Context, account string, handles []string) (all []protocol.Departure, err error) {
+	for _, subject := range append([]string{account}, handles...) {
+		of, err := find[Leaving](ctx, ls.tx, leavingTable.from+`WHERE subject = ?`, subject)
+		if err == ErrNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, err := ls.Departure(ctx, &of)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
 // Put stores what leaves, and has the job LeaveJob run at a time.
 func (ls Leavings) Put(ctx context.Context, l *Leaving, run time.Time) error {
 	if err := leavingTable.put(ctx, ls.tx, l, "subject"); err != nil {
@@ -71,9 +90,6 @@ const (
 // Waits returns what is to be settled before a profile leaves: bids on its board that are not over, refunds that are not made, meetings that are
 // agreed.
 func (ls Leavings) Waits(ctx context.Context, handle string) (all []protocol.LeaveWait, err error) {
-	if err := ls.tx.dirty(); err != nil {
-		return nil, err
-	}
 	add := func(what protocol.LeaveReason, n int, until time.Time) {
 		if w := (protocol.LeaveWait{What: what, Count: n}); n > 0 {
 			if !until.IsZero() {
@@ -136,4 +152,36 @@ func (ls Leavings) money(ctx context.Context, board string) (bids int, until tim
 		refunds = max(refunds, n)
 	}
 	return bids, until, refunds, nil
+}
+
+// Departure says how far a deletion is.
+func (ls Leavings) Departure(ctx context.Context, of *Leaving) (protocol.Departure, error) {
+	d := protocol.Departure{State: protocol.LeaveSettling, Waits: []protocol.LeaveWait{}, AskedAt: of.AskedAt}
+	handles := []string{of.Subject}
+	if account := protocol.IsID(protocol.AccountID, of.Subject); account {
+		with, err := ls.OfAccount(ctx, of.Subject)
+		if err != nil {
+			return d, err
+		}
+		handles = nil
+		for _, p := range with {
+			handles = append(handles, p.Subject)
+		}
+	} else {
+		d.Handle = &of.Subject
+	}
+	for _, handle := range handles {
+		waits, err := ls.Waits(ctx, handle)
+		if err != nil {
+			return d, err
+		}
+		d.Waits = append(d.Waits, waits...)
+	}
+	switch {
+	case of.Erasing:
+		d.State = protocol.LeaveErasing
+	case !of.HiddenAt.IsZero():
+		d.State, d.GoneAt = protocol.LeaveHidden, new(of.HiddenAt.Add(protocol.UndoFor))
+	}
+	return d, nil
 }

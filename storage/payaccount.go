@@ -95,17 +95,26 @@ func (as PaymentAccounts) disown(ctx context.Context, handle string) error {
 	}
 	for _, a := range all {
 		owes, err := as.Owes(ctx, a.ID)
-		if err == nil && !owes {
-			err = as.DropSecrets(ctx, a.ID)
-		}
 		if err != nil {
+			return err
+		}
+		// Receipts have what they say of the payee. Of an account that money may still come to, the rest goes with the secrets.
+		a.PayeeName, a.LegalName, a.Address, a.GSTIN, a.GSTPercent = "", "", "", "", ""
+		if err := paymentAccountTable.update(ctx, as.tx, &a, "id", "doc"); err != nil {
+			return err
+		}
+		if owes {
+			continue
+		}
+		if err := as.DropSecrets(ctx, a.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// DropSecrets deletes the secrets of a retired account.
+// DropSecrets deletes the secrets of a retired account, and of one whose profile is deleted everything but the provider.
 func (as PaymentAccounts) DropSecrets(ctx context.Context, id string) error {
-	return as.tx.exec(ctx, `UPDATE payment_account SET sealed = NULL WHERE id = ? AND retired_at IS NOT NULL`, id)
+	return as.tx.exec(ctx, `UPDATE payment_account SET sealed = NULL, doc = CASE WHEN handle = '' THEN '{}' ELSE doc END
+		WHERE id = ? AND retired_at IS NOT NULL`, id)
 }

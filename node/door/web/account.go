@@ -409,6 +409,10 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := s.doAccountForm(r, op, name, f, a)
+	if err == nil && op == protocol.CloseAccount.Operation { // who is signed in still is led back from there
+		redirect(w, r, "/sign-in?closed=1&to=/account/close")
+		return
+	}
 	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil && a.Feed == nil {
 		done := shownList(r.PostForm)
 		done.Set("done", name)

@@ -45,6 +45,7 @@ type signingIn struct {
 	ticket  string // of a sign-in link
 	refused string // why the last attempt failed
 	ended   bool   // the session of this browser has ended
+	closed  bool   // since the account was closed
 	again   bool   // this browser is signed in, and what it wants needs a recent sign-in
 	several bool   // the Ethereum account owns identities of several accounts
 	to      string // where to go afterwards, "" for the account
@@ -83,7 +84,12 @@ func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
 	if in.ticket == "" && session.OfReader(r, s.Base) != "" {
 		state, err := s.state(r)
 		in.again = q.Has("again") && state.SignedIn
-		if err == nil && state.SignedIn && !in.again {
+		in.closed = q.Has("closed")
+		switch signedIn := err == nil && state.SignedIn && !in.again; {
+		case signedIn && in.closed: // what waits is settled first
+			redirect(w, r, "/account/close")
+			return
+		case signedIn:
 			redirect(w, r, "/account")
 			return
 		}

@@ -94,7 +94,8 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 		}
 		out.Profiles = append(out.Profiles, protocol.HeldProfile{Handle: handle, Name: p.Draft.Name, Kind: p.Draft.Kind, New: n})
 	}
-	return out, nil
+	out.Leaving, err = tx.Leavings().Departures(ctx, who.ID, out.Handles)
+	return out, err
 }
 
 // mostNew bounds the count of threads with new messages.

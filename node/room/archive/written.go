@@ -22,6 +22,7 @@ type writtenThread struct {
 	Handle    string    `json:"handle" shape:"kept-handle" doc:"Of the agent that it wrote to."`
 	Kind      string    `json:"kind" enum:"question,quote_request,support"`
 	State     string    `json:"state" enum:"open,answered,closed"`
+	Callback  string    `json:"callback,omitempty" maxLength:"500" doc:"Where answers are sent."`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
@@ -59,7 +60,7 @@ func (e *exporting) written(ctx context.Context) error {
 	err := pages(func(after string) (protocol.Page[storage.StoredThread], error) {
 		return e.tx.Threads().Written(ctx, e.handle, protocol.MaxLimit, after)
 	}, func(t *storage.StoredThread) {
-		id, r := t.ID, &writtenThread{ID: t.ID, Handle: t.Handle, Kind: string(t.Kind), State: string(t.State), CreatedAt: t.CreatedAt}
+		id, r := t.ID, &writtenThread{ID: t.ID, Handle: t.Handle, Kind: string(t.Kind), State: string(t.State), Callback: t.Callback, CreatedAt: t.CreatedAt}
 		lines = append(lines, func(line func(any) error) error {
 			if err := line(writtenLine{Thread: r}); err != nil {
 				return err

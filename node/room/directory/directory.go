@@ -177,6 +177,17 @@ func (d *Directory) Drop(ctx context.Context, tx *storage.Tx, handle string) err
 	if err := d.showNews(ctx, tx, handle, false); err != nil {
 		return err
 	}
+	p, err := tx.Profiles().Own(ctx, handle)
+	if err != nil {
+		return err
+	}
+	items, err := tx.Items().ToldIDs(ctx, handle)
+	if err != nil {
+		return err
+	}
+	if err := tx.Feed().WipeAgent(ctx, handle, p.ERC8004, items); err != nil {
+		return err
+	}
 	if err := tx.Profiles().Delete(ctx, handle); err != nil {
 		return err
 	}

@@ -23,14 +23,10 @@ func (l *Leave) CloseAccount(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.Departure{}, err
 	}
-	d, err := Departure(ctx, tx, of)
-	if err != nil {
-		return d, err
-	}
 	if err := l.stepAccount(ctx, tx, of); err != nil {
-		return d, err
+		return protocol.Departure{}, err
 	}
-	return Departure(ctx, tx, of)
+	return tx.Leavings().Departure(ctx, of)
 }
 
 // askAll begins the deletion of the account's profiles, but of those that are being deleted by themselves.

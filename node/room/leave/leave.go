@@ -64,39 +64,7 @@ func (l *Leave) DeleteProfile(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if err := l.step(ctx, tx, leaving); err != nil {
 		return protocol.Departure{}, err
 	}
-	return Departure(ctx, tx, leaving)
-}
-
-// Departure says how far a deletion is.
-func Departure(ctx context.Context, tx *storage.Tx, of *storage.Leaving) (protocol.Departure, error) {
-	d := protocol.Departure{State: protocol.LeaveSettling, Waits: []protocol.LeaveWait{}, AskedAt: of.AskedAt}
-	handles := []string{of.Subject}
-	if account := protocol.IsID(protocol.AccountID, of.Subject); account {
-		with, err := tx.Leavings().OfAccount(ctx, of.Subject)
-		if err != nil {
-			return d, err
-		}
-		handles = nil
-		for _, p := range with {
-			handles = append(handles, p.Subject)
-		}
-	} else {
-		d.Handle = &of.Subject
-	}
-	for _, handle := range handles {
-		waits, err := tx.Leavings().Waits(ctx, handle)
-		if err != nil {
-			return d, err
-		}
-		d.Waits = append(d.Waits, waits...)
-	}
-	switch {
-	case of.Erasing:
-		d.State = protocol.LeaveErasing
-	case !of.HiddenAt.IsZero():
-		d.State, d.GoneAt = protocol.LeaveHidden, new(of.HiddenAt.Add(protocol.UndoFor))
-	}
-	return d, nil
+	return tx.Leavings().Departure(ctx, leaving)
 }
 
 // ask begins a deletion: from now on nothing new is taken that would have to be settled.
