@@ -131,7 +131,9 @@ func (c Config) Validate() error {
 	if c.MeetingMails < 0 || c.MeetingMails > 100_000 {
 		bad("meeting-mails: must be from 0 (the default) to 100000")
 	}
-	for name, n := range map[string]int{"complaint-read-hours": c.ComplaintRead, "complaint-answer-days": c.ComplaintAnswer, "complaint-kept-days": c.ComplaintKept} {
+	for name, n := range map[string]int{
+		"complaint-read-hours": c.ComplaintRead, "complaint-answer-days": c.ComplaintAnswer, "complaint-kept-days": c.ComplaintKept,
+	} {
 		if n < 0 || n > 3650 {
 			bad("%s: must be from 0 (the default) to 3650", name)
 		}

@@ -54,6 +54,8 @@ var walls = map[string]wall{
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
 	"get_meeting": ofMaker, "get_meeting_ics": ofMaker, "cancel_meeting": ofMaker, "pick_meeting_time": ofMaker,
 
+	"read_complaint": ofMaker, "confirm_complaint_mail": ofTicket,
+
 	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket,
 	"read_bid_link": ofTicket, "use_bid_link": ofTicket, "read_meeting_link": ofTicket, "use_meeting_link": ofTicket,
 	"read_decision_link": ofTicket, "use_decision_link": ofTicket,

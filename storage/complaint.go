@@ -111,7 +111,7 @@ func (cs Complaints) Due(ctx context.Context, until time.Time, limit int, after 
 	due, id, _ := strings.Cut(at, " ")
 	from, err := strconv.ParseInt("0"+due, 10, 64)
 	if err != nil {
-		return protocol.Page[StoredComplaint]{}, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out to start from the beginning")
+		return protocol.Page[StoredComplaint]{}, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out")
 	}
 	found, err := list[StoredComplaint](ctx, cs.tx, complaintsDue, millis(until), from, id, limit+1)
 	return page(found, limit, listComplaints, func(c StoredComplaint) string { return number(millis(c.DueAt)) + " " + c.ID }), err

@@ -73,6 +73,7 @@ func TestComplaints_WithoutScript(t *testing.T) {
 		require.Regexp(t, `^/complaints/cmp_`, made.Header().Get("Location"))
 		seen := h.Ask("GET", made.Header().Get("Location"), "", "Cookie", made.Result().Cookies()[0].String(), "Accept", "text/html").Is(200)
 		require.Contains(t, seen.Body.String(), "Loud.")
-		require.Contains(t, h.Ask("GET", "/account/node/complaints", "", "Cookie", "stoa_session="+h.SignInOperator(), "Accept", "text/html").Is(200).Body.String(), "Loud.")
+		require.Contains(t, h.Ask("GET", "/account/node/complaints", "",
+			"Cookie", "stoa_session="+h.SignInOperator(), "Accept", "text/html").Is(200).Body.String(), "Loud.")
 	})
 }

@@ -18,7 +18,9 @@ func whole(tx *storage.Tx, s *storage.StoredComplaint) protocol.OperatorComplain
 }
 
 // List lists complaints for operators.
-func (c *Complaints) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ComplaintQuery) (protocol.Page[protocol.OperatorComplaint], error) {
+func (c *Complaints) List(
+	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ComplaintQuery,
+) (protocol.Page[protocol.OperatorComplaint], error) {
 	var found protocol.Page[storage.StoredComplaint]
 	var err error
 	switch in.State {
