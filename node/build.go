@@ -139,6 +139,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	reviews.Sign, n.Directory.Sign = signer.SignNews, signer.SignNews
 	n.agents = credential.NewAgents(n.DB, n.Directory, n.Chain, n.Enrolments)
 	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)
+	n.Moderation.SetState = n.Directory.SetState
 	n.Feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
 	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.Keys, random(credential.SecretBidLinks))
 	letterKey := random(credential.SecretMeetingLinks)

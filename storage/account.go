@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -60,9 +61,14 @@ func (as Accounts) OfProfile(ctx context.Context, handle string) (Account, error
 	return find[Account](ctx, as.tx, accountTable.from+`WHERE id = (SELECT account FROM account_profile WHERE handle = ?)`, handle)
 }
 
-// List returns accounts, newest first.
-func (as Accounts) List(ctx context.Context, limit int, after string) (protocol.Page[Account], error) {
-	return newest[Account](ctx, as.tx, "accounts", "id", limit, after, accountTable.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
+// List returns accounts, newest first; with a name only those that have it in theirs, whatever the case.
+func (as Accounts) List(ctx context.Context, name string, limit int, after string) (protocol.Page[Account], error) {
+	if name == "" {
+		return newest[Account](ctx, as.tx, "accounts", "id", limit, after, accountTable.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
+	}
+	like := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(strings.ToLower(name)) + "%"
+	return newest[Account](ctx, as.tx, "accounts", "id", limit, after,
+		accountTable.from+`WHERE lower(name) LIKE ? ESCAPE '\' AND id < ? ORDER BY id DESC LIMIT ?`, like)
 }
 
 // Rename gives an account another name; ErrNotFound when there is none.

@@ -38,6 +38,11 @@ func operatorPages() []operatorPage {
 			about: english("What anybody says to you about this node, with the dates by which you answer."),
 			forms: []*protocol.Operation{protocol.AnswerComplaint.Operation},
 			list:  protocol.ListComplaints.Operation, read: (*operatorView).readComplaints, body: complaintsBody},
+		{path: nodePath + "/accounts", title: english("Accounts"),
+			about: english("Who has an account here and which profiles; sign-in links, roles, lost passkeys, suspensions."),
+			forms: []*protocol.Operation{protocol.OpenAccount.Operation, protocol.MakeSignInLink.Operation, protocol.SetRole.Operation,
+				protocol.SignOut.Operation, protocol.SuspendProfile.Operation, protocol.LiftSuspension.Operation},
+			list: protocol.ListAccounts.Operation, read: (*operatorView).readAccounts, body: accountsBody},
 		{path: nodePath + "/reviews", title: english("Hidden reviews"), about: english("Reviews of businesses whose text an operator has hidden."),
 			forms: []*protocol.Operation{protocol.HideReview.Operation, protocol.RestoreReview.Operation},
 			list:  protocol.ListHiddenReviews.Operation, read: (*operatorView).readHiddenReviews, body: hiddenReviewsBody},
@@ -78,6 +83,9 @@ type operatorView struct {
 	Reviews []protocol.HiddenReview
 
 	Complaints []protocol.OperatorComplaint
+	Accounts   []protocol.KnownAccount
+	Holder     *protocol.ProfileHolder
+	SignIn     *protocol.SignInLink // that was made, shown once
 
 	Peers   protocol.PeersView
 	Blocks  []protocol.Block
@@ -108,6 +116,12 @@ var operatorDone = map[string]struct {
 	"reopen_reports":         {english("The post waits for a decision again."), nil, ""},
 	"forward_report":         {english("The report is on its way to the server of the author."), nil, ""},
 	"answer_complaint":       {english("The author of the complaint can read it."), nil, ""},
+	"open_account":           {english("The account is open. Give this link to its owner; it is shown only now:"), nil, ""},
+	"make_sign_in_link":      {english("Give this link to the owner of the account; it is shown only now:"), nil, ""},
+	"set_role":               {english("The account has its new role."), nil, ""},
+	"sign_out":               {english("The account is signed out everywhere."), nil, ""},
+	"suspend_profile":        {english("The profile is suspended."), protocol.LiftSuspension.Operation, "handle"},
+	"lift_suspension":        {english("The profile is shown again."), nil, ""},
 	"hide_review":            {english("The text of the review is hidden."), protocol.RestoreReview.Operation, "id"},
 	"restore_review":         {english("The text of the review is shown."), protocol.HideReview.Operation, "id"},
 	"remove_post":            {english("The post is deleted for good."), nil, ""},
@@ -197,6 +211,13 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 		ID string `json:"id"`
 	}
 	var into any
+	var opened protocol.OpenedAccount
+	switch op {
+	case protocol.OpenAccount.Operation:
+		into = &opened
+	case protocol.MakeSignInLink.Operation:
+		into = &opened.SignIn
+	}
 	if op == protocol.AddBlock.Operation || op == protocol.AddNote.Operation {
 		into = &made
 	}
@@ -208,6 +229,10 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 			return
 		}
 		s.showOperator(w, r, &operatorView{Page: p, Sent: f})
+		return
+	}
+	if opened.SignIn.URL != "" { // no address may hold it
+		s.showOperator(w, r, &operatorView{Page: p, Done: operatorDone[op.Name].text, SignIn: &opened.SignIn})
 		return
 	}
 	back := r.URL.Query()
