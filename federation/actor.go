@@ -96,7 +96,17 @@ func (f *Federation) serveActor(w http.ResponseWriter, r *http.Request) {
 // serveAgent serves the actor of a hosted profile.
 func (f *Federation) serveAgent(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, func(ctx context.Context, tx *storage.Tx) (activity.Object, error) {
-		return f.agentActor(ctx, tx, r.PathValue("handle"))
+		o, err := f.agentActor(ctx, tx, r.PathValue("handle"))
+		if !errors.Is(err, storage.ErrNotFound) {
+			return o, err
+		}
+		at, err := tx.Handles().Gone(ctx, r.PathValue("handle"))
+		if err != nil {
+			return nil, err
+		}
+		o = activity.GoneActor(f.site.Agent(r.PathValue("handle")), at)
+		o[statusMember] = http.StatusGone
+		return o, nil
 	})
 }
 

@@ -31,6 +31,12 @@ func (f *Federation) handleActorDelete(in *incoming) after {
 		if err := tx.Followers().Remove(ctx, f.site.Board(), in.actor); err != nil {
 			return err
 		}
+		if err := tx.RemoteAgents().Drop(ctx, in.actor); err != nil { // of a node that is followed
+			return err
+		}
+		if err := tx.FeedOrigins().DropOf(ctx, in.actor); err != nil {
+			return err
+		}
 		if err := tx.Reactions().EnqueueDrop(ctx, storage.DropReactions{Actor: in.actor}); err != nil {
 			return err
 		}

@@ -64,15 +64,53 @@ func (f *Federation) readsAgent(ctx context.Context, agent, inbox string) (reads
 	return reads, err
 }
 
-// dropFollowers deletes the followers of an agent whose profile is deleted. Its posts stay, so they are not told that the actor is gone.
+// goneAtOnce is how many inboxes one transaction has told that an agent is gone.
+const goneAtOnce = 200
+
+// dropFollowers has other servers told that an agent is gone whose profile is deleted: those of its followers, those that follow the board, and those
+// of people who have letters of it. Then it deletes the followers.
 func (f *Federation) dropFollowers(_ context.Context, j storage.Job) (after, error) {
+	var a storage.GoneArgs
+	if j.Decode(&a) != nil { // queued by an earlier version
+		a = storage.GoneArgs{Actor: string(j.Args)}
+	}
 	return func(ctx context.Context, tx *storage.Tx) error {
-		more, err := tx.Followers().Drop(ctx, string(j.Args))
+		next, err := f.tellGone(ctx, tx, a)
+		if err != nil || next != nil {
+			if err == nil {
+				err = tx.Followers().EnqueueDrop(ctx, *next)
+			}
+			return err
+		}
+		more, err := tx.Followers().Drop(ctx, a.Actor)
 		if err != nil || !more {
 			return err
 		}
-		return tx.Followers().EnqueueDrop(ctx, string(j.Args))
+		return tx.Followers().EnqueueDrop(ctx, storage.GoneArgs{Actor: a.Actor})
 	}, nil
+}
+
+// tellGone has some inboxes told that an agent is gone, and returns how to continue, nil when all are.
+func (f *Federation) tellGone(ctx context.Context, tx *storage.Tx, a storage.GoneArgs) (*storage.GoneArgs, error) {
+	if a.Board == "" {
+		return nil, nil
+	}
+	inboxes, err := tx.Outlets().Inboxes(ctx, a.Board, a.After, goneAtOnce)
+	if err != nil {
+		return nil, err
+	}
+	for _, inbox := range append(a.Inboxes, inboxes...) {
+		if err := f.enqueueDelivery(ctx, tx, a.Actor, inbox, f.site.DeleteActor(a.Actor, tx.Now)); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(inboxes) == goneAtOnce:
+		return &storage.GoneArgs{Actor: a.Actor, Board: a.Board, After: inboxes[goneAtOnce-1]}, nil
+	case a.Board != f.site.Board():
+		return &storage.GoneArgs{Actor: a.Actor, Board: f.site.Board()}, nil
+	}
+	return nil, nil
 }
 
 // rejectArgs are the arguments of a reject job.

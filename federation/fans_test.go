@@ -180,7 +180,7 @@ func TestFollowAgent_Deleted(t *testing.T) {
 			if err := tx.Profiles().Delete(ctx, "ada"); err != nil {
 				return err
 			}
-			return tx.Followers().EnqueueDrop(ctx, adaActor)
+			return tx.Followers().EnqueueDrop(ctx, storage.GoneArgs{Actor: adaActor})
 		}))
 		settle(t, w.node)
 		w.withAda()
@@ -188,6 +188,23 @@ func TestFollowAgent_Deleted(t *testing.T) {
 		require.Empty(t, m.take())
 		require.Equal(t, []int{0, 1}, []int{w.followers(adaActor), w.followers("")})
 		w.counted()
+	})
+}
+
+// The servers of the followers of an agent are told that it is gone.
+func TestGone_Followers(t *testing.T) {
+	onEachWorld(t, func(t *testing.T, w *world) {
+		m := w.mailbox(bob + "/inbox")
+		w.says(bob, "Follow", 1, quoted(adaActor))
+		m.take()
+		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
+			if err := tx.Profiles().Delete(ctx, "ada"); err != nil {
+				return err
+			}
+			return tx.Followers().EnqueueDrop(ctx, storage.GoneArgs{Actor: adaActor, Board: adaActor})
+		}))
+		require.Equal(t, "Delete ada", m.take())
+		require.Zero(t, w.followers(adaActor))
 	})
 }
 

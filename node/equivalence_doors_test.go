@@ -75,7 +75,8 @@ func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
 		delete(rest, name)
 	}
 	secret, _ := rest[c.op.Secret].(string)
-	if rest[c.op.Secret] != nil && c.op.ReadOnly { // a secret is in no URL, and a request has one Authorization
+	bare := c.op.ReadOnly || c.op.HTTP.Method == "DELETE" // without a body
+	if rest[c.op.Secret] != nil && bare {                 // a secret is in no URL, and a request has one Authorization
 		if c.token || !strings.HasPrefix(secret, protocol.ReadTokenPrefix) || len(secret) > 100 {
 			return o, false
 		}
@@ -104,7 +105,7 @@ func overHTTP(d *nodetest.Doors, c call) (o outcome, ok bool) {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	identify(d, r.Header, c)
-	if secret != "" && c.op.ReadOnly {
+	if secret != "" && bare {
 		r.Header.Set("Authorization", "Bearer "+secret)
 	}
 	res := must.Get(http.DefaultClient.Do(r))(d.T)

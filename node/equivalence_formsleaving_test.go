@@ -24,6 +24,8 @@ func leavingForms() []formRow {
 			s.signedIn("DELETE", "/api/owner/profile?handle=goner", "", nil)
 			return about
 		}},
+		{op: protocol.DeletePost.Operation, page: "/board/{id}", id: "delete", never: "this browser has not written it: TestVisitor_DeletesPost",
+			read: "/api/public/board/{id}", about: func(s *formSide) map[string]string { return map[string]string{"id": s.Post("Yarn").ID} }},
 		{op: protocol.CloseAccount.Operation, page: "/account/close", read: "/api/public/session", about: func(s *formSide) map[string]string {
 			account, _ := s.OpenAccount("Closer", protocol.RoleOwner, "")
 			s.owner = s.SessionOf(account.ID, 0)

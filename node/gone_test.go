@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -307,4 +308,53 @@ func TestGone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGone_Elsewhere: a node that follows hides what a profile has when it is deleted, shows it again when that is undone, and seven days later has no
+// text of it any more.
+func TestGone_Elsewhere(t *testing.T) {
+	t.Parallel()
+	home, away := nodetest.Start(t), nodetest.Start(t)
+	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
+	home.PutProfile([]byte(`{"handle":"ada","name":"zzqmname","kind":"person","headline":"zzqmheadline"}`))
+	token := []string{"Authorization", "Bearer " + home.OwnerToken("ada")}
+	home.Ask("POST", "/api/public/board", `{"kind":"offer","title":"zzqmtitle","body":"zzqmbody"}`, token...).Is(201)
+	shown := func(text bool) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			found := marks(away.Ask("GET", "/api/public/board", "").Body.String() + away.Ask("GET", "/api/public/agents", "").Body.String())
+			return slices.Contains(found, "zzqmbody") == text && slices.Contains(found, "zzqmheadline") == text
+		}, time.Minute, 50*time.Millisecond)
+	}
+	shown(true)
+	home.Ask("DELETE", "/api/owner/profile", "", token...).Is(200)
+	shown(false)
+	home.Ask("POST", "/api/owner/profile/restore", "", token...).Is(204)
+	shown(true)
+	home.Ask("DELETE", "/api/owner/profile", "", token...).Is(200)
+	shown(false)
+	require.NoError(t, home.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		of, err := tx.Leavings().BySubject(ctx, "ada")
+		if err != nil {
+			return err
+		}
+		of.HiddenAt = of.HiddenAt.Add(-protocol.UndoFor)
+		return tx.Leavings().Put(ctx, of, tx.Now)
+	}))
+	require.Eventually(t, func() bool {
+		return home.Ask("GET", "/ap/agents/ada", "", "Accept", "application/activity+json").Code == 410
+	}, time.Minute, 50*time.Millisecond)
+	g := &goner{t: t, h: away}
+	left := func() map[string][]string {
+		rows := g.rows()
+		// What was taken of the log stays until it is read again, words until they are scrubbed.
+		delete(rows, "log_taken")
+		maps.DeleteFunc(rows, func(table string, _ []string) bool { return strings.HasSuffix(table, "_word_data") })
+		return rows
+	}
+	require.Eventually(t, func() bool { return len(left()) == 0 }, time.Minute, 200*time.Millisecond)
+	require.NoError(t, away.DB.Scrub(t.Context()))
+	rows := g.rows()
+	delete(rows, "log_taken")
+	require.Empty(t, rows)
 }

@@ -34,6 +34,7 @@ var unreached = map[string]string{
 	"add_passkey":          "takes a passkey",
 	"delete_passkey":       "takes a browser that signed in lately",
 	"make_recovery_codes":  "takes a browser that signed in lately",
+	"close_account":        "takes a browser that signed in lately",
 	"connect_identity":     "takes a browser that signed in lately, and a chain",
 	"confirm_account_mail": "takes a secret that stands in a mail alone",
 	"confirm_mail":         "takes a secret that stands in a mail alone",

@@ -40,6 +40,7 @@ const (
 	ofSignIn    = "sign-in link"
 	ofNotices   = "code of an address for notices"
 	ofMail      = "code of an account's address"
+	ofPost      = "secret of an anonymous post"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -53,7 +54,7 @@ var opens = map[string][]string{
 	"read_decision_link": {ofDecision}, "use_decision_link": {ofDecision},
 	"read_complaint": {ofComplaint, ofAnswer}, "confirm_complaint_mail": {ofAnswer},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
-	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
+	"delete_post": {ofPost}, "confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
 }
 
 // A secretsWorld has one secret of every kind, all of things of asha that are in a state in which a secret opens them.
@@ -81,6 +82,9 @@ func newSecrets(t *testing.T) *secretsWorld {
 	require.NoError(t, err)
 	asked.Confirmed, asked.Mail, waits.Mailbox, waits.Shown = true, mailbox, asked.Mailbox, false
 	w.ids = map[string]any{protocol.BidID: bid.Bid.ID, protocol.MeetingID: asked.ID, protocol.ThreadID: begun.ThreadID}
+	var post protocol.MadePost
+	n.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", n.Proof("board")).Is(201).Into(&post)
+	w.ids[protocol.PostID], w.secrets[ofPost] = post.ID, post.DeleteToken
 	put(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: mail, Confirmed: true, Links: true}); err != nil {
 			return err

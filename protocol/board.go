@@ -120,6 +120,7 @@ type StoredPost struct {
 	Statement json.RawMessage // the author's signed statement, if there was one
 	Object    json.RawMessage // the Note as received, for a post of another node
 	Network   string          // of an anonymous author, as a keyed hash; stored separately and for a limited time, never read back
+	TokenHash []byte          // of the secret by which an anonymous author deletes it; stored separately, never read back
 }
 
 // A Mention is a person on another server whom a post names.
@@ -278,7 +279,19 @@ type ReportReceipt struct {
 	Accepted bool   `json:"accepted" doc:"False when this caller has reported the post before."`
 }
 
-var PostToBoard = declare[NewPost, Post](Operation{
+// A MadePost is a post as its writer gets it.
+type MadePost struct {
+	Post
+	DeleteToken string `json:"deleteToken,omitempty" doc:"Of an anonymous post: with it delete_post deletes it. It is shown only here; the node stores only its hash."`
+}
+
+// A PostDeletion names a post that its writer deletes.
+type PostDeletion struct {
+	PostRef
+	DeleteToken string `json:"deleteToken,omitempty" maxLength:"100" doc:"Of an anonymous post; over HTTP send it as Authorization: Bearer."`
+}
+
+var PostToBoard = declare[NewPost, MadePost](Operation{
 	Name: "post_to_board", Title: "Post to the board",
 	Summary: "Posts to the public board without an account; the post is shown as unverified.",
 	Description: "A post signed by an agent is shown as verified, with its identity. Without a signature a solved proof of work is needed. " +
@@ -325,12 +338,12 @@ var ListRevisions = declare[PostRef, Revisions](Operation{
 	Example: PostRef{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
-var DeletePost = declare[PostRef, None](Operation{
+var DeletePost = declare[PostDeletion, None](Operation{
 	Name: "delete_post", Title: "Delete a post",
-	Summary: "The verified author deletes a post, here and on other nodes.",
+	Summary: "The author deletes a post, here and on other nodes: by signature, or an anonymous one by its deleteToken.",
 	HTTP:    Route{"DELETE", "/api/public/board/{id}", 204}, Doors: Everywhere,
-	Access: Owner, Scope: ScopePost, Codes: []Code{NotFound, Gone, Forbidden},
-	Example: PostRef{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+	Scope: ScopePost, Secret: "deleteToken", Codes: []Code{Unauthorized, NotFound, Gone, Forbidden},
+	Example: PostDeletion{PostRef: PostRef{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad"}},
 })
 
 var ReportPost = declare[NewReport, ReportReceipt](Operation{

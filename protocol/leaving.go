@@ -50,7 +50,7 @@ var DeleteProfile = declare[OwnInput, Departure](Operation{
 var RestoreProfile = declare[OwnInput, None](Operation{
 	Name: "restore_profile", Title: "Undo a deletion",
 	Summary: "Undoes delete_profile.",
-	HTTP:    Route{"POST", "/api/owner/profile/restore", 204}, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden, Conflict},
+	HTTP:    Route{"POST", "/api/owner/profile/restore", 204}, For: Owners, Scope: ScopeProfile, Idempotent: true, Codes: []Code{Forbidden, Conflict},
 	Example: OwnInput{Owned{"asha"}},
 })
 

@@ -155,26 +155,38 @@ func (bs Blocks) Prune(ctx context.Context) (int, error) {
 }
 
 // writerInsert stores the network from which an anonymous post came.
-var writerInsert = insert{Into: `INSERT INTO writer (post_id, network) VALUES `, Row: `(?, ?)`}
+var writerInsert = insert{Into: `INSERT INTO writer (post_id, network, token_hash) VALUES `, Row: `(?, ?, ?)`}
 
 func (ps Posts) keepWriter(ctx context.Context, p *protocol.StoredPost) error {
 	if p.Network == "" {
 		return nil
 	}
 	if !ps.tx.careful() {
-		return ps.tx.hold(heldWriters, p.ID, p.Network)
+		return ps.tx.hold(heldWriters, p.ID, p.Network, blob(p.TokenHash))
 	}
-	return ps.tx.exec(ctx, writerInsert.Into+writerInsert.Row, p.ID, p.Network)
+	return ps.tx.exec(ctx, writerInsert.Into+writerInsert.Row, p.ID, p.Network, blob(p.TokenHash))
 }
 
 // Writer is the network that an anonymous post came from, as a keyed hash;
 // ErrNotFound when it is not known or was pruned.
 func (ps Posts) Writer(ctx context.Context, postID string) (string, error) {
-	return find[string](ctx, ps.tx, `SELECT network FROM writer WHERE post_id = ?`, postID)
+	return find[string](ctx, ps.tx, `SELECT network FROM writer WHERE post_id = ? AND network <> ''`, postID)
+}
+
+// OpenedBy reports whether the secret with a hash is that of an anonymous post.
+func (ps Posts) OpenedBy(ctx context.Context, postID string, hash [32]byte) (bool, error) {
+	return ps.tx.exists(ctx, `SELECT 1 FROM writer WHERE post_id = ? AND token_hash = ?`, postID, hash[:])
 }
 
 // PruneWriters deletes the networks of posts made before a time, at most a thousand
 // per call, and returns how many. Ids sort by time.
 func (ps Posts) PruneWriters(ctx context.Context, before time.Time) (int, error) {
-	return ps.tx.deleteSome(ctx, "writer", "post_id", `post_id < ? ORDER BY post_id LIMIT 1000`, protocol.NewID(protocol.PostID, before))
+	last := protocol.NewID(protocol.PostID, before)
+	gone, err := ps.tx.deleteSome(ctx, "writer", "post_id", `network <> '' AND post_id < ? AND token_hash IS NULL ORDER BY post_id LIMIT 1000`, last)
+	if err != nil || gone > 0 {
+		return gone, err
+	}
+	n, err := ps.tx.write(ctx, `UPDATE writer SET network = '' WHERE post_id IN (
+		SELECT post_id FROM writer WHERE network <> '' AND post_id < ? ORDER BY post_id LIMIT 1000)`, last)
+	return int(n), err
 }

@@ -272,6 +272,27 @@ func (fo FeedOrigins) HideOf(ctx context.Context, actor string) error {
 	return fo.set(ctx, `actor = ?`, actor, "shown", "hidden")
 }
 
+// DropOf deletes all news of a shop, by its actor.
+func (fo FeedOrigins) DropOf(ctx context.Context, actor string) error {
+	if err := fo.tx.dirty(); err != nil {
+		return err
+	}
+	items, err := list[string](ctx, fo.tx, `DELETE FROM feed_origin WHERE actor = ? RETURNING item`, actor)
+	if err != nil {
+		return err
+	}
+	slices.Sort(items)
+	for _, item := range slices.Compact(items) {
+		if err := fo.fold(ctx, item); err != nil {
+			return err
+		}
+		if _, err := fo.tx.write(ctx, `UPDATE feed SET doc = '' WHERE `+byID+` AND remote AND NOT visible`, idRange(item)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // RestoreOf reverts HideOf.
 func (fo FeedOrigins) RestoreOf(ctx context.Context, actor string) error {
 	return fo.set(ctx, `actor = ?`, actor, "hidden", "shown")

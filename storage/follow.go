@@ -165,9 +165,21 @@ func (fs Followers) RemoveInbox(ctx context.Context, localActor, inbox string) e
 	return fs.tx.Outlets().Delete(ctx, localActor, inbox)
 }
 
-// EnqueueDrop queues the job that deletes all followers of an agent whose profile is deleted.
-func (fs Followers) EnqueueDrop(ctx context.Context, localActor string) error {
-	return fs.tx.Enqueue(ctx, Job{Kind: DropFollowersJob, Lane: "followers " + localActor, Args: []byte(localActor)})
+// A GoneArgs is the argument of DropFollowersJob: an agent whose profile is deleted.
+type GoneArgs struct {
+	Actor   string   `json:"actor"`
+	Board   string   `json:"board"`             // the inboxes that read this log are told, those after After; the agent's own log, then the board's. "": all are told
+	After   string   `json:"after"`             // an inbox
+	Inboxes []string `json:"inboxes,omitempty"` // those of people of other servers who have letters of the agent; they are told first
+}
+
+// EnqueueDrop queues the job that tells other servers that an agent is gone, and deletes its followers.
+func (fs Followers) EnqueueDrop(ctx context.Context, a GoneArgs) error {
+	args, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return fs.tx.Enqueue(ctx, Job{Kind: DropFollowersJob, Lane: "followers " + a.Actor, Args: args})
 }
 
 // Drop deletes up to a thousand followers of an actor, and as many cursors of their inboxes. It reports whether there may be more.

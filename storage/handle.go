@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"time"
 
 	"stoa/protocol"
 )
@@ -23,6 +24,12 @@ func (hs Handles) leave(ctx context.Context, handle string) error {
 }
 
 const likeHandle = `SELECT handle FROM handle WHERE skeleton = ? ORDER BY handle LIMIT 1`
+
+// Gone returns when the profile of a handle was deleted; ErrNotFound when it was not.
+func (hs Handles) Gone(ctx context.Context, handle string) (time.Time, error) {
+	at, err := find[int64](ctx, hs.tx, `SELECT gone_at FROM handle WHERE handle = ? AND gone_at IS NOT NULL`, handle)
+	return moment(at), err
+}
 
 // Like returns a handle, of a profile that is or was, that is equal to the given one or looks like it; ErrNotFound when there is none.
 func (hs Handles) Like(ctx context.Context, handle string) (string, error) {

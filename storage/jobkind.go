@@ -17,7 +17,7 @@ const (
 	RecheckJob       JobKind = "recheck"         // verifies the author of a post of another node again
 	ReactionsJob     JobKind = "reactions"       // deletes reactions of an actor or host, or to a post; see DropReactions
 	RejectJob        JobKind = "reject-follower" // tells the server of a follower that its follow is ended; the arguments are the Follower
-	DropFollowersJob JobKind = "drop-followers"  // deletes the followers of a deleted profile; the arguments are its actor
+	DropFollowersJob JobKind = "drop-followers"  // tells other servers that a deleted profile is gone, and deletes its followers; see GoneArgs
 	EvictJob         JobKind = "evict"           // deletes rows of a stock over its cap; the arguments are the stock
 )
 

@@ -63,6 +63,11 @@ func (out Outlets) FollowingHost(ctx context.Context, board, host string) (bool,
 	return find[bool](ctx, out.tx, `SELECT stoa FROM outlet WHERE host = ? AND board = ? ORDER BY stoa DESC LIMIT 1`, host, board)
 }
 
+// Inboxes returns the inboxes that read a log and are not given up, after one, in order.
+func (out Outlets) Inboxes(ctx context.Context, board, after string, limit int) ([]string, error) {
+	return list[string](ctx, out.tx, `SELECT inbox FROM outlet WHERE board = ? AND inbox > ? AND state <> 'dead' ORDER BY inbox LIMIT ?`, board, after, limit)
+}
+
 // Delete deletes an outlet; it is no error if there is none.
 func (out Outlets) Delete(ctx context.Context, board, inbox string) error {
 	return out.tx.exec(ctx, `DELETE FROM outlet WHERE board = ? AND inbox = ?`, board, inbox)

@@ -124,6 +124,9 @@ func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
 	if _, err := ps.tx.write(ctx, `DELETE FROM post_revision WHERE post = ?`, id); err != nil {
 		return err
 	}
+	if _, err := ps.tx.write(ctx, `UPDATE writer SET token_hash = NULL WHERE post_id = ? AND token_hash IS NOT NULL`, id); err != nil {
+		return err
+	}
 	_, err := ps.tx.write(ctx, `UPDATE report SET reason = '' WHERE post_id = ? AND reason <> ''`, id)
 	return err
 }

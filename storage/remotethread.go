@@ -57,6 +57,12 @@ func (rs RemoteThreads) ByID(ctx context.Context, threadID string) (RemoteThread
 	return find[RemoteThread](ctx, rs.tx, remoteThreadTable.from+`WHERE thread_id = ?`, threadID)
 }
 
+// Inboxes returns the inboxes of people with whom an agent has threads, at most limit.
+func (rs RemoteThreads) Inboxes(ctx context.Context, handle string, limit int) ([]string, error) {
+	return list[string](ctx, rs.tx, `SELECT DISTINCT CASE WHEN a.shared_inbox <> '' THEN a.shared_inbox ELSE a.inbox END
+		FROM thread t JOIN remote_actor a ON a.id = substr(t.writer, 7) WHERE t.handle = ? AND t.origin IS NOT NULL LIMIT ?`, handle, limit)
+}
+
 // ListByID returns those of some threads.
 func (rs RemoteThreads) ListByID(ctx context.Context, ids []string) ([]RemoteThread, error) {
 	if len(ids) == 0 {

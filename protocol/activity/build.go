@@ -72,6 +72,19 @@ func (s Site) Delete(p *protocol.StoredPost, at time.Time) Object {
 	}
 }
 
+// DeleteActor returns the Delete of an agent of this node whose profile is deleted.
+func (s Site) DeleteActor(actor string, at time.Time) Object {
+	return Object{
+		"@context": "https://www.w3.org/ns/activitystreams", "id": DeleteID(actor), "type": "Delete", "actor": actor,
+		"to": []string{Public}, "published": stamp(at), "object": actor,
+	}
+}
+
+// GoneActor returns what replaces the document of such an agent.
+func GoneActor(actor string, at time.Time) Object {
+	return Object{"@context": "https://www.w3.org/ns/activitystreams", "id": actor, "type": "Tombstone", "deleted": stamp(at)}
+}
+
 // RelayedDelete returns the Delete of a post of another server by its author, without proof; id is that
 // of the author's own Delete, of the post or of the account.
 func RelayedDelete(id, actor, uri string) Object {

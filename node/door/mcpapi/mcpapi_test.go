@@ -54,14 +54,14 @@ func door(t *testing.T, change func(*Config)) (*API, *int) {
 		*reads++
 		return protocol.Page[protocol.Post]{Items: []protocol.Post{{Title: in.Q + " \"quoted\"\n\x01"}}}, nil
 	})
-	hall.Bind(table, protocol.PostToBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller, in protocol.NewPost) (protocol.Post, error) {
-		return protocol.Post{Title: in.Title}, nil
+	hall.Bind(table, protocol.PostToBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller, in protocol.NewPost) (protocol.MadePost, error) {
+		return protocol.MadePost{Post: protocol.Post{Title: in.Title}}, nil
 	})
 	hall.Bind(table, protocol.AboutService, func(context.Context, *storage.Tx, protocol.Caller, protocol.None) (string, error) {
 		return "about", nil
 	})
-	hall.Bind(table, protocol.DeletePost, func(context.Context, *storage.Tx, protocol.Caller, protocol.PostRef) (protocol.None, error) {
-		return protocol.None{}, nil
+	hall.Bind(table, protocol.EditPost, func(context.Context, *storage.Tx, protocol.Caller, protocol.PostEdit) (protocol.Post, error) {
+		return protocol.Post{}, nil
 	})
 	c := Config{Table: table, Base: base, Version: "1", Network: func(*http.Request) string { return "net" }, Changes: func() uint64 { return 7 }}
 	if change != nil {
@@ -246,7 +246,7 @@ func TestCall(t *testing.T) {
 	require.Equal(t, true, r.Result["isError"])
 	require.Contains(t, r.Result["content"].([]any)[0].(map[string]any)["text"], "/kind")
 
-	r, w = call(`{"name":"delete_post","arguments":{"id":"post_01k9y3v6k8e5w9q2x4z7c1m0ad"}}`)
+	r, w = call(`{"name":"edit_post","arguments":{"id":"post_01k9y3v6k8e5w9q2x4z7c1m0ad","kind":"offer","title":"t","body":"b"}}`)
 	require.Equal(t, 200, w.Code, "who showed nothing has nothing to renew")
 	require.Equal(t, true, r.Result["isError"])
 	_, w = call(`{"name":"read_board"}`, "Authorization: Bearer stoa_wrong")

@@ -21,6 +21,7 @@ type opened struct {
 var (
 	openedBid     = opened{"stoa_bid", "/bids/", "id", "statusToken", 90}           // a slot's longest time
 	openedMeeting = opened{"stoa_meeting", "/meetings/", "id", "statusToken", 120}  // from the request to 30 days after the meeting
+	openedPost    = opened{"stoa_post", "/board/", "id", "deleteToken", 365}        // of an anonymous post, to delete it
 	openedThread  = opened{"stoa_thread", "/threads/", "threadId", "readToken", 60} // twice as long as a silent thread stays open
 )
 

@@ -18,7 +18,7 @@ func (s *Web) writeRoutes() []Route {
 	return []Route{
 		s.forms("/:at", s.contactForm, protocol.ContactAgent.Operation),
 		s.forms("/board", s.boardForm, protocol.PostToBoard.Operation),
-		s.forms("/board/:id", s.postForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation),
+		s.forms("/board/:id", s.postForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation, protocol.DeletePost.Operation),
 		s.forms(contactPath, s.complaintForm, protocol.FileComplaint.Operation),
 		{Pattern: "/complaints/:id", Handler: http.HandlerFunc(s.complaintPage)},
 		s.forms("/complaints/:id", s.complaintPageForm, protocol.ReadComplaint.Operation, protocol.ConfirmComplaintMail.Operation),
@@ -107,11 +107,12 @@ func (s *Web) boardForm(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, err)
 		return
 	}
-	var made protocol.Post
+	var made protocol.MadePost
 	if err := s.invokeForm(r, protocol.PostToBoard.Operation, f.args(postFieldNames...), &made); err != nil {
 		s.showAgain(w, r, "/board", f, err, s.boardWith)
 		return
 	}
+	s.keepsPost(w, made)
 	redirect(w, r, "/board/"+made.ID)
 }
 
@@ -134,15 +135,34 @@ func (s *Web) postForm(w http.ResponseWriter, r *http.Request) {
 		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Reported"), Path: path, Body: reported(id)})
 		return
 	}
+	if f.do == protocol.DeletePost.Name {
+		if err := s.invokeForm(r, protocol.DeletePost.Operation, openedPost.args(r), nil); err != nil {
+			s.showAgain(w, r, path, f, err, s.postWith)
+			return
+		}
+		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Deleted"), Path: path, Body: deletedPost()})
+		return
+	}
 	args := f.args(postFieldNames...)
 	args["inReplyTo"] = id
-	var made protocol.Post
+	var made protocol.MadePost
 	if err := s.invokeForm(r, protocol.PostToBoard.Operation, args, &made); err != nil {
 		s.showAgain(w, r, path, f, err, s.postWith)
 		return
 	}
+	s.keepsPost(w, made)
 	redirect(w, r, "/board/"+id+"#"+made.ID)
 }
+
+// keepsPost lets this browser delete an anonymous post that it has made.
+func (s *Web) keepsPost(w http.ResponseWriter, made protocol.MadePost) {
+	if made.DeleteToken != "" {
+		s.open(w, openedPost, made.ID, made.DeleteToken)
+	}
+}
+
+// yours reports whether a post may be deleted by a browser that wrote it.
+func yours(p protocol.Post) bool { return p.Node == nil && p.Author.Method == protocol.ByProof }
 
 // of returns a form if it does that operation, nil for another.
 func (f *sent) of(op *protocol.Operation) *sent {

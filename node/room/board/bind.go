@@ -20,7 +20,7 @@ func (b *Board) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.GetBoardPost, b.Get)
 	hall.Bind(t, protocol.EditPost, b.Edit)
 	hall.Bind(t, protocol.ListRevisions, b.Revisions)
-	hall.Bind(t, protocol.DeletePost, b.Delete)
+	hall.Bind(t, protocol.DeletePost, b.Withdraw)
 	hall.Bind(t, protocol.ListOwnPosts, b.ListOwn)
 	hall.Bind(t, protocol.DeleteOwnPost, b.DeleteOwn)
 }

@@ -3,6 +3,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ func (b *Board) ID() string { return protocol.BoardID(b.Base) }
 
 // Post writes a post. An unsigned post is shown as unverified under the given name, a signed one
 // under the agent's own name (spec §5).
-func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewPost) (protocol.Post, error) {
+func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewPost) (out protocol.MadePost, err error) {
 	id := protocol.NewID(protocol.PostID, tx.Now)
 	p := &protocol.StoredPost{
 		Post: protocol.Post{
@@ -39,26 +40,29 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		State: protocol.Visible, Board: b.ID(), Evidence: c.Evidence,
 	}
 	if c.Standing == protocol.Proof {
-		p.Network = c.Network
+		out.DeleteToken = protocol.NewReadToken()
+		hash := protocol.SecretHash(out.DeleteToken)
+		p.Network, p.TokenHash = c.Network, hash[:]
 	}
 	if p.Tags == nil {
 		p.Tags = []string{}
 	}
 	if in.InReplyTo != "" {
 		if err := b.attach(ctx, tx, p, in.InReplyTo); err != nil {
-			return protocol.Post{}, err
+			return out, err
 		}
 	}
 	if err := b.sign(ctx, tx, c, p); err != nil {
-		return protocol.Post{}, err
+		return out, err
 	}
 	if err := tx.Posts().Insert(ctx, p); err != nil {
-		return protocol.Post{}, err
+		return out, err
 	}
 	if err := tx.Feed().Append(ctx, feedItem(p, tx.Now)); err != nil {
-		return protocol.Post{}, err
+		return out, err
 	}
-	return p.Post, b.Distribute(ctx, tx, p, storage.LogCreate)
+	out.Post = p.Post
+	return out, b.Distribute(ctx, tx, p, storage.LogCreate)
 }
 
 // sign adds the statement of a hosted agent to what it writes by a session or token.
@@ -282,6 +286,30 @@ func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string)
 		return nil, protocol.Errorf(protocol.Gone, "this post was deleted")
 	}
 	return p, nil
+}
+
+// Withdraw is Delete, also by the secret of an anonymous post.
+func (b *Board) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostDeletion) (protocol.None, error) {
+	token := cmp.Or(in.DeleteToken, c.ReadToken)
+	if token == "" && c.Standing == 0 {
+		return protocol.None{}, protocol.Errorf(protocol.Unauthorized, "sign the request, send an API token, or the post's deleteToken")
+	}
+	if token == "" {
+		return b.Delete(ctx, tx, c, in.PostRef)
+	}
+	p, err := tx.Posts().ForUpdate(ctx, in.ID)
+	if err != nil {
+		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no post with that id"))
+	}
+	switch opens, err := tx.Posts().OpenedBy(ctx, in.ID, protocol.SecretHash(token)); {
+	case err != nil:
+		return protocol.None{}, err
+	case p.State == protocol.Deleted:
+		return protocol.None{}, protocol.Errorf(protocol.Gone, "this post was deleted")
+	case !opens:
+		return protocol.None{}, protocol.Errorf(protocol.Unauthorized, "this deleteToken is not that of the post")
+	}
+	return protocol.None{}, b.remove(ctx, tx, p, "by its author")
 }
 
 // Delete deletes a post, also a hidden one. Only its verified author and the operator may. A post

@@ -70,7 +70,7 @@ func TestDelete_OnlyTheAuthor(t *testing.T) {
 	b := &Board{Base: base}
 	asha := protocol.Caller{Standing: protocol.Signed, Handle: "asha", Name: "Asha", KeyID: "key-a"}
 	anonymous := protocol.Caller{Standing: protocol.Proof, Network: "net"}
-	var mine, theirs protocol.Post
+	var mine, theirs protocol.MadePost
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if mine, err = b.Post(ctx, tx, asha, protocol.NewPost{Kind: protocol.Offer, Title: "Mine", Body: "b"}); err != nil {
 			return err

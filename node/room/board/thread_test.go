@@ -31,8 +31,9 @@ type bench struct {
 
 func (b bench) post(c protocol.Caller, kind protocol.PostKind, inReplyTo string) (p protocol.Post) {
 	b.t.Helper()
-	require.NoError(b.t, write(b.t, b.db, func(ctx context.Context, tx *storage.Tx) (err error) {
-		p, err = b.Post(ctx, tx, c, protocol.NewPost{Kind: kind, Title: "t", Body: "b", InReplyTo: inReplyTo})
+	require.NoError(b.t, write(b.t, b.db, func(ctx context.Context, tx *storage.Tx) error {
+		made, err := b.Post(ctx, tx, c, protocol.NewPost{Kind: kind, Title: "t", Body: "b", InReplyTo: inReplyTo})
+		p = made.Post
 		return err
 	}))
 	return p

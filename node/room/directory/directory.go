@@ -188,8 +188,16 @@ func (d *Directory) Drop(ctx context.Context, tx *storage.Tx, handle string) err
 	if err := tx.Feed().WipeAgent(ctx, handle, p.ERC8004, items); err != nil {
 		return err
 	}
+	people, err := tx.RemoteThreads().Inboxes(ctx, handle, toldInboxes) // the threads go with the profile
+	if err != nil {
+		return err
+	}
 	if err := tx.Profiles().Delete(ctx, handle); err != nil {
 		return err
 	}
-	return tx.Followers().EnqueueDrop(ctx, protocol.ActorID(d.Base, handle))
+	actor := protocol.ActorID(d.Base, handle)
+	return tx.Followers().EnqueueDrop(ctx, storage.GoneArgs{Actor: actor, Board: actor, Inboxes: people})
 }
+
+// toldInboxes is how many servers of people who have letters of a deleted profile are told.
+const toldInboxes = 500

@@ -144,7 +144,7 @@ func (l *Leave) next(_ context.Context, j storage.Job) (func(context.Context, *s
 	}, nil
 }
 
-// RestoreProfile undoes the deletion of a profile.
+// RestoreProfile undoes the deletion of a profile, if there is one.
 func (l *Leave) RestoreProfile(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
 	p, err := hall.Own(ctx, tx, c, in.Owned)
 	if err != nil {
@@ -152,8 +152,8 @@ func (l *Leave) RestoreProfile(ctx context.Context, tx *storage.Tx, c protocol.C
 	}
 	of, err := tx.Leavings().BySubject(ctx, p.Draft.Handle)
 	switch {
-	case err != nil:
-		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.Conflict, "@%s is not being deleted", p.Draft.Handle))
+	case err != nil: // what is not being deleted stays
+		return protocol.None{}, storage.IfMissing(err, nil)
 	case of.Erasing:
 		return protocol.None{}, protocol.Errorf(protocol.Conflict, "the seven days are over: @%s is being erased", p.Draft.Handle)
 	}

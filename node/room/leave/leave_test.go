@@ -177,7 +177,7 @@ func TestLeave_Undone(t *testing.T) {
 		require.NoError(t, w.restores("asha"))
 		w.runAll()
 		require.Equal(t, before, w.visible())
-		require.Equal(t, protocol.Conflict, protocol.CodeOf(w.restores("asha")), "it does not leave any more")
+		require.NoError(t, w.restores("asha"), "once more changes nothing")
 		w.now = w.now.Add(30 * 24 * time.Hour)
 		w.runAll()
 		require.Equal(t, before, w.visible())
@@ -186,6 +186,41 @@ func TestLeave_Undone(t *testing.T) {
 			require.Equal(t, protocol.Hidden, p.State)
 			return err
 		})
+	})
+}
+
+// TestLeave_Settles: an agreed meeting is waited for, meanwhile no other is taken; then the profile is hidden. Undone, it takes requests again.
+func TestLeave_Settles(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.profile("asha")
+		takes := func() (open bool) {
+			w.write(func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.Profiles().Own(ctx, "asha")
+				open = p.Meetings
+				return err
+			})
+			return open
+		}
+		w.write(func(ctx context.Context, tx *storage.Tx) error {
+			if err := tx.Meetings().PutSettings(ctx, &storage.MeetingSettings{Handle: "asha", Open: true}); err != nil {
+				return err
+			}
+			return tx.Meetings().Insert(ctx, &storage.StoredMeeting{ID: protocol.NewID(protocol.MeetingID, tx.Now), Handle: "asha", Shown: true,
+				State: protocol.MeetingApproved, StartsAt: start.Add(48 * time.Hour), EndsAt: start.Add(49 * time.Hour), AskedAt: tx.Now})
+		})
+		d := w.deletes("asha")
+		require.Equal(t, protocol.LeaveSettling, d.State)
+		require.Nil(t, d.GoneAt)
+		require.Equal(t, []protocol.LeaveWait{{What: protocol.LeaveMeetings, Count: 1, Until: new(start.Add(49 * time.Hour))}}, d.Waits)
+		require.False(t, takes())
+		w.runAll()
+		require.Empty(t, w.told, "it is shown until then")
+		w.now = start.Add(50 * time.Hour)
+		w.runAll()
+		require.Equal(t, []string{"@asha until 2026-11-29"}, w.told)
+		require.NoError(t, w.restores("asha"))
+		require.True(t, takes())
 	})
 }
 
