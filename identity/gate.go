@@ -53,6 +53,8 @@ type Credential struct {
 type Directory interface {
 	// KeyByThumbprint finds a registered key of a hosted profile that is not retired.
 	KeyByThumbprint(ctx context.Context, thumbprint string) (h Hosted, ok bool, err error)
+	// DirectoryAgent finds the profile for which the keys of the key directory at an address speak.
+	DirectoryAgent(ctx context.Context, address string) (h Hosted, ok bool, err error)
 	// HostedAgent finds the profile that is enrolled to a chain identity, if the key with that
 	// thumbprint is its key and owner and wallet are those of the enrolment.
 	HostedAgent(ctx context.Context, k ChainKey, thumbprint string) (h Hosted, ok bool, err error)
@@ -256,7 +258,8 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
-		Agent: who.erc8004, Owner: who.owner, Handle: who.handle, Name: who.name, ClaimedName: who.claimed, Language: who.language, Proof: who.proof,
+		Agent: who.erc8004, Owner: who.owner, Wallet: who.wallet, Key: who.public,
+		Handle: who.handle, Name: who.name, ClaimedName: who.claimed, Language: who.language, Proof: who.proof,
 		Partial: policy != whole && !res.Meets(whole, &m, ev.Body),
 	}
 	c.Hide(who.handle, who.state)

@@ -44,6 +44,10 @@ func (p *place) KeyByThumbprint(_ context.Context, thumbprint string) (identity.
 	return h, ok, p.err
 }
 
+func (p *place) DirectoryAgent(context.Context, string) (identity.Hosted, bool, error) {
+	return identity.Hosted{}, false, nil
+}
+
 func (p *place) HostedAgent(_ context.Context, k identity.ChainKey, _ string) (identity.Hosted, bool, error) {
 	h, ok := p.agents[k.Identity]
 	return h, ok, p.err

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"crypto"
 	"errors"
 
 	"stoa/identity/httpsig"
@@ -12,7 +13,9 @@ import (
 type principal struct {
 	erc8004, owner, handle, name, language string
 	state                                  protocol.ProfileState
-	claimed                                string // name that its key directory gives itself
+	wallet                                 string           // with erc8004
+	public                                 crypto.PublicKey // with erc8004
+	claimed                                string           // name that its key directory gives itself
 	proof                                  protocol.AuthorProof
 }
 
@@ -40,9 +43,18 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	}
 	if g.Directories != nil && q.Agent.URL != "" {
 		k, name, err := g.Directories.Await(ctx, r.network, q.Agent, q.Params.KeyID, q.Now)
-		return httpsig.Resolved{Key: k, Principal: principal{
-			claimed: name, proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &q.Agent.URL},
-		}}, err
+		if err != nil {
+			return httpsig.Resolved{}, err
+		}
+		who := principal{claimed: name, proof: protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &q.Agent.URL}}
+		hosted, ok, err := g.Directory.DirectoryAgent(ctx, q.Agent.URL)
+		if err != nil {
+			return httpsig.Resolved{}, err
+		}
+		if ok {
+			who.handle, who.name, who.language, who.state = hosted.Handle, hosted.Name, hosted.Language, hosted.State
+		}
+		return httpsig.Resolved{Key: k, Principal: who}, nil
 	}
 	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
 }
@@ -55,7 +67,7 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
-	who := principal{erc8004: found.Identity, owner: found.Owner,
+	who := principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet, public: found.Key.Public(),
 		proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}
 	hosted, ok, err := r.g.Directory.HostedAgent(ctx, found, q.Params.KeyID)
 	if err != nil {

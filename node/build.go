@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ import (
 	"stoa/node/room/site"
 	"stoa/node/work/worker"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 	"stoa/wellknown"
 )
@@ -145,7 +147,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	letterKey := random(credential.SecretMeetingLinks)
 	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
-	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent)
+	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
 	n.Contact, n.Reputation = contact.New(h, hooks), reviews
 	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
@@ -157,6 +159,25 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
 	}, errors.Join(faults...)
+}
+
+// joining is how people and agents join the node.
+func (n *Node) joining(c Config) account.Joining {
+	policy := protocol.Registrations(c.Registrations)
+	u, err := url.Parse(n.Base)
+	if policy == "" {
+		if policy = protocol.RegistrationsApproval; err == nil && netx.IsLoopback(u.Hostname()) {
+			policy = protocol.RegistrationsOpen
+		}
+	}
+	j := account.Joining{Policy: policy, PerNetwork: 20, PerDay: 2000, Invites: c.OwnerInvitations, Put: n.Directory.Put, SetState: n.Directory.SetState}
+	if c.Dev {
+		j.PerNetwork = 1000
+	}
+	for _, name := range []string{n.name(), u.Hostname(), strings.TrimSuffix(u.Hostname(), path.Ext(u.Hostname()))} {
+		j.Reserved = append(j.Reserved, protocol.HandleSkeleton(strings.ToLower(name)))
+	}
+	return j
 }
 
 // author is a profile as the author of what the node says about it.
@@ -243,7 +264,7 @@ func (n *Node) jobs(ctx context.Context, rooms []room) error {
 		return err
 	}
 	return n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return errors.Join(operate.Upkeep{}.Enqueue(ctx, tx), n.Reputation.Enqueue(ctx, tx))
+		return errors.Join(operate.Upkeep{}.Enqueue(ctx, tx), n.Reputation.Enqueue(ctx, tx), n.Accounts.Enqueue(ctx, tx))
 	})
 }
 

@@ -46,6 +46,8 @@ type Config struct {
 	WriteRate         float64  `default:"5" env:"STOA_WRITE_RATE" placeholder:"N" help:"Writes a second that one client network may try, after a burst of eight seconds' worth."`
 	IdentityRate      float64  `default:"10" env:"STOA_IDENTITY_RATE" placeholder:"N" help:"Writes a second of one verified identity, after a burst of six seconds' worth."`
 	MaxStreams        int      `name:"max-streams" default:"2048" env:"STOA_MAX_STREAMS" placeholder:"N" help:"Streams of the feed that a process serves at a time, half of them to unknown callers; each is an open connection."`
+	Registrations     string   `enum:",closed,invite,approval,open" default:"" env:"STOA_REGISTRATIONS" help:"Who joins by himself: closed (nobody), invite (with an invitation), approval (everybody, and an operator approves those without an invitation) or open (everybody). Default: approval; open where the public address is on loopback."`
+	OwnerInvitations  int      `name:"owner-invitations" env:"STOA_OWNER_INVITATIONS" placeholder:"N" help:"How many may be invited within 30 days by an account that is no operator's."`
 	Name              string   `env:"STOA_NAME" placeholder:"TEXT" help:"What you call the node. Default: its host."`
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	Texts             string   `env:"STOA_TEXTS" placeholder:"DIR" help:"Directory of the texts that you write about the node: contact.md, terms.md, privacy.md, and contact.hi.md and so on for readers of Hindi. Each is optional; they are read at the start."`
@@ -127,6 +129,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxStreams < 0 || c.MaxStreams > 100_000 {
 		bad("max-streams: must be from 0 (the default) to 100000")
+	}
+	if c.OwnerInvitations < 0 || c.OwnerInvitations > 10_000 {
+		bad("owner-invitations: must be from 0 to 10000")
 	}
 	if c.MeetingMails < 0 || c.MeetingMails > 100_000 {
 		bad("meeting-mails: must be from 0 (the default) to 100000")

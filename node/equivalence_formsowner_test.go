@@ -302,6 +302,16 @@ func operatorForms() []formRow {
 		s.operate(protocol.AddNote.Operation, map[string]any{"subject": about["id"], "text": "seen"}, &n)
 		return map[string]string{"id": n.ID}
 	}
+	newcomer := func(s *formSide) map[string]string {
+		s.strangers++
+		handle := fmt.Sprintf("newcomer-%d", s.strangers)
+		require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
+				Draft: protocol.ProfileDraft{Handle: handle, Name: "Newcomer", Kind: protocol.Person}})
+			return err
+		}))
+		return map[string]string{"handle": handle, "decision": "refuse"}
+	}
 	const directories = "/api/operator/directories"
 	listed := func(s *formSide) map[string]string {
 		const address = "https://listed.example/ard"
@@ -383,6 +393,13 @@ func operatorForms() []formRow {
 			fields: map[string][]string{"answer": {"", "It is hidden.", strings.Repeat("x", 4001), "two\u202ewords"}, "done": {"", "true"}}},
 		{op: protocol.HideReview.Operation, page: reviews, about: review(false), read: hidden,
 			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "rev_x"}, "reason": why["reason"]}},
+		{op: protocol.DecideJoining.Operation, page: page + "joining", about: newcomer, read: "/api/operator/joining",
+			fields: map[string][]string{"reason": {"No such shop.", ""}}},
+		{op: protocol.DecideJoining.Operation, page: page + "joining", about: func(s *formSide) map[string]string {
+			about := newcomer(s)
+			about["decision"] = "approve"
+			return about
+		}, read: "/api/operator/joining"},
 		{op: protocol.RestoreReview.Operation, page: reviews, about: review(true), read: hidden},
 		{op: protocol.RestoreReview.Operation, page: reviews + "?done=hide_review&of={id}", about: review(true), read: hidden},
 		{op: protocol.HideReview.Operation, page: reviews + "?done=restore_review&of={id}", about: review(false), read: hidden},

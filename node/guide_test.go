@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -163,6 +164,45 @@ func python(t *testing.T, pair key.Pair, program string) string {
 	out, err := c.Output()
 	require.NoError(t, err, "%s", faults.String())
 	return string(out)
+}
+
+// TestGuide_Joining runs the programs of /skill/joining.md as they are printed, in Python, JavaScript and Go: each joins, posts, is claimed
+// by a person, and leaves.
+func TestGuide_Joining(t *testing.T) {
+	t.Parallel()
+	h := nodetest.Start(t)
+	text := h.Ask("GET", "/skill/joining.md", "").Is(200).Body.String()
+	for _, of := range []struct{ language, file, run string }{
+		{"python", "agent.py", "python3"}, {"javascript", "agent.mjs", os.Getenv("STOA_TEST_FEDIFY")}, {"go", "agent.go", "go run"},
+	} {
+		t.Run(of.language, func(t *testing.T) {
+			program := regexp.MustCompile("(?s)```" + of.language + "\n(.*?)```").FindStringSubmatch(text)[1]
+			require.LessOrEqual(t, strings.Count(program, "\n"), 60)
+			if of.run == "" {
+				t.Skip("STOA_TEST_FEDIFY names no Node: the program in JavaScript was not run (make test installs it)")
+			}
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, of.file), []byte(program), 0o600))
+			run := func(args ...string) string {
+				all := append(append(strings.Fields(of.run), of.file), args...)
+				c := exec.CommandContext(t.Context(), all[0], all[1:]...)
+				c.Dir = dir
+				var faults strings.Builder
+				c.Stderr = &faults
+				out, err := c.Output()
+				require.NoError(t, err, "%s", faults.String())
+				return strings.TrimSpace(string(out))
+			}
+			handle := of.language + "-agent"
+			link := run("join", handle)
+			require.Contains(t, h.Ask("GET", "/api/public/board?author="+handle, "").Is(200).Body.String(), "I have arrived.")
+			_, signIn := h.OpenAccount("Meera", protocol.RoleOwner, handle+"@example.org")
+			h.Ask("POST", "/api/owner/claims/"+path.Base(link), "", "Cookie", "stoa_session="+h.SignIn(signIn), "Origin", h.Base,
+				"Sec-Fetch-Site", "same-origin").Is(201)
+			require.Equal(t, string(protocol.LeaveHidden), run("leave"))
+			h.Ask("GET", "/api/public/agents/"+handle, "").Is(404)
+		})
+	}
 }
 
 // TestGuide_SamplesRun runs the programs of the skill description as they are

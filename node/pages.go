@@ -114,6 +114,28 @@ func (s signIns) AskLink(ctx context.Context, mail, language string) error {
 	return s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return s.n.Accounts.AskLink(ctx, tx, mail, language) })
 }
 
+func (s signIns) Registrations() protocol.Registrations { return s.n.Accounts.Joining.Policy }
+
+func (s signIns) AskJoin(ctx context.Context, network string, in protocol.NewMember, mail, language string) (secret string, err error) {
+	err = s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		secret, err = s.n.Accounts.AskJoin(ctx, tx, protocol.Caller{Network: network}, in, mail, language)
+		return err
+	})
+	return secret, err
+}
+
+func (s signIns) ConfirmJoin(ctx context.Context, b session.Browser, secret, code, handle string) (cookie, made string, err error) {
+	return s.n.Accounts.ConfirmJoin(ctx, b, secret, code, handle)
+}
+
+func (s signIns) JoinByPasskey(ctx context.Context, b session.Browser, in protocol.NewMember) (cookie string, err error) {
+	return s.n.Accounts.JoinByPasskey(ctx, b, in)
+}
+
+func (s signIns) FreeHandle(ctx context.Context, handle string) error {
+	return s.n.Accounts.FreeHandle(ctx, handle)
+}
+
 func (s signIns) SendsMail() bool { return s.n.Accounts.Mail != nil }
 
 func (s signIns) LogsMail() bool {

@@ -94,6 +94,9 @@ func (p *prober) good(op *protocol.Operation) map[string]any {
 				State: storage.SubscriptionAccepted, NextAt: tx.Now.Add(time.Hour)})
 		}))
 	}
+	if op == protocol.RegisterProfile.Operation {
+		args["handle"] = fmt.Sprintf("new-%d", p.r.IntN(1_000_000_000))
+	}
 	d := nodetest.Doors{T: p.t, House: p.n, Token: p.token, Shop: p.shop}
 	if bid(&d, op, args) || op.For != protocol.Owners {
 		return args

@@ -44,6 +44,11 @@ var unreached = map[string]string{
 	"read_decision_link":   "takes a ticket that stands in a notice alone",
 	"use_decision_link":    "takes a ticket that stands in a notice alone",
 	"use_meeting_link":     "takes a ticket that stands in a mail alone",
+	"read_claim":           "takes a link that an agent has",
+	"claim_profile":        "takes a link that an agent has",
+	"make_claim_link":      "takes a profile that an agent registered",
+	"release_profile":      "takes a profile that an agent registered and a person claimed",
+	"decide_joining":       "takes a profile that waits for approval",
 
 	"confirm_complaint_mail": "takes a ticket that stands in a mail alone",
 }
@@ -118,7 +123,7 @@ type prober struct {
 }
 
 func newProber(t *testing.T, r *rand.Rand, change func(*node.Config)) *prober {
-	n := nodetest.Start(t, change)
+	n := nodetest.Start(t, change, func(c *node.Config) { c.OwnerInvitations = 10_000 })
 	p := &prober{
 		t: t, n: n, r: r, client: loadClient(), inputs: map[string]map[string]any{},
 		published: newOpenAPI(t), pool: map[string][]string{}, succeeded: map[string]int{}, failed: map[string]int{}, refused: map[string]map[protocol.Code]int{},

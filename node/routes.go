@@ -179,6 +179,7 @@ func siteFiles() []protocol.SiteEntry {
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
 		{Path: "/skill/bids.md", Purpose: "How a bid is made and paid, and what its states mean."},
 		{Path: "/skill/meetings.md", Purpose: "How a meeting is requested, and what the states of a request mean."},
+		{Path: "/skill/joining.md", Purpose: "How an agent joins, is claimed by a person and leaves, with programs."},
 		{Path: "/skill/signing.md", Purpose: "What a signed request covers, with a program."},
 		{Path: "/skill/callbacks.md", Purpose: "What a callbackUrl is sent, and how to verify it."},
 		{Path: "/llms.txt", Purpose: "Plain-text description for language models."},

@@ -73,6 +73,11 @@ func (w *walkWorld) fill(h *nodetest.House) {
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("person-%d", i), true))
 		h.TakeBids(fmt.Sprintf("person-%d", i))
 		require.Equal(w.t, 200, w.bidOn(h, a))
+		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
+				Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("waits-%d", i), Name: "Waits", Kind: protocol.Person}})
+			return err
+		}))
 		r, _ := storedMeeting(protocol.MeetingSubmitted, time.Now().Add(48*time.Hour))
 		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, r) }))
 		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -41,6 +41,7 @@ const (
 	ofNotices   = "code of an address for notices"
 	ofMail      = "code of an account's address"
 	ofPost      = "secret of an anonymous post"
+	ofClaim     = "link that gives a profile"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -54,7 +55,9 @@ var opens = map[string][]string{
 	"read_decision_link": {ofDecision}, "use_decision_link": {ofDecision},
 	"read_complaint": {ofComplaint, ofAnswer}, "confirm_complaint_mail": {ofAnswer},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
-	"delete_post": {ofPost}, "confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
+	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
+	"delete_post":  {ofPost},
+	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
 }
 
 // A secretsWorld has one secret of every kind, all of things of asha that are in a state in which a secret opens them.
@@ -134,6 +137,11 @@ func newSecrets(t *testing.T) *secretsWorld {
 		put(func(ctx context.Context, tx *storage.Tx) error { return tx.Tickets().Insert(ctx, x) })
 	}
 	put(func(ctx context.Context, tx *storage.Tx) error {
+		secret, hash := session.New(session.Ticket)
+		w.secrets[ofClaim] = secret
+		return tx.Joins().Put(ctx, storage.Joined{Handle: "asha", Way: storage.JoinedSigned, At: tx.Now, Claim: hash[:], ClaimUntil: tx.Now.Add(time.Hour)})
+	})
+	put(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Accounts().SetPendingMail(ctx, w.account, mail)
 	})
 	return w
@@ -159,7 +167,9 @@ func like(secret string) string {
 
 // secretOf is where an operation takes a secret, "" for nowhere.
 func secretOf(op *protocol.Operation) string {
-	if op.Secret == "" && len(opens[op.Name]) > 0 {
+	if _, ticket := op.In.FieldByName("Ticket"); ticket && op.Secret == "" && len(opens[op.Name]) > 0 {
+		return "ticket"
+	} else if op.Secret == "" && len(opens[op.Name]) > 0 {
 		return "code"
 	}
 	return op.Secret
@@ -186,7 +196,7 @@ func (w *secretsWorld) tries(op *protocol.Operation, secret string) map[string]o
 	}
 	with := maps.Clone(args)
 	with[secretOf(op)] = secret
-	if secretOf(op) == "code" { // which the owner sends
+	if op.Secret == "" { // the owner sends it
 		all["in its member"] = w.call(op, with, from{cookie: w.cookie(w.account)})
 		return all
 	}

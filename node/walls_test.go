@@ -58,6 +58,7 @@ var walls = map[string]wall{
 
 	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket,
 	"read_bid_link": ofTicket, "use_bid_link": ofTicket, "read_meeting_link": ofTicket, "use_meeting_link": ofTicket,
+	"read_claim": ofTicket, "claim_profile": ofTicket,
 	"read_decision_link": ofTicket, "use_decision_link": ofTicket,
 }
 

@@ -55,6 +55,8 @@ type Caller struct {
 	Network  string                  // keyed hash of the client's network, for limits and distinct reporters; never an address
 	Agent    string                  // chain identity, lower case, when the signature was checked against the chain
 	Owner    string                  // with Agent: the owner of its token by the chain's answer, an address in lower case
+	Wallet   string                  // with Agent: its wallet by the chain's answer, an address in lower case, "" for none
+	Key      any                     // with Agent: the crypto.PublicKey that signed
 	Handle   string                  // the profile of this node that the caller writes as, if any
 	Name     string                  // display name of that profile
 	Language string                  // the first of its languages, "" for none

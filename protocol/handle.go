@@ -38,8 +38,21 @@ func CleanHandle(s string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "@"))
 }
 
+// joinReserved are handles that nobody takes by himself, because readers would take them for the node, its pages or its staff.
+var joinReserved = []string{
+	"about", "account", "accounts", "agents", "appeal", "complaint", "contact", "devops", "everyone", "grievance", "help", "helpdesk", "home",
+	"hostmaster", "info", "join", "legal", "login", "mail", "merchants", "moderation", "noreply", "official", "people", "privacy", "register", "sign-in",
+	"signup", "site-map", "staff", "status", "team", "terms", "webmaster",
+}
+
+// ReservedForNode reports whether nobody may take the handle by himself: it is, or looks like, one of [ReservedHandle], a page of the node, or a role.
+func ReservedForNode(s string) bool {
+	same := func(r string) bool { return HandleSkeleton(r) == HandleSkeleton(s) }
+	return slices.ContainsFunc(reserved, same) || slices.ContainsFunc(joinReserved, same)
+}
+
 var alike = strings.NewReplacer("-", "", "0", "o", "1", "l", "i", "l", "m", "rn", "w", "vv")
 
-// HandleSkeleton is the same for two handles that a reader takes for each other. It is the skeleton of UTS 39 §4 for the characters that handles have,
-// with hyphens left out and i as l.
+// HandleSkeleton is the same for two handles that a reader takes for each other. It is the skeleton of UTS 39 §4 for the
+// characters that handles have, with hyphens left out and i as l.
 func HandleSkeleton(s string) string { return alike.Replace(s) }

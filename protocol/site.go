@@ -17,7 +17,7 @@ type SiteMap struct {
 
 // A PowInput asks for a proof-of-work challenge.
 type PowInput struct {
-	Purpose string `json:"purpose" enum:"contact,board,bid,meeting,report" doc:"What the proof will pay for; contact is accepted for every anonymous write."`
+	Purpose string `json:"purpose" enum:"contact,board,bid,meeting,report,join" doc:"What the proof will pay for; contact is accepted for every anonymous write."`
 }
 
 var AboutService = declare[None, string](Operation{

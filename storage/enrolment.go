@@ -224,6 +224,9 @@ func (es Enrolments) End(ctx context.Context, actor string, e Enrolment, reason 
 	if err := es.tx.Audit(ctx, actor, "identity end", e.Handle, e.ERC8004+": "+reason.Text()); err != nil {
 		return err
 	}
+	if err := es.tx.Joins().sold(ctx, e.Handle, reason); err != nil {
+		return err
+	}
 	return es.tx.Notify(ctx, protocol.Notice{Handle: e.Handle, Event: protocol.IdentityEnded, Subject: e.ERC8004, Title: reason.Text()})
 }
 

@@ -18,7 +18,13 @@ func (hs Handles) take(ctx context.Context, handle string) error {
 		ON CONFLICT (handle) DO UPDATE SET taken_at = excluded.taken_at, gone_at = NULL`, handle, protocol.HandleSkeleton(handle), millis(hs.tx.Now))
 }
 
-// leave records that the profile of a handle is deleted. Nobody else gets the handle: it is in the addresses of actors, and on receipts.
+// Free gives a handle back that nobody ever acted as.
+func (hs Handles) Free(ctx context.Context, handle string) error {
+	return hs.tx.exec(ctx, `DELETE FROM handle WHERE handle = ? AND gone_at IS NOT NULL`, handle)
+}
+
+// leave records that the profile of a handle is deleted. Nobody else takes the handle: it is in the addresses of actors, and
+// on receipts.
 func (hs Handles) leave(ctx context.Context, handle string) error {
 	return hs.tx.exec(ctx, `UPDATE handle SET gone_at = ? WHERE handle = ?`, millis(hs.tx.Now), handle)
 }

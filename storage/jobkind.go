@@ -31,6 +31,8 @@ const (
 	ConfirmJob  JobKind = "confirm-mail"         // the code that confirms the address of a profile
 	AddressJob  JobKind = "confirm-account-mail" // the code that confirms a new address of an account
 	FormerJob   JobKind = "former-account-mail"  // informs the former address of the change
+	JoinJob     JobKind = "join-mail"            // the code that confirms the address of who joins
+	LapseJob    JobKind = "lapse-joins"          // deletes joins that nobody finished
 	SecurityJob JobKind = "security-mail"        // tells an owner of a change to how they sign in
 )
 
@@ -96,7 +98,7 @@ const (
 func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob,
-		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob,
+		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,

@@ -58,6 +58,11 @@ func (ks Keys) OfProfile(ctx context.Context, handle string) ([]AgentKey, error)
 	return list[AgentKey](ctx, ks.tx, agentKeyTable.from+`WHERE handle = ? ORDER BY created_at DESC, thumbprint LIMIT 1000`, handle)
 }
 
+// CountUsed is how many keys of a profile are not retired.
+func (ks Keys) CountUsed(ctx context.Context, handle string) (int, error) {
+	return find[int](ctx, ks.tx, `SELECT count(*) FROM agent_key WHERE handle = ? AND retired_at IS NULL`, handle)
+}
+
 // Retire ends the use of a key permanently: no enrolment makes it usable again.
 // A retired key is unchanged. The enrolment of which it is the key ends.
 // ErrNotFound when unknown.

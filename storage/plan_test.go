@@ -48,6 +48,8 @@ func TestPlans(t *testing.T) {
 	add("feed of this node", text, args...)
 	add("news by its id", originState, "x")
 	add("profiles of a state", profileTable.from+hiddenIn, "pending", 0, 0, 21)
+	add("who began to join", joinsBegun, "net", 0, 0, 0)
+	add("who joined and never came", joinedTable.from+unconfirmedJoins, 0, 20)
 	add("a handle that looks alike", likeHandle, "x")
 	add("news of a host within a day", originsToday, "x", 1, 2, 300)
 	add("oldest news of a host", originsOver, "x", 3000)

@@ -87,6 +87,17 @@ func (ts Tokens) Count(ctx context.Context, account string) (int, error) {
 		millis(ts.tx.Now))
 }
 
+// CountFor is the number of tokens for one profile alone that are neither revoked nor expired.
+func (ts Tokens) CountFor(ctx context.Context, handle string) (int, error) {
+	return find[int](ctx, ts.tx, `SELECT count(*) FROM api_token WHERE handle = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)`, handle,
+		millis(ts.tx.Now))
+}
+
+// Move gives the tokens for one profile alone to another account.
+func (ts Tokens) Move(ctx context.Context, handle, account string) error {
+	return ts.tx.exec(ctx, `UPDATE api_token SET account = ? WHERE handle = ?`, account, handle)
+}
+
 // Revoke ends a token now; ErrNotFound when unknown.
 func (ts Tokens) Revoke(ctx context.Context, id string) error {
 	return one(ts.tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?`, millis(ts.tx.Now), id))

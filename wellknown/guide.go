@@ -25,6 +25,7 @@ type guide map[string][]byte
 var guides = map[string]string{
 	"/llms.txt": "llms.txt", "/SKILL.md": "SKILL.md", "/skill/bids.md": "bids.md", "/skill/meetings.md": "meetings.md",
 	"/skill/signing.md": "signing.md", "/skill/callbacks.md": "callbacks.md",
+	"/skill/joining.md": "joining.md",
 }
 
 // guideView is the data of the templates.

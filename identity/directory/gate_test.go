@@ -27,6 +27,10 @@ func (nobody) KeyByThumbprint(context.Context, string) (identity.Hosted, bool, e
 	return identity.Hosted{}, false, nil
 }
 
+func (nobody) DirectoryAgent(context.Context, string) (identity.Hosted, bool, error) {
+	return identity.Hosted{}, false, nil
+}
+
 func (nobody) HostedAgent(context.Context, identity.ChainKey, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }

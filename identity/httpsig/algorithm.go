@@ -44,6 +44,7 @@ type Key interface {
 	// length, or CodeSignatureInvalid. Other errors count as invalid.
 	Verify(base, sig []byte) error
 	Thumbprint() string // RFC 7638
+	Public() crypto.PublicKey
 }
 
 // NewKey checks a public key: ed25519.PublicKey, *ecdsa.PublicKey on P-256 or P-384, or
@@ -94,8 +95,9 @@ type ed25519Key struct {
 	thumb string
 }
 
-func (k *ed25519Key) Algorithm() Algorithm { return Ed25519 }
-func (k *ed25519Key) Thumbprint() string   { return k.thumb }
+func (k *ed25519Key) Algorithm() Algorithm     { return Ed25519 }
+func (k *ed25519Key) Thumbprint() string       { return k.thumb }
+func (k *ed25519Key) Public() crypto.PublicKey { return k.pub }
 
 func (k *ed25519Key) Verify(base, sig []byte) error {
 	if len(sig) != ed25519.SignatureSize {
@@ -112,7 +114,8 @@ type ecdsaKey struct {
 	thumb string
 }
 
-func (k *ecdsaKey) Thumbprint() string { return k.thumb }
+func (k *ecdsaKey) Thumbprint() string       { return k.thumb }
+func (k *ecdsaKey) Public() crypto.PublicKey { return k.pub }
 
 func (k *ecdsaKey) Algorithm() Algorithm {
 	if k.pub.Curve == elliptic.P384() {
@@ -149,8 +152,9 @@ type rsaKey struct {
 	thumb string
 }
 
-func (k *rsaKey) Algorithm() Algorithm { return k.alg }
-func (k *rsaKey) Thumbprint() string   { return k.thumb }
+func (k *rsaKey) Algorithm() Algorithm     { return k.alg }
+func (k *rsaKey) Thumbprint() string       { return k.thumb }
+func (k *rsaKey) Public() crypto.PublicKey { return k.pub }
 
 // pssOptions is RFC 9421 §3.3.1: MGF1 with SHA-512 and a salt of 64 bytes.
 var pssOptions = &rsa.PSSOptions{SaltLength: 64, Hash: crypto.SHA512}

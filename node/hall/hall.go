@@ -376,6 +376,16 @@ func open(raw []byte, ev *identity.Evidence, op *protocol.Operation) ([]byte, ma
 	return raw, value, nil
 }
 
+// Valid returns what is wrong with the arguments of an operation, without doing it.
+func (t *Table) Valid(name string, args []byte) error {
+	e, in := t.entries[name], &input{args: args}
+	_, value, err := open(args, &identity.Evidence{}, e.op)
+	if err != nil {
+		return err
+	}
+	return t.check(e, in, value, Request{})
+}
+
 func (t *Table) check(e *entry, in *input, value map[string]any, req Request) error {
 	faults := append(t.Schemas.Check(e.in, value), req.Faults...)
 	if len(faults) < protocol.MaxFaults && !slices.ContainsFunc(faults, tooLarge) {

@@ -57,7 +57,7 @@ type Parameters struct {
 type Data struct {
 	Audience string `json:"aud" doc:"Host of the issuing node."`
 	KeyID    string `json:"kid" doc:"Day of the signing secret."`
-	Purpose  string `json:"purpose" enum:"contact,board,bid,meeting,report"`
+	Purpose  string `json:"purpose" enum:"contact,board,bid,meeting,report,join"`
 	Text     string `json:"text,omitempty" pattern:"^[0-9a-f]{32}$" doc:"Digest of the only text that the challenge is for, when that is similar to others."`
 }
 

@@ -29,6 +29,10 @@ type nobody struct{}
 func (nobody) KeyByThumbprint(context.Context, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }
+func (nobody) DirectoryAgent(context.Context, string) (identity.Hosted, bool, error) {
+	return identity.Hosted{}, false, nil
+}
+
 func (nobody) HostedAgent(context.Context, identity.ChainKey, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }

@@ -49,7 +49,7 @@ func (s *Web) accountRoutes() []Route {
 	for path, ops := range forms {
 		routes = append(routes, s.forms(path, s.accountForm, ops...))
 	}
-	return append(routes, s.operatorRoutes()...)
+	return append(append(routes, s.joinRoutes()...), s.operatorRoutes()...)
 }
 
 // forms returns the route to which forms are sent that do some operations.
@@ -190,6 +190,11 @@ type account struct {
 	More       string // path of the next page of a list, "" for none
 	Sent       *sent  // the form that was refused; nil for none
 	Done       string // what was done
+	New        bool   // the browser is a newcomer's: the page leads back to the first steps
+	Holders    protocol.Holders
+	HasItems   bool
+	Claim      protocol.Claim
+	Ticket     string // of a claim link
 	Base       string // address of the node
 	Registries []Registry
 	Code       string // of the link in a letter that asks to confirm an address, "" for none
@@ -298,7 +303,8 @@ func (a *account) missing() bool {
 // showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
-	a.Logged, a.Base, a.Registries, a.Code = s.Accounts.LogsMail(), s.Base, s.Registries, r.URL.Query().Get("code")
+	a.Logged, a.Base, a.Registries, a.New = s.Accounts.LogsMail(), s.Base, s.Registries, isNew(r)
+	a.Code = r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
 		SignIn: a.Page.path == securityPath}
@@ -419,7 +425,11 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		if a.Page.own() && f.handle != "" {
 			done.Set("handle", f.handle)
 		}
-		redirect(w, r, strings.Replace(a.Page.path, ":id", f.id, 1)+"?"+done.Encode())
+		path := strings.Replace(a.Page.path, ":id", f.id, 1)
+		if op == protocol.ClaimProfile.Operation {
+			path = "/account"
+		}
+		redirect(w, r, path+"?"+done.Encode())
 		return
 	}
 	if err != nil {

@@ -108,6 +108,8 @@ var (
 
 var accountPages = []accountPage{
 	{path: "/account", title: english("Your account"), read: []reading{(*account).readWaits}, body: indexBody},
+	{path: startPath, title: english("First steps"), kinds: everybody, read: []reading{readProfile, (*account).readStart}, body: startBody},
+	{path: claimPath, title: english("Take a profile"), forms: []*protocol.Operation{protocol.ClaimProfile.Operation}, at: claimPath, body: claimBody},
 	{path: "/account/threads", title: english("Inbox"), about: english("Read what others wrote to you, and answer."), kinds: everybody},
 	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
@@ -221,7 +223,7 @@ func (n *ownerNav) profile() (h protocol.HeldProfile) {
 // links are the pages of the navigation.
 func (n *ownerNav) links() (pages []accountPage) {
 	for _, p := range accountPages {
-		if p.shown(n.account) && (!p.own() || p.about != "" && p.has(n.profile())) {
+		if p.shown(n.account) && (p.path == "/account" || p.about != "" && (!p.own() || p.has(n.profile()))) {
 			pages = append(pages, p)
 		}
 	}

@@ -288,11 +288,11 @@ func TestAllPages(t *testing.T) {
 		check(path)
 	}
 	if all {
-		inHindi(b, w, true)
+		inHindi(b, true)
 		for _, path := range w.public {
 			check(path)
 		}
-		inHindi(b, w, false)
+		inHindi(b, false)
 		dark(b, true)
 		for _, path := range w.public {
 			check(path)
@@ -329,16 +329,16 @@ func TestAllPages(t *testing.T) {
 		for _, path := range append(own, w.public...) {
 			check(path)
 		}
-		inHindi(b, w, true)
+		inHindi(b, true)
 		for _, path := range append(own, w.public...) {
 			check(path)
 		}
-		inHindi(b, w, false)
+		inHindi(b, false)
 	}
 
 	require.Empty(t, wrong)
 
-	do(b, devCall(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	scripts(b, false)
 	for path, text := range map[string]string{
 		"/": "Find a shop", "/board": "Office lunch", "/merchants": "Rao Tiffins", "/@rao-tiffins": "Opening hours", "/feed": "Office lunch", "/account": "Asha",
 	} {
@@ -401,12 +401,12 @@ func signedIn(b *nodetest.Tab, cookie string) {
 }
 
 // inHindi gives the browser the cookie of the switch of languages, for Hindi or English.
-func inHindi(b *nodetest.Tab, w *town, on bool) {
+func inHindi(b *nodetest.Tab, on bool) {
 	code := "en"
 	if on {
 		code = "hi"
 	}
-	do(b, devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_language", Value: code, URL: w.Base + "/"}))
+	do(b, devCall(network.SetCookie, network.SetCookieParams{Name: "stoa_language", Value: code, URL: b.Base + "/"}))
 }
 
 // TestScreenshots makes a picture of each page: phone and desk, light and dark, and on a phone in Hindi.
@@ -429,7 +429,7 @@ func TestScreenshots(t *testing.T) {
 		} {
 			do(b, chromedp.EmulateViewport(s.width, s.height))
 			dark(b, s.dark)
-			inHindi(b, w, s.hindi)
+			inHindi(b, s.hindi)
 			b.Open(path)
 			ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
 			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))

@@ -34,6 +34,8 @@ func operatorPages() []operatorPage {
 				protocol.ReopenReports.Operation, protocol.ForwardReport.Operation, protocol.RemovePost.Operation, protocol.AddNote.Operation,
 				protocol.DeleteNote.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
 			list: protocol.ListReviewQueue.Operation, read: (*operatorView).readQueue, body: queueBody},
+		{path: nodePath + "/joining", title: english("Newcomers"), about: english("Profiles that wait for your approval."),
+			forms: []*protocol.Operation{protocol.DecideJoining.Operation}, list: protocol.ListJoining.Operation, read: (*operatorView).readJoining, body: joiningBody},
 		{path: nodePath + "/complaints", title: english("Complaints"),
 			about: english("What anybody says to you about this node, with the dates by which you answer."),
 			forms: []*protocol.Operation{protocol.AnswerComplaint.Operation},
@@ -80,6 +82,7 @@ type operatorView struct {
 
 	Health  protocol.Health
 	Queue   []protocol.ReviewItem
+	Joining []protocol.Joining
 	Reviews []protocol.HiddenReview
 
 	Complaints []protocol.OperatorComplaint
@@ -110,6 +113,7 @@ var operatorDone = map[string]struct {
 	undo *protocol.Operation
 	name string // of the field that names the subject
 }{
+	"decide_joining":         {english("It is decided, and the applicant is told."), nil, ""},
 	"hide_post":              {english("The post is hidden."), protocol.RestorePost.Operation, "id"},
 	"restore_post":           {english("The post is visible."), protocol.HidePost.Operation, "id"},
 	"dismiss_reports":        {english("The post stays, and its reports count no longer."), protocol.ReopenReports.Operation, "id"},

@@ -50,6 +50,9 @@ var zoneJS []byte
 //go:embed static/near.js
 var nearJS []byte
 
+//go:embed static/join.js
+var joinJS []byte
+
 //go:embed static/signin.js
 var signInJS []byte
 
@@ -77,6 +80,7 @@ var (
 	liveHelp   = named("live.js", "text/javascript; charset=utf-8", liveJS)
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	nearHelp   = named("near.js", "text/javascript; charset=utf-8", nearJS)
+	joinHelp   = named("join.js", "text/javascript; charset=utf-8", joinJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
 	uploadHelp = named("upload.js", "text/javascript; charset=utf-8", uploadJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
@@ -86,7 +90,7 @@ var (
 func PicturePath() string { return picture.path }
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, signInHelp, uploadHelp, solver}
+var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, joinHelp, signInHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

@@ -146,6 +146,20 @@ func TestTasks(t *testing.T) {
 	require.Contains(t, owner.Text("main"), "The meeting is approved.")
 	note("Owner: approve a meeting", x)
 
+	box := &nodetest.Postbox{}
+	w.Accounts.Mail = box
+	w.Work()
+	shop := nodetest.OpenBrowser(t, w.Base)
+	do(shop, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	x = task(shop).follow(`header a.join`).enter("#join-name", "Meera Sweets").enter("#join-headline", "Sweets by the kilo").
+		enter("#join-mail", "meera@example.org").
+		follow("#join button[type=submit]").enter("#code", joinDigits.FindString(box.Next(t, w.House).Subject)).follow("main button[type=submit]").
+		follow(`.steps a[href^="/account/hours"]`).enter(`[name="hours-every"]`, "9am-9pm").follow(`form:has([name="hours-every"]) button[type=submit]`).
+		follow(`a[href="/account/start"]`).follow(`.steps a[href^="/account/items?"]`).enter(`[name="name"]`, "Kaju katli").enter(`[name="amount"]`, "900").
+		follow(`form:has([name="listAmount"]) button[type=submit]`)
+	require.Contains(t, w.Ask("GET", "/api/public/merchants?q=katli", "").Body.String(), "meera-sweets")
+	note("A shop joins, from nothing to its hours and a first item that customers see", x)
+
 	file := nodetest.Source("docs/WALK.md")
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -121,6 +121,7 @@ type view struct {
 	SignIn      bool             // it has forms that a passkey or a wallet fills
 	Who         string           // name of the account that is signed in, on a private page; "" for none
 	Zone        bool             // it asks for the reader's time zone
+	Join        bool             // it has the form to join
 	Near        bool             // it has a field for a place, and may ask for the reader's position
 	Live        bool             // its script keeps it up to date
 	Refresh     int              // seconds after which the browser loads the page again, 0 for never

@@ -42,6 +42,8 @@ type Accounts struct {
 	Return func(ctx context.Context, tx *storage.Tx, account string) error
 	// Seal encrypts the private half of a key that the node keeps for a profile.
 	Seal func(handle string, p key.Pair) ([]byte, error)
+
+	Joining Joining
 }
 
 // SignInWays are what passkeys and Ethereum accounts need.

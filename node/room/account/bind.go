@@ -9,10 +9,10 @@ import (
 
 // New makes the room; the parameters are the fields of Accounts.
 func New(h hall.House, name string, mail Mailer, webhook Webhook, links map[string]LinkFor, ways SignInWays,
-	seal func(handle string, p key.Pair) ([]byte, error),
+	seal func(handle string, p key.Pair) ([]byte, error), joining Joining,
 ) *Accounts {
 	return &Accounts{Base: h.Base, Private: h.Private, DB: h.DB, Words: h.Words, Name: name, Mail: mail, Webhook: webhook, Links: links,
-		SignInWays: ways, Seal: seal}
+		SignInWays: ways, Seal: seal, Joining: joining}
 }
 
 // Bind binds the operations of the room.
@@ -41,6 +41,16 @@ func (a *Accounts) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.AddKey, a.AddKey)
 	hall.Bind(t, protocol.MakeKey, a.MakeKey)
 	hall.Bind(t, protocol.RetireKey, a.RetireKey)
+	hall.Bind(t, protocol.RegisterProfile, a.Register)
+	hall.Ahead(t, protocol.RegisterProfile, a.MayRegister)
+	hall.Bind(t, protocol.ReadClaim, a.ReadClaim)
+	hall.Bind(t, protocol.ClaimProfile, a.Claim)
+	hall.Bind(t, protocol.MakeClaimLink, a.ClaimLink)
+	hall.Bind(t, protocol.ReleaseProfile, a.Release)
+	hall.Bind(t, protocol.GetHolders, a.Holders)
+	hall.Bind(t, protocol.CreateInvitation, a.Invite)
+	hall.Bind(t, protocol.ListJoining, a.Waiting)
+	hall.Bind(t, protocol.DecideJoining, a.Decide)
 	hall.Bind(t, protocol.ListAccounts, a.List)
 	hall.Bind(t, protocol.OpenAccount, a.OpenFor)
 	hall.Bind(t, protocol.MakeSignInLink, a.LinkFor)
@@ -61,5 +71,7 @@ func (a *Accounts) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.AddressJob:  storage.HandlerOf(a.SendAddressCode),
 		storage.FormerJob:   storage.HandlerOf(a.NotifyFormer),
 		storage.SecurityJob: storage.HandlerOf(a.SendSecurity),
+		storage.JoinJob:     storage.HandlerOf(a.SendJoinCode),
+		storage.LapseJob:    a.Lapse,
 	}
 }

@@ -200,6 +200,8 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:
 		return a.Base + "/account/keys?handle=" + n.Handle
+	case n.Event == protocol.ProfileDecided:
+		return a.Base + "/account/start?handle=" + n.Handle
 	case protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/account/attention?handle=" + n.Handle
 	case protocol.IsID(protocol.ThreadID, n.Subject):
@@ -215,6 +217,8 @@ func (a *Accounts) about(n protocol.Notice) string {
 	switch {
 	case n.Event == protocol.IdentityEnded:
 		return a.Base + "/api/owner/identity"
+	case n.Event == protocol.ProfileDecided:
+		return a.Base + "/api/owner/holders"
 	case protocol.IsID(protocol.PostID, n.Subject):
 		return a.Base + "/board/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
@@ -239,6 +243,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.MeetingChanged:  hall.Key("A meeting with @%s has changed"),
 	protocol.CalendarTrouble: hall.Key("A calendar of @%s needs you"),
 	protocol.MeetingReminder: hall.Key("A meeting with @%s is near"),
+	protocol.ProfileDecided:  hall.Key("An operator has decided about @%s"),
 	protocol.IdentityEnded:   hall.Key("@%s has no chain identity any more"),
 }
 
@@ -256,6 +261,9 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job, job telling) (fu
 	told := l.Text("%s, at %s. Someone else wrote the next line:", what, when)
 	if in.Event == protocol.IdentityEnded {
 		told = l.Text("%s, at %s. It was enrolled to %s, and the reason is this:", what, when, in.Subject)
+	}
+	if in.Event == protocol.ProfileDecided {
+		told = l.Text("%s, at %s:", what, when)
 	}
 	text := []string{told, "    | " + plain(strings.ReplaceAll(in.Title, "://", ":// "), 140), l.Text("Read it here: %s", a.readAt(in.Notice))}
 	if link != nil {

@@ -30,6 +30,8 @@ type Agents struct {
 	keys   current[identity.Hosted] // by thumbprint
 	chains current[enrolled]        // by chain identity and thumbprint
 
+	directories current[identity.Hosted] // by address of the key directory
+
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
 	Counts storage.Memo[wellknown.Usage] // what Usage returns
@@ -42,7 +44,8 @@ func NewAgents(db *storage.DB, d *directory.Directory, chain *Chain, enrolments 
 	a := &Agents{
 		db: db, directory: d, base: d.Base, chain: chain, enrolments: enrolments,
 		keys: newCurrent[identity.Hosted](db, storage.GroupKeys), chains: newCurrent[enrolled](db, storage.GroupKeys),
-		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
+		directories: newCurrent[identity.Hosted](db, storage.GroupKeys),
+		tokens:      newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
@@ -72,6 +75,25 @@ func (a *Agents) KeyByThumbprint(ctx context.Context, thumbprint string) (identi
 			h = hosted(p)
 			h.ERC8004 = "" // for which the chain would have to be asked
 			h.Key, err = httpsig.NewKey(public.Key)
+			return err
+		})
+		return h, until, ok, err
+	})
+}
+
+// DirectoryAgent implements identity.Directory.
+func (a *Agents) DirectoryAgent(ctx context.Context, address string) (identity.Hosted, bool, error) {
+	return a.directories.get(ctx, address, func() (h identity.Hosted, until time.Time, ok bool, err error) {
+		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			joined, err := tx.Joins().OfDirectory(ctx, address)
+			if err != nil {
+				return err
+			}
+			p, err := tx.Profiles().Own(ctx, joined.Handle)
+			if err == nil {
+				h = hosted(p)
+				h.ERC8004 = "" // for which the chain would have to be asked
+			}
 			return err
 		})
 		return h, until, ok, err

@@ -172,9 +172,12 @@ func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	return s, nil
 }
 
-// DropIdentity ends the enrolment of a profile, if there is one.
+// DropIdentity ends the enrolment of a profile, if there is one, and what the keys of a key directory may do as it.
 func (d *Directory) DropIdentity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
 	p, err := hall.Own(ctx, tx, c, in.Owned)
+	if err == nil {
+		err = tx.Joins().DropDirectory(ctx, p.Draft.Handle)
+	}
 	if err != nil || p.ERC8004 == "" {
 		return protocol.None{}, err
 	}

@@ -26,6 +26,7 @@
 	if (me && document.cookie.split("; ").includes("stoa_signed_in=1")) {
 		me.href = "/account";
 		me.textContent = me.dataset.me;
+		document.querySelector(".join")?.remove();
 	}
 }
 
