@@ -70,8 +70,10 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 	a.archive = newArchive(c, db, keys, accounts, outbound.New(outboundOptions(c, base)), chain)
 	d := directory.New(base, nil)
 	d.Sign = (&credential.Signer{Keys: keys}).SignNews
+	decides := moderation.New(base, c.limits(), keys.Networks.Of, b.Delete, b.Distribute)
+	decides.SetState = d.SetState
 	for _, r := range []room{
-		moderation.New(base, c.limits(), keys.Networks.Of, b.Delete, b.Distribute), &operate.Operate{Base: base}, d, accounts, a.archive,
+		decides, &operate.Operate{Base: base}, d, accounts, a.archive,
 	} {
 		r.Bind(a.Table)
 	}
@@ -95,9 +97,7 @@ func (a *Admin) bind(b *board.Board, d *directory.Directory, accounts *account.A
 	hall.Bind(t, protocol.RenewEnrolments, credential.Renew)
 	hall.Bind(t, protocol.LinkProfile, accounts.LinkProfile)
 	hall.Bind(t, protocol.UnlinkProfile, accounts.UnlinkProfile)
-	hall.Bind(t, protocol.SetRole, accounts.SetRole)
 	hall.Bind(t, protocol.SetAccountMail, accounts.SetMail)
-	hall.Bind(t, protocol.SignOut, accounts.SignOut)
 	hall.Bind(t, protocol.GrantToken, accounts.GrantToken)
 	hall.Bind(t, protocol.TokensOf, accounts.TokensOf)
 	hall.BindFile(t, protocol.ImportFor, a.archive.ImportFor)

@@ -28,6 +28,7 @@ import (
 	"stoa/node/room/attention"
 	"stoa/node/room/board"
 	"stoa/node/room/catalog"
+	"stoa/node/room/complaint"
 	"stoa/node/room/contact"
 	"stoa/node/room/credential"
 	"stoa/node/room/directory"
@@ -141,9 +142,11 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	reviews.Sign, n.Directory.Sign = signer.SignNews, signer.SignNews
 	n.agents = credential.NewAgents(n.DB, n.Directory, n.Chain, n.Enrolments)
 	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)
+	n.Moderation.SetState = n.Directory.SetState
 	n.Feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
 	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.Keys, random(credential.SecretBidLinks))
-	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, random(credential.SecretMeetingLinks), outbound.New(calendarOptions(c, n.Base)))
+	letterKey := random(credential.SecretMeetingLinks)
+	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
@@ -156,6 +159,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	faults = append(faults, err)
 	n.Accounts.Push = &push.Sender{Client: client, Key: pushKey, Contact: c.pushContact(n.Base), Private: h.Private}
 	return []room{
+		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},

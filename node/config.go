@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -10,11 +11,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node/hall"
 	"stoa/node/out/webhook"
+	"stoa/node/room/complaint"
 	"stoa/node/room/reputation"
 	"stoa/protocol"
 	"stoa/protocol/netx"
@@ -49,6 +52,9 @@ type Config struct {
 	Contact           string   `env:"STOA_CONTACT" placeholder:"URL" help:"Where to report vulnerabilities, mailto: or https:. Served as security.txt."`
 	Texts             string   `env:"STOA_TEXTS" placeholder:"DIR" help:"Directory of the texts that you write about the node: contact.md, terms.md, privacy.md, and contact.hi.md and so on for readers of Hindi. Each is optional; they are read at the start."`
 	GrievanceOfficer  string   `name:"grievance-officer" env:"STOA_GRIEVANCE_OFFICER" placeholder:"TEXT" help:"Who takes complaints, with name, address and mail, as the page /contact shows it (in India: IT Rules 2021, rule 3(2))."`
+	ComplaintRead     int      `name:"complaint-read-hours" default:"24" env:"STOA_COMPLAINT_READ_HOURS" placeholder:"HOURS" help:"Within how many hours you acknowledge a complaint (in India 24: IT Rules 2021, rule 3(2))."`
+	ComplaintAnswer   int      `name:"complaint-answer-days" default:"15" env:"STOA_COMPLAINT_ANSWER_DAYS" placeholder:"DAYS" help:"Within how many days you answer a complaint (in India 15)."`
+	ComplaintKept     int      `name:"complaint-kept-days" default:"365" env:"STOA_COMPLAINT_KEPT_DAYS" placeholder:"DAYS" help:"How many days a complaint is kept after its answer."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
 	AgentForm         string   `name:"signature-agent-form" default:"field" env:"STOA_SIGNATURE_AGENT_FORM" placeholder:"FORM" help:"Form of Signature-Agent in requests of the node: field (a Dictionary, covered whole), member (covered with ;key, as newer drafts ask) or string (older drafts). A receiver that answers 401 or 403 is sent the others in turn."`
 	ContentSignal     string   `name:"content-signal" default:"search=yes, ai-input=yes, ai-train=no" env:"STOA_CONTENT_SIGNAL" placeholder:"TEXT" help:"What crawlers may do with what they read here: search, ai-input and ai-train, each yes or no. Said in robots.txt. Empty: nothing is said."`
@@ -129,6 +135,13 @@ func (c Config) Validate() error {
 	}
 	if c.MeetingMails < 0 || c.MeetingMails > 100_000 {
 		bad("meeting-mails: must be from 0 (the default) to 100000")
+	}
+	for name, n := range map[string]int{
+		"complaint-read-hours": c.ComplaintRead, "complaint-answer-days": c.ComplaintAnswer, "complaint-kept-days": c.ComplaintKept,
+	} {
+		if n < 0 || n > 3650 {
+			bad("%s: must be from 0 (the default) to 3650", name)
+		}
 	}
 	for name, s := range map[string]string{"contact": c.Contact, "security-policy": c.SecurityPolicy} {
 		u, err := url.Parse(s)
@@ -225,4 +238,10 @@ func (c Config) sqlite() string {
 		return ""
 	}
 	return filepath.Join(c.Data, "stoa.db")
+}
+
+// complaintTimes are the due dates of complaints, and how long they are kept.
+func (c Config) complaintTimes() complaint.Times {
+	return complaint.Times{Acknowledge: time.Duration(cmp.Or(c.ComplaintRead, 24)) * time.Hour,
+		Resolve: time.Duration(cmp.Or(c.ComplaintAnswer, 15)) * 24 * time.Hour, Kept: time.Duration(cmp.Or(c.ComplaintKept, 365)) * 24 * time.Hour}
 }

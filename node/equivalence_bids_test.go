@@ -1,7 +1,9 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // bid makes what an operation about bids is about: a bid on asha's board, in the state in which the
@@ -16,6 +19,23 @@ import (
 func bid(d *nodetest.Doors, op *protocol.Operation, args map[string]any) bool {
 	d.T.Helper()
 	if meeting(d, op, args) {
+		return true
+	}
+	if op == protocol.ReadComplaint.Operation || op == protocol.AnswerComplaint.Operation {
+		c := complained(d.House)
+		if args["id"] = c["id"]; op.Secret != "" {
+			args[op.Secret] = c["given"]
+		}
+		return true
+	}
+	if op == protocol.SuspendProfile.Operation || op == protocol.LiftSuspension.Operation {
+		args["handle"] = fmt.Sprintf("meera%d", rand.IntN(1_000_000_000))
+		d.House.PutProfile([]byte(fmt.Sprintf(`{"handle":%q,"name":"Meera","kind":"person"}`, args["handle"])))
+		if op == protocol.LiftSuspension.Operation {
+			require.NoError(d.T, d.House.DB.Write(d.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return d.House.Directory.SetState(ctx, tx, args["handle"].(string), protocol.ProfileSuspended, "spam")
+			}))
+		}
 		return true
 	}
 	paid, rail := false, protocol.PayUPI

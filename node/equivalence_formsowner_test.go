@@ -335,6 +335,29 @@ func operatorForms() []formRow {
 		}
 	}
 	none := func(*formSide) map[string]string { return nil }
+	opened := func(at string, more ...string) func(*formSide) map[string]string {
+		return func(s *formSide) map[string]string {
+			var made protocol.OpenedAccount
+			s.operate(protocol.OpenAccount.Operation, map[string]any{"name": "Meera"}, &made)
+			about := map[string]string{"account": made.Account.ID, at: made.Account.ID}
+			for i := 0; i < len(more); i += 2 {
+				about[more[i]] = more[i+1]
+			}
+			return about
+		}
+	}
+	const holder = "/api/operator/profiles/{handle} /api/public/moderation-log?limit=1"
+	shown := func(suspended bool) func(*formSide) map[string]string {
+		return func(s *formSide) map[string]string {
+			s.strangers++
+			handle := fmt.Sprintf("meera%d", s.strangers)
+			s.PutProfile([]byte(`{"handle":"` + handle + `","name":"Meera","kind":"person"}`))
+			if suspended {
+				s.operate(protocol.SuspendProfile.Operation, map[string]any{"handle": handle, "reason": "spam"}, nil)
+			}
+			return map[string]string{"handle": handle, "at": handle}
+		}
+	}
 	rates := []string{"2.5", "", "0", "-1", "many", "10000000"}
 	job := func(s *formSide) map[string]string {
 		return map[string]string{"id": fmt.Sprint(s.Dead("no such host", storage.MailJob)[0])}
@@ -352,6 +375,22 @@ func operatorForms() []formRow {
 		{op: protocol.AddNote.Operation, page: queue, about: func(s *formSide) map[string]string { return map[string]string{"subject": reported(s)["id"]} },
 			fields: map[string][]string{"text": {"seen", "", " ", strings.Repeat("x", 1001), "two\nlines"}}, read: notes},
 		{op: protocol.DeleteNote.Operation, page: queue, about: noted, read: notes},
+		{op: protocol.OpenAccount.Operation, page: page + "accounts", id: "open", about: none, read: "/api/operator/accounts?limit=2",
+			fields: map[string][]string{"name": {"Meera", "", strings.Repeat("n", 81), "two\u202ewords"}, "mail": {"", "nobody", "m{n}@example.org"},
+				"role": {"owner", "operator", "king"}}},
+		{op: protocol.MakeSignInLink.Operation, page: page + "accounts", about: opened("at"), read: "/api/operator/audit?limit=1"},
+		{op: protocol.SetRole.Operation, page: page + "accounts", about: opened("at", "role", "operator"), read: "/api/operator/accounts?limit=1"},
+		{op: protocol.SignOut.Operation, page: page + "accounts", about: opened("at", "forget", "true"), read: "/api/operator/audit?limit=1"},
+		{op: protocol.SuspendProfile.Operation, page: page + "accounts?q={handle}", about: shown(false), read: holder,
+			fields: map[string][]string{"reason": {"sells what is forbidden", "", strings.Repeat("x", 301), "two\u202ewords"}}},
+		{op: protocol.LiftSuspension.Operation, page: page + "accounts?q={handle}", about: shown(true), read: holder},
+		{op: protocol.LiftSuspension.Operation, page: page + "accounts?done=suspend_profile&of={handle}", about: shown(true), read: holder},
+		{op: protocol.AnswerComplaint.Operation, page: page + "complaints", read: "/api/operator/complaints?state=open&limit=100",
+			about: func(s *formSide) map[string]string {
+				id := s.complained()["id"]
+				return map[string]string{"id": id, "at": id}
+			},
+			fields: map[string][]string{"answer": {"", "It is hidden.", strings.Repeat("x", 4001), "two\u202ewords"}, "done": {"", "true"}}},
 		{op: protocol.HideReview.Operation, page: reviews, about: review(false), read: hidden,
 			fields: map[string][]string{"id": {protocol.HideReview.Example.(protocol.ReviewDecision).ID, "rev_x"}, "reason": why["reason"]}},
 		{op: protocol.DecideJoining.Operation, page: page + "joining", about: newcomer, read: "/api/operator/joining",

@@ -56,6 +56,13 @@ func visitorForms() []formRow {
 			read: "/api/public/board?limit=3"},
 		{op: protocol.PostToBoard.Operation, page: "/board/{id}", about: parent, fields: reply, read: "/api/public/board/{id}"},
 		{op: protocol.ReportPost.Operation, page: "/board/{id}", about: post, fields: map[string][]string{"reason": oneLine}, read: "/api/public/board/{id}"},
+		{op: protocol.FileComplaint.Operation, page: "/contact", about: func(*formSide) map[string]string { return nil },
+			read: "/api/operator/complaints?state=open&limit=100", args: func(_ *formSide, _ map[string]string, args map[string]any) { args["language"] = "en" },
+			fields: map[string][]string{"subject": oneLine, "kind": {"privacy", "", "gossip"}, "text": longTexts, "mail": {"", "nobody", "r{n}@example.org"}}},
+		{op: protocol.ReadComplaint.Operation, page: "/complaints/{id}", id: "readToken", about: (*formSide).complained,
+			fields: map[string][]string{"readToken": {"{given}", "stoa_read_x", ""}}},
+		{op: protocol.ConfirmComplaintMail.Operation, page: "/complaints/{id}?ticket={ticket}", about: (*formSide).complained,
+			read: "/api/operator/complaints?state=open&limit=100"},
 		{op: protocol.ContactAgent.Operation, page: "/@asha", about: asha, read: "/api/owner/threads?handle=asha&limit=3",
 			fields: map[string][]string{"message": longTexts, "kind": {"question", "", "spam"}, "name": freeNames}},
 		{op: protocol.CheckConversation.Operation, page: "/threads/{threadId}", id: "readToken", about: (*formSide).locked,
@@ -85,6 +92,23 @@ func visitorForms() []formRow {
 			return map[string]string{"id": m["id"], "ticket": s.link(s.House.Meeting.LinkFor, m["id"])}
 		}, fields: map[string][]string{"do": {"approve", "decline"}}, read: "/api/owner/meetings/{id}"},
 	}
+}
+
+func (s *formSide) complained() map[string]string { return complained(s.House) }
+
+// complained stores a complaint; given is its read token, and the ticket is that of the letter to its mailbox.
+func complained(h *nodetest.House) map[string]string {
+	given := protocol.NewReadToken()
+	c := storage.StoredComplaint{State: protocol.ComplaintReceived, TokenHash: protocol.SecretHash(given), Complainant: "network:x",
+		ComplaintDoc: storage.ComplaintDoc{Subject: "other", Kind: "other", Text: "Loud.", Mail: "kim@example.org"}}
+	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		c.ID, c.CreatedAt, c.DueAt = protocol.NewID(protocol.ComplaintID, tx.Now), tx.Now, tx.Now.Add(time.Hour)
+		c.AcknowledgeBy, c.ResolveBy = c.DueAt, c.DueAt
+		return tx.Complaints().Insert(ctx, &c)
+	}))
+	mac := hmac.New(sha256.New, h.Meeting.LinkKey)
+	mac.Write([]byte("complaint link\x00" + c.ID + "\x00" + c.Mail))
+	return map[string]string{"id": c.ID, "given": given, "ticket": protocol.ReadTokenPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])}
 }
 
 // askedByMail stores a request that waits for its mailbox; the ticket is that of the letter.

@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/out/mail"
 	"stoa/node/room/account"
+	"stoa/node/room/complaint"
 	"stoa/node/room/credential"
 	"stoa/node/room/meeting"
 	"stoa/protocol"
@@ -91,6 +92,17 @@ type letters struct{ *mail.Sender }
 
 func (l letters) Send(ctx context.Context, x account.Letter) error {
 	return l.Sender.Send(ctx, mail.Message{ID: x.ID, To: x.To, Subject: x.Subject, Text: x.Text})
+}
+
+// complaintMail returns the sender of mail about complaints, nil on a node that sends no mail.
+func (n *Node) complaintMail() complaint.Send {
+	m := n.Accounts.Mail
+	if m == nil {
+		return nil
+	}
+	return func(ctx context.Context, id, to, subject, text string) error {
+		return m.Send(ctx, account.Letter{ID: id, To: to, Subject: subject, Text: text})
+	}
 }
 
 // meetingMail returns the sender of mail about meetings, nil on a node that sends no mail.

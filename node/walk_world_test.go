@@ -49,6 +49,9 @@ func (w *walkWorld) fill(h *nodetest.House) {
 		require.Less(w.t, a.Code, 300, "%s", a.Body)
 		return a
 	}
+	for range walkRows {
+		complained(h)
+	}
 	good(h.Ask("POST", "/api/public/board", nodetest.GoodPost, asha...)).Into(&w.root)
 	w.thread = thread(h, w.tokens["asha"]).ThreadID
 	h.TakeBids("asha")

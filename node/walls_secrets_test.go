@@ -22,24 +22,26 @@ import (
 
 // Kinds of secrets.
 const (
-	ofThread   = "read token of a thread"
-	ofBid      = "status token of a bid"
-	ofPayment  = "secret of a payment page"
-	ofBidLink  = "link that decides on a bid"
-	ofMeeting  = "status token of a meeting request"
-	ofReader   = "link that opens a meeting request"
-	ofMailbox  = "link that confirms a mailbox"
-	ofStop     = "link that stops mail"
-	ofDecision = "link that decides on a meeting request"
-	ofEvent    = "address of a meeting's calendar file"
-	ofCalendar = "address of a calendar"
-	ofToken    = "API token"
-	ofSession  = "session"
-	ofSignIn   = "sign-in link"
-	ofNotices  = "code of an address for notices"
-	ofMail     = "code of an account's address"
-	ofClaim    = "link that gives a profile"
-	ofPost     = "secret of an anonymous post"
+	ofThread    = "read token of a thread"
+	ofBid       = "status token of a bid"
+	ofPayment   = "secret of a payment page"
+	ofBidLink   = "link that decides on a bid"
+	ofMeeting   = "status token of a meeting request"
+	ofReader    = "link that opens a meeting request"
+	ofMailbox   = "link that confirms a mailbox"
+	ofStop      = "link that stops mail"
+	ofDecision  = "link that decides on a meeting request"
+	ofEvent     = "address of a meeting's calendar file"
+	ofCalendar  = "address of a calendar"
+	ofComplaint = "read token of a complaint"
+	ofAnswer    = "link to the mailbox of a complaint"
+	ofToken     = "API token"
+	ofSession   = "session"
+	ofSignIn    = "sign-in link"
+	ofNotices   = "code of an address for notices"
+	ofMail      = "code of an account's address"
+	ofPost      = "secret of an anonymous post"
+	ofClaim     = "link that gives a profile"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -51,6 +53,7 @@ var opens = map[string][]string{
 	"pick_meeting_time": {ofMeeting, ofReader},
 	"read_meeting_link": {ofMailbox, ofStop}, "use_meeting_link": {ofMailbox, ofStop},
 	"read_decision_link": {ofDecision}, "use_decision_link": {ofDecision},
+	"read_complaint": {ofComplaint, ofAnswer}, "confirm_complaint_mail": {ofAnswer},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
 	"add_device":   {ofThread},
@@ -94,6 +97,16 @@ func newSecrets(t *testing.T) *secretsWorld {
 			return err
 		}
 		return tx.Meetings().Insert(ctx, waits)
+	})
+	told := complained(n)
+	w.ids[protocol.ComplaintID], w.secrets[ofComplaint], w.secrets[ofAnswer] = told["id"], told["given"], told["ticket"]
+	put(func(ctx context.Context, tx *storage.Tx) error {
+		c, err := tx.Complaints().ByID(ctx, told["id"])
+		if err != nil {
+			return err
+		}
+		c.Confirmed = true
+		return tx.Complaints().Update(ctx, c)
 	})
 	put(func(ctx context.Context, tx *storage.Tx) error {
 		link, err := n.Attention.LinkFor(ctx, tx, bid.Bid.ID, "asha", mail)

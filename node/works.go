@@ -34,7 +34,7 @@ var subjects = []subject{
 			"holders", "invitations", "devices", "waiting"}},
 	{"Identity", "signatures by keys of a chain, a profile or a key directory; proofs of work", []string{"keys", "identity", "pow"}},
 	{"Moving", "a profile goes to another node as an archive", []string{"export", "import"}},
-	{"Moderation", "review queue, blocks, limits, policies for peers, a public log", []string{"moderation-log", "operator"}},
+	{"Moderation", "review queue, complaints, blocks, limits, policies for peers, a public log", []string{"moderation-log", "complaints", "operator"}},
 	{"Discovery", "descriptions for every kind of client", []string{"about", "site-map", "page", "ard"}},
 }
 

@@ -12,6 +12,7 @@ type Health struct {
 	BackupAt  *time.Time    `json:"backupAt" doc:"When stoa admin backup last made a copy; null where it never did, as with PostgreSQL."`
 	Waiting   int           `json:"waiting" minimum:"0" doc:"Writes waiting in this process."`
 	Review    int           `json:"review" minimum:"0" doc:"Posts that wait for an operator's decision, up to 10,000."`
+	Overdue   int           `json:"overdueComplaints" minimum:"0" doc:"Complaints whose due date is over, up to 10,000."`
 	Jobs      []JobHealth   `json:"jobs" doc:"By kind, of those that have jobs which wait or were given up."`
 	Stocks    []StockUse    `json:"stocks" doc:"What other servers and strangers can make grow, each with its cap; when it reaches one, the oldest rows are deleted."`
 	StocksAt  time.Time     `json:"stocksAt" doc:"When the stocks were measured: at most twenty minutes ago."`

@@ -36,7 +36,8 @@ const (
 	RefundID    = "rfd"
 	CalendarID  = "cal" // an account at a calendar server
 
-	ReceiptID = "rcpt" // of an order
+	ReceiptID   = "rcpt" // of an order
+	ComplaintID = "cmp"
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

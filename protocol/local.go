@@ -105,9 +105,6 @@ type RoleChange struct {
 	Role Role `json:"role" enum:"owner,operator"`
 }
 
-// SetRole makes an account an owner's or an operator's.
-var SetRole = local[RoleChange, None](Operation{Name: "set_role"})
-
 // A MailChange is an account and the address that the operator vouches for.
 type MailChange struct {
 	AccountRef
@@ -127,9 +124,6 @@ type SignOutDraft struct {
 	AccountRef
 	Forget bool `json:"forget,omitempty" doc:"Passkeys and recovery codes are deleted too."`
 }
-
-// SignOut ends every session of an account, and its sign-in links.
-var SignOut = local[SignOutDraft, SignedOut](Operation{Name: "sign_out"})
 
 // A TokenGrant is a token to be made: for the profile in Handle and the account that
 // it belongs to, which is opened when there is none, else for every profile of Account.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -67,9 +68,14 @@ func (as Accounts) Reachable(ctx context.Context, handle string) (bool, error) {
 			OR EXISTS (SELECT 1 FROM api_token t WHERE t.handle = p.handle AND t.last_used_at IS NOT NULL))`, handle)
 }
 
-// List returns accounts, newest first.
-func (as Accounts) List(ctx context.Context, limit int, after string) (protocol.Page[Account], error) {
-	return newest[Account](ctx, as.tx, "accounts", "id", limit, after, accountTable.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
+// List returns accounts, newest first; with a name only those that have it in theirs, whatever the case.
+func (as Accounts) List(ctx context.Context, name string, limit int, after string) (protocol.Page[Account], error) {
+	if name == "" {
+		return newest[Account](ctx, as.tx, "accounts", "id", limit, after, accountTable.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
+	}
+	like := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(strings.ToLower(name)) + "%"
+	return newest[Account](ctx, as.tx, "accounts", "id", limit, after,
+		accountTable.from+`WHERE lower(name) LIKE ? ESCAPE '\' AND id < ? ORDER BY id DESC LIMIT ?`, like)
 }
 
 // Rename gives an account another name; ErrNotFound when there is none.

@@ -16,6 +16,7 @@ type expiry struct{ table, key, end string }
 
 // expiring are the tables from which the job prune deletes what has ended.
 var expiring = []expiry{
+	{"complaint", "id", "until"},
 	{"crowd", "handle, what, at", "until"},
 	{"device", "id", "ends_at"},
 	{"invitation", "id", "expires_at"},

@@ -86,6 +86,9 @@ const (
 	CalendarEventJob JobKind = "calendar-event"   // one attempt to write or delete the event of a meeting
 )
 
+// ComplaintMailJob is a job of package complaint: it decides about, or sends, one letter to the mailbox of a complaint.
+const ComplaintMailJob JobKind = "complaint-mail"
+
 // Jobs of package reputation.
 const (
 	FeedbackJob      JobKind = "feedback"       // reads the events of one reputation registry; the arguments are its identity registry
@@ -101,6 +104,6 @@ func JobKinds() []JobKind {
 		AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
-		CalendarEventJob, FeedbackJob, FeedbackCheckJob,
+		CalendarEventJob, FeedbackJob, FeedbackCheckJob, ComplaintMailJob,
 	}
 }

@@ -2,7 +2,10 @@ package storage
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -16,6 +19,24 @@ type Mailbox struct {
 	Sent    int       // confirmation mails since a link was used last
 	Stopped bool      // no more mail about meetings
 	Bounced bool      // mail to it came back for good
+}
+
+// MailboxOf returns the name under which a mailbox is counted: a keyed hash of the address without what its owner may choose freely,
+// such as +tag.
+func MailboxOf(key []byte, address string) (hash [32]byte) {
+	const gmail = "gmail.com"
+	local, domain, _ := strings.Cut(strings.ToLower(address), "@")
+	local, _, _ = strings.Cut(local, "+")
+	if domain == "googlemail.com" {
+		domain = gmail
+	}
+	if domain == gmail {
+		local = strings.ReplaceAll(local, ".", "")
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("meeting mailbox\x00" + local + "@" + domain))
+	copy(hash[:], mac.Sum(nil))
+	return hash
 }
 
 // Next returns when the next confirmation mail may go to the mailbox, for a known caller or a stranger.

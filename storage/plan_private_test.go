@@ -227,7 +227,7 @@ func askOperators(t *testing.T, ask func(what string, list func(tx *storage.Tx, 
 	var subject, reported string
 	for name, list := range map[string]func(tx *storage.Tx, ctx context.Context, after string) (*string, error){
 		"accounts": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-			p, err := tx.Accounts().List(ctx, 20, after)
+			p, err := tx.Accounts().List(ctx, "", 20, after)
 			return p.Next, err
 		},
 		"audit": func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {

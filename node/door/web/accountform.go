@@ -128,7 +128,7 @@ var fields = map[string]string{
 	"pricing-currency": english("a currency code of three letters such as INR"),
 	"expiresInDays":    english("a whole number of days from 1 to 3650"),
 	"mail":             english("a mail address such as asha@example.org"),
-	"note":             "", "kind": "", "title": "", "body": "", "as": "", "comment": "",
+	"note":             "", "kind": "", "title": "", "body": "", "as": "", "comment": "", "subject": "", "role": "",
 	"amount":   english("an amount of rupees such as 1500 or 1500.50"),
 	"message":  "",
 	"category": english("a category of this board"),

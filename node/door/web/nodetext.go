@@ -53,7 +53,14 @@ func (c Config) Written() (pages []string) {
 }
 
 func (s *Web) contact(r *http.Request) (view, error) {
-	return s.textView(r, "contact", "Contact", "How to reach the operator of this node.")
+	return s.contactWith(r, nil)
+}
+
+// contactWith is the page with the form that was refused; f is nil for none.
+func (s *Web) contactWith(r *http.Request, f *sent) (view, error) {
+	v, err := s.textView(r, "contact", "Contact", "How to reach the operator of this node.")
+	v.Body = all{v.Body, complaintFields(s, f)}
+	return v, err
 }
 
 func (s *Web) terms(r *http.Request) (view, error) {

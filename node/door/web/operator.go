@@ -36,6 +36,15 @@ func operatorPages() []operatorPage {
 			list: protocol.ListReviewQueue.Operation, read: (*operatorView).readQueue, body: queueBody},
 		{path: nodePath + "/joining", title: english("Newcomers"), about: english("Profiles that wait for your approval."),
 			forms: []*protocol.Operation{protocol.DecideJoining.Operation}, list: protocol.ListJoining.Operation, read: (*operatorView).readJoining, body: joiningBody},
+		{path: nodePath + "/complaints", title: english("Complaints"),
+			about: english("What anybody says to you about this node, with the dates by which you answer."),
+			forms: []*protocol.Operation{protocol.AnswerComplaint.Operation},
+			list:  protocol.ListComplaints.Operation, read: (*operatorView).readComplaints, body: complaintsBody},
+		{path: nodePath + "/accounts", title: english("Accounts"),
+			about: english("Who has an account here and which profiles; sign-in links, roles, lost passkeys, suspensions."),
+			forms: []*protocol.Operation{protocol.OpenAccount.Operation, protocol.MakeSignInLink.Operation, protocol.SetRole.Operation,
+				protocol.SignOut.Operation, protocol.SuspendProfile.Operation, protocol.LiftSuspension.Operation},
+			list: protocol.ListAccounts.Operation, read: (*operatorView).readAccounts, body: accountsBody},
 		{path: nodePath + "/reviews", title: english("Hidden reviews"), about: english("Reviews of businesses whose text an operator has hidden."),
 			forms: []*protocol.Operation{protocol.HideReview.Operation, protocol.RestoreReview.Operation},
 			list:  protocol.ListHiddenReviews.Operation, read: (*operatorView).readHiddenReviews, body: hiddenReviewsBody},
@@ -75,6 +84,12 @@ type operatorView struct {
 	Queue   []protocol.ReviewItem
 	Joining []protocol.Joining
 	Reviews []protocol.HiddenReview
+
+	Complaints []protocol.OperatorComplaint
+	Accounts   []protocol.KnownAccount
+	Holder     *protocol.ProfileHolder
+	SignIn     *protocol.SignInLink // that was made, shown once
+
 	Peers   protocol.PeersView
 	Blocks  []protocol.Block
 	Limits  protocol.LimitsView
@@ -104,6 +119,13 @@ var operatorDone = map[string]struct {
 	"dismiss_reports":        {english("The post stays, and its reports count no longer."), protocol.ReopenReports.Operation, "id"},
 	"reopen_reports":         {english("The post waits for a decision again."), nil, ""},
 	"forward_report":         {english("The report is on its way to the server of the author."), nil, ""},
+	"answer_complaint":       {english("The author of the complaint can read it."), nil, ""},
+	"open_account":           {english("The account is open. Give this link to its owner; it is shown only now:"), nil, ""},
+	"make_sign_in_link":      {english("Give this link to the owner of the account; it is shown only now:"), nil, ""},
+	"set_role":               {english("The account has its new role."), nil, ""},
+	"sign_out":               {english("The account is signed out everywhere."), nil, ""},
+	"suspend_profile":        {english("The profile is suspended."), protocol.LiftSuspension.Operation, "handle"},
+	"lift_suspension":        {english("The profile is shown again."), nil, ""},
 	"hide_review":            {english("The text of the review is hidden."), protocol.RestoreReview.Operation, "id"},
 	"restore_review":         {english("The text of the review is shown."), protocol.HideReview.Operation, "id"},
 	"remove_post":            {english("The post is deleted for good."), nil, ""},
@@ -193,6 +215,13 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 		ID string `json:"id"`
 	}
 	var into any
+	var opened protocol.OpenedAccount
+	switch op {
+	case protocol.OpenAccount.Operation:
+		into = &opened
+	case protocol.MakeSignInLink.Operation:
+		into = &opened.SignIn
+	}
 	if op == protocol.AddBlock.Operation || op == protocol.AddNote.Operation {
 		into = &made
 	}
@@ -204,6 +233,10 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 			return
 		}
 		s.showOperator(w, r, &operatorView{Page: p, Sent: f})
+		return
+	}
+	if opened.SignIn.URL != "" { // no address may hold it
+		s.showOperator(w, r, &operatorView{Page: p, Done: operatorDone[op.Name].text, SignIn: &opened.SignIn})
 		return
 	}
 	back := r.URL.Query()
@@ -246,6 +279,11 @@ func (o *operatorView) readQueue(s *Web, r *http.Request) (err error) {
 		o.Form.args["state"] = string(protocol.ReviewWaiting)
 	}
 	o.Queue, err = readList[protocol.ReviewItem](o, s, r, o.Page.list)
+	return err
+}
+
+func (o *operatorView) readComplaints(s *Web, r *http.Request) (err error) {
+	o.Complaints, err = readList[protocol.OperatorComplaint](o, s, r, o.Page.list)
 	return err
 }
 

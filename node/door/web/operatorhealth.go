@@ -42,6 +42,10 @@ func troubles(h protocol.Health) (all []trouble) {
 		}
 	}
 	all = append(all, logTroubles(h)...)
+	if h.Overdue > 0 {
+		all = append(all, trouble{what: english("Complaints that are overdue: %d"), n: h.Overdue, path: nodePath + "/complaints",
+			do: english("Acknowledge or answer them: the law may set the dates.")})
+	}
 	if n := deadJobs(h); n > 0 {
 		all = append(all, trouble{what: english("Jobs were given up: %d"), n: n, path: nodePath + "/jobs",
 			do: english("Read why, mend the cause, then try each again or delete it.")})

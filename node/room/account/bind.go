@@ -59,6 +59,9 @@ func (a *Accounts) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.OpenAccount, a.OpenFor)
 	hall.Bind(t, protocol.MakeSignInLink, a.LinkFor)
 	hall.Bind(t, protocol.CloseAccountFor, a.Close)
+	hall.Bind(t, protocol.SetRole, a.SetRole)
+	hall.Bind(t, protocol.SignOut, a.SignOut)
+	hall.Bind(t, protocol.ReadProfileHolder, a.Holder)
 }
 
 // Jobs are the handlers of the room's jobs.

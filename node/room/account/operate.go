@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"stoa/identity/session"
@@ -11,8 +12,8 @@ import (
 )
 
 // List lists accounts for the operators.
-func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.Paging) (protocol.Page[protocol.KnownAccount], error) {
-	found, err := tx.Accounts().List(ctx, in.Size(), in.After)
+func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AccountQuery) (protocol.Page[protocol.KnownAccount], error) {
+	found, err := find(ctx, tx, in)
 	page := protocol.Page[protocol.KnownAccount]{Items: make([]protocol.KnownAccount, 0, len(found.Items)), Next: found.Next}
 	for _, acc := range found.Items {
 		known, err := knownAccount(ctx, tx, acc)
@@ -22,6 +23,60 @@ func (a *Accounts) List(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 		page.Items = append(page.Items, known)
 	}
 	return page, err
+}
+
+// find returns accounts: the one with an id, a profile or an address, otherwise those with a part of a name.
+func find(ctx context.Context, tx *storage.Tx, in protocol.AccountQuery) (protocol.Page[storage.Account], error) {
+	q := strings.TrimSpace(in.Q)
+	for _, one := range []func() (storage.Account, error){
+		func() (storage.Account, error) { return tx.Accounts().ByID(ctx, q) },
+		func() (storage.Account, error) { return tx.Accounts().OfProfile(ctx, protocol.CleanHandle(q)) },
+		func() (storage.Account, error) { return tx.Accounts().ByMail(ctx, strings.ToLower(q)) },
+	} {
+		if q == "" || in.After != "" {
+			break
+		}
+		acc, err := one()
+		if err == nil {
+			return protocol.Page[storage.Account]{Items: []storage.Account{acc}}, nil
+		}
+		if !errors.Is(err, storage.ErrNotFound) {
+			return protocol.Page[storage.Account]{}, err
+		}
+	}
+	return tx.Accounts().List(ctx, q, in.Size(), in.After)
+}
+
+// Holder says who holds a profile.
+func (a *Accounts) Holder(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.HandleInput) (protocol.ProfileHolder, error) {
+	p, err := tx.Profiles().ForUpdate(ctx, in.Handle) // also one that is not shown
+	if err != nil {
+		return protocol.ProfileHolder{}, missing(err, "there is no profile @%s", in.Handle)
+	}
+	out := protocol.ProfileHolder{Handle: p.Draft.Handle, Name: p.Draft.Name, Kind: p.Draft.Kind, State: p.State, Reason: p.StateReason, Keys: []string{},
+		Untrusted: true}
+	if p.State != "" {
+		out.Since = &p.StateAt
+	}
+	if p.ERC8004 != "" {
+		out.ERC8004 = &p.ERC8004
+	}
+	keys, err := tx.Keys().OfProfile(ctx, p.Draft.Handle)
+	for _, k := range keys {
+		if k.RetiredAt == nil {
+			out.Keys = append(out.Keys, k.Thumbprint)
+		}
+	}
+	if err != nil {
+		return out, err
+	}
+	acc, err := tx.Accounts().OfProfile(ctx, p.Draft.Handle)
+	if err != nil {
+		return out, storage.Missing(err, nil)
+	}
+	known, err := knownAccount(ctx, tx, acc)
+	out.Account = &known
+	return out, err
 }
 
 func knownAccount(ctx context.Context, tx *storage.Tx, acc storage.Account) (protocol.KnownAccount, error) {

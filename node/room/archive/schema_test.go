@@ -168,7 +168,7 @@ var leftOut = map[string]map[string]string{
 	"recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount}, "device": {"": ofAccount},
 	"invitation": {"": ofAccount}, "join_mail": {"": work}, "join_try": {"": work}, "joined": {"": ofNode},
-	"leaving": {"": work}, "handle": {"": ofNode},
+	"leaving": {"": work}, "handle": {"": ofNode}, "complaint": {"": ofNode},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"},

@@ -3,8 +3,6 @@ package meeting
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +35,7 @@ func (m *Meeting) Ask(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if fault != "" {
 		return protocol.MeetingReceipt{}, protocol.Invalid(protocol.Fault{Pointer: "/email", Code: "not-an-address", Detail: fault})
 	}
-	mailbox := m.mailbox(mail)
+	mailbox := storage.MailboxOf(m.LinkKey, mail)
 	if err := m.admit(ctx, tx, c, w, mail, mailbox); err != nil {
 		return protocol.MeetingReceipt{}, err
 	}
@@ -148,11 +146,8 @@ func startFault(format string, n int) error {
 
 // Limits of requests, in addition to those of package protocol.
 const (
-	askedADay    = 20  // requests of one identity or network to everybody
-	perHour      = 200 // confirmation mails of the node, where the operator sets no other number
-	gmail        = "gmail.com"
-	googlemail   = "googlemail.com"
-	mailboxLabel = "meeting mailbox"
+	askedADay = 20  // requests of one identity or network to everybody
+	perHour   = 200 // confirmation mails of the node, where the operator sets no other number
 )
 
 // admit decides whether the caller may ask the person: it is not blocked, and no limit is reached.
@@ -243,23 +238,6 @@ func tooMany(wait time.Duration, format string, args ...any) error {
 	e := protocol.Errorf(protocol.RateLimited, format, args...)
 	e.RetryAfter = wait
 	return e
-}
-
-// mailbox returns the name under which a mailbox is counted: a keyed hash of the address without what
-// its owner may choose freely, such as +tag.
-func (m *Meeting) mailbox(address string) (hash [32]byte) {
-	local, domain, _ := strings.Cut(strings.ToLower(address), "@")
-	local, _, _ = strings.Cut(local, "+")
-	if domain == googlemail {
-		domain = gmail
-	}
-	if domain == gmail {
-		local = strings.ReplaceAll(local, ".", "")
-	}
-	mac := hmac.New(sha256.New, m.LinkKey)
-	mac.Write([]byte(mailboxLabel + "\x00" + local + "@" + domain))
-	copy(hash[:], mac.Sum(nil))
-	return hash
 }
 
 func meetingNotFound() error {

@@ -33,6 +33,8 @@ func (m *Moderation) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ForwardReport, m.Forward)
 	hall.Bind(t, protocol.ReopenReports, m.Reopen)
 	hall.Bind(t, protocol.RemovePost, m.Remove)
+	hall.Bind(t, protocol.SuspendProfile, m.Suspend)
+	hall.Bind(t, protocol.LiftSuspension, m.LiftSuspension)
 	hall.Bind(t, protocol.AddNote, m.AddNote)
 	hall.Bind(t, protocol.ListNotes, m.Notes)
 	hall.Bind(t, protocol.DeleteNote, m.DeleteNote)

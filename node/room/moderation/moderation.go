@@ -26,6 +26,8 @@ type Moderation struct {
 	Delete func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostRef) (protocol.None, error)
 	// Distribute announces to other servers that a post was hidden or restored.
 	Distribute func(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost, kind storage.LogKind) error
+	// SetState hides or shows a profile.
+	SetState func(ctx context.Context, tx *storage.Tx, handle string, state protocol.ProfileState, reason string) error
 	// Numbers holds the last result of Statistics.
 	Numbers storage.Memo[protocol.Statistics]
 }

@@ -20,13 +20,15 @@ var (
 	outletsDesc = prometheus.NewDesc("stoa_outlets", "Inboxes that are delivered to, by state, up to 10,000 of each.", []string{"state"}, nil)
 	reviewDesc  = prometheus.NewDesc("stoa_review_posts",
 		"Posts that wait for an operator's decision: with open reports, visible or hidden by them; up to 10,000.", nil, nil)
-	lagDesc = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
+	overdueDesc = prometheus.NewDesc("stoa_overdue_complaints", "Complaints whose due date is over, up to 10,000.", nil, nil)
+	lagDesc     = prometheus.NewDesc("stoa_outlet_lag_entries", "How many log entries the furthest behind of the outlets has not been told of.", nil, nil)
 )
 
 func (b *Backlog) Describe(ch chan<- *prometheus.Desc) {
 	ch <- jobsDesc
 	ch <- outletsDesc
 	ch <- reviewDesc
+	ch <- overdueDesc
 	ch <- lagDesc
 }
 
@@ -46,6 +48,11 @@ func (b *Backlog) Collect(ch chan<- prometheus.Metric) {
 			return err
 		}
 		ch <- prometheus.MustNewConstMetric(reviewDesc, prometheus.GaugeValue, float64(review))
+		overdue, err := tx.Complaints().Overdue(ctx)
+		if err != nil {
+			return err
+		}
+		ch <- prometheus.MustNewConstMetric(overdueDesc, prometheus.GaugeValue, float64(overdue))
 		return b.outlets(ctx, tx, ch)
 	})
 	if err != nil {

@@ -62,7 +62,7 @@ func BackupDone(ctx context.Context, tx *storage.Tx) error {
 // Kinds of jobs that send letters, and that ask payment providers.
 var (
 	mailKinds = []storage.JobKind{storage.MailJob, storage.SignInJob, storage.ConfirmJob, storage.AddressJob, storage.FormerJob, storage.SecurityJob,
-		storage.MeetingMailJob}
+		storage.MeetingMailJob, storage.ComplaintMailJob}
 	payKinds = []storage.JobKind{storage.BidLinkJob, storage.BidCancelJob, storage.BidPollJob, storage.PayEventJob, storage.RefundJob}
 )
 
@@ -78,6 +78,9 @@ func (h *Health) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ 
 		return v, err
 	}
 	if v.Review, err = tx.Moderation().CountReview(ctx); err != nil {
+		return v, err
+	}
+	if v.Overdue, err = tx.Complaints().Overdue(ctx); err != nil {
 		return v, err
 	}
 	if v.Payments.Accounts, err = tx.Site().PaymentAccounts(ctx); err != nil {
