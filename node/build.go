@@ -22,6 +22,7 @@ import (
 	"stoa/node/hall"
 	"stoa/node/out/calendar"
 	"stoa/node/out/outbound"
+	"stoa/node/out/push"
 	"stoa/node/out/webhook"
 	"stoa/node/room/account"
 	"stoa/node/room/attention"
@@ -153,6 +154,10 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
 		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves}
 	n.Accounts.Return = leaves.Return
+	n.Accounts.Opens = map[string]account.Opens{protocol.ThreadID: n.Contact.Opens, protocol.BidID: n.Attention.Opens, protocol.MeetingID: n.Meeting.Opens}
+	pushKey, err := push.NewKey(random(credential.SecretPush))
+	faults = append(faults, err)
+	n.Accounts.Push = &push.Sender{Client: client, Key: pushKey, Contact: c.pushContact(n.Base), Private: h.Private}
 	return []room{
 		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,

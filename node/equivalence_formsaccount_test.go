@@ -14,6 +14,17 @@ import (
 	"stoa/protocol"
 )
 
+// subscriptionAt is the body that subscribes a browser at an endpoint.
+func subscriptionAt(endpoint string) string {
+	d := protocol.AddDevice.Example.(protocol.NewDevice)
+	d.Of, d.Token, d.Endpoint = "", "", endpoint
+	raw, err := json.Marshal(d)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
 // accountForms are those of the account itself: how it signs in, tokens, name and mail.
 func accountForms() []formRow {
 	none := func(*formSide) map[string]string { return nil }
@@ -52,6 +63,11 @@ func accountForms() []formRow {
 			var ways protocol.SignInMethods
 			s.signedIn("GET", "/api/owner/sign-in", "", &ways)
 			return map[string]string{"id": ways.Passkeys[0].ID}
+		}},
+		{op: protocol.DeleteDevice.Operation, page: "/account/notices", read: "/api/owner/account", about: func(s *formSide) map[string]string {
+			var d protocol.Device
+			s.signedIn("POST", "/api/owner/devices", subscriptionAt("https://push.example/a"), &d)
+			return map[string]string{"id": d.ID}
 		}},
 		{op: protocol.MakeRecoveryCodes.Operation, page: security, about: none, read: "/api/owner/sign-in"},
 		{op: protocol.EndSession.Operation, page: security, read: sessions, about: func(s *formSide) map[string]string {

@@ -54,37 +54,38 @@ var mayImport = map[string][]string{
 // module is replaceable and its faults are in one package; and a package of ours that
 // only its parent may import.
 var onlyIn = map[string][]string{
-	"stoa/storage/commit":                  {"stoa/storage"},
-	"github.com/maypok86/otter":            {"stoa/identity/cache", "stoa/identity/erc8004"},
-	"filippo.io/age":                       {"stoa/node/room/archive"},
-	"github.com/uptrace/bun":               {"stoa/storage"},
-	"github.com/jackc/pgx":                 {"stoa/storage"},
-	"modernc.org/sqlite":                   {"stoa/storage"},
-	"github.com/pressly/goose":             {"stoa/storage"},
-	"github.com/uptrace/bunrouter":         {"stoa/node"},
-	"github.com/ethereum/go-ethereum":      {"stoa/identity/erc8004", "stoa/identity/eip4361"},
-	"github.com/go-webauthn/webauthn":      {"stoa/identity/passkey"},
-	"github.com/lestrrat-go/jwx":           {"stoa/identity/key"},
-	"github.com/go-fed/httpsig":            {"stoa/identity/httpsig/cavage"},
-	"github.com/go-json-experiment":        {"stoa/identity/strictjson"},
-	"github.com/danielgtaylor/huma":        {"stoa/node/hall", "stoa/node/door/httpapi"},
-	"github.com/prometheus":                {"stoa/node"},
-	"stoa/node/nodetest":                   {},                                                  // tests alone
-	"stoa/protocol/must":                   {"stoa/node/nodetest", "stoa/node/out/pay/paytest"}, // tests alone
-	"github.com/chromedp":                  {"stoa/node/nodetest"},
-	"github.com/alecthomas/kong":           {"stoa/cmd/stoa"},
-	"github.com/pelletier/go-toml":         {"stoa/cmd/stoa"},
-	"github.com/klauspost/compress/gzhttp": {"stoa/node"},
-	"github.com/a-h/templ":                 {"stoa/node/door/web"},
-	"github.com/wneessen/go-mail":          {"stoa/node/out/mail"},
-	"github.com/emersion":                  {"stoa/node/out/mail"},
-	"rsc.io/qr":                            {"stoa/node/out/pay/qr"},
-	"github.com/makiuchi-d/gozxing":        {}, // tests alone
-	"github.com/teambition/rrule-go":       {}, // tests alone
-	"github.com/yuin/goldmark":             {}, // tests alone
+	"stoa/storage/commit":                   {"stoa/storage"},
+	"github.com/maypok86/otter":             {"stoa/identity/cache", "stoa/identity/erc8004"},
+	"github.com/SherClockHolmes/webpush-go": {"stoa/node/out/push"},
+	"filippo.io/age":                        {"stoa/node/room/archive"},
+	"github.com/uptrace/bun":                {"stoa/storage"},
+	"github.com/jackc/pgx":                  {"stoa/storage"},
+	"modernc.org/sqlite":                    {"stoa/storage"},
+	"github.com/pressly/goose":              {"stoa/storage"},
+	"github.com/uptrace/bunrouter":          {"stoa/node"},
+	"github.com/ethereum/go-ethereum":       {"stoa/identity/erc8004", "stoa/identity/eip4361"},
+	"github.com/go-webauthn/webauthn":       {"stoa/identity/passkey"},
+	"github.com/lestrrat-go/jwx":            {"stoa/identity/key"},
+	"github.com/go-fed/httpsig":             {"stoa/identity/httpsig/cavage"},
+	"github.com/go-json-experiment":         {"stoa/identity/strictjson"},
+	"github.com/danielgtaylor/huma":         {"stoa/node/hall", "stoa/node/door/httpapi"},
+	"github.com/prometheus":                 {"stoa/node"},
+	"stoa/node/nodetest":                    {},                                                  // tests alone
+	"stoa/protocol/must":                    {"stoa/node/nodetest", "stoa/node/out/pay/paytest"}, // tests alone
+	"github.com/chromedp":                   {"stoa/node/nodetest"},
+	"github.com/alecthomas/kong":            {"stoa/cmd/stoa"},
+	"github.com/pelletier/go-toml":          {"stoa/cmd/stoa"},
+	"github.com/klauspost/compress/gzhttp":  {"stoa/node"},
+	"github.com/a-h/templ":                  {"stoa/node/door/web"},
+	"github.com/wneessen/go-mail":           {"stoa/node/out/mail"},
+	"github.com/emersion":                   {"stoa/node/out/mail"},
+	"rsc.io/qr":                             {"stoa/node/out/pay/qr"},
+	"github.com/makiuchi-d/gozxing":         {}, // tests alone
+	"github.com/teambition/rrule-go":        {}, // tests alone
+	"github.com/yuin/goldmark":              {}, // tests alone
 	"github.com/stretchr/testify": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest",
 		"stoa/node/out/mail/mailtest", "stoa/node/nodetest"},
-	"testing": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest",
+	"testing": {"stoa/storage/storagetest", "stoa/node/out/pay/paytest", "stoa/node/out/calendar/calendartest", "stoa/node/out/push/pushtest",
 		"stoa/node/out/mail/mailtest", "stoa/node/nodetest", "stoa/protocol/must"},
 	"github.com/ethereum/go-ethereum/node":  {},
 	"github.com/ethereum/go-ethereum/ethdb": {},

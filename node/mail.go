@@ -172,6 +172,14 @@ func (c Config) name(host string) string {
 	return host
 }
 
+// pushContact is whom push services may write to about the node (RFC 8292 §2.1): a mail address or an https URL.
+func (c Config) pushContact(base string) string {
+	if contact := strings.TrimPrefix(c.Contact, "mailto:"); contact != "" {
+		return contact
+	}
+	return base
+}
+
 // mailFaults returns the faults of the mail settings.
 func (c Config) mailFaults(bad func(format string, args ...any)) {
 	c.lmtpFaults(bad)

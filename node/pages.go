@@ -41,7 +41,7 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 			})
 			return used, err
 		},
-		Registries: registries, Texts: n.texts, GrievanceOfficer: n.Config.GrievanceOfficer, Contact: n.Config.Contact,
+		PushKey: n.Accounts.Push.Key.Public(), Registries: registries, Texts: n.texts, GrievanceOfficer: n.Config.GrievanceOfficer, Contact: n.Config.Contact,
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})
 }

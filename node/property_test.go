@@ -32,6 +32,8 @@ const rounds = 8
 var unreached = map[string]string{
 	"get_passkey_options":  "takes a browser that signed in lately",
 	"add_passkey":          "takes a passkey",
+	"add_device":           "takes a browser that is signed in, or the token of the thread",
+	"delete_device":        "needs one that a browser added",
 	"delete_passkey":       "takes a browser that signed in lately",
 	"make_recovery_codes":  "takes a browser that signed in lately",
 	"close_account":        "takes a browser that signed in lately",

@@ -56,6 +56,7 @@ var opens = map[string][]string{
 	"read_complaint": {ofComplaint, ofAnswer}, "confirm_complaint_mail": {ofAnswer},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
+	"add_device":   {ofThread},
 	"delete_post":  {ofPost},
 	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
 }

@@ -48,7 +48,7 @@ var walls = map[string]wall{
 	"cancel_own_meeting": ofOwner, "mark_no_show": ofOwner,
 	"get_calendar": ofOwner, "check_calendar": ofOwner, "choose_calendars": ofOwner, "disconnect_calendar": ofOwner,
 
-	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount,
+	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount,
 
 	"check_conversation": ofBoth, "continue_conversation": ofBoth, "get_exchange": ofMaker, "send_exchange": ofMaker,
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
@@ -56,7 +56,7 @@ var walls = map[string]wall{
 
 	"read_complaint": ofMaker, "confirm_complaint_mail": ofTicket,
 
-	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket,
+	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket, "add_device": ofTicket,
 	"read_bid_link": ofTicket, "use_bid_link": ofTicket, "read_meeting_link": ofTicket, "use_meeting_link": ofTicket,
 	"read_claim": ofTicket, "claim_profile": ofTicket,
 	"read_decision_link": ofTicket, "use_decision_link": ofTicket,

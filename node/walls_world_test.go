@@ -233,6 +233,12 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 				Domain: "n1.example", Name: "Phone"})
 		})
 		args["id"] = id
+	case protocol.DeleteDevice.Operation:
+		id := newID(protocol.DeviceID)
+		put(func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Devices().Put(ctx, storage.Device{ID: id, Reader: w.account, Endpoint: "https://push.example/" + id, P256dh: []byte{1}, Auth: []byte{1}}, 1)
+		})
+		args["id"] = id
 	case protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation:
 		begun := w.writes()
 		args["threadId"], args["readToken"] = begun.ThreadID, begun.ReadToken

@@ -23,6 +23,7 @@ const (
 	TokenID    = "tok"
 	SessionID  = "ses"
 	PasskeyID  = "psk"
+	DeviceID   = "dev"
 	JobID      = "job"
 	ActivityID = "act"
 	BlockID    = "blk"

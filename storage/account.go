@@ -118,7 +118,7 @@ func (as Accounts) SetMail(ctx context.Context, id, mail string) error {
 	return err
 }
 
-// Delete deletes an account with its sessions, tickets, tokens, passkeys and recovery codes. Its profiles
+// Delete deletes an account with its sessions, tickets, tokens, passkeys, recovery codes and devices. Its profiles
 // belong to no account afterwards, and no notices about them are sent.
 // ErrNotFound when there is none.
 func (as Accounts) Delete(ctx context.Context, id string) error {
@@ -128,6 +128,7 @@ func (as Accounts) Delete(ctx context.Context, id string) error {
 		`DELETE FROM api_token WHERE account = ?`,
 		`DELETE FROM passkey WHERE account = ?`,
 		`DELETE FROM recovery_code WHERE account = ?`,
+		`DELETE FROM device WHERE reader = ?`,
 		`DELETE FROM notify WHERE handle IN (SELECT handle FROM account_profile WHERE account = ?)`,
 		`DELETE FROM account_profile WHERE account = ?`,
 		`DELETE FROM leaving WHERE subject = ?`,

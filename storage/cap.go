@@ -28,6 +28,7 @@ const (
 	StockMailboxes  Stock = "mailboxes"  // meeting_mailbox, of those that want mail
 	StockStopped    Stock = "stopped"    // meeting_mailbox, of those that want none
 	StockRefusals   Stock = "refusals"   // remote_refusal
+	StockDevices    Stock = "devices"    // device, of visitors
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -55,6 +56,7 @@ var Caps = map[Stock]Cap{
 	StockMailboxes:  {Rows: 200_000, Bytes: 16 << 20},
 	StockStopped:    {Rows: 1_000_000, Bytes: 64 << 20},
 	StockRefusals:   {Rows: 20_000, Bytes: 64 << 20},
+	StockDevices:    {Rows: 100_000, Bytes: 64 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -96,6 +98,7 @@ var stocks = map[Stock]stock{
 	StockStopped:   {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "s.stopped"},
 	StockRefusals: {table: "remote_refusal", key: "actor", age: "until",
 		size: "length(actor) + length(text) + length(in_reply_to) + length(context) + length(conversation)"},
+	StockDevices: {table: "device", key: "id", age: "ends_at", size: "length(reader) + length(endpoint) + length(program)", of: "s.ends_at IS NOT NULL"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }

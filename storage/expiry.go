@@ -18,6 +18,7 @@ type expiry struct{ table, key, end string }
 var expiring = []expiry{
 	{"complaint", "id", "until"},
 	{"crowd", "handle, what, at", "until"},
+	{"device", "id", "ends_at"},
 	{"invitation", "id", "expires_at"},
 	{"join_mail", "hash", "expires_at"},
 	{"join_try", "id", "until"},

@@ -27,6 +27,7 @@ const (
 	NoticeJob   JobKind = "notice"               // one notice to its owner, by the ways that the owner chose
 	MailJob     JobKind = "notice-mail"          // a notice as mail
 	WebhookJob  JobKind = "notice-webhook"       // a notice to the owner's webhook
+	PushJob     JobKind = "push"                 // one message to a device by Web Push; the arguments are a Push
 	SignInJob   JobKind = "sign-in-mail"         // a sign-in link to the address of an account
 	ConfirmJob  JobKind = "confirm-mail"         // the code that confirms the address of a profile
 	AddressJob  JobKind = "confirm-account-mail" // the code that confirms a new address of an account
@@ -98,7 +99,7 @@ const (
 func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob,
-		NoticeJob, MailJob, WebhookJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
+		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,

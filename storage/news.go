@@ -45,6 +45,9 @@ func ParseMessageRef(ref string) (threadID string, n int, err error) {
 	return threadID, n, err
 }
 
+// pushed are the reader names of one thing, whose news go to devices too.
+var pushed = map[string]bool{"thread": true, "bid": true, "meeting": true}
+
 // A NewsItem is one event that concerns a reader.
 type NewsItem struct {
 	N         int64
@@ -86,7 +89,7 @@ func (tx *Tx) News() News { return News{tx} }
 
 // Append adds an event for its readers. A reader may have several names
 // (protocol.Caller.Names) and gets the event once.
-func (ns News) Append(_ context.Context, kind, ref string, readers ...string) error {
+func (ns News) Append(ctx context.Context, kind, ref string, readers ...string) error {
 	if !ns.tx.writes() {
 		return ErrReadOnly
 	}
@@ -95,6 +98,11 @@ func (ns News) Append(_ context.Context, kind, ref string, readers ...string) er
 	for _, reader := range readers {
 		if reader != "" && !told[reader] {
 			told[reader] = true
+			if what, id, ok := strings.Cut(reader, ":"); ok && pushed[what] {
+				if err := ns.tx.Devices().Enqueue(ctx, reader, kind+" "+id, Push{Kind: kind}); err != nil {
+					return err
+				}
+			}
 			ns.tx.appended(topicNumbers)
 			if err := ns.tx.hold(heldNews, reader, event, kind, ref); err != nil {
 				return err

@@ -9,12 +9,15 @@ import (
 	"stoa/protocol"
 )
 
+const noticeWanted = `SELECT 1 FROM notify WHERE handle = ? AND (mail <> '' OR webhook <> '')
+	UNION ALL SELECT 1 FROM account_profile p JOIN device d ON d.reader = p.account WHERE p.handle = ? LIMIT 1`
+
 // Notify notifies the owner of a profile, by the ways the owner has chosen, if this
 // transaction commits. An owner who has chosen none costs no job, and repeated
 // events are combined into one notice until it is sent.
 func (tx *Tx) Notify(ctx context.Context, n protocol.Notice) error {
 	var one int
-	switch err := tx.row(ctx, `SELECT 1 FROM notify WHERE handle = ? AND (mail <> '' OR webhook <> '')`, n.Handle).Scan(&one); {
+	switch err := tx.row(ctx, noticeWanted, n.Handle, n.Handle).Scan(&one); {
 	case errors.Is(err, ErrNotFound):
 		return nil
 	case err != nil:

@@ -77,6 +77,10 @@ func (s *Web) writePrivate(w http.ResponseWriter, r *http.Request, status int, v
 	if s.Accounts != nil && session.OfReader(r, s.Base) != "" {
 		if state, err := s.state(r); err == nil && state.SignedIn {
 			v.Who = *state.Name
+			var waits protocol.OwnerWaits
+			if err := s.invokeSignedIn(r, protocol.ListWaiting.Operation, protocol.None{}, &waits); err == nil {
+				v.Waits = waits.Count
+			}
 			if _, err := r.Cookie(session.MarkerName); err != nil { // a session of an older version
 				http.SetCookie(w, session.SetMarker(s.Base, true))
 			}
@@ -163,12 +167,13 @@ type account struct {
 	Page       accountPage
 	Account    protocol.Account
 	Index      []indexGroup
-	Waits      []waiting           // of the index
+	Waits      protocol.OwnerWaits // of the index
 	Today      []protocol.Merchant // the shops of the account, for the index
 	Handle     string              // the profile that the page is about, "" for none
 	Mail       protocol.AccountMail
 	Profile    protocol.OwnProfile
 	Notify     protocol.NotifySettings
+	Devices    protocol.Devices
 	Keys       []protocol.Key
 	Identity   protocol.IdentityStatus
 	Record     protocol.MerchantRecord
@@ -199,57 +204,6 @@ type account struct {
 	Registries []Registry
 	Code       string // of the link in a letter that asks to confirm an address, "" for none
 	Logged     bool   // letters are only written to the node's log
-}
-
-// sent returns the refused form if it is the named one, otherwise nil.
-func (a *account) sent(do, handle, id string) *sent {
-	if f := a.Sent; f != nil && f.do == do && f.handle == handle && f.id == id {
-		return f
-	}
-	return nil
-}
-
-// part returns the refused form if it is the named one of a shop, otherwise nil.
-func (a *account) part(name string) *sent {
-	if f := a.Sent; f != nil && f.part == name {
-		return f
-	}
-	return nil
-}
-
-// added returns the refused form if it adds an element that the list does not have, otherwise nil.
-func (a *account) added(do, handle string, has func(id string) bool) *sent {
-	if f := a.Sent; f != nil && f.do == do && f.handle == handle && !has(f.id) {
-		return f
-	}
-	return nil
-}
-
-// at returns the id that the refused form has on the page.
-func (a *account) at() string {
-	f, p := a.Sent, a.Profile
-	for _, c := range p.Capabilities {
-		if a.sent("put_capability", p.Handle, c.ID) != nil {
-			return formID(f.do, f.handle, f.id)
-		}
-	}
-	for _, n := range p.Needs {
-		if a.sent("put_need", p.Handle, n.ID) != nil {
-			return formID(f.do, f.handle, f.id)
-		}
-	}
-	switch f.do {
-	case protocol.CreateToken.Name:
-		return f.do // its handle is one of its fields
-	case protocol.PutItem.Name:
-		if f.part == "quick" {
-			return quickID(f.values.Get("sku"))
-		}
-		return f.part
-	case protocol.PutMerchant.Name:
-		return f.part
-	}
-	return formID(f.do, f.handle, "")
 }
 
 // handles returns those of the profiles with such a page.
@@ -307,7 +261,7 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 	a.Code = r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
-		SignIn: a.Page.path == securityPath}
+		SignIn: a.Page.path == securityPath, Push: a.Page.path == noticesPage}
 	if a.Meetings != nil {
 		v.Refresh = a.Meetings.Refresh
 	}

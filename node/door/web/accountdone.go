@@ -23,6 +23,7 @@ var doneWords = map[string]string{
 	"confirm_account_mail": english("Sign-in links go to the new address from now on."), "revoke_token": english("The token was revoked."),
 	"end_session": english("That browser was signed out."), "end_other_sessions": english("All other browsers were signed out."),
 	"add_passkey": english("The passkey was added. You can sign in with it from now on."), "delete_passkey": english("The passkey was removed."),
+	"add_device": english("This device is notified from now on."), "delete_device": english("The device is notified no more."),
 	"put_notify": english("The settings for notices were saved."), "confirm_mail": english("The address was confirmed."),
 	"delete_profile":  english("The deletion has begun. This page says how far it is."),
 	"restore_profile": english("Everything is back. It takes a moment until all posts are shown."),

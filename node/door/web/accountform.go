@@ -320,3 +320,54 @@ func (f *sent) named() string {
 	}
 	return f.handle
 }
+
+// sent returns the refused form if it is the named one, otherwise nil.
+func (a *account) sent(do, handle, id string) *sent {
+	if f := a.Sent; f != nil && f.do == do && f.handle == handle && f.id == id {
+		return f
+	}
+	return nil
+}
+
+// part returns the refused form if it is the named one of a shop, otherwise nil.
+func (a *account) part(name string) *sent {
+	if f := a.Sent; f != nil && f.part == name {
+		return f
+	}
+	return nil
+}
+
+// added returns the refused form if it adds an element that the list does not have, otherwise nil.
+func (a *account) added(do, handle string, has func(id string) bool) *sent {
+	if f := a.Sent; f != nil && f.do == do && f.handle == handle && !has(f.id) {
+		return f
+	}
+	return nil
+}
+
+// at returns the id that the refused form has on the page.
+func (a *account) at() string {
+	f, p := a.Sent, a.Profile
+	for _, c := range p.Capabilities {
+		if a.sent("put_capability", p.Handle, c.ID) != nil {
+			return formID(f.do, f.handle, f.id)
+		}
+	}
+	for _, n := range p.Needs {
+		if a.sent("put_need", p.Handle, n.ID) != nil {
+			return formID(f.do, f.handle, f.id)
+		}
+	}
+	switch f.do {
+	case protocol.CreateToken.Name:
+		return f.do // its handle is one of its fields
+	case protocol.PutItem.Name:
+		if f.part == "quick" {
+			return quickID(f.values.Get("sku"))
+		}
+		return f.part
+	case protocol.PutMerchant.Name:
+		return f.part
+	}
+	return formID(f.do, f.handle, "")
+}

@@ -252,8 +252,18 @@ func testAccountWaits(t *testing.T, change func(*node.Config)) {
 	d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+secret+`"}`, "", nil)
 	waits, _ = lists()
 	require.Len(t, waits, 3)
-	require.Regexp(t, `^1 payment to confirm @asha Before \d\d:\d\d:\d\d IST`, waits[0])
-	require.Equal(t, []string{"1 meeting request to answer @asha", "1 conversation with new messages @asha"}, waits[1:])
+	require.Regexp(t, `^1 payment to confirm @asha Before \d+ \w+ \d{4}, \d\d:\d\d IST`, waits[0])
+	require.Regexp(t, `^1 meeting request to answer @asha Before \d+ \w+ \d{4}, \d\d:\d\d IST`, waits[1])
+	require.Equal(t, "1 conversation with new messages @asha", waits[2])
+	for _, path := range []string{"/account", "/account/notices", "/account/threads"} { // the header of every page of the account
+		p := nodetest.ParsePage(t, path, h.Ask("GET", path, "", "Accept", "text/html", "Cookie", cookie).Is(200).Body.String())
+		require.Equal(t, "3", nodetest.TextOf(p.Find("a", "class", "count")), path)
+	}
+	require.NotContains(t, h.Ask("GET", "/board", "", "Accept", "text/html", "Cookie", cookie).Is(200).Body.String(), `class="count"`, "the same for everyone")
+	all := nodetest.As[protocol.OwnerWaits](h.Ask("GET", "/api/owner/waiting", "", "Cookie", cookie).Is(200))
+	require.Equal(t, 3, all.Count)
+	require.Equal(t, []protocol.WaitKind{protocol.PaymentsWait, protocol.MeetingsWait, protocol.MessagesWait},
+		[]protocol.WaitKind{all.Items[0].What, all.Items[1].What, all.Items[2].What})
 
 	date := time.Now().In(protocol.India).Format(time.DateOnly)
 	_, err := h.Admin().PutMerchant(t.Context(), "rao", []byte(`{"timezone":"Asia/Kolkata","hours":[{"day":"monday","opens":"07:30","closes":"11:00"}],

@@ -34,7 +34,8 @@ func (s *Web) bidRoutes() []Route {
 		{Pattern: "/bid-link", Handler: http.HandlerFunc(s.bidLinkPage)},
 		s.forms("/bid-link", s.bidLinkForm, protocol.UseBidLink.Operation),
 		{Pattern: "/bids/:id", Handler: http.HandlerFunc(s.bidPage)},
-		s.forms("/bids/:id", s.bidPageForm, protocol.GetBid.Operation, protocol.WithdrawBid.Operation, protocol.DisputePayment.Operation),
+		s.forms("/bids/:id", s.bidPageForm, protocol.GetBid.Operation, protocol.WithdrawBid.Operation, protocol.DisputePayment.Operation,
+			protocol.AddDevice.Operation),
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {
 	args := openedBid.args(r)
 	err := s.invokeOpen(r, protocol.GetBid.Operation, args, &b)
 	if err == nil {
-		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base, nil))
+		s.showBidState(w, r, 0, bidBody(b, args["statusToken"].(string), s.Base, nil, s.tells(r)))
 		return
 	}
 	if code := protocol.CodeOf(err); locked(protocol.BidID, r.PathValue("id"), code) {
@@ -63,7 +63,7 @@ func (s *Web) disputeForm(w http.ResponseWriter, r *http.Request) {
 	}
 	f := newSent(r.PostForm)
 	f.refuse(r.Context(), protocol.AsError(err))
-	s.showBidState(w, r, f.err.Code.Status(), bidBody(b, token, s.Base, f))
+	s.showBidState(w, r, f.err.Code.Status(), bidBody(b, token, s.Base, f, s.tells(r)))
 }
 
 // bidPageForm opens the page with a status token, withdraws the bid, or disputes that its payment was not confirmed.
@@ -75,6 +75,11 @@ func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
 	case r.PostForm.Get("do") == protocol.DisputePayment.Name:
 		s.disputeForm(w, r)
 		return
+	case r.PostForm.Get("do") == protocol.AddDevice.Name:
+		if err = s.addDevice(r, openedBid); err == nil {
+			redirect(w, r, "/bids/"+id+nowTold)
+			return
+		}
 	case r.PostForm.Get("do") == protocol.WithdrawBid.Name:
 		err = s.invokeOpen(r, protocol.WithdrawBid.Operation, openedBid.args(r), nil)
 	default:
@@ -93,7 +98,7 @@ func (s *Web) bidPageForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Web) showBidState(w http.ResponseWriter, r *http.Request, status int, body templ.Component) {
-	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your bid"), Path: "/bids/{id}", Secret: true, Helps: true, Body: body})
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your bid"), Path: "/bids/{id}", Secret: true, Helps: true, Push: true, Body: body})
 }
 
 // moveWords say what happened when a bid got a state.

@@ -26,7 +26,8 @@ func (s *Web) meetingRoutes() []Route {
 		{Pattern: "/meeting-decision", Handler: http.HandlerFunc(s.decisionPage)},
 		s.forms("/meeting-decision", s.decisionForm, protocol.UseDecisionLink.Operation),
 		{Pattern: "/meetings/:id", Handler: http.HandlerFunc(s.meetingPage)},
-		s.forms("/meetings/:id", s.meetingForm, protocol.GetMeeting.Operation, protocol.CancelMeeting.Operation, protocol.PickMeetingTime.Operation),
+		s.forms("/meetings/:id", s.meetingForm, protocol.GetMeeting.Operation, protocol.CancelMeeting.Operation, protocol.PickMeetingTime.Operation,
+			protocol.AddDevice.Operation),
 	}
 }
 
@@ -55,6 +56,11 @@ func (s *Web) meetingForm(w http.ResponseWriter, r *http.Request) {
 	case "":
 		if err = s.invokeOpen(r, protocol.GetMeeting.Operation, map[string]any{"id": id, "statusToken": token}, nil); err == nil {
 			s.open(w, openedMeeting, id, token)
+		}
+	case protocol.AddDevice.Name:
+		if err = s.addDevice(r, openedMeeting); err == nil {
+			redirect(w, r, "/meetings/"+id+nowTold)
+			return
 		}
 	case protocol.CancelMeeting.Name:
 		err = s.invokeOpen(r, protocol.CancelMeeting.Operation, openedMeeting.args(r), nil)
@@ -91,7 +97,7 @@ func (s *Web) showMeeting(w http.ResponseWriter, r *http.Request, refused *proto
 	switch {
 	case err == nil:
 		token, _ := args["statusToken"].(string)
-		body = meetingBody(meetingView{m, with, s.Base + "/meetings/" + id + "#" + token, refused})
+		body = meetingBody(meetingView{m, with, s.Base + "/meetings/" + id + "#" + token, refused, s.tells(r)})
 	case locked(protocol.MeetingID, id, code):
 		status, body = code.Status(), meetingLocked(id, refused != nil)
 	default:
@@ -101,7 +107,7 @@ func (s *Web) showMeeting(w http.ResponseWriter, r *http.Request, refused *proto
 	if status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
-	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your meeting request"), Path: "/meetings/{id}", Secret: true, Helps: true, Body: body})
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your meeting request"), Path: "/meetings/{id}", Secret: true, Helps: true, Push: true, Body: body})
 }
 
 // A meetingView is what the page shows.
@@ -110,6 +116,7 @@ type meetingView struct {
 	With    protocol.MeetingInfo // the person
 	Address string               // opens the page elsewhere
 	Refused *protocol.Error      // why a form was refused; nil for none
+	Tells   notifying
 }
 
 // clocks returns a time on the clocks of both sides, the requester's first; once when they are the same.

@@ -101,7 +101,8 @@ func (s *Web) Routes() []Route {
 	if s.Accounts != nil {
 		more = append(more, s.accountRoutes()...)
 	}
-	more = append(more, Route{Pattern: manifestPath, Handler: http.HandlerFunc(s.manifest)}, s.forms(switchPath, s.switchLanguage),
+	more = append(more, Route{Pattern: manifestPath, Handler: http.HandlerFunc(s.manifest)}, Route{Pattern: noticesPath, Handler: http.HandlerFunc(notices)},
+		s.forms(switchPath, s.switchLanguage),
 		Route{Pattern: switchPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { redirect(w, r, "/") })})
 	for _, r := range more {
 		r.Handler = s.translated(r.Handler)

@@ -146,7 +146,7 @@ func TestPages_Headers(t *testing.T) {
 		require.Equal(t, 200, a.Code, path)
 		head := a.Header()
 		require.Equal(t, "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "+
-			"script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa",
+			"script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa stoa-push",
 			head.Get("Content-Security-Policy"))
 		require.Equal(t, web.Policy, head.Get("Content-Security-Policy"))
 		require.Equal(t, "nosniff", head.Get("X-Content-Type-Options"))

@@ -21,7 +21,7 @@ import (
 // Policy is the Content-Security-Policy of every page: nothing from other origins, no frames, no
 // script but the node's files.
 const Policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'" +
-	"; script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa"
+	"; script-src 'self'; worker-src 'self'; manifest-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types stoa stoa-push"
 
 // links are the Link fields of every page, for programs that start there (RFC 8288).
 const links = `</.well-known/api-catalog>; rel="api-catalog", ` +

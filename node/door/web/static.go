@@ -50,6 +50,9 @@ var zoneJS []byte
 //go:embed static/near.js
 var nearJS []byte
 
+//go:embed static/push.js
+var pushJS []byte
+
 //go:embed static/join.js
 var joinJS []byte
 
@@ -80,6 +83,7 @@ var (
 	liveHelp   = named("live.js", "text/javascript; charset=utf-8", liveJS)
 	zoneHelp   = named("zone.js", "text/javascript; charset=utf-8", zoneJS)
 	nearHelp   = named("near.js", "text/javascript; charset=utf-8", nearJS)
+	pushHelp   = named("push.js", "text/javascript; charset=utf-8", pushJS)
 	joinHelp   = named("join.js", "text/javascript; charset=utf-8", joinJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
 	uploadHelp = named("upload.js", "text/javascript; charset=utf-8", uploadJS)
@@ -90,7 +94,8 @@ var (
 func PicturePath() string { return picture.path }
 
 // assets are all of them.
-var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, joinHelp, signInHelp, uploadHelp, solver}
+var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, pushHelp, joinHelp,
+	signInHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

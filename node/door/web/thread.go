@@ -45,7 +45,8 @@ func (s *Web) showThread(w http.ResponseWriter, r *http.Request, f *sent) {
 		if c.Messages.Next != nil {
 			next = "/threads/" + id + "?" + query("after", *c.Messages.Next)
 		}
-		s.writeThread(w, r, f.status(), view{Title: tr(r.Context(), "A conversation with %s", "@"+c.Handle), Body: conversation(c, f, next, token, s.Base)})
+		s.writeThread(w, r, f.status(), view{Title: tr(r.Context(), "A conversation with %s", "@"+c.Handle),
+			Body: conversation(c, f, next, token, s.Base, s.tells(r))})
 	case locked(protocol.ThreadID, id, code):
 		s.lockThread(w, r, code, false)
 	default:
@@ -54,7 +55,7 @@ func (s *Web) showThread(w http.ResponseWriter, r *http.Request, f *sent) {
 }
 
 func (s *Web) writeThread(w http.ResponseWriter, r *http.Request, status int, v view) {
-	v.Path, v.Secret, v.Helps, v.Live = "/threads/{id}", true, true, true
+	v.Path, v.Secret, v.Helps, v.Live, v.Push = "/threads/{id}", true, true, true, true
 	if status == http.StatusUnauthorized {
 		w.Header().Add("WWW-Authenticate", `Bearer realm="stoa"`)
 	}
@@ -84,6 +85,14 @@ func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 		default:
 			s.failSecret(w, r, err)
 		}
+		return
+	}
+	if r.PostForm.Get("do") == protocol.AddDevice.Name {
+		if err := s.addDevice(r, openedThread); err != nil {
+			s.failSecret(w, r, err)
+			return
+		}
+		redirect(w, r, "/threads/"+id+nowTold)
 		return
 	}
 	f := newSent(r.PostForm)

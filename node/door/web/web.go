@@ -46,6 +46,7 @@ type Config struct {
 	Texts            Texts  // of the operator; nil for none
 	GrievanceOfficer string // who takes complaints: name, address, mail; "" for none
 	Contact          string // where to report vulnerabilities, mailto: or https: URL; "" for none
+	PushKey          string // public key of the node for Web Push, base64url
 	// Live keeps the pages of conversations up to date.
 	Live Live
 	// Words are the languages of the pages: all of them when it is nil.
@@ -120,7 +121,9 @@ type view struct {
 	Uploads     bool             // it has a form with a file
 	SignIn      bool             // it has forms that a passkey or a wallet fills
 	Who         string           // name of the account that is signed in, on a private page; "" for none
+	Waits       int              // how much waits for its owner
 	Zone        bool             // it asks for the reader's time zone
+	Push        bool             // it has the button by which a browser asks to be notified
 	Join        bool             // it has the form to join
 	Near        bool             // it has a field for a place, and may ask for the reader's position
 	Live        bool             // its script keeps it up to date

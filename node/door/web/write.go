@@ -23,7 +23,7 @@ func (s *Web) writeRoutes() []Route {
 		{Pattern: "/complaints/:id", Handler: http.HandlerFunc(s.complaintPage)},
 		s.forms("/complaints/:id", s.complaintPageForm, protocol.ReadComplaint.Operation, protocol.ConfirmComplaintMail.Operation),
 		{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
-		s.forms("/threads/:id", s.threadForm, protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation),
+		s.forms("/threads/:id", s.threadForm, protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation, protocol.AddDevice.Operation),
 		{Pattern: "/threads/:id/live", Handler: http.HandlerFunc(s.liveThread)},
 		{Pattern: "/account/threads/:id/live", Handler: http.HandlerFunc(s.liveInbox)},
 	}

@@ -15,6 +15,7 @@ import (
 	"stoa/identity/passkey"
 	"stoa/identity/session"
 	"stoa/node/hall"
+	"stoa/node/out/push"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -37,6 +38,9 @@ type Accounts struct {
 	Private bool // addresses of webhooks may be on loopback: development
 	// Links make the links of notices, by the kind of the id that a notice is about.
 	Links map[string]LinkFor
+	// Opens decide who is told about one thing by Web Push, by the kinds of ids. Push sends it.
+	Opens map[string]Opens
+	Push  *push.Sender
 	SignInWays
 	// Return undoes that an account is being closed, when its owner signs in.
 	Return func(ctx context.Context, tx *storage.Tx, account string) error
@@ -97,6 +101,27 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 		out.Profiles = append(out.Profiles, protocol.HeldProfile{Handle: handle, Name: p.Draft.Name, Kind: p.Draft.Kind, New: n})
 	}
 	out.Leaving, err = tx.Leavings().Departures(ctx, who.ID, out.Handles)
+	return out, err
+}
+
+// WhatWaits returns what waits for the owner.
+func (a *Accounts) WhatWaits(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.OwnerWaits, error) {
+	found, err := tx.Profiles().Waits(ctx, c.Handles)
+	slices.SortStableFunc(found, func(x, y protocol.Wait) int { // what has a deadline first
+		switch {
+		case x.Until != nil && y.Until != nil:
+			return x.Until.Compare(*y.Until)
+		case x.Until != nil:
+			return -1
+		case y.Until != nil:
+			return 1
+		}
+		return slices.Index(protocol.WaitKinds, x.What) - slices.Index(protocol.WaitKinds, y.What)
+	})
+	out := protocol.OwnerWaits{Items: append([]protocol.Wait{}, found...)}
+	for _, w := range found {
+		out.Count += w.Count
+	}
 	return out, err
 }
 

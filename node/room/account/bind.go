@@ -37,6 +37,10 @@ func (a *Accounts) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.GetNotify, a.GetNotify)
 	hall.Bind(t, protocol.PutNotify, a.PutNotify)
 	hall.Bind(t, protocol.ConfirmMail, a.ConfirmMail)
+	hall.Bind(t, protocol.AddDevice, a.AddDevice)
+	hall.Bind(t, protocol.ListDevices, a.Devices)
+	hall.Bind(t, protocol.DeleteDevice, a.DeleteDevice)
+	hall.Bind(t, protocol.ListWaiting, a.WhatWaits)
 	hall.Bind(t, protocol.ListKeys, a.Keys)
 	hall.Bind(t, protocol.AddKey, a.AddKey)
 	hall.Bind(t, protocol.MakeKey, a.MakeKey)
@@ -66,6 +70,7 @@ func (a *Accounts) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.NoticeJob:   storage.HandlerOf(a.Notice),
 		storage.MailJob:     storage.HandlerOf(a.SendMail),
 		storage.WebhookJob:  storage.HandlerOf(a.SendWebhook),
+		storage.PushJob:     storage.HandlerOf(a.SendPush),
 		storage.SignInJob:   storage.HandlerOf(a.SendLink),
 		storage.ConfirmJob:  storage.HandlerOf(a.SendConfirmation),
 		storage.AddressJob:  storage.HandlerOf(a.SendAddressCode),

@@ -188,11 +188,24 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job, in protocol.Notice) 
 				return err
 			}
 		}
-		if s.Webhook == "" {
-			return nil
+		if err := a.enqueuePush(ctx, tx, in); err != nil || s.Webhook == "" {
+			return err
 		}
 		return tx.Enqueue(ctx, storage.Job{Kind: storage.WebhookJob, Lane: webhook.Lane(s.Webhook), Args: args, Dedupe: storage.NoticeKey(storage.WebhookJob, in)})
 	}, nil
+}
+
+// enqueuePush queues a notice for the devices of the account of a profile.
+func (a *Accounts) enqueuePush(ctx context.Context, tx *storage.Tx, n protocol.Notice) error {
+	acc, err := tx.Accounts().OfProfile(ctx, n.Handle)
+	if err != nil {
+		return storage.IfMissing(err, nil)
+	}
+	raw, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return tx.Devices().Enqueue(ctx, acc.ID, string(n.Event)+" "+n.Subject, storage.Push{Notice: raw})
 }
 
 // readAt is the page for people about the subject of a notice.

@@ -166,7 +166,7 @@ var leftOut = map[string]map[string]string{
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
-	"session":       {"": ofAccount}, "ticket": {"": ofAccount},
+	"session":       {"": ofAccount}, "ticket": {"": ofAccount}, "device": {"": ofAccount},
 	"invitation": {"": ofAccount}, "join_mail": {"": work}, "join_try": {"": work}, "joined": {"": ofNode},
 	"leaving": {"": work}, "handle": {"": ofNode}, "complaint": {"": ofNode},
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},

@@ -161,6 +161,12 @@ func bidOf(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.B
 	return bid, nil
 }
 
+// Opens returns the name under which a bidder reads the news of a bid, when the caller may read it.
+func (a *Attention) Opens(ctx context.Context, tx *storage.Tx, c protocol.Caller, id, token string) (string, error) {
+	_, err := bidOf(ctx, tx, c, protocol.BidInput{ID: id, StatusToken: token})
+	return storage.BidReader(id), err
+}
+
 // Get returns a bid to its bidder; for everyone else it is not found.
 func (a *Attention) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.BidInput) (protocol.Bid, error) {
 	bid, err := bidOf(ctx, tx, c, in)

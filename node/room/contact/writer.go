@@ -26,6 +26,18 @@ func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return protocol.Conversation{Thread: view(t, side), Messages: messages}, err
 }
 
+// Opens returns the name under which the writer of a thread reads its news, when the caller may read it as the writer.
+func (r *Contact) Opens(ctx context.Context, tx *storage.Tx, c protocol.Caller, id, token string) (string, error) {
+	t, err := tx.Threads().ByID(ctx, id)
+	if err != nil {
+		return "", storage.IfMissing(err, threadNotFound())
+	}
+	if asWriter, _ := sidesOf(t, c, cmp.Or(token, c.ReadToken)); !asWriter {
+		return "", threadNotFound()
+	}
+	return storage.ThreadReader(id), nil
+}
+
 // view returns a thread as one side sees it.
 func view(t *storage.StoredThread, side protocol.Side) protocol.Thread {
 	unread, fresh := t.Unseen, 0

@@ -23,6 +23,7 @@ const (
 	SecretBidLinks     = "bid-links"     // makes the tickets of links in mails to owners of attention boards
 	SecretMailReturn   = "mail-return"   // makes the addresses that bounces of mails, and answers to them, come to
 	SecretSignIn       = "sign-in"       // makes the challenges that passkeys and Ethereum accounts sign
+	SecretPush         = "push"          // makes the key for push services
 	SecretReceipts     = "receipts"      // seals kept answers to idempotency keys
 	secretNetworks     = "networks"      // keys the hashes of client networks
 )

@@ -264,6 +264,12 @@ func (m *Meeting) asked(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	return r, nil
 }
 
+// Opens returns the name under which a requester reads the news of a request, when the caller may read it.
+func (m *Meeting) Opens(ctx context.Context, tx *storage.Tx, c protocol.Caller, id, token string) (string, error) {
+	_, err := m.asked(ctx, tx, c, protocol.MeetingInput{ID: id, StatusToken: token})
+	return storage.MeetingReader(id), err
+}
+
 // Get returns a request to its requester; for everyone else it is not found.
 func (m *Meeting) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MeetingInput) (protocol.MeetingRequest, error) {
 	r, err := m.asked(ctx, tx, c, in)

@@ -27,6 +27,21 @@
 		me.href = "/account";
 		me.textContent = me.dataset.me;
 		document.querySelector(".join")?.remove();
+		// How much waits for the owner: asked for once a minute at most.
+		(async () => {
+			let { at = 0, count } = JSON.parse(sessionStorage.getItem("stoa_waits") || "{}");
+			if (Date.now() - at > 6e4) {
+				({ count } = await (await fetch("/api/owner/waiting")).json());
+				sessionStorage.setItem("stoa_waits", JSON.stringify({ at: Date.now(), count }));
+			}
+			if (!count) return;
+			const link = document.createElement("a");
+			link.className = "count";
+			link.href = "/account#waits";
+			link.ariaLabel = me.dataset.waits + ": " + count;
+			link.textContent = count;
+			me.after(link);
+		})().catch(() => {}); // signed out meanwhile, no connection, or nothing may be stored
 	}
 }
 
