@@ -83,7 +83,7 @@ var FileComplaint = declare[NewComplaint, ComplaintReceipt](Operation{
 	Name: "file_complaint", Title: "File a complaint",
 	Summary: "Complains to the operators of this node, without an account. Returns a number and a read token.",
 	HTTP:    Route{"POST", "/api/public/complaints", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Purpose: "report", Inward: true, Codes: []Code{Conflict},
+	Access: OwnerOrProof, Scope: ScopePost, Purpose: "report", Inward: true, Codes: []Code{Conflict},
 	Example: NewComplaint{Subject: "other", Kind: "privacy", Text: "A post shows my telephone number."},
 })
 

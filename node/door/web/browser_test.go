@@ -203,6 +203,7 @@ func TestBrowser(t *testing.T) {
 	b.Saved["/language "] = true
 	require.Equal(t, 200, b.Send(`form[action="/sign-out"]`))
 	b.Saved["/sign-out "] = true
+	b.Saved["/account add_device"] = true // TestBrowser_Push
 	require.Equal(t, 200, b.Open("/account"))
 	require.Equal(t, "Sign in", b.Text("h1"), "nobody is signed in")
 
