@@ -21,7 +21,7 @@ import (
 func newArchive(c Config, db *storage.DB, keys *credential.Keyring, accounts *account.Accounts, client *http.Client, chain *credential.Chain) *archive.Archive {
 	a := archive.Archive{
 		Base: accounts.Base, Private: c.private(), DB: db, Signer: keys.Ed, Open: keys.OpenAgent, Seal: keys.SealAgent,
-		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data), Named: accounts.Named,
+		Nodes: nodeKeys(client), Watch: contact.Watch, Spool: spool(c.Data), Named: accounts.Named, Admit: accounts.Admit, Admitted: accounts.Admitted,
 		Work: c.ArchiveWork,
 	}
 	if chain != nil {

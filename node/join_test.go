@@ -329,3 +329,52 @@ func TestJoin_Scope(t *testing.T) {
 		h.Ask("POST", "/api/public/profiles", newcomer("shop-"+string(scope), ""), "Authorization", "Bearer "+h.AccountToken(acc.ID, "t", scope)).Is(status)
 	}
 }
+
+// TestJoin_Import: an owner brings a profile from elsewhere under the rules of those who join.
+func TestJoin_Import(t *testing.T) {
+	t.Parallel()
+	one := nodetest.NewMover(t)
+	var raw []byte
+	require.NoError(t, one.Call(protocol.ExportArchive.Operation, map[string]any{"handle": "home"}, nil, &raw))
+	here := nodetest.NewMover(t, func(c *node.Config) { c.Registrations = "approval" })
+	here.Hosted("gone")
+	require.NoError(t, here.Admin().Operate(t.Context(), protocol.DropProfile.Operation, protocol.HandleInput{Handle: "gone"}, nil))
+	for _, handle := range []string{"adm1n", "h0me", "gone"} {
+		for _, dry := range []bool{true, false} {
+			_, err := here.Imports(raw, map[string]any{"as": handle, "dryRun": dry})
+			require.Equal(t, protocol.Validation, protocol.CodeOf(err), "%s: %v", handle, err)
+		}
+	}
+	report, err := here.Imports(raw, map[string]any{"as": "newcomer"})
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(report.Notes), "waits for an operator")
+	here.Ask("GET", "/api/public/agents/newcomer", "").Is(404)
+	here.Operator().Do(204, "POST", "/api/operator/joining/newcomer", map[string]any{"decision": "approve"}, nil)
+	here.Ask("GET", "/api/public/agents/newcomer", "").Is(200)
+	require.True(t, nodetest.As[struct{ OpenRegistrations bool }](here.Ask("GET", "/nodeinfo/2.1", "")).OpenRegistrations)
+}
+
+// TestJoin_Once: who confirms a mailbox is counted when it is asked, and not again.
+func TestJoin_Once(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	box := &nodetest.Postbox{}
+	h.Accounts.Mail = box
+	h.Work()
+	h.Accounts.Joining.PerNetwork = 1
+	ask := func(handle string) (secret string, err error) {
+		in := protocol.NewMember{JoinDraft: protocol.JoinDraft{Kind: protocol.Person, Handle: handle, Name: "Asha"}}
+		err = h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			secret, err = h.Accounts.AskJoin(ctx, tx, protocol.Caller{Network: "net"}, in, handle+"@example.org", "en")
+			return err
+		})
+		return secret, err
+	}
+	secret, err := ask("asha-rao")
+	require.NoError(t, err)
+	code := regexp.MustCompile(`\b[0-9]{6}\b`).FindString(box.Next(t, h).Subject)
+	_, _, err = h.Accounts.ConfirmJoin(t.Context(), session.Browser{Network: "net"}, secret, code, "")
+	require.NoError(t, err)
+	_, err = ask("ravi-rao")
+	require.Equal(t, protocol.RateLimited, protocol.CodeOf(err))
+}

@@ -12,6 +12,9 @@ const (
 	RegistrationsOpen     Registrations = "open"     // everybody
 )
 
+// Everybody reports whether one joins without an invitation, at once or after an approval.
+func (r Registrations) Everybody() bool { return r == RegistrationsOpen || r == RegistrationsApproval }
+
 // Times of joining.
 const (
 	JoinLapse     = 48 * time.Hour      // a profile that nobody acted as since it joined is deleted then
@@ -71,7 +74,7 @@ var RegisterProfile = declare[NewMember, Member](Operation{
 
 // A ClaimRef is the secret of a claimUrl.
 type ClaimRef struct {
-	Ticket string `json:"ticket" minLength:"8" maxLength:"200" doc:"What stands behind /account/claim/ in the claimUrl."`
+	Ticket string `json:"ticket" minLength:"8" maxLength:"200" doc:"Last part of the claimUrl."`
 }
 
 // A Claim is a profile that a person may take.

@@ -61,11 +61,14 @@ func (as Accounts) OfProfile(ctx context.Context, handle string) (Account, error
 	return find[Account](ctx, as.tx, accountTable.from+`WHERE id = (SELECT account FROM account_profile WHERE handle = ?)`, handle)
 }
 
-// Reachable reports whether somebody can act as a profile, or did: its account has a mail address or a passkey, or a token for it was used.
+// reachable are the conditions under which somebody can sign in to the account a.
+const reachable = `(COALESCE(a.mail, '') <> '' OR EXISTS (SELECT 1 FROM passkey k WHERE k.account = a.id)
+	OR EXISTS (SELECT 1 FROM recovery_code c WHERE c.account = a.id))`
+
+// Reachable reports whether somebody can act as a profile, or did: its account has a way to sign in, or a token for it was used.
 func (as Accounts) Reachable(ctx context.Context, handle string) (bool, error) {
 	return as.tx.exists(ctx, `SELECT 1 FROM account_profile p JOIN account a ON a.id = p.account WHERE p.handle = ?
-		AND (COALESCE(a.mail, '') <> '' OR EXISTS (SELECT 1 FROM passkey k WHERE k.account = a.id)
-			OR EXISTS (SELECT 1 FROM api_token t WHERE t.handle = p.handle AND t.last_used_at IS NOT NULL))`, handle)
+		AND (`+reachable+` OR EXISTS (SELECT 1 FROM api_token t WHERE t.handle = p.handle AND t.last_used_at IS NOT NULL))`, handle)
 }
 
 // List returns accounts, newest first; with a name only those that have it in theirs, whatever the case.
@@ -141,11 +144,10 @@ func (as Accounts) Delete(ctx context.Context, id string) error {
 	return one(as.tx.write(ctx, `DELETE FROM account WHERE id = ?`, id))
 }
 
-// DeleteUnreachable deletes an account that nobody can sign in to: it has no mail address and no passkey.
+// DeleteUnreachable deletes an account that nobody can sign in to.
 func (as Accounts) DeleteUnreachable(ctx context.Context, id string) error {
-	reachable, err := as.tx.exists(ctx, `SELECT 1 FROM account a WHERE a.id = ? AND (COALESCE(a.mail, '') <> ''
-		OR EXISTS (SELECT 1 FROM passkey k WHERE k.account = a.id) OR EXISTS (SELECT 1 FROM recovery_code c WHERE c.account = a.id))`, id)
-	if err != nil || reachable {
+	keep, err := as.tx.exists(ctx, `SELECT 1 FROM account a WHERE a.id = ? AND `+reachable, id)
+	if err != nil || keep {
 		return err
 	}
 	return as.Delete(ctx, id)

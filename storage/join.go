@@ -75,6 +75,9 @@ func (js Joins) Unconfirmed(ctx context.Context, before time.Time, n int) ([]Joi
 
 const unconfirmedJoins = `WHERE confirmed_at IS NULL AND at < ? ORDER BY at LIMIT ?`
 
+// Lock has another transaction that joins, or counts who did, wait for the end of this one, so that bounds and handles hold over all processes.
+func (js Joins) Lock(ctx context.Context) error { return js.tx.lockName(ctx, "joins") }
+
 // Begun notes that a network began to join; it counts until a time. known: it is an identity, an account or invited.
 func (js Joins) Begun(ctx context.Context, network string, known bool, until time.Time) error {
 	return js.tx.exec(ctx, `INSERT INTO join_try (id, network, known, until) VALUES (?, ?, ?, ?)`,

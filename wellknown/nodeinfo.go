@@ -18,7 +18,7 @@ func (w *WellKnown) nodeInfoLinks(*http.Request) (document, error) {
 }
 
 // nodeInfo is a NodeInfo document. It is never used to negotiate features (FEP-0151). Users are profiles; registrations are
-// not open, since the operator makes profiles and accounts.
+// open where everybody may join, at once or after an approval.
 type nodeInfo struct {
 	Version           string   `json:"version"`
 	Software          software `json:"software"`
@@ -85,7 +85,9 @@ func (w *WellKnown) nodeInfo(r *http.Request, version string) (document, error) 
 		Software:  software{Name: "stoa", Version: w.c.Version},
 		Protocols: []string{"activitypub"},
 		Services:  services{Inbound: []string{}, Outbound: []string{}},
-		Usage:     usage{users{u.Agents, u.ActiveMonth, u.ActiveHalfyear}, u.Posts - u.Replies, u.Replies},
+
+		OpenRegistrations: w.c.Open,
+		Usage:             usage{users{u.Agents, u.ActiveMonth, u.ActiveHalfyear}, u.Posts - u.Replies, u.Replies},
 		Metadata: metadata{
 			NodeName: w.c.Name, NodeDescription: w.c.Description,
 			Federation: map[string]bool{"enabled": true},

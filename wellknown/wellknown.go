@@ -111,6 +111,7 @@ type Config struct {
 	Contact     string   // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
 	Policy      string   // how reports are handled, https: URL; "" leaves it out
 	Signal      string   // Content-Signal of robots.txt; "" leaves it out
+	Open        bool     // everybody may join, at once or after an approval
 	Texts       []string // pages on which the operator says something, such as contact
 
 	Log *slog.Logger

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -96,7 +95,7 @@ func (s *Web) joinForm(w http.ResponseWriter, r *http.Request) {
 		args["languages"] = []string{language}
 	}
 	if args["kind"] == string(protocol.Business) {
-		args["timezone"] = "Asia/Kolkata"
+		args["timezone"] = protocol.India.String()
 	}
 	if err := s.joinBy(w, r, f, args); err != nil {
 		f.refuse(r.Context(), protocol.AsError(err))
@@ -133,6 +132,7 @@ func (s *Web) joinBy(w http.ResponseWriter, r *http.Request, f *sent, args map[s
 			return err
 		}
 		s.begun(w, cookie)
+		s.isNewcomer(w)
 		redirect(w, r, securityPath)
 		return nil
 	}
@@ -159,7 +159,12 @@ func (s *Web) joinSecret(secret string) *http.Cookie {
 func (s *Web) begun(w http.ResponseWriter, cookie string) {
 	http.SetCookie(w, session.SetCookie(s.Base, cookie))
 	http.SetCookie(w, session.SetMarker(s.Base, true))
-	http.SetCookie(w, &http.Cookie{Name: newCookie, Value: "1", Path: "/account", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 24 * 3600})
+}
+
+// isNewcomer has the pages of the account lead back to the first steps, for a day.
+func (s *Web) isNewcomer(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{Name: newCookie, Value: "1", Path: "/account", HttpOnly: true, Secure: strings.HasPrefix(s.Base, "https://"),
+		SameSite: http.SameSiteLaxMode, MaxAge: 24 * 3600})
 }
 
 // welcome leads a newcomer to the first steps.
@@ -167,7 +172,7 @@ func (s *Web) welcome(w http.ResponseWriter, r *http.Request, cookie, handle str
 	if cookie != "" {
 		s.begun(w, cookie)
 	}
-	http.SetCookie(w, &http.Cookie{Name: newCookie, Value: "1", Path: "/account", HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: 24 * 3600})
+	s.isNewcomer(w)
 	redirect(w, r, startPath+"?handle="+url.QueryEscape(handle))
 }
 
@@ -207,21 +212,13 @@ func (s *Web) joinCode(w http.ResponseWriter, r *http.Request) {
 			s.Fail(w, r, err)
 			return
 		}
-		in.refused = faultOrDetail(r.Context(), e)
+		in.refused = refusalText(r.Context(), e)
 		in.retry = len(e.Faults) > 0 && e.Faults[0].Pointer == "/handle"
 		s.showJoinCode(w, r, e.Code.Status(), in)
 		return
 	}
 	http.SetCookie(w, s.joinSecret(""))
 	s.welcome(w, r, cookie, handle)
-}
-
-// faultOrDetail is what an error says to a person.
-func faultOrDetail(ctx context.Context, e *protocol.Error) string {
-	if len(e.Faults) > 0 {
-		return sentence(faultText(ctx, e.Faults[0]))
-	}
-	return sentence(tr(ctx, e.Detail))
 }
 
 // freeHandle tells the script whether a handle may be taken.
@@ -238,7 +235,7 @@ func (s *Web) freeHandle(w http.ResponseWriter, r *http.Request) {
 			s.Problem(w, err)
 			return
 		}
-		said["free"], said["why"] = false, faultOrDetail(r.Context(), e)
+		said["free"], said["why"] = false, refusalText(r.Context(), e)
 	}
 	raw, err := json.Marshal(said)
 	if err != nil {

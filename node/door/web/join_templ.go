@@ -570,12 +570,12 @@ func claimBody(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if a.Claim.Identity != nil {
-				templ_7745c5c3_Err = para("It goes on to act as the profile, by %s. You can end that at any time under Keys and identity.", called(*a.Claim.Identity)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = para("The agent still acts as the profile, by %s. You can end that at any time under Keys and identity.", called(*a.Claim.Identity)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = para("It goes on to act as the profile, with its token. You can end that at any time under Tokens.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = para("The agent still acts as the profile, with its token. You can end that at any time under Tokens.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -39,6 +39,7 @@ type entrance struct {
 	invitation string
 	network    string
 	known      bool // by an identity or an account
+	begun      bool // what it may begin was counted before its mailbox was confirmed
 	joined     storage.Joined
 }
 
@@ -88,6 +89,9 @@ func (a *Accounts) MayRegister(ctx context.Context, tx *storage.Tx, in protocol.
 
 // enter makes the profile of somebody who joins, waiting for approval where the node asks for it.
 func (a *Accounts) enter(ctx context.Context, tx *storage.Tx, e *entrance) (out protocol.Member, err error) {
+	if err := tx.Joins().Lock(ctx); err != nil {
+		return out, err
+	}
 	invited, state, err := a.may(ctx, tx, e.invitation)
 	if err != nil {
 		return out, err
@@ -96,8 +100,13 @@ func (a *Accounts) enter(ctx context.Context, tx *storage.Tx, e *entrance) (out 
 		return out, err
 	}
 	known := e.known || invited.ID != ""
-	if err := a.room(ctx, tx, e.network, known, state); err != nil {
+	if err := a.queue(ctx, tx, known, state); err != nil {
 		return out, err
+	}
+	if !e.begun {
+		if err := a.begins(ctx, tx, e.network, known); err != nil {
+			return out, err
+		}
 	}
 	p := &storage.StoredProfile{Draft: e.draft.Profile(), State: state}
 	if _, err := a.Joining.Put(ctx, tx, p); err != nil {
@@ -112,9 +121,6 @@ func (a *Accounts) enter(ctx context.Context, tx *storage.Tx, e *entrance) (out 
 	if err := tx.Joins().Put(ctx, e.joined); errors.Is(err, storage.ErrExists) {
 		return out, protocol.Errorf(protocol.Conflict, "another profile of this node belongs to your key directory")
 	} else if err != nil {
-		return out, err
-	}
-	if err := tx.Joins().Begun(ctx, e.network, known, tx.Now.Add(joinWindow)); err != nil {
 		return out, err
 	}
 	out = protocol.Member{Handle: e.draft.Handle, Page: a.Base + "/@" + e.draft.Handle, State: state}
@@ -184,14 +190,16 @@ func (a *Accounts) others(ctx context.Context, tx *storage.Tx, handle string) (f
 	return free, nil
 }
 
-// room refuses a join beyond what the network or the node takes in a day. Strangers leave half of the node's to others.
-func (a *Accounts) room(ctx context.Context, tx *storage.Tx, network string, known bool, state protocol.ProfileState) error {
+// full is the refusal of a join that finds no room.
+func full(why string) error {
+	return &protocol.Error{Code: protocol.RateLimited, Detail: why, RetryAfter: joinWindow / 4}
+}
+
+// crowded refuses a join beyond what the network or the node takes in a day. Strangers leave half of the node's to others.
+func (a *Accounts) crowded(ctx context.Context, tx *storage.Tx, network string, known bool) error {
 	own, strangers, all, err := tx.Joins().CountBegun(ctx, network)
 	if err != nil {
 		return err
-	}
-	full := func(why string) error {
-		return &protocol.Error{Code: protocol.RateLimited, Detail: why, RetryAfter: joinWindow / 4}
 	}
 	switch {
 	case own >= a.Joining.PerNetwork:
@@ -199,6 +207,19 @@ func (a *Accounts) room(ctx context.Context, tx *storage.Tx, network string, kno
 	case all >= a.Joining.PerDay || !known && strangers >= a.Joining.PerDay/2:
 		return full("this node takes no more newcomers today; try tomorrow, or with an invitation")
 	}
+	return nil
+}
+
+// begins counts a join that finds room.
+func (a *Accounts) begins(ctx context.Context, tx *storage.Tx, network string, known bool) error {
+	if err := a.crowded(ctx, tx, network, known); err != nil {
+		return err
+	}
+	return tx.Joins().Begun(ctx, network, known, tx.Now.Add(joinWindow))
+}
+
+// queue refuses a profile that would wait for approval behind too many others.
+func (a *Accounts) queue(ctx context.Context, tx *storage.Tx, known bool, state protocol.ProfileState) error {
 	if state != protocol.ProfilePending {
 		return nil
 	}
@@ -207,6 +228,26 @@ func (a *Accounts) room(ctx context.Context, tx *storage.Tx, network string, kno
 		return full("more profiles wait for approval than the operators can look at; try again in a few days, or with an invitation")
 	}
 	return err
+}
+
+// Admit returns the state of a profile that an owner brings from another node under a handle that is new here. The handle and the
+// number follow the rules of those who join; where these need an invitation or an approval, an operator approves.
+func (a *Accounts) Admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string) (state protocol.ProfileState, err error) {
+	if err := a.free(ctx, tx, handle); err != nil {
+		return "", err
+	}
+	if a.Joining.Policy == protocol.RegistrationsApproval || a.Joining.Policy == protocol.RegistrationsInvite {
+		state = protocol.ProfilePending
+	}
+	if err := a.queue(ctx, tx, true, state); err != nil {
+		return "", err
+	}
+	return state, a.crowded(ctx, tx, c.Network, true)
+}
+
+// Admitted counts what [Accounts.Admit] let in.
+func (a *Accounts) Admitted(ctx context.Context, tx *storage.Tx, c protocol.Caller) error {
+	return tx.Joins().Begun(ctx, c.Network, true, tx.Now.Add(joinWindow))
 }
 
 // enrolJoined ties a new profile to the chain identity of the caller.

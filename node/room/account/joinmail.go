@@ -35,6 +35,9 @@ func (a *Accounts) AskJoin(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if a.Mail == nil {
 		return "", protocol.Errorf(protocol.Conflict, "this node sends no mail, so that no address can be confirmed")
 	}
+	if err := tx.Joins().Lock(ctx); err != nil {
+		return "", err
+	}
 	invited, state, err := a.may(ctx, tx, in.Invitation)
 	if err != nil {
 		return "", err
@@ -42,7 +45,7 @@ func (a *Accounts) AskJoin(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err := a.free(ctx, tx, in.Handle); err != nil {
 		return "", err
 	}
-	if err := a.room(ctx, tx, c.Network, invited.ID != "", state); err != nil {
+	if err := a.queue(ctx, tx, invited.ID != "", state); err != nil {
 		return "", err
 	}
 	n, err := tx.Joins().CountAsked(ctx, address, tx.Now.Add(-protocol.JoinCodeLife))
@@ -61,7 +64,7 @@ func (a *Accounts) AskJoin(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err := tx.Joins().Ask(ctx, m); err != nil {
 		return "", err
 	}
-	if err := tx.Joins().Begun(ctx, c.Network, invited.ID != "", tx.Now.Add(joinWindow)); err != nil {
+	if err := a.begins(ctx, tx, c.Network, invited.ID != ""); err != nil {
 		return "", err
 	}
 	args, err := json.Marshal(joinLetter{Hash: hex.EncodeToString(hash[:])})
@@ -164,7 +167,8 @@ func (a *Accounts) joinBy(ctx context.Context, tx *storage.Tx, b session.Browser
 	if err != nil {
 		return "", err
 	}
-	e := entrance{draft: m.Draft, invitation: m.Invitation, network: m.Network, joined: storage.Joined{Way: storage.JoinedByPage, ConfirmedAt: &tx.Now}}
+	e := entrance{draft: m.Draft, invitation: m.Invitation, network: m.Network, begun: true,
+		joined: storage.Joined{Way: storage.JoinedByPage, ConfirmedAt: &tx.Now}}
 	if _, err := a.enter(ctx, tx, &e); err != nil {
 		return "", err
 	}

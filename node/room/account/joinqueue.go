@@ -21,6 +21,9 @@ func (a *Accounts) Invite(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		return out, protocol.Errorf(protocol.Conflict, "nobody joins this node by himself, so an invitation is for nothing (registrations)")
 	}
 	if c.Standing != protocol.Operator {
+		if err := tx.Joins().Lock(ctx); err != nil {
+			return out, err
+		}
 		acc, err := tx.Accounts().ByID(ctx, c.Account)
 		if err != nil {
 			return out, err

@@ -36,6 +36,9 @@ type Archive struct {
 	Nodes   func(ctx context.Context, base string) (key.Set, error)         // fetches the keys of another node
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a private temporary file, deleted when it is closed
+	// Admit returns the state of a profile that is new here, or why it may not come; Admitted counts that it came.
+	Admit    func(ctx context.Context, tx *storage.Tx, by protocol.Caller, handle string) (protocol.ProfileState, error)
+	Admitted func(ctx context.Context, tx *storage.Tx, by protocol.Caller) error
 	// Named is the account of that id, or the one that a profile belongs to.
 	Named  func(ctx context.Context, tx *storage.Tx, name string) (storage.Account, error)
 	Report Progress // of exports and of ImportFor; may be nil

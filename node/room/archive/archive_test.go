@@ -46,7 +46,11 @@ func newHome(t *testing.T, base string, nodes map[string]key.Set) *home {
 			return set, nil
 		},
 		Watch: func(context.Context, *storage.Tx, *storage.StoredThread) error { return nil },
-		Spool: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
+		Admit: func(context.Context, *storage.Tx, protocol.Caller, string) (protocol.ProfileState, error) {
+			return "", nil
+		},
+		Admitted: func(context.Context, *storage.Tx, protocol.Caller) error { return nil },
+		Spool:    func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "spool") },
 	}), t}
 }
 

@@ -115,6 +115,8 @@ type importing struct {
 	asked     map[grant]answer
 	asking    bool // the chain may still be asked
 
+	state protocol.ProfileState // of a profile that is new here
+
 	report protocol.ImportReport
 	open   *openThread
 }

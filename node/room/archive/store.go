@@ -126,11 +126,15 @@ func (im *importing) checkMayImport(ctx context.Context, tx *storage.Tx) error {
 	if err == nil && len(handles) >= protocol.MaxProfiles {
 		return protocol.Errorf(protocol.Conflict, "the account has %d profiles, which is the most it can have", len(handles))
 	}
+	if err != nil {
+		return err
+	}
+	im.state, err = im.Admit(ctx, tx, im.By, im.handle)
 	return err
 }
 
 func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
-	p := &storage.StoredProfile{Draft: im.profile.Draft, Unlisted: im.profile.Unlisted}
+	p := &storage.StoredProfile{Draft: im.profile.Draft, Unlisted: im.profile.Unlisted, State: im.state}
 	old, err := tx.Profiles().ForUpdate(ctx, im.handle)
 	if err == nil {
 		p.ERC8004, p.KeyHash, p.IdentityNote = old.ERC8004, old.KeyHash, old.IdentityNote
@@ -153,6 +157,11 @@ func (im *importing) storeProfile(ctx context.Context, tx *storage.Tx) error {
 	account := im.By.Account
 	if im.operator() {
 		account = im.Account
+	} else if err := im.Admitted(ctx, tx, im.By); err != nil {
+		return err
+	}
+	if im.state == protocol.ProfilePending {
+		im.note("the profile waits for an operator of this node to approve it")
 	}
 	if account != "" {
 		if err := tx.Accounts().LinkProfile(ctx, account, im.handle); err != nil {
