@@ -131,7 +131,7 @@ type JoinMail struct {
 	Network    string
 	Tries      int
 	At         time.Time
-	ExpiresAt  time.Time
+	ExpiresAt  time.Time // until when it counts as a letter to the address
 }
 
 var joinMailTable = tableOf[JoinMail]("join_mail")
@@ -149,12 +149,12 @@ func (js Joins) CountAsked(ctx context.Context, mail string, since time.Time) (i
 
 // Asked returns what a browser typed, while it may be confirmed; ErrNotFound after that.
 func (js Joins) Asked(ctx context.Context, hash [32]byte) (JoinMail, error) {
-	return find[JoinMail](ctx, js.tx, joinMailTable.from+`WHERE hash = ? AND expires_at > ?`, hash[:], millis(js.tx.Now))
+	return find[JoinMail](ctx, js.tx, joinMailTable.from+`WHERE hash = ? AND at > ?`, hash[:], millis(js.tx.Now.Add(-protocol.JoinCodeLife)))
 }
 
 // AskedBy is Asked by the secret of the letter.
 func (js Joins) AskedBy(ctx context.Context, link [32]byte) (JoinMail, error) {
-	return find[JoinMail](ctx, js.tx, joinMailTable.from+`WHERE link = ? AND expires_at > ?`, link[:], millis(js.tx.Now))
+	return find[JoinMail](ctx, js.tx, joinMailTable.from+`WHERE link = ? AND at > ?`, link[:], millis(js.tx.Now.Add(-protocol.JoinCodeLife)))
 }
 
 // Coded stores the hashes of the code and the link of a letter, which replace those of the one before.

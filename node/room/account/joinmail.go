@@ -10,14 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"time"
 
 	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// joinsAtOnce is how many letters go to one address within the life of a code.
-const joinsAtOnce = 3
+// joinsAtOnce and joinsADay are how many letters go to one address within the life of a code and within a day, whoever asks for them.
+const joinsAtOnce, joinsADay = 3, 10
 
 // joinLetter is the arguments of [storage.JoinJob]. It holds no address and no secret.
 type joinLetter struct {
@@ -48,17 +49,19 @@ func (a *Accounts) AskJoin(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err := a.queue(ctx, tx, invited.ID != "", state); err != nil {
 		return "", err
 	}
-	n, err := tx.Joins().CountAsked(ctx, address, tx.Now.Add(-protocol.JoinCodeLife))
-	if err != nil {
-		return "", err
-	}
-	if n >= joinsAtOnce {
-		return "", &protocol.Error{Code: protocol.RateLimited, Detail: "several codes were sent to this address; use the last one, or wait ten minutes",
-			RetryAfter: protocol.JoinCodeLife}
+	for most, within := range map[int]time.Duration{joinsAtOnce: protocol.JoinCodeLife, joinsADay: joinWindow} {
+		n, err := tx.Joins().CountAsked(ctx, address, tx.Now.Add(-within))
+		if err != nil {
+			return "", err
+		}
+		if n >= most {
+			return "", &protocol.Error{Code: protocol.RateLimited, Detail: "several codes were sent to this address; use the last one, or wait",
+				RetryAfter: within}
+		}
 	}
 	secret, hash := session.New(session.Ticket)
 	m := storage.JoinMail{Hash: hash, Mail: address, Draft: in.JoinDraft, Invitation: in.Invitation, Language: language, Network: c.Network,
-		ExpiresAt: tx.Now.Add(protocol.JoinCodeLife)}
+		ExpiresAt: tx.Now.Add(joinWindow)}
 	rand.Read(m.Code[:]) // until the letter is written, no code is right
 	rand.Read(m.Link[:])
 	if err := tx.Joins().Ask(ctx, m); err != nil {

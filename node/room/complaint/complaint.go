@@ -23,6 +23,8 @@ type Complaints struct {
 	Base string // public address of the node, without a slash at the end
 	Name string // what the operator calls it
 	DB   *storage.DB
+	// Words has the texts of letters; see [hall.House].
+	Words func(language string) hall.Words
 	Times
 	LinkKey    []byte      // makes the tickets of links in mails, and the names of mailboxes
 	PerHour    int         // mails of the node within an hour that ask a mailbox, shared with those about meetings
@@ -31,7 +33,7 @@ type Complaints struct {
 
 // New makes the room; the parameters are the fields of Complaints.
 func New(h hall.House, name string, times Times, linkKey []byte, perHour int, via func() Send) *Complaints {
-	return &Complaints{Base: h.Base, Name: name, DB: h.DB, Times: times, LinkKey: linkKey, PerHour: perHour, LettersVia: via}
+	return &Complaints{Base: h.Base, Name: name, DB: h.DB, Words: h.Words, Times: times, LinkKey: linkKey, PerHour: perHour, LettersVia: via}
 }
 
 // Bind binds the operations of the room.

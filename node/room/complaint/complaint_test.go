@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/door/web/words"
 	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -32,7 +33,8 @@ func each(t *testing.T, test func(w *world)) {
 		w.clock.Store(time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC).UnixMilli())
 		c.Now = func() time.Time { return time.UnixMilli(w.clock.Load()).UTC() }
 		db := storagetest.OpenConfig(t, c)
-		w.Complaints = New(hall.House{Base: "https://stoa.example", DB: db}, "Stoa", Times{24 * time.Hour, 360 * time.Hour, 8760 * time.Hour},
+		w.Complaints = New(hall.House{Base: "https://stoa.example", DB: db,
+			Words: func(string) hall.Words { return words.English() }}, "Stoa", Times{24 * time.Hour, 360 * time.Hour, 8760 * time.Hour},
 			[]byte("0123456789abcdef0123456789abcdef"), 0, func() Send {
 				if !w.mail {
 					return nil

@@ -109,41 +109,28 @@ func (c *Complaints) Letter(ctx context.Context, _ storage.Job, l letter) (func(
 	case l.What == asks:
 		return func(ctx context.Context, tx *storage.Tx) error { return c.ask(ctx, tx, s) }, nil
 	}
-	words := texts[cmp.Or(s.Language, "en")]
-	subject, text := words.ask, []string{words.asked, c.page(s), words.ignore}
+	t := c.Words(s.Language)
+	subject := t.Text("Do you want mail about a complaint to %s?", c.Name)
+	text := []string{
+		t.Text("Somebody, probably you, complained to the operators of %s and gave this address. To be told of the answer, open this page and confirm it:", c.Name),
+		c.page(s), t.Text("If it was not you, ignore this mail: no other comes."),
+	}
 	if l.What == tells {
-		subject, text = words.acknowledged, []string{words.acknowledgedText, s.ID}
+		subject = t.Text("%s: your complaint was read", c.Name)
+		text = []string{t.Text("The operators of %s have read your complaint; the answer is to come. Its number:", c.Name), s.ID}
 		if l.State == protocol.ComplaintResolved {
-			subject, text = words.resolved, []string{words.resolvedText, s.ID}
+			subject = t.Text("%s: your complaint was answered", c.Name)
+			text[0] = t.Text("The operators of %s have answered your complaint. Its number:", c.Name)
 		}
 		if s.Answer != "" {
 			text = append(text, "    | "+strings.ReplaceAll(s.Answer, "\n", "\n    | "))
 		}
 		text = append(text, c.page(s))
 	}
-	about := strings.NewReplacer("%s", c.Name)
-	return nil, send(ctx, s.ID+"."+l.What+string(l.State), s.Mail, about.Replace(subject), about.Replace(strings.Join(text, "\n\n"))+"\n")
+	return nil, send(ctx, s.ID+"."+l.What+string(l.State), s.Mail, subject, strings.Join(text, "\n\n")+"\n")
 }
 
 // page is the address of the page of a complaint, for the reader of its mailbox.
 func (c *Complaints) page(s *storage.StoredComplaint) string {
 	return c.Base + "/complaints/" + s.ID + "?ticket=" + c.ticket(s)
-}
-
-// texts are those of the letters by their language; %s is the name of the node.
-var texts = map[string]struct{ ask, asked, ignore, acknowledged, acknowledgedText, resolved, resolvedText string }{
-	"en": {
-		ask:          "Do you want mail about a complaint to %s?",
-		asked:        "Somebody, probably you, complained to the operators of %s and gave this address. To be told of the answer, open this page and confirm it:",
-		ignore:       "If it was not you, ignore this mail: no other comes.",
-		acknowledged: "%s: your complaint was read", acknowledgedText: "The operators of %s have read your complaint; the answer is to come. Its number:",
-		resolved: "%s: your complaint was answered", resolvedText: "The operators of %s have answered your complaint. Its number:",
-	},
-	"hi": {
-		ask:          "क्या आपको %s से की गई शिकायत के बारे में मेल चाहिए?",
-		asked:        "किसी ने, शायद आपने, %s के संचालकों से शिकायत की और यह पता दिया। जवाब की सूचना पाने के लिए यह पेज खोलें और पुष्टि करें:",
-		ignore:       "अगर यह आप नहीं थे, तो इस मेल पर ध्यान न दें: दूसरी मेल नहीं आएगी।",
-		acknowledged: "%s: आपकी शिकायत पढ़ ली गई है", acknowledgedText: "%s के संचालकों ने आपकी शिकायत पढ़ ली है; जवाब बाद में आएगा। उसका नंबर:",
-		resolved: "%s: आपकी शिकायत का जवाब आ गया है", resolvedText: "%s के संचालकों ने आपकी शिकायत का जवाब दे दिया है। उसका नंबर:",
-	},
 }
