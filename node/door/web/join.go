@@ -95,7 +95,7 @@ func (s *Web) joinForm(w http.ResponseWriter, r *http.Request) {
 		args["languages"] = []string{language}
 	}
 	if args["kind"] == string(protocol.Business) {
-		args["timezone"] = protocol.India.String()
+		args["timezone"] = protocol.DefaultMeetingZone
 	}
 	if err := s.joinBy(w, r, f, args); err != nil {
 		f.refuse(r.Context(), protocol.AsError(err))
