@@ -165,6 +165,7 @@ func (v *venture) shut() {
 		require.Empty(t, meeting.Callback)
 		return nil
 	}))
+	require.NoError(t, v.s.DB.Numbered(t.Context()))
 	require.Contains(t, v.s.Ask("GET", "/api/public/since", "", "Authorization", v.ravi).Body.String(), `"closed"`, "the other side is told")
 }
 
