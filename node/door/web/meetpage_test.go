@@ -271,8 +271,8 @@ func TestMeetPage_Calendar(t *testing.T) {
 	}
 	require.Contains(t, []int{28, 35}, closed+len(daysOf(p)), "whole weeks")
 
-	d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"durations":[15],"maxPerDay":100`+everyHour()+`}`,
-		d.Token, nil)
+	d.Good("PUT", "/api/owner/meeting-settings",
+		`{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"durations":[15],"maxPerDay":100`+everyHour()+`}`, d.Token, nil)
 	seen := map[string]bool{}
 	for path := "/@asha/meet"; path != ""; {
 		p := openMeet(h, path, 200)
