@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,13 @@ func TestOldCopy(t *testing.T) {
 	for _, title := range []string{"one", "two"} {
 		arrives(t, f.url, write(title).URI, time.Minute)
 	}
+	require.Eventually(t, func() bool { // the profile has its place in the log too
+		resp, err := http.Get(p.url + "/ap/board/log/3")
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		return err == nil && resp.StatusCode == 200
+	}, time.Minute, 100*time.Millisecond, "%s", &p.log)
 	saved := filepath.Join(t.TempDir(), "copy.db")
 	admin(p, "backup", saved)
 	x := write("fork-X")

@@ -22,24 +22,29 @@ type meetPage struct {
 	Info protocol.MeetingInfo
 	Zone string    // IANA name of the zone that times are shown in
 	Set  bool      // the reader chose it; otherwise a script proposes the browser's
-	Days []meetDay // with open times, where the person shows them
+	Days []meetDay // of whole weeks, where the person shows open times
 	Form *form     // what open times were asked for
 	Sent *sent     // the request that was refused; nil for none
 
 	Earlier, Later string // paths of the days before and after; "" for none
 }
 
-// A meetDay has the open times of one date in the reader's zone.
+// A meetDay has the open times of one date in the reader's zone; none for a day that is over, closed or full.
 type meetDay struct {
 	Date  time.Time
+	Parts []dayPart
+	Shown bool // its times are shown, until the reader chooses another day
+}
+
+// A dayPart are the open times of a part of a day, one or more.
+type dayPart struct {
+	Name  string
 	Times []protocol.MeetingTime
-	Open  bool // its times are shown at once
 }
 
 const (
-	meetDays  = 7    // of open times on a page
-	meetSlots = 1000 // open times of a page at most
-	meetOpen  = 16   // open times that are shown at once, of the first days
+	meetWeeks = 4    // on a page, and a fifth where the range of a query has room for it
+	meetSlots = 1000 // open times of a page at most: days that are not complete are those of the next page
 )
 
 func (s *Web) meet(r *http.Request) (view, error) {
@@ -69,16 +74,21 @@ func (s *Web) readMeet(r *http.Request, m *meetPage, handle string) error {
 	args := maps.Clone(m.Form.args)
 	args["handle"], args["limit"] = handle, meetSlots
 	zone, ok := protocol.Zone(m.Form.get("timezone"))
-	if from, err := time.Parse(time.RFC3339, m.Form.get("from")); args["to"] == nil {
-		if err != nil {
-			from = time.Now()
-		}
-		if !ok {
-			zone = time.UTC
-		}
-		args["to"] = machineTime(midnight(from.In(zone), meetDays))
+	if !ok {
+		zone = protocol.India
 	}
-	var err error
+	from, err := time.Parse(time.RFC3339, m.Form.get("from"))
+	if err != nil {
+		from = time.Now()
+	}
+	first := monday(from.In(zone))
+	if args["to"] == nil {
+		to := midnight(first, 7*(meetWeeks+1))
+		if to.Sub(from) > protocol.MaxSlotRange {
+			to = midnight(first, 7*meetWeeks)
+		}
+		args["to"] = machineTime(to)
+	}
 	if m.Info, err = read(s, r, protocol.GetMeetingInfo, args); err != nil {
 		e := protocol.AsError(err)
 		if e.Code != protocol.Validation {
@@ -96,7 +106,9 @@ func (s *Web) readMeet(r *http.Request, m *meetPage, handle string) error {
 		m.Zone = protocol.FoldZone(m.Form.get("timezone"))
 	}
 	if m.Info.Slots != nil {
-		m.lay(args["to"].(string))
+		if to, err := time.Parse(time.RFC3339, args["to"].(string)); err == nil {
+			m.lay(monday(from.In(zoneNamed(m.Zone))), to)
+		}
 	}
 	return nil
 }
@@ -107,31 +119,72 @@ func midnight(t time.Time, days int) time.Time {
 	return time.Date(y, mo, d+days, 0, 0, 0, 0, t.Location())
 }
 
-// lay groups the open times by day, and finds the days before and after.
-func (m *meetPage) lay(to string) {
-	zone := zoneNamed(m.Zone)
-	for _, t := range m.Info.Slots {
-		at := t.StartsAt.In(zone)
-		if n := len(m.Days); n == 0 || m.Days[n-1].Date.YearDay() != at.YearDay() {
-			m.Days = append(m.Days, meetDay{Date: at})
+// monday returns the beginning of the week of t, in its zone.
+func monday(t time.Time) time.Time { return midnight(t, -(int(t.Weekday())+6)%7) }
+
+// lay makes the days from a Monday to a time, and finds the pages before and after.
+func (m *meetPage) lay(first, to time.Time) {
+	if m.Info.Next != nil { // its day is not complete
+		if next, err := time.Parse(time.RFC3339, *m.Info.Next); err == nil {
+			to = midnight(next.In(first.Location()), 0)
 		}
-		last := &m.Days[len(m.Days)-1]
-		last.Times = append(last.Times, t)
 	}
-	for i, n := 0, 0; i < len(m.Days) && n < meetOpen; i++ {
-		m.Days[i].Open, n = true, n+len(m.Days[i].Times)
+	open := m.Info.Slots
+	for date := first; date.Before(to); date = midnight(date, 1) {
+		n := slices.IndexFunc(open, func(t protocol.MeetingTime) bool { return !t.StartsAt.Before(midnight(date, 1)) })
+		if n < 0 {
+			n = len(open)
+		}
+		m.Days = append(m.Days, meetDay{Date: date, Parts: partsOf(open[:n], date.Location())})
+		open = open[n:]
+	}
+	if i := m.shown(); i >= 0 {
+		m.Days[i].Shown = true
 	}
 	now := time.Now()
 	path := "/@" + m.Info.Handle + "/meet"
-	if end, err := time.Parse(time.RFC3339, to); err == nil && end.Before(now.AddDate(0, 0, m.Info.MaxDaysAhead)) {
-		m.Later = m.Form.to(path, "from", to)
+	if to.Before(now.AddDate(0, 0, m.Info.MaxDaysAhead)) { // from a midnight on: a day of which a part is here is there too
+		m.Later = m.Form.to(path, "from", machineTime(midnight(to.In(first.Location()), 0)))
 	}
 	if from, err := time.Parse(time.RFC3339, m.Form.get("from")); err == nil && from.After(now) {
 		m.Earlier = m.Form.to(path, "from", "")
-		if before := midnight(from.In(zone), -meetDays); before.After(now) {
+		if before := midnight(first, -7*meetWeeks); before.After(now) {
 			m.Earlier = m.Form.to(path, "from", machineTime(before))
 		}
 	}
+}
+
+// shown returns the index of the day whose times are shown: that of the time or day which a refused form has, else the first
+// with open times; -1 for none.
+func (m *meetPage) shown() int {
+	open := func(d meetDay) bool { return len(d.Parts) > 0 }
+	day := m.Sent.text("day", "")
+	if at, err := time.Parse(time.RFC3339, m.Sent.text("startsAt", "")); err == nil && len(m.Days) > 0 {
+		day = at.In(m.Days[0].Date.Location()).Format(time.DateOnly)
+	}
+	if i := slices.IndexFunc(m.Days, func(d meetDay) bool { return open(d) && d.Date.Format(time.DateOnly) == day }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(m.Days, open)
+}
+
+// partsOf divides the open times of a day at 12:00 and 17:00.
+func partsOf(times []protocol.MeetingTime, zone *time.Location) (parts []dayPart) {
+	for _, t := range times {
+		name := english("Morning")
+		switch h := t.StartsAt.In(zone).Hour(); {
+		case h >= 17:
+			name = english("Evening")
+		case h >= 12:
+			name = english("Afternoon")
+		}
+		if n := len(parts); n == 0 || parts[n-1].Name != name {
+			parts = append(parts, dayPart{Name: name})
+		}
+		last := &parts[len(parts)-1]
+		last.Times = append(last.Times, t)
+	}
+	return parts
 }
 
 // zoneNamed returns a time zone; UTC for a name that IANA does not list.
@@ -303,10 +356,13 @@ func (m *meetPage) length() string {
 	return strconv.Itoa(m.Info.Durations[0])
 }
 
-// sameClock reports whether both sides have the same time now.
-func sameClock(m *meetPage) bool {
-	now := time.Now()
-	return now.In(zoneNamed(m.Zone)).Format("15:04 -07") == now.In(zoneNamed(m.Info.TimeZone)).Format("15:04 -07")
+// theirs returns the time zone of the person where its clock differs from the reader's now, else nil.
+func (m *meetPage) theirs() *time.Location {
+	now, zone := time.Now(), zoneNamed(m.Info.TimeZone)
+	if now.In(zoneNamed(m.Zone)).Format("15:04 -07") == now.In(zone).Format("15:04 -07") {
+		return nil
+	}
+	return zone
 }
 
 // zoneTitle returns the name of a time zone for people: Asia/Kolkata (IST).

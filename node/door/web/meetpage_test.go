@@ -174,7 +174,7 @@ func TestMeetPage(t *testing.T) {
 	require.NotContains(t, hrefs(open(h, "/@asha", 200)), "/@asha/meet")
 }
 
-// TestMeetPage_Slots: open times by day, in the zone that the reader chose, and the days after them.
+// TestMeetPage_Slots: a calendar of weeks with the open times of each day, in the zone that the reader chose, and the weeks after them.
 func TestMeetPage_Slots(t *testing.T) {
 	t.Parallel()
 	h, d, _ := nodetest.MeetingHouse(t, `,"showSlots":true,"durations":[30,60],"maxPerDay":100`+everyHour())
@@ -188,11 +188,14 @@ func TestMeetPage_Slots(t *testing.T) {
 	require.Equal(t, "chosen", nodetest.Attr(berlin.Find("input", "id", "f-timezone"), "data-zone"))
 	require.Contains(t, berlin.Text(), "60 minutes, in Europe/Berlin (CE")
 	require.Contains(t, berlin.Text(), "Below each time is that of @asha, in Asia/Kolkata (IST).")
-	require.GreaterOrEqual(t, len(berlin.All("fieldset")), 7, "six days, this one where an hour of it is left, and another time")
+	require.GreaterOrEqual(t, len(daysOf(berlin)), 15, "a page has more than two weeks")
+	require.Len(t, slices.DeleteFunc(daysOf(berlin), func(n *html.Node) bool { return !nodetest.Has(n, "checked") }), 1)
+	require.NotEmpty(t, berlin.All("legend"))
+	require.Subset(t, []string{"Morning", "Afternoon", "Evening", "Another time"}, textsOf(berlin.All("legend")))
 	later := nodetest.Attr(berlin.Find("a", "rel", "next nofollow"), "href")
 	next := openMeet(h, later, 200)
 	require.Contains(t, later, "timezone=Europe%2FBerlin")
-	first := nodetest.Attr(next.Find("input", "type", "radio"), "value")
+	first := nodetest.Attr(next.Find("input", "name", "startsAt"), "value")
 	at, err := time.Parse(time.RFC3339, first)
 	require.NoError(t, err)
 	zone, _ := protocol.Zone("Europe/Berlin")
@@ -209,24 +212,82 @@ func TestMeetPage_Slots(t *testing.T) {
 	refused := h.SendForm("/@asha/meet", form).Is(401)
 	kept := nodetest.ParsePage(t, "/@asha/meet", refused.Body.String())
 	kept.WellFormed()
-	chosen := slices.IndexFunc(kept.All("input"), func(n *html.Node) bool { return nodetest.Has(n, "checked") })
-	require.GreaterOrEqual(t, chosen, 0)
-	require.Equal(t, first, nodetest.Attr(kept.All("input")[chosen], "value"), "the chosen time stays chosen")
+	var chosen []string
+	for _, n := range kept.All("input") {
+		if nodetest.Has(n, "checked") {
+			chosen = append(chosen, nodetest.Attr(n, "value"))
+		}
+	}
+	require.Equal(t, []string{at.In(zone).Format(time.DateOnly), first}, chosen, "the chosen time stays chosen, and its day open")
 	form.Set("altcha", h.Proof("meeting"))
 	require.Equal(t, 303, h.SendForm("/@asha/meet", form).Code)
 	form.Set("altcha", h.Proof("meeting"))
 	form.Set("startsAt", "other")
 	require.Contains(t, h.SendForm("/@asha/meet", form).Body.String(), "Fill this in.")
 	form.Del("startsAt")
+	form.Set("day", at.In(zone).AddDate(0, 0, 2).Format(time.DateOnly))
 	refusedPage := nodetest.ParsePage(t, "/@asha/meet", h.SendForm("/@asha/meet", form).Body.String())
 	picker := refusedPage.Find("div", "role", "radiogroup")
 	require.Equal(t, "true", nodetest.Attr(picker, "aria-invalid"))
 	require.Equal(t, "Choose a time.", nodetest.TextOf(refusedPage.Find("p", "id", nodetest.Attr(picker, "aria-describedby"))), "one fault, at the picker")
+	for _, n := range daysOf(refusedPage) {
+		require.Equal(t, nodetest.Attr(n, "value") == form.Get("day"), nodetest.Has(n, "checked"), "the day stays chosen")
+	}
 	for _, n := range refusedPage.All("input") {
 		require.False(t, nodetest.Attr(n, "type") == "radio" && nodetest.Has(n, "required"), "a browser complains at each radio button that is folded away")
 	}
 	d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"outsideHours":"refuse"}`, d.Token, nil)
 	require.NotContains(t, openMeet(h, "/@asha/meet", 200).Text(), "Another time")
+}
+
+// daysOf returns the days of the calendar that can be chosen.
+func daysOf(p *nodetest.Page) []*html.Node {
+	return slices.DeleteFunc(p.All("input"), func(n *html.Node) bool { return nodetest.Attr(n, "name") != "day" })
+}
+
+func textsOf(list []*html.Node) (texts []string) {
+	for _, n := range list {
+		texts = append(texts, nodetest.TextOf(n))
+	}
+	return texts
+}
+
+// TestMeetPage_Calendar: days without an open time cannot be chosen, and more open times than a page has are on the next one.
+func TestMeetPage_Calendar(t *testing.T) {
+	t.Parallel()
+	h, d, _ := nodetest.MeetingHouse(t, `,"showSlots":true,"durations":[30],"maxPerDay":100,"usualHours":[{"day":"tuesday","from":"11:00","to":"18:00"}]`)
+	p := openMeet(h, "/@asha/meet", 200)
+	for _, n := range daysOf(p) {
+		day, err := time.Parse(time.DateOnly, nodetest.Attr(n, "value"))
+		require.NoError(t, err)
+		require.Equal(t, time.Tuesday, day.Weekday())
+	}
+	require.NotEmpty(t, daysOf(p))
+	closed := 0
+	for _, n := range p.All("span") {
+		if nodetest.Attr(n, "class") == "day" {
+			closed++
+		}
+	}
+	require.Contains(t, []int{28, 35}, closed+len(daysOf(p)), "whole weeks")
+
+	d.Good("PUT", "/api/owner/meeting-settings",
+		`{"handle":"asha","acceptingMeetingRequests":true,"showSlots":true,"durations":[15],"maxPerDay":100`+everyHour()+`}`, d.Token, nil)
+	seen := map[string]bool{}
+	for path := "/@asha/meet"; path != ""; {
+		p := openMeet(h, path, 200)
+		require.NotEmpty(t, daysOf(p))
+		for _, n := range p.All("input") {
+			if at := nodetest.Attr(n, "value"); nodetest.Attr(n, "name") == "startsAt" && at != "other" {
+				require.False(t, seen[at], "%s is on two pages", at)
+				seen[at] = true
+			}
+		}
+		if path = ""; p.Find("a", "rel", "next nofollow") != nil {
+			path = nodetest.Attr(p.Find("a", "rel", "next nofollow"), "href")
+		}
+	}
+	require.InDelta(t, 90*96, len(seen), 96, "each quarter of an hour of 90 days")
 }
 
 // TestBrowser_Meet: a visitor whose clock is in Berlin asks for an open time with a proof that the page
@@ -253,11 +314,18 @@ func TestBrowser_Meet(t *testing.T) {
 	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS(`a[rel~=next]`))))
 	require.Equal(t, 200, b.Send("search form", "durationMin", "60", "timezone", "Europe/Paris"))
 	require.Contains(t, b.Text("#meet"), "60 minutes, in Europe/Paris")
-	start := value(b, "#meet input[type=radio]")
-	nodetest.Look[bool](b, `document.querySelector("#meet input[type=radio]").click(), true`)
+	seen := `[...document.querySelectorAll("#meet [name=startsAt]")].filter(e => e.value != "other" && e.checkVisibility()).map(e => e.value)`
+	before := nodetest.Look[[]string](b, seen)
+	laterDay := nodetest.Look[string](b, `document.querySelectorAll("#meet [name=day]")[2].id`)
+	scripts(b, false) // a day and its time are two taps, as they are on a page without script
+	do(b, chromedp.Click(chromedp.CSS(`label[for=`+laterDay+`]`)))
+	start := nodetest.Look[[]string](b, seen)[0]
+	require.NotContains(t, before, start, "the times of the chosen day only")
+	do(b, chromedp.Click(chromedp.CSS(`#meet label:has([value="`+start+`"])`)))
+	scripts(b, true)
 	require.Equal(t, 422, b.Send("#meet", "requester", "Ravi", "email", "ravi@example", "purpose", "Prices of yarn."))
 	require.Contains(t, b.Text("#n-meet-email"), "This is not a mail address")
-	require.Equal(t, start, value(b, "#meet input[type=radio]:checked"))
+	require.Equal(t, start, value(b, "#meet [name=startsAt]:checked"))
 	b.Picture("meet-fault")
 	require.Equal(t, 200, b.Send("#meet", "email", "ravi@example.org"), b.Text("main"))
 	require.Equal(t, "Check your mail", b.Text("h1"))
