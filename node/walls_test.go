@@ -48,7 +48,7 @@ var walls = map[string]wall{
 	"cancel_own_meeting": ofOwner, "mark_no_show": ofOwner,
 	"get_calendar": ofOwner, "check_calendar": ofOwner, "choose_calendars": ofOwner, "disconnect_calendar": ofOwner,
 
-	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount,
+	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount, "withdraw_invitation": ofAccount,
 
 	"check_conversation": ofBoth, "continue_conversation": ofBoth, "get_exchange": ofMaker, "send_exchange": ofMaker,
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,

@@ -180,7 +180,8 @@ type Invitation struct {
 	Note                 string
 	CreatedAt, ExpiresAt time.Time
 	UsedAt               *time.Time
-	Became               string // handle of the profile that joined by it
+	Became               string    // handle of the profile that joined by it
+	KeptUntil            time.Time // until when it is listed and counted
 }
 
 var invitationTable = tableOf[Invitation]("invitation")
@@ -200,7 +201,21 @@ func (js Joins) Use(ctx context.Context, id, handle string) error {
 	return one(js.tx.write(ctx, `UPDATE invitation SET used_at = ?, became = ? WHERE id = ? AND used_at IS NULL`, millis(js.tx.Now), handle, id))
 }
 
+const invitedSince = `SELECT count(*) FROM invitation WHERE account = ? AND created_at > ?`
+
 // CountInvited is how many invitations an account made since a time.
 func (js Joins) CountInvited(ctx context.Context, account string, since time.Time) (int, error) {
-	return find[int](ctx, js.tx, `SELECT count(*) FROM invitation WHERE account = ? AND created_at > ?`, account, millis(since))
+	return find[int](ctx, js.tx, invitedSince, account, millis(since))
+}
+
+// Invitations lists the invitations of an account, newest first.
+func (js Joins) Invitations(ctx context.Context, account string, limit int, after string) (protocol.Page[Invitation], error) {
+	return newest[Invitation](ctx, js.tx, "invitations", "id", limit, after, invitationTable.from+invitationsOf, account)
+}
+
+const invitationsOf = `WHERE account = ? AND id < ? ORDER BY id DESC LIMIT ?`
+
+// Withdraw deletes an invitation of an account that nobody has used; ErrNotFound when there is none.
+func (js Joins) Withdraw(ctx context.Context, account, id string) error {
+	return one(js.tx.write(ctx, `DELETE FROM invitation WHERE id = ? AND account = ? AND used_at IS NULL`, id, account))
 }

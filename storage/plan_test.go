@@ -50,6 +50,8 @@ func TestPlans(t *testing.T) {
 	add("profiles of a state", profileTable.from+hiddenIn, "pending", 0, 0, 21)
 	add("who began to join", joinsBegun, "net", 0, 0, 0)
 	add("who joined and never came", joinedTable.from+unconfirmedJoins, 0, 20)
+	add("invitations of an account", invitationTable.from+invitationsOf, "acc_x", "inv_x", 21)
+	add("how many an account invited", invitedSince, "acc_x", 1)
 	add("a handle that looks alike", likeHandle, "x")
 	add("news of a host within a day", originsToday, "x", 1, 2, 300)
 	add("oldest news of a host", originsOver, "x", 3000)

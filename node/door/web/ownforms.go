@@ -28,6 +28,8 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 	switch t := tableOf(op, f.part); {
 	case op == protocol.CreateToken.Operation:
 		return tokenForm(f, handles, scopes)
+	case op == protocol.CreateInvitation.Operation:
+		return invitationForm(f)
 	case op == protocol.PutAccount.Operation:
 		return nameForm(f, protocol.Account{})
 	case op == protocol.PutAccountMail.Operation && f.values.Get("mail") != "":
