@@ -224,6 +224,8 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 		return a.Base + "/@" + n.Handle + "/reviews"
 	case n.Event == protocol.ReceiptIssued && protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/bids/" + n.Subject
+	case n.Event == protocol.AppealAnswered:
+		return a.Base + "/complaints/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/account/attention?handle=" + n.Handle
 	case protocol.IsID(protocol.ThreadID, n.Subject):
@@ -247,6 +249,8 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/api/public/bids/" + n.Subject
 	case n.Event == protocol.ReceiptIssued:
 		return a.Base + "/api/public/order-receipts/" + n.Subject
+	case n.Event == protocol.AppealAnswered:
+		return a.Base + "/api/public/complaints/" + n.Subject
 	case protocol.IsID(protocol.PostID, n.Subject):
 		return a.Base + "/board/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
@@ -275,6 +279,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.ReviewCounted:   hall.Key("A review of @%s counts"),
 	protocol.ReceiptIssued:   hall.Key("A receipt was issued to @%s"),
 	protocol.ProfileDecided:  hall.Key("An operator has decided about @%s"),
+	protocol.AppealAnswered:  hall.Key("An operator has answered the appeal of @%s"),
 	protocol.IdentityEnded:   hall.Key("@%s has no chain identity any more"),
 }
 
@@ -293,7 +298,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job, job telling) (fu
 	if in.Event == protocol.IdentityEnded {
 		told = l.Text("%s, at %s. It was enrolled to %s, and the reason is this:", what, when, in.Subject)
 	}
-	if in.Event == protocol.ProfileDecided {
+	if in.Event == protocol.ProfileDecided || in.Event == protocol.AppealAnswered {
 		told = l.Text("%s, at %s:", what, when)
 	}
 	text := []string{told, "    | " + plain(strings.ReplaceAll(in.Title, "://", ":// "), 140), l.Text("Read it here: %s", a.readAt(in.Notice))}
