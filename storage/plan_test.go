@@ -50,6 +50,7 @@ func TestPlans(t *testing.T) {
 	add("profiles of a state", profileTable.from+hiddenIn, "pending", 0, 0, 21)
 	add("who began to join", joinsBegun, "net", 0, 0, 0)
 	add("who joined and never came", joinedTable.from+unconfirmedJoins, 0, 20)
+	add("what leaves and is hidden", hiddenLeaving, "asha")
 	add("invitations of an account", invitationTable.from+invitationsOf, "acc_x", "inv_x", 21)
 	add("how many an account invited", invitedSince, "acc_x", 1)
 	add("a handle that looks alike", likeHandle, "x")

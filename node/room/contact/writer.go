@@ -22,7 +22,21 @@ func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if asAgent && !asWriter {
 		side = protocol.AgentSide
 	}
+	return conversation(ctx, tx, t, side, in.Paging)
+}
+
+// conversation returns a thread and a page of its messages, as a side of it reads them.
+func conversation(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, in protocol.Paging) (protocol.Conversation, error) {
+	t, removed, err := tx.Leavings().Thread(ctx, t, side)
+	if err != nil {
+		return protocol.Conversation{}, err
+	}
 	messages, err := tx.Threads().ListMessages(ctx, t.ID, in.Size(), in.After)
+	for i := range messages.Items {
+		if removed {
+			storage.Removed(&messages.Items[i], side)
+		}
+	}
 	return protocol.Conversation{Thread: view(t, side), Messages: messages}, err
 }
 

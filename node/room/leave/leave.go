@@ -116,6 +116,9 @@ func (l *Leave) step(ctx context.Context, tx *storage.Tx, of *storage.Leaving) e
 	if err := l.SetState(ctx, tx, of.Subject, protocol.ProfileLeaving, ""); err != nil {
 		return err
 	}
+	if err := tx.Bids().RetractOf(ctx, protocol.BoardID(l.Base), protocol.BlockHandle, of.Subject); err != nil {
+		return err
+	}
 	if err := tx.Leavings().Put(ctx, of, tx.Now.Add(protocol.UndoFor)); err != nil {
 		return err
 	}
