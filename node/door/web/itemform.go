@@ -175,8 +175,8 @@ func kindRow(ctx context.Context, f *sent, v url.Values, i protocol.ItemDraft, r
 		append([][2]string{{"", english("As above##availability of a kind")}}, availabilities...)))
 	kind := group(tr(ctx, "Kind %d", row+1), holds(kindField(row, "was"), was), sideBySide(main...),
 		fold("Old price, numbers", sideBySide(variety(row, "listAmount", english("Price before a reduction"), "listPrice"),
-			variety(row, "sku", english("Your number for it"), "sku").usually(v.Get(kindField(row, "sku"))).upTo(64).with("autocapitalize", "none"), variety(row, "barcode",
-				english("Number below the bar code"), "barcode").upTo(32))))
+			variety(row, "sku", english("Your number for it"), "sku").usually(v.Get(kindField(row, "sku"))).upTo(64).with("autocapitalize", "none"),
+			variety(row, "barcode", english("Number below the bar code"), "barcode").upTo(32).with("autocomplete", "off"))))
 	return kind.verbatim().with("class", "variety")
 }
 
