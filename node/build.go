@@ -151,6 +151,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
+	n.Archive.LinkKey = letterKey
 	n.Contact, n.Reputation = contact.New(h, hooks), reviews
 	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
 		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves}
@@ -160,7 +161,8 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	faults = append(faults, err)
 	n.Accounts.Push = &push.Sender{Client: client, Key: pushKey, Contact: c.pushContact(n.Base), Private: h.Private}
 	return []room{
-		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail),
+		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail,
+			complaint.Appeals{Authored: posts.Authored, Restore: n.Moderation.Restore, Lift: n.Moderation.LiftSuspension}),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},

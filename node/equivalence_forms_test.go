@@ -146,10 +146,14 @@ var withoutOperation = map[string]string{
 // scripted are the operations whose forms a script fills and shows.
 var scripted = map[string]string{protocol.AddDevice.Name: "with what the browser's push service gives: TestBrowser_Push"}
 
-// elsewhere are the forms that give the account one more profile, which the others here are not ready for, by route and operation.
+// elsewhere are the forms that another test sends, by route and operation: those that give the account one more profile, which the
+// others here are not ready for, those of an author, whom a cookie shows, and one that answers with a file.
 var elsewhere = map[string]string{
-	"/join register_profile":       "TestBrowser_JoinShop",
-	"/account/claim claim_profile": "TestBrowser_JoinAgent",
+	"/board/:id/appeal file_complaint": "TestBrowser_Appeal",
+	"/:at/appeal file_complaint":       "TestBrowser_Appeal",
+	"/archive-link fetch_archive":      "TestArchiveLink",
+	"/join register_profile":           "TestBrowser_JoinShop",
+	"/account/claim claim_profile":     "TestBrowser_JoinAgent",
 }
 
 // complete checks that every form which a page had and every operation that a route of forms does was sent.

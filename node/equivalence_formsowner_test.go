@@ -379,6 +379,7 @@ func operatorForms() []formRow {
 			fields: map[string][]string{"name": {"Meera", "", strings.Repeat("n", 81), "two\u202ewords"}, "mail": {"", "nobody", "m{n}@example.org"},
 				"role": {"owner", "operator", "king"}}},
 		{op: protocol.MakeSignInLink.Operation, page: page + "accounts", about: opened("at"), read: "/api/operator/audit?limit=1"},
+		{op: protocol.MakeArchiveLink.Operation, page: page + "accounts?q={handle}", about: shown(false), read: "/api/operator/audit?limit=1"},
 		{op: protocol.SetRole.Operation, page: page + "accounts", about: opened("at", "role", "operator"), read: "/api/operator/accounts?limit=1"},
 		{op: protocol.SignOut.Operation, page: page + "accounts", about: opened("at", "forget", "true"), read: "/api/operator/audit?limit=1"},
 		{op: protocol.SuspendProfile.Operation, page: page + "accounts?q={handle}", about: shown(false), read: holder,

@@ -42,6 +42,7 @@ const (
 	ofMail      = "code of an account's address"
 	ofPost      = "secret of an anonymous post"
 	ofClaim     = "link that gives a profile"
+	ofArchive   = "link to an archive"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -56,9 +57,10 @@ var opens = map[string][]string{
 	"read_complaint": {ofComplaint, ofAnswer}, "confirm_complaint_mail": {ofAnswer},
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
-	"add_device":   {ofThread},
-	"delete_post":  {ofPost},
-	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
+	"fetch_archive": {ofArchive},
+	"add_device":    {ofThread},
+	"delete_post":   {ofPost},
+	"confirm_mail":  {ofNotices}, "confirm_account_mail": {ofMail},
 }
 
 // A secretsWorld has one secret of every kind, all of things of asha that are in a state in which a secret opens them.
@@ -141,6 +143,11 @@ func newSecrets(t *testing.T) *secretsWorld {
 		secret, hash := session.New(session.Ticket)
 		w.secrets[ofClaim] = secret
 		return tx.Joins().Put(ctx, storage.Joined{Handle: "asha", Way: storage.JoinedSigned, At: tx.Now, Claim: hash[:], ClaimUntil: tx.Now.Add(time.Hour)})
+	})
+	put(func(ctx context.Context, tx *storage.Tx) error {
+		link, err := n.Archive.MakeLink(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.HandleInput{Handle: "asha"})
+		_, w.secrets[ofArchive], _ = strings.Cut(link.URL, "ticket=")
+		return err
 	})
 	put(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Accounts().SetPendingMail(ctx, w.account, mail)

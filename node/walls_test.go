@@ -55,7 +55,7 @@ var walls = map[string]wall{
 	"get_meeting": ofMaker, "get_meeting_ics": ofMaker, "cancel_meeting": ofMaker, "pick_meeting_time": ofMaker,
 
 	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket, "add_device": ofTicket,
-	"read_complaint": ofMaker, "confirm_complaint_mail": ofTicket,
+	"fetch_archive": ofTicket, "read_complaint": ofMaker, "confirm_complaint_mail": ofTicket,
 	"read_bid_link": ofTicket, "use_bid_link": ofTicket, "read_meeting_link": ofTicket, "use_meeting_link": ofTicket,
 	"read_claim": ofTicket, "claim_profile": ofTicket,
 	"read_decision_link": ofTicket, "use_decision_link": ofTicket,

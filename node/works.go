@@ -33,7 +33,7 @@ var subjects = []subject{
 		[]string{"account", "session", "sessions", "sign-in", "passkeys", "recovery-codes", "tokens", "notify", "profiles", "claims", "claim-link", "claim",
 			"holders", "invitations", "devices", "waiting"}},
 	{"Identity", "signatures by keys of a chain, a profile or a key directory; proofs of work", []string{"keys", "identity", "pow"}},
-	{"Moving", "a profile goes to another node as an archive", []string{"export", "import"}},
+	{"Moving", "a profile goes to another node as an archive", []string{"export", "import", "archive"}},
 	{"Moderation", "review queue, complaints, blocks, limits, policies for peers, a public log", []string{"moderation-log", "complaints", "operator"}},
 	{"Discovery", "descriptions for every kind of client", []string{"about", "site-map", "page", "ard"}},
 }

@@ -42,6 +42,31 @@ var ExportArchive = declare[ExportRequest, File](Operation{
 	Codes: []Code{Forbidden}, Example: ExportRequest{Owned: Owned{"asha"}},
 })
 
+// An ArchiveLink is a page that downloads the archive of a profile, without signing in.
+type ArchiveLink struct {
+	URL       string    `json:"url" format:"uri" doc:"For the person whose profile it is. Shown once."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"In seven days. It ends sooner when the profile gets another account."`
+}
+
+var MakeArchiveLink = declare[HandleInput, ArchiveLink](Operation{
+	Name: "make_archive_link", Title: "Make a link to the archive of a profile",
+	Summary: "For a person who asks for the data of a profile and cannot sign in: a link to its archive, without keys. The audit log says that it was made and used.",
+	HTTP:    Route{"POST", "/api/operator/profiles/{handle}/archive-link", 201}, For: Operators, Scope: ScopeAccount, OneTime: true, Codes: []Code{NotFound},
+	Example: HandleInput{Handle: "asha"},
+})
+
+// An ArchiveTicket is the end of a link to an archive.
+type ArchiveTicket struct {
+	Ticket string `json:"ticket,omitempty" maxLength:"200" doc:"What the address has after ticket=; over HTTP send it as Authorization: Bearer."`
+}
+
+var FetchArchive = declare[ArchiveTicket, File](Operation{
+	Name: "fetch_archive", Title: "Fetch an archive by its link",
+	Summary: "The archive of a profile, by the link that an operator of the node gave to who asked for it.",
+	HTTP:    Route{"POST", "/api/owner/archive", 200}, Doors: HTTP, For: Owners, Media: "application/gzip", Secret: "ticket", ReadOnly: true,
+	Codes: []Code{Unauthorized, Gone}, Example: ArchiveTicket{},
+})
+
 // An ImportRequest is how to import the archive in the body.
 type ImportRequest struct {
 	As         string `json:"as,omitempty" shape:"handle" doc:"The handle on this node. Default: the archive's."`

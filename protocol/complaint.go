@@ -29,11 +29,17 @@ var SharedComplaints = Shared{2000}
 // A NewComplaint is a complaint as it is filed.
 type NewComplaint struct {
 	Subject  string `json:"subject" minLength:"1" maxLength:"500" doc:"What it is about: address or id of the post, profile or message, or other."`
-	Kind     string `json:"kind" enum:"unlawful,privacy,abuse,fraud,copyright,other" doc:"What is wrong."`
+	Kind     string `json:"kind" enum:"unlawful,privacy,abuse,fraud,copyright,other,appeal" doc:"What is wrong; appeal: with the id of your hidden post, or the handle of your suspended profile, as subject, once for each decision."`
 	Text     string `json:"text" minLength:"1" maxLength:"4000" doc:"Plain text, for the operators."`
 	Mail     string `json:"mail,omitempty" maxLength:"254" doc:"To be told of the answer, once its reader has confirmed that."`
 	Language string `json:"language,omitempty" enum:"en,hi" doc:"Of the mails."`
+	// DeleteToken shows who wrote an anonymous post; it is for appeals only.
+	DeleteToken string `json:"deleteToken,omitempty" maxLength:"100" doc:"Of an anonymous post, to appeal."`
 }
+
+// Appeal is the kind of a complaint about a decision of the operators, or of reports, by whose post or profile it hid. The node checks
+// who files it, what waits for an answer is read as other complaints are, and the answer can undo the decision.
+const Appeal = "appeal"
 
 // ComplaintKinds are the kinds of complaints, in the order in which a form offers them.
 var ComplaintKinds = []string{"unlawful", "privacy", "abuse", "fraud", "copyright", "other"}
@@ -46,7 +52,7 @@ type Complaint struct {
 	ID             string         `json:"id" pattern:"^cmp_" doc:"Its number."`
 	State          ComplaintState `json:"state" enum:"received,acknowledged,resolved"`
 	Subject        string         `json:"subject"`
-	Kind           string         `json:"kind" enum:"unlawful,privacy,abuse,fraud,copyright,other"`
+	Kind           string         `json:"kind" enum:"unlawful,privacy,abuse,fraud,copyright,other,appeal"`
 	Text           string         `json:"text"`
 	CreatedAt      time.Time      `json:"createdAt"`
 	AcknowledgeBy  time.Time      `json:"acknowledgeBy" doc:"By when an operator acknowledges it."`
@@ -83,7 +89,7 @@ var FileComplaint = declare[NewComplaint, ComplaintReceipt](Operation{
 	Name: "file_complaint", Title: "File a complaint",
 	Summary: "Complains to the operators of this node, without an account. Returns a number and a read token.",
 	HTTP:    Route{"POST", "/api/public/complaints", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Purpose: "report", Inward: true, Codes: []Code{Conflict},
+	Access: OwnerOrProof, Scope: ScopePost, Purpose: "report", Inward: true, Codes: []Code{Conflict, Forbidden, NotFound, Gone},
 	Example: NewComplaint{Subject: "other", Kind: "privacy", Text: "A post shows my telephone number."},
 })
 
@@ -108,6 +114,7 @@ type OperatorComplaint struct {
 	Complaint
 	By      string `json:"by" doc:"Who filed it: an identity, profile or account; empty for who neither signed nor was signed in."`
 	Overdue bool   `json:"overdue" doc:"Whether a due date is over."`
+	Reason  string `json:"reason" doc:"Of an appeal: why the post or profile was hidden."`
 }
 
 // A ComplaintQuery selects complaints.
@@ -128,11 +135,12 @@ type ComplaintAnswer struct {
 	ID     string `json:"id" shape:"complaint-id" doc:"Id of the complaint." example:"cmp_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	Answer string `json:"answer,omitempty" maxLength:"4000" doc:"For the author; plain text. May be left out to acknowledge only."`
 	Done   bool   `json:"done,omitempty" doc:"Whether the complaint is over. Otherwise it is acknowledged."`
+	Grant  bool   `json:"grant,omitempty" doc:"Ends an appeal, and shows the post or profile again."`
 }
 
 // Check requires words to end a complaint.
 func (c ComplaintAnswer) Check() []Fault {
-	if c.Done && strings.TrimSpace(c.Answer) == "" {
+	if (c.Done || c.Grant) && strings.TrimSpace(c.Answer) == "" {
 		return []Fault{{"/answer", "required", "say what was decided"}}
 	}
 	return nil
@@ -140,7 +148,7 @@ func (c ComplaintAnswer) Check() []Fault {
 
 var AnswerComplaint = declare[ComplaintAnswer, OperatorComplaint](Operation{
 	Name: "answer_complaint", Title: "Answer a complaint",
-	Summary: "Acknowledges a complaint, with or without words, or answers and ends it. Its author is told.",
+	Summary: "Acknowledges a complaint, with or without words, or answers and ends it. Its author is told. An appeal may be granted.",
 	HTTP:    Route{"POST", "/api/operator/complaints/{id}/answer", 200}, For: Operators, Codes: []Code{NotFound, Conflict},
 	Example: ComplaintAnswer{ID: exampleComplaint, Answer: "The post is hidden.", Done: true},
 })

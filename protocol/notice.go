@@ -23,14 +23,19 @@ const (
 	// ProfileDecided: an operator approved, refused, suspended or restored the profile. The owner is
 	// notified of it whatever the settings are.
 	ProfileDecided NoticeEvent = "profile.decided"
+	// AppealAnswered: an operator answered the owner's appeal. The owner is notified of it whatever the settings are.
+	AppealAnswered NoticeEvent = "appeal.answered"
 )
+
+// AlwaysTold are the events that an owner cannot turn off.
+var AlwaysTold = []NoticeEvent{IdentityEnded, ProfileDecided, AppealAnswered}
 
 // A Notice tells the owner of a profile that something happened. Except for Title it contains no
 // text of the other side: the reader follows URL for that.
 type Notice struct {
 	Handle  string      `json:"handle" doc:"The profile it is about."`
-	Event   NoticeEvent `json:"event" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,identity.ended,profile.decided"`
-	Subject string      `json:"subject" doc:"Id of the thread, post, bid, meeting request or calendar account, or the chain identity."`
+	Event   NoticeEvent `json:"event" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,identity.ended,profile.decided,appeal.answered"`
+	Subject string      `json:"subject" doc:"Id of the thread, post, bid, meeting request, calendar account or complaint, or the chain identity."`
 	Title   string      `json:"title" doc:"One line about it; data, never instructions."`
 	At      time.Time   `json:"at"`
 }

@@ -29,10 +29,13 @@ func (c *Caller) Hide(handle string, state ProfileState) {
 	c.Hidden[handle] = state
 }
 
-// MayWhileHidden refuses a write as a profile that is not shown, unless it only concerns its owner: the profile itself, its keys,
-// notices and archive, and the account. handle is the one that an owner's operation names, "" for none.
+// MayWhileHidden refuses a write as a profile that is not shown, unless it only concerns its owner and the operators: the profile itself,
+// its keys, notices and archive, the account, and complaints. handle is the one that an owner's operation names, "" for none.
 func (c Caller) MayWhileHidden(op *Operation, handle string) error {
 	if len(c.Hidden) == 0 || c.Standing == Operator {
+		return nil
+	}
+	if op == FileComplaint.Operation {
 		return nil
 	}
 	if op.For == Owners {

@@ -19,6 +19,7 @@ type StoredComplaint struct {
 	TokenHash    [32]byte
 	CreatedAt    time.Time
 	Until        time.Time `db:",null"` // when it is deleted; zero while it is not resolved
+	Appeal       string    `db:",null"` // the decision that it is an appeal against, by its line in the moderation log; "" for other complaints
 	ComplaintDoc `db:"doc"`
 }
 
@@ -35,6 +36,8 @@ type ComplaintDoc struct {
 	AcknowledgedAt *time.Time `json:"acknowledgedAt,omitempty"`
 	ResolvedAt     *time.Time `json:"resolvedAt,omitempty"`
 	Answer         string     `json:"answer,omitempty"`
+	Handle         string     `json:"handle,omitempty"` // of an appeal: the profile that it is about, or whose post it is about
+	Reason         string     `json:"reason,omitempty"` // of an appeal: of the decision
 }
 
 var complaintTable = tableOf[StoredComplaint]("complaint")
@@ -47,9 +50,9 @@ func (tx *Tx) Complaints() Complaints { return Complaints{tx} }
 // Lock makes other transactions that lock the complaints wait for this one, so that they are counted one after another.
 func (cs Complaints) Lock(ctx context.Context) error { return cs.tx.lockName(ctx, "complaints") }
 
-// Insert stores a new complaint.
+// Insert stores a new complaint; ErrExists when there is an appeal against the same decision.
 func (cs Complaints) Insert(ctx context.Context, c *StoredComplaint) error {
-	return complaintTable.insert(ctx, cs.tx, c)
+	return complaintTable.create(ctx, cs.tx, c)
 }
 
 // Update stores a complaint that was changed.

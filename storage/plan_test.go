@@ -118,6 +118,7 @@ func TestPlans(t *testing.T) {
 	text, args = noteQuery("x")
 	add("notes on a subject", text, append(args, "~", 21)...)
 	add("moderation log", moderationLogQuery, 9, 21)
+	add("last decision", lastDecision, "post_x", "post")
 	add("enrolments of a registry", enrolmentsOfRegistry, "eip155:1:0xa:", "eip155:1:0xa;", 10)
 	add("review", reviewQuery, 9, 21)
 	add("posts of a day", postsOfDay, 1, 2)

@@ -139,6 +139,20 @@ func (ms Moderation) Log(ctx context.Context, action protocol.Action, kind, subj
 		millis(ms.tx.Now), string(action), kind, subject, reason)
 }
 
+const lastDecision = `SELECT id, action, reason FROM moderation_log WHERE subject = ? AND subject <> '' AND kind = ? ORDER BY id DESC LIMIT 1`
+
+// A LastDecision is the last line of the public moderation log about something.
+type LastDecision struct {
+	ID     int64
+	Action protocol.Action
+	Reason string
+}
+
+// Decided returns the last decision about something; ErrNotFound when there is none.
+func (ms Moderation) Decided(ctx context.Context, kind, subject string) (LastDecision, error) {
+	return find[LastDecision](ctx, ms.tx, lastDecision, subject, kind)
+}
+
 const moderationLogQuery = `SELECT id, at, action, kind, NULLIF(subject, '') AS subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
 
 // ListLog returns the public moderation log, newest first.

@@ -18,15 +18,20 @@ import (
 
 // invokeOpen invokes an operation that a secret among its arguments opens.
 func (s *Web) invokeOpen(r *http.Request, op *protocol.Operation, args any, into any) error {
-	raw, err := json.Marshal(args)
-	if err != nil {
-		return err
-	}
-	res, err := s.Table.Invoke(r.Context(), hall.Request{Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r)}})
+	res, err := s.openResult(r, op, args)
 	if err != nil || into == nil {
 		return err
 	}
 	return json.Unmarshal(res.JSON, into)
+}
+
+// openResult is what such an operation answers.
+func (s *Web) openResult(r *http.Request, op *protocol.Operation, args any) (hall.Result, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return hall.Result{}, err
+	}
+	return s.Table.Invoke(r.Context(), hall.Request{Op: op.Name, Args: raw, Door: "page", Evidence: identity.Evidence{Network: s.Network(r)}})
 }
 
 func (s *Web) bidPage(w http.ResponseWriter, r *http.Request) {

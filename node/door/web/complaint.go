@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -23,6 +24,9 @@ var openedComplaint = opened{"stoa_complaint", "/complaints/", "id", "readToken"
 var complaintKinds = [][2]string{{"unlawful", english("It is against the law")}, {"privacy", english("It shows personal data")},
 	{"abuse", english("It insults or threatens")}, {"fraud", english("It is a fraud")}, {"copyright", english("It copies somebody's work")},
 	{"other", english("Something else")}}
+
+// complaintNames are those, and the kind that has a page of its own.
+var complaintNames = append(slices.Clone(complaintKinds), [2]string{protocol.Appeal, english("Appeal")})
 
 var complaintStates = map[protocol.ComplaintState]string{protocol.ComplaintReceived: english("Not read yet"),
 	protocol.ComplaintAcknowledged: english("Read, the answer is to come"), protocol.ComplaintResolved: english("Answered")}
@@ -59,9 +63,10 @@ func (s *Web) complaintPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	args := openedComplaint.args(r)
-	err := s.invokeOpen(r, protocol.ReadComplaint.Operation, args, &c)
+	token, _ := args["readToken"].(string)
+	err := s.invokeForm(r, protocol.ReadComplaint.Operation, args, &c)
 	if err == nil {
-		s.showComplaint(w, r, 0, complaintBody(c, args["readToken"].(string), s.Base))
+		s.showComplaint(w, r, 0, complaintBody(c, token, s.Base))
 		return
 	}
 	if code := protocol.CodeOf(err); locked(protocol.ComplaintID, id, code) {

@@ -43,7 +43,7 @@ func operatorPages() []operatorPage {
 		{path: nodePath + "/accounts", title: english("Accounts"),
 			about: english("Who has an account here and which profiles; sign-in links, roles, lost passkeys, suspensions."),
 			forms: []*protocol.Operation{protocol.OpenAccount.Operation, protocol.MakeSignInLink.Operation, protocol.SetRole.Operation,
-				protocol.SignOut.Operation, protocol.SuspendProfile.Operation, protocol.LiftSuspension.Operation},
+				protocol.SignOut.Operation, protocol.SuspendProfile.Operation, protocol.LiftSuspension.Operation, protocol.MakeArchiveLink.Operation},
 			list: protocol.ListAccounts.Operation, read: (*operatorView).readAccounts, body: accountsBody},
 		{path: nodePath + "/reviews", title: english("Hidden reviews"), about: english("Reviews of businesses whose text an operator has hidden."),
 			forms: []*protocol.Operation{protocol.HideReview.Operation, protocol.RestoreReview.Operation},
@@ -122,6 +122,7 @@ var operatorDone = map[string]struct {
 	"answer_complaint":       {english("The author of the complaint can read it."), nil, ""},
 	"open_account":           {english("The account is open. Give this link to its owner; it is shown only now:"), nil, ""},
 	"make_sign_in_link":      {english("Give this link to the owner of the account; it is shown only now:"), nil, ""},
+	"make_archive_link":      {english("Give this link to the owner of the profile; it is shown only now:"), nil, ""},
 	"set_role":               {english("The account has its new role."), nil, ""},
 	"sign_out":               {english("The account is signed out everywhere."), nil, ""},
 	"suspend_profile":        {english("The profile is suspended."), protocol.LiftSuspension.Operation, "handle"},
@@ -219,7 +220,7 @@ func (s *Web) operatorForm(w http.ResponseWriter, r *http.Request, p operatorPag
 	switch op {
 	case protocol.OpenAccount.Operation:
 		into = &opened
-	case protocol.MakeSignInLink.Operation:
+	case protocol.MakeSignInLink.Operation, protocol.MakeArchiveLink.Operation: // which have the same form
 		into = &opened.SignIn
 	}
 	if op == protocol.AddBlock.Operation || op == protocol.AddNote.Operation {

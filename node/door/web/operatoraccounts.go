@@ -2,7 +2,9 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -35,5 +37,34 @@ func (o *operatorView) readAccounts(s *Web, r *http.Request) (err error) {
 			o.Holder = &held
 		}
 		return err
+	}
+}
+
+// aboutAppeal is the page on which an operator sees what an appeal is about.
+func aboutAppeal(subject string) string {
+	if handle, ok := strings.CutPrefix(subject, "@"); ok {
+		return nodePath + "/accounts?q=" + handle
+	}
+	return "/board/" + subject
+}
+
+const archiveLinkPath = "/archive-link"
+
+// archiveLinkPage is the page of a link to an archive.
+func (s *Web) archiveLinkPage(w http.ResponseWriter, r *http.Request) {
+	s.writeLink(w, r, 0, archiveLinkPath, tr(r.Context(), "Your archive"), archiveLinkBody(r.URL.Query().Get("ticket")))
+}
+
+// archiveLinkForm downloads the archive.
+func (s *Web) archiveLinkForm(w http.ResponseWriter, r *http.Request) {
+	err := s.parseForm(w, r)
+	if err == nil {
+		var res hall.Result
+		if res, err = s.openResult(r, protocol.FetchArchive.Operation, map[string]any{"ticket": r.PostForm.Get("ticket")}); err == nil {
+			err = sendFile(w, protocol.FetchArchive.Operation, res)
+		}
+	}
+	if err != nil {
+		s.failSecret(w, r, err)
 	}
 }

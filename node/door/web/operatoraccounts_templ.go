@@ -377,6 +377,12 @@ func holderSection(o *operatorView, p protocol.ProfileHolder) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
+		templ_7745c5c3_Err = folded(false, "Archive for who cannot sign in",
+			para("A person may ask what this node has of the own profile. Check first that it is the owner who asks, as for a lost passkey. The link downloads the archive, without keys, for seven days; the audit log says that it was made and used."),
+			deedForm(o, protocol.MakeArchiveLink.Name, english("Make a link to the archive"), "handle", p.Handle, "")).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
 		if p.State == "" {
 			templ_7745c5c3_Err = posted("form", "suspend", o.here(), once(), hidden("do", protocol.SuspendProfile.Name, "handle", p.Handle, "at", p.Handle), para("The profile and all that it wrote here are hidden until you show them again. The keys, the account and the money stay as they are."), ask(protocol.SuspendProfile.Operation, o.sent(p.Handle, protocol.SuspendProfile.Name), "suspend", nil, line("reason", "Reason; the owner and the public moderation log show it")), sends("Suspend the profile")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
@@ -389,6 +395,40 @@ func holderSection(o *operatorView, p protocol.ProfileHolder) templ.Component {
 			}
 		}
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "</section>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		return nil
+	})
+}
+
+// archiveLinkBody is the page of a link to an archive.
+func archiveLinkBody(ticket string) templ.Component {
+	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
+			return templ_7745c5c3_CtxErr
+		}
+		templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+		if !templ_7745c5c3_IsBuffer {
+			defer func() {
+				templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err == nil {
+					templ_7745c5c3_Err = templ_7745c5c3_BufErr
+				}
+			}()
+		}
+		ctx = templ.InitializeContext(ctx)
+		templ_7745c5c3_Var8 := templ.GetChildren(ctx)
+		if templ_7745c5c3_Var8 == nil {
+			templ_7745c5c3_Var8 = templ.NopComponent
+		}
+		ctx = templ.ClearChildren(ctx)
+		templ_7745c5c3_Err = inside(`div class="lead"`, title("Your archive"), para("Everything that this node has of your profile, in one file: a gzip-compressed tar of JSON, which another node of this kind can import. It does not contain private keys.")).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = posted("card form", "fetch", archiveLinkPath, hidden("ticket", ticket), sends("Download")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

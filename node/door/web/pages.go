@@ -220,13 +220,13 @@ func (s *Web) objectOf(p page, r *http.Request) string {
 // parameters checks the parameters of the path before any redirect.
 func (p page) parameters(r *http.Request) error {
 	switch p.path {
-	case "/@{handle}", "/@{handle}/board", "/@{handle}/meet", "/@{handle}/reviews", "/@{handle}/feed":
+	case "/@{handle}", "/@{handle}/board", "/@{handle}/meet", "/@{handle}/reviews", "/@{handle}/feed", profileAppeal:
 		handle, ok := strings.CutPrefix(r.PathValue("at"), "@")
 		if handle = strings.ToLower(handle); !ok || !protocol.IsHandle(handle) {
 			return protocol.Errorf(protocol.NotFound, "there is nothing at this path")
 		}
 		r.SetPathValue("handle", handle)
-	case "/board/{id}":
+	case "/board/{id}", postAppeal:
 		if !protocol.IsID(protocol.PostID, r.PathValue("id")) {
 			return protocol.Errorf(protocol.NotFound, "there is no post with that id")
 		}

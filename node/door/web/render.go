@@ -213,7 +213,7 @@ func (s *Web) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	var b bytes.Buffer
 	r = inLanguage(w, r, s.Words.Choose(r))
-	v := view{Title: tr(r.Context(), e.Code.Title()), back: backTo(r), Body: failure(e, head.Get(requestID), handleAbove(r.URL.Path))}
+	v := view{Title: tr(r.Context(), e.Code.Title()), back: backTo(r), Body: failure(e, head.Get(requestID), handleAbove(r.URL.Path), r.URL.Path)}
 	if layout(s, v).Render(context.WithoutCancel(r.Context()), &b) != nil {
 		s.Problem(w, err)
 		return

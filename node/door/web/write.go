@@ -15,18 +15,20 @@ import (
 
 // writeRoutes returns the routes of these forms. They are not cached and not in the site map.
 func (s *Web) writeRoutes() []Route {
-	return []Route{
+	return append(s.appealRoutes(),
 		s.forms("/:at", s.contactForm, protocol.ContactAgent.Operation),
 		s.forms("/board", s.boardForm, protocol.PostToBoard.Operation),
 		s.forms("/board/:id", s.postForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation, protocol.DeletePost.Operation),
 		s.forms(contactPath, s.complaintForm, protocol.FileComplaint.Operation),
-		{Pattern: "/complaints/:id", Handler: http.HandlerFunc(s.complaintPage)},
+		Route{Pattern: archiveLinkPath, Handler: http.HandlerFunc(s.archiveLinkPage)},
+		s.forms(archiveLinkPath, s.archiveLinkForm, protocol.FetchArchive.Operation),
+		Route{Pattern: "/complaints/:id", Handler: http.HandlerFunc(s.complaintPage)},
 		s.forms("/complaints/:id", s.complaintPageForm, protocol.ReadComplaint.Operation, protocol.ConfirmComplaintMail.Operation),
-		{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
+		Route{Pattern: "/threads/:id", Handler: http.HandlerFunc(s.threadPage)},
 		s.forms("/threads/:id", s.threadForm, protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation, protocol.AddDevice.Operation),
-		{Pattern: "/threads/:id/live", Handler: http.HandlerFunc(s.liveThread)},
-		{Pattern: "/account/threads/:id/live", Handler: http.HandlerFunc(s.liveInbox)},
-	}
+		Route{Pattern: "/threads/:id/live", Handler: http.HandlerFunc(s.liveThread)},
+		Route{Pattern: "/account/threads/:id/live", Handler: http.HandlerFunc(s.liveInbox)},
+	)
 }
 
 // sentForm reads a form of the page at path.

@@ -215,6 +215,8 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 		return a.Base + "/account/keys?handle=" + n.Handle
 	case n.Event == protocol.ProfileDecided:
 		return a.Base + "/account/start?handle=" + n.Handle
+	case n.Event == protocol.AppealAnswered:
+		return a.Base + "/complaints/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/account/attention?handle=" + n.Handle
 	case protocol.IsID(protocol.ThreadID, n.Subject):
@@ -232,6 +234,8 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/api/owner/identity"
 	case n.Event == protocol.ProfileDecided:
 		return a.Base + "/api/owner/holders"
+	case n.Event == protocol.AppealAnswered:
+		return a.Base + "/api/public/complaints/" + n.Subject
 	case protocol.IsID(protocol.PostID, n.Subject):
 		return a.Base + "/board/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
@@ -257,6 +261,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.CalendarTrouble: hall.Key("A calendar of @%s needs you"),
 	protocol.MeetingReminder: hall.Key("A meeting with @%s is near"),
 	protocol.ProfileDecided:  hall.Key("An operator has decided about @%s"),
+	protocol.AppealAnswered:  hall.Key("An operator has answered the appeal of @%s"),
 	protocol.IdentityEnded:   hall.Key("@%s has no chain identity any more"),
 }
 
@@ -275,7 +280,7 @@ func (a *Accounts) SendMail(ctx context.Context, j storage.Job, job telling) (fu
 	if in.Event == protocol.IdentityEnded {
 		told = l.Text("%s, at %s. It was enrolled to %s, and the reason is this:", what, when, in.Subject)
 	}
-	if in.Event == protocol.ProfileDecided {
+	if in.Event == protocol.ProfileDecided || in.Event == protocol.AppealAnswered {
 		told = l.Text("%s, at %s:", what, when)
 	}
 	text := []string{told, "    | " + plain(strings.ReplaceAll(in.Title, "://", ":// "), 140), l.Text("Read it here: %s", a.readAt(in.Notice))}

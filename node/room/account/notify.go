@@ -128,5 +128,5 @@ func (a *Accounts) confirm(ctx context.Context, tx *storage.Tx, handle, code str
 
 // wants reports whether the owner wants notices of an event.
 func wants(s storage.NotifySettings, e protocol.NoticeEvent) bool {
-	return len(s.Events) == 0 || e == protocol.IdentityEnded || e == protocol.ProfileDecided || slices.Contains(s.Events, e)
+	return len(s.Events) == 0 || slices.Contains(protocol.AlwaysTold, e) || slices.Contains(s.Events, e)
 }

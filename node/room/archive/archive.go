@@ -36,6 +36,7 @@ type Archive struct {
 	Nodes   func(ctx context.Context, base string) (key.Set, error)         // fetches the keys of another node
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a private temporary file, deleted when it is closed
+	LinkKey []byte                                                          // makes the tickets of links to archives
 	// Admit returns the state of a profile that is new here, or why it may not come; Admitted counts that it came.
 	Admit    func(ctx context.Context, tx *storage.Tx, by protocol.Caller, handle string) (protocol.ProfileState, error)
 	Admitted func(ctx context.Context, tx *storage.Tx, by protocol.Caller) error
@@ -74,7 +75,12 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 		return nil, protocol.Errorf(protocol.Forbidden,
 			"private keys are exported only for a session or for a token that also has the scope keys; leave the passphrase out to export without them")
 	}
-	leave, err := a.uploads.Export(c.Actor())
+	return a.made(ctx, c.Actor(), handle, in.Passphrase)
+}
+
+// made makes the archive of a profile for an account, or another actor, one at a time.
+func (a *Archive) made(ctx context.Context, by, handle, passphrase string) (protocol.File, error) {
+	leave, err := a.uploads.Export(by)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func (a *Archive) Export(ctx context.Context, c protocol.Caller, in protocol.Exp
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Write(ctx, f, c.Actor(), handle, in.Passphrase, a.Report); err != nil {
+	if err := a.Write(ctx, f, by, handle, passphrase, a.Report); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 // Bind binds the operations of the room.
 func (a *Archive) Bind(t *hall.Table) {
 	hall.BindPlain(t, protocol.ExportArchive, a.Export)
+	hall.Bind(t, protocol.MakeArchiveLink, a.MakeLink)
+	hall.BindPlain(t, protocol.FetchArchive, a.Fetch)
 	hall.BindFile(t, protocol.ImportArchive, a.Import)
 }
 

@@ -281,33 +281,59 @@ func readable(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string)
 	case err != nil:
 		return nil, err
 	case p.State == protocol.Hidden && c.Standing != protocol.Operator && !c.Wrote(p.Author):
-		return nil, protocol.Errorf(protocol.Gone, "this post is hidden")
+		return nil, hidden(ctx, tx, id)
 	case p.State == protocol.Deleted:
 		return nil, protocol.Errorf(protocol.Gone, "this post was deleted")
 	}
 	return p, nil
 }
 
-// Withdraw is Delete, also by the secret of an anonymous post.
-func (b *Board) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostDeletion) (protocol.None, error) {
-	token := cmp.Or(in.DeleteToken, c.ReadToken)
-	if token == "" && c.Standing == 0 {
-		return protocol.None{}, protocol.Errorf(protocol.Unauthorized, "sign the request, send an API token, or the post's deleteToken")
+// hidden is the error for a hidden post, with the reason that the moderation log shows.
+func hidden(ctx context.Context, tx *storage.Tx, id string) error {
+	switch last, err := tx.Moderation().Decided(ctx, "post", id); {
+	case err != nil && !errors.Is(err, storage.ErrNotFound):
+		return err
+	case last.Action == protocol.ActionHide:
+		return protocol.Errorf(protocol.Gone, "this post is hidden: %s", cmp.Or(last.Reason, "by an operator"))
 	}
-	if token == "" {
-		return b.Delete(ctx, tx, c, in.PostRef)
-	}
+	return protocol.Errorf(protocol.Gone, "this post is hidden")
+}
+
+// Authored returns a post of this node or another to its author: to its verified one, or to who has the secret of an anonymous one.
+func (b *Board) Authored(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostDeletion) (*protocol.StoredPost, error) {
 	p, err := tx.Posts().ForUpdate(ctx, in.ID)
 	if err != nil {
-		return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no post with that id"))
+		return nil, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no post with that id"))
 	}
-	switch opens, err := tx.Posts().OpenedBy(ctx, in.ID, protocol.SecretHash(token)); {
+	token := cmp.Or(in.DeleteToken, c.ReadToken)
+	opens := token != ""
+	if opens {
+		opens, err = tx.Posts().OpenedBy(ctx, in.ID, protocol.SecretHash(token))
+	}
+	switch {
 	case err != nil:
-		return protocol.None{}, err
+		return nil, err
 	case p.State == protocol.Deleted:
-		return protocol.None{}, protocol.Errorf(protocol.Gone, "this post was deleted")
-	case !opens:
-		return protocol.None{}, protocol.Errorf(protocol.Unauthorized, "this deleteToken is not that of the post")
+		return nil, protocol.Errorf(protocol.Gone, "this post was deleted")
+	case token != "" && !opens:
+		return nil, protocol.Errorf(protocol.Unauthorized, "this deleteToken is not that of the post")
+	case !opens && !c.Wrote(p.Author):
+		return nil, protocol.Errorf(protocol.Forbidden, "only the author of this post can do that")
+	}
+	return p, nil
+}
+
+// Withdraw is Delete, also by the secret of an anonymous post.
+func (b *Board) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostDeletion) (protocol.None, error) {
+	if cmp.Or(in.DeleteToken, c.ReadToken) == "" {
+		if c.Standing == 0 {
+			return protocol.None{}, protocol.Errorf(protocol.Unauthorized, "sign the request, send an API token, or the post's deleteToken")
+		}
+		return b.Delete(ctx, tx, c, in.PostRef)
+	}
+	p, err := b.Authored(ctx, tx, c, in)
+	if err != nil {
+		return protocol.None{}, err
 	}
 	return protocol.None{}, b.remove(ctx, tx, p, "by its author")
 }

@@ -5,6 +5,7 @@ package complaint
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"stoa/node/hall"
@@ -29,11 +30,13 @@ type Complaints struct {
 	LinkKey    []byte      // makes the tickets of links in mails, and the names of mailboxes
 	PerHour    int         // mails of the node within an hour that ask a mailbox, shared with those about meetings
 	LettersVia func() Send // what it returns is nil on a node that sends no mail
+	Appeals
 }
 
 // New makes the room; the parameters are the fields of Complaints.
-func New(h hall.House, name string, times Times, linkKey []byte, perHour int, via func() Send) *Complaints {
-	return &Complaints{Base: h.Base, Name: name, DB: h.DB, Words: h.Words, Times: times, LinkKey: linkKey, PerHour: perHour, LettersVia: via}
+func New(h hall.House, name string, times Times, linkKey []byte, perHour int, via func() Send, appeals Appeals) *Complaints {
+	return &Complaints{Base: h.Base, Name: name, DB: h.DB, Words: h.Words, Times: times, LinkKey: linkKey, PerHour: perHour, LettersVia: via,
+		Appeals: appeals}
 }
 
 // Bind binds the operations of the room.
@@ -62,17 +65,27 @@ func (c *Complaints) File(ctx context.Context, tx *storage.Tx, by protocol.Calle
 			return out, protocol.Invalid(protocol.Fault{Pointer: "/mail", Code: "no-mail", Detail: "this node sends no mail; leave it out, and keep the read token"})
 		}
 	}
+	var against decision
+	if in.Kind == protocol.Appeal {
+		var err error
+		if against, err = c.appealed(ctx, tx, by, in); err != nil {
+			return out, err
+		}
+	}
 	if err := c.admit(ctx, tx, by); err != nil {
 		return out, err
 	}
 	token := protocol.NewReadToken()
 	s := &storage.StoredComplaint{
 		ID: protocol.NewID(protocol.ComplaintID, tx.Now), State: protocol.ComplaintReceived, DueAt: tx.Now.Add(c.Acknowledge), Complainant: by.ID(),
-		Known: by.Known(), TokenHash: protocol.SecretHash(token), CreatedAt: tx.Now,
-		ComplaintDoc: storage.ComplaintDoc{Subject: in.Subject, Kind: in.Kind, Text: in.Text, Mail: in.Mail, Language: in.Language,
-			AcknowledgeBy: tx.Now.Add(c.Acknowledge), ResolveBy: tx.Now.Add(c.Resolve)},
+		Known: by.Known(), TokenHash: protocol.SecretHash(token), CreatedAt: tx.Now, Appeal: against.id,
+		ComplaintDoc: storage.ComplaintDoc{Subject: cmp.Or(against.subject, in.Subject), Kind: in.Kind, Text: in.Text, Mail: in.Mail, Language: in.Language,
+			AcknowledgeBy: tx.Now.Add(c.Acknowledge), ResolveBy: tx.Now.Add(c.Resolve), Handle: against.handle, Reason: against.reason},
 	}
-	if err := tx.Complaints().Insert(ctx, s); err != nil {
+	switch err := tx.Complaints().Insert(ctx, s); {
+	case errors.Is(err, storage.ErrExists):
+		return out, protocol.Errorf(protocol.Conflict, "there is an appeal against this decision already; each is appealed once")
+	case err != nil:
 		return out, err
 	}
 	if in.Mail != "" {
@@ -128,17 +141,18 @@ func notFound() error {
 	return protocol.Errorf(protocol.NotFound, "there is no complaint with that id that you may read; send its read token")
 }
 
-// Read returns a complaint to who has its read token, or the link of a mail to its confirmed mailbox; for everyone else it is not found.
+// Read returns a complaint to who has its read token, or the link of a mail to its confirmed mailbox, and an appeal to the owner of the
+// profile that it is about; for everyone else it is not found.
 func (c *Complaints) Read(ctx context.Context, tx *storage.Tx, by protocol.Caller, in protocol.ComplaintInput) (protocol.Complaint, error) {
 	token := cmp.Or(in.ReadToken, by.ReadToken)
-	if token == "" {
+	if token == "" && !by.Known() {
 		return protocol.Complaint{}, protocol.Errorf(protocol.Unauthorized, "send the read token of the complaint as Authorization: Bearer")
 	}
 	s, err := tx.Complaints().ByID(ctx, in.ID)
 	if err != nil {
 		return protocol.Complaint{}, storage.IfMissing(err, notFound())
 	}
-	if !protocol.SecretMatches(token, s.TokenHash) && !(s.Confirmed && c.isTicket(s, token)) {
+	if !protocol.SecretMatches(token, s.TokenHash) && !(s.Confirmed && c.isTicket(s, token)) && !appellant(by, s) {
 		return protocol.Complaint{}, notFound()
 	}
 	return view(s), nil

@@ -43,7 +43,7 @@ func each(t *testing.T, test func(w *world)) {
 					w.sent, w.last = append(w.sent, to+" "+subject), text
 					return nil
 				}
-			})
+			}, Appeals{})
 		test(w)
 	})
 }

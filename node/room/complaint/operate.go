@@ -10,7 +10,8 @@ import (
 
 // whole is a complaint as operators read it.
 func whole(tx *storage.Tx, s *storage.StoredComplaint) protocol.OperatorComplaint {
-	out := protocol.OperatorComplaint{Complaint: view(s), Overdue: s.State != protocol.ComplaintResolved && !s.DueAt.After(tx.Now)}
+	out := protocol.OperatorComplaint{Complaint: view(s), Overdue: s.State != protocol.ComplaintResolved && !s.DueAt.After(tx.Now),
+		Reason: s.Reason}
 	if s.Known {
 		out.By = s.Complainant
 	}
@@ -53,7 +54,12 @@ func (c *Complaints) Answer(ctx context.Context, tx *storage.Tx, by protocol.Cal
 	if s.AcknowledgedAt == nil {
 		s.AcknowledgedAt = new(tx.Now)
 	}
-	if s.State, s.DueAt = protocol.ComplaintAcknowledged, s.ResolveBy; in.Done {
+	if in.Grant {
+		if err := c.grant(ctx, tx, by, s); err != nil {
+			return protocol.OperatorComplaint{}, err
+		}
+	}
+	if s.State, s.DueAt = protocol.ComplaintAcknowledged, s.ResolveBy; in.Done || in.Grant {
 		s.State, s.ResolvedAt, s.Until = protocol.ComplaintResolved, new(tx.Now), tx.Now.Add(c.Kept)
 	}
 	if in.Answer != "" {
@@ -66,6 +72,9 @@ func (c *Complaints) Answer(ctx context.Context, tx *storage.Tx, by protocol.Cal
 		if err := c.write(ctx, tx, letter{ID: s.ID, What: tells, State: s.State}, tx.Now); err != nil {
 			return protocol.OperatorComplaint{}, err
 		}
+	}
+	if err := tell(ctx, tx, s); err != nil {
+		return protocol.OperatorComplaint{}, err
 	}
 	return whole(tx, s), tx.Audit(ctx, by.Actor(), "complaint "+string(s.State), s.ID, "")
 }

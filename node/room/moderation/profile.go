@@ -31,9 +31,12 @@ func (m *Moderation) setState(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if err := m.SetState(ctx, tx, p.Draft.Handle, to, reason); err != nil {
 		return err
 	}
-	done, action := "profile suspend", protocol.ActionHide
+	done, action, told := "profile suspend", protocol.ActionHide, "Your profile is suspended: "+reason
 	if to == "" {
-		done, action = "profile restore", protocol.ActionRestore
+		done, action, told = "profile restore", protocol.ActionRestore, "Your profile is shown again."
+	}
+	if err := tx.Notify(ctx, protocol.Notice{Handle: p.Draft.Handle, Event: protocol.ProfileDecided, Subject: p.Draft.Handle, Title: told}); err != nil {
+		return err
 	}
 	if err := tx.Moderation().Log(ctx, action, string(protocol.BlockHandle), p.Draft.Handle, reason); err != nil {
 		return err
