@@ -87,8 +87,8 @@ func plansOfShopPrices(t *testing.T, db *storage.DB) {
 		return err
 	})
 	require.Len(t, plans, 1, "one statement for the shops of a page")
-	require.Regexp(t, `(?s)(item_price_pkey.*seq = m.seq.*Backward.*item_price_pkey.*seq = m.seq|PRIMARY KEY \(seq=\? AND currency=\?.*PRIMARY KEY \(seq=\? AND currency=\?)`,
-		plans[0])
+	const lite = `PRIMARY KEY \(seq=\? AND currency=\?`
+	require.Regexp(t, `(?s)item_price_pkey.*seq = m.seq.*Backward.*item_price_pkey.*seq = m.seq|`+lite+`.*`+lite, plans[0])
 	require.NotRegexp(t, `Sort|TEMP B-TREE`, plans[0])
 	require.Empty(t, walks(strings.Split(plans[0], "\n")))
 }
