@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"stoa/identity/passkey/passkeytest"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // subscriptionAt is the body that subscribes a browser at an endpoint.
@@ -59,6 +61,12 @@ func accountForms() []formRow {
 			made := passkeytest.New(s.Base, "localhost", s.account).Register(o.Challenge)
 			return map[string]string{"credential": made.ID, "clientData": made.ClientData, "attestation": made.Attestation}
 		}, fields: map[string][]string{"name": append([]string{"My phone"}, oneLine...)}},
+		{op: protocol.RemoveWallet.Operation, page: security, read: "/api/owner/sign-in", about: func(s *formSide) map[string]string {
+			require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Accounts().SetWallet(ctx, s.account, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8")
+			}))
+			return nil
+		}},
 		{op: protocol.DeletePasskey.Operation, page: security, read: "/api/owner/sign-in", about: func(s *formSide) map[string]string {
 			var ways protocol.SignInMethods
 			s.signedIn("GET", "/api/owner/sign-in", "", &ways)

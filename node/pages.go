@@ -93,6 +93,10 @@ func (s signIns) ByEthereum(ctx context.Context, b session.Browser, text, signat
 	return s.n.Accounts.SignInByEthereum(ctx, b, text, signature, handle)
 }
 
+func (s signIns) JoinByEthereum(ctx context.Context, b session.Browser, in protocol.NewMember, text, signature string) (cookie string, err error) {
+	return s.n.Accounts.JoinByEthereum(ctx, b, in, text, signature)
+}
+
 func (s signIns) Challenge(b session.Browser) string {
 	return s.n.Accounts.SignInChallenge(b)
 }

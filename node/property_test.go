@@ -34,6 +34,7 @@ var unreached = map[string]string{
 	"add_passkey":          "takes a passkey",
 	"add_device":           "takes a browser that is signed in, or the token of the thread",
 	"delete_device":        "needs one that a browser added",
+	"remove_wallet":        "takes a browser that signed in lately",
 	"delete_passkey":       "takes a browser that signed in lately",
 	"make_recovery_codes":  "takes a browser that signed in lately",
 	"close_account":        "takes a browser that signed in lately",

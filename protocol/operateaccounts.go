@@ -20,7 +20,7 @@ var SetRole = declare[RoleChange, None](Operation{
 // SignOut ends every session of an account, and its sign-in links.
 var SignOut = declare[SignOutDraft, SignedOut](Operation{
 	Name: "sign_out", Title: "Sign an account out",
-	Summary:     "Ends every session of an account and its sign-in links; with forget, its passkeys and recovery codes too.",
+	Summary:     "Ends every session of an account and its sign-in links; with forget, its passkeys, recovery codes and Ethereum account too.",
 	Description: needsAccountScope,
 	HTTP:        Route{"POST", "/api/operator/accounts/{account}/sign-out", 200}, For: Operators, Scope: ScopeAccount, Codes: []Code{NotFound},
 	Example: SignOutDraft{AccountRef: exampleAccount},

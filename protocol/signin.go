@@ -35,6 +35,7 @@ type SignInMethods struct {
 	Mail                *string         `json:"mail" doc:"Address that sign-in links go to; null for none."`
 	MailOffered         bool            `json:"mailOffered" doc:"This node sends mail."`
 	Ethereum            []EthereumOwner `json:"ethereum" doc:"Identities whose owner may sign in."`
+	Wallet              *string         `json:"wallet" doc:"Ethereum account that signs in, in lower case, whatever it owns; null for none."`
 	SignedInAt          *time.Time      `json:"signedInAt" doc:"When the session of this request began; null for a token."`
 	Recent              bool            `json:"recent" doc:"It began within the last 15 minutes, as changes of passkeys, recovery codes and the mail address need."`
 }
@@ -93,6 +94,13 @@ var AddPasskey = declare[NewPasskey, Passkey](Operation{
 type PasskeyRef struct {
 	ID string `json:"id" shape:"passkey-id" doc:"Id of the passkey."`
 }
+
+var RemoveWallet = declare[None, None](Operation{
+	Name: "remove_wallet", Title: "Remove the Ethereum account",
+	Summary: "The Ethereum account with which the account was made signs in no more.", Description: needsRecent,
+	HTTP: Route{"DELETE", "/api/owner/wallet", 204}, Doors: HTTP, For: Owners, Access: Session, Browser: true, Scope: ScopeAccount,
+	Codes: []Code{Forbidden, SignInAgain, NotFound}, Example: None{},
+})
 
 var DeletePasskey = declare[PasskeyRef, None](Operation{
 	Name: "delete_passkey", Title: "Remove a passkey",

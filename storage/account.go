@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ type Account struct {
 	AskedMail string // address that is to be confirmed; "" none
 	CreatedAt time.Time
 	Language  string // code of the language of letters and notices; "" not known: English
+	Wallet    string `db:",null"` // Ethereum account that signs in, in lower case; "" none
 }
 
 var accountTable = tableOf[Account]("account")
@@ -55,6 +57,26 @@ func (as Accounts) ByMail(ctx context.Context, mail string) (Account, error) {
 	return find[Account](ctx, as.tx, accountTable.from+`WHERE mail = ?`, mail)
 }
 
+// ByWallet returns the account that an Ethereum account, in lower case, signs in to; ErrNotFound when there is none.
+func (as Accounts) ByWallet(ctx context.Context, wallet string) (Account, error) {
+	return find[Account](ctx, as.tx, accountByWallet, wallet)
+}
+
+var accountByWallet = accountTable.from + `WHERE wallet = ?`
+
+// SetWallet has an Ethereum account, in lower case, sign in to an account, or none, "". ErrExists when it signs in to another.
+func (as Accounts) SetWallet(ctx context.Context, id, wallet string) error {
+	if wallet != "" {
+		switch other, err := as.ByWallet(ctx, wallet); {
+		case err == nil && other.ID != id:
+			return ErrExists
+		case err != nil && !errors.Is(err, ErrNotFound):
+			return err
+		}
+	}
+	return as.tx.exec(ctx, `UPDATE account SET wallet = NULLIF(?, '') WHERE id = ?`, wallet, id)
+}
+
 // OfProfile returns the account that a profile belongs to; ErrNotFound when it
 // belongs to no account.
 func (as Accounts) OfProfile(ctx context.Context, handle string) (Account, error) {
@@ -62,7 +84,7 @@ func (as Accounts) OfProfile(ctx context.Context, handle string) (Account, error
 }
 
 // reachable are the conditions under which somebody can sign in to the account a.
-const reachable = `(COALESCE(a.mail, '') <> '' OR EXISTS (SELECT 1 FROM passkey k WHERE k.account = a.id)
+const reachable = `(COALESCE(a.mail, '') <> '' OR a.wallet IS NOT NULL OR EXISTS (SELECT 1 FROM passkey k WHERE k.account = a.id)
 	OR EXISTS (SELECT 1 FROM recovery_code c WHERE c.account = a.id))`
 
 // Reachable reports whether somebody can act as a profile, or did: its account has a way to sign in, or a token for it was used.

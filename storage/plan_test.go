@@ -106,6 +106,7 @@ func TestPlans(t *testing.T) {
 	add("counted feedback of a client", feedbackRecent, "eip155:1:0x1:7", "0x2", 1, 2)
 	add("used proofs", feedbackUsed(2), "payment 1", "receipt 1", "rev_x")
 	add("feedback of a proof", feedbackByProof, "payment 1")
+	add("account by wallet", accountByWallet, "0x1")
 	add("passkey", passkeyByCredential, []byte{1})
 	add("passkeys of an account", passkeysOfAccount, "acc_x", 20)
 	add("recovery codes of an account", codesOfAccount, "acc_x")

@@ -167,7 +167,7 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
 		read:  []reading{(*account).readTokens}, body: tokensBody},
 	{path: securityPath, title: english("Security"), about: english("How you sign in, and the browsers that are signed in."),
-		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.MakeRecoveryCodes.Operation,
+		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.RemoveWallet.Operation, protocol.MakeRecoveryCodes.Operation,
 			protocol.EndSession.Operation, protocol.EndOtherSessions.Operation},
 		read: []reading{readMethods, (*account).readSessions}, body: securityBody},
 	{path: "/account/data", title: english("Data"), about: english("Download everything, or bring a profile from another node."),

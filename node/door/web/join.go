@@ -71,7 +71,7 @@ func (s *Web) showJoin(w http.ResponseWriter, r *http.Request, in joining) {
 	if state, err := s.state(r); err == nil && state.SignedIn {
 		in.who = *state.Name
 	}
-	s.writePrivate(w, r, in.sent.status(), view{Title: tr(r.Context(), "Join"), Path: "/join", Join: true, Body: joinBody(s, in)})
+	s.writePrivate(w, r, in.sent.status(), view{Title: tr(r.Context(), "Join"), Path: "/join", Join: true, SignIn: len(s.Accounts.Chains()) > 0, Body: joinBody(s, in)})
 }
 
 func (s *Web) joinPage(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func (s *Web) joinPage(w http.ResponseWriter, r *http.Request) {
 	s.showJoin(w, r, joining{shown: url.Values{"kind": {q.Get("kind")}, "invitation": {q.Get("invitation")}, "handle": {q.Get("handle")}}})
 }
 
-// joinForm makes a profile of the account, or asks the mailbox, or begins with a passkey.
+// joinForm makes a profile of the account, or asks the mailbox, or begins with a passkey or an Ethereum account.
 func (s *Web) joinForm(w http.ResponseWriter, r *http.Request) {
 	f, err := s.sentForm(w, r, "/join")
 	if err != nil {
@@ -134,6 +134,14 @@ func (s *Web) joinBy(w http.ResponseWriter, r *http.Request, f *sent, args map[s
 		s.begun(w, cookie)
 		s.isNewcomer(w)
 		redirect(w, r, securityPath)
+		return nil
+	}
+	if f.values.Get("way") == "ethereum" {
+		cookie, err := s.Accounts.JoinByEthereum(r.Context(), s.browser(r), in, f.values.Get("message"), f.values.Get("signature"))
+		if err != nil {
+			return err
+		}
+		s.welcome(w, r, cookie, in.Handle)
 		return nil
 	}
 	secret, err := s.Accounts.AskJoin(r.Context(), s.Network(r), in, f.values.Get("mail"), words.Of(r.Context()).Code)

@@ -36,6 +36,8 @@ type Accounts interface {
 	AskJoin(ctx context.Context, network string, in protocol.NewMember, mail, language string) (secret string, err error)
 	ConfirmJoin(ctx context.Context, b session.Browser, secret, code, handle string) (cookie, made string, err error)
 	JoinByPasskey(ctx context.Context, b session.Browser, in protocol.NewMember) (cookie string, err error)
+	// JoinByEthereum is JoinByPasskey for who signed a text of EthereumMessage, which signs in from then on.
+	JoinByEthereum(ctx context.Context, b session.Browser, in protocol.NewMember, text, signature string) (cookie string, err error)
 	FreeHandle(ctx context.Context, handle string) error
 	// SendsMail reports whether the node sends mail at all.
 	SendsMail() bool

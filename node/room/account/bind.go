@@ -33,6 +33,7 @@ func (a *Accounts) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.GetPasskeyOptions, a.PasskeyOptions)
 	hall.Bind(t, protocol.AddPasskey, a.AddPasskey)
 	hall.Bind(t, protocol.DeletePasskey, a.DeletePasskey)
+	hall.Bind(t, protocol.RemoveWallet, a.RemoveWallet)
 	hall.Bind(t, protocol.MakeRecoveryCodes, a.MakeRecoveryCodes)
 	hall.Bind(t, protocol.GetNotify, a.GetNotify)
 	hall.Bind(t, protocol.PutNotify, a.PutNotify)

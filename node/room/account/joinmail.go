@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
+	"stoa/identity/eip4361"
 	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"
@@ -191,21 +193,61 @@ func (a *Accounts) JoinByPasskey(ctx context.Context, b session.Browser, in prot
 		return "", protocol.Errorf(protocol.Conflict, "passkeys need a domain name with https, which this node does not have")
 	}
 	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		e := entrance{draft: in.JoinDraft, invitation: in.Invitation, network: b.Network, joined: storage.Joined{Way: storage.JoinedByPage}}
-		if _, err := a.enter(ctx, tx, &e); err != nil {
-			return err
-		}
-		acc, err := a.Open(ctx, tx, in.Name, protocol.RoleOwner, "")
-		if err != nil {
-			return err
-		}
-		if err := a.Link(ctx, tx, acc.ID, in.Handle); err != nil {
-			return err
-		}
-		cookie, err = a.begin(ctx, tx, acc.ID, b)
+		cookie, _, err = a.joinAs(ctx, tx, b, in, nil)
 		return err
 	})
 	return cookie, err
+}
+
+// JoinByEthereum makes an account, to which the Ethereum account that signed the text signs in from then on, and a profile.
+func (a *Accounts) JoinByEthereum(ctx context.Context, b session.Browser, in protocol.NewMember, text, signature string) (cookie string, err error) {
+	m, raw, spend, err := a.signedText(b, text, signature)
+	if err != nil {
+		return "", err
+	}
+	wallet := strings.ToLower(m.Account)
+	switch good, err := a.Chain.SignedOn(ctx, b.Network, m.ChainID, wallet, eip4361.Digest(text), raw); {
+	case err != nil:
+		return "", err
+	case !good:
+		return "", protocol.Errorf(protocol.Forbidden, "the signature is not that of the Ethereum account; sign the text of this page")
+	}
+	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Requests().Spend(ctx, spend); err != nil {
+			return err
+		}
+		made, id, err := a.joinAs(ctx, tx, b, in, &tx.Now)
+		if err != nil {
+			return err
+		}
+		cookie = made
+		if err := tx.Accounts().SetWallet(ctx, id, wallet); errors.Is(err, storage.ErrExists) {
+			return protocol.Errorf(protocol.Conflict, "this Ethereum account has an account here; sign in with it, then join again for one more profile")
+		} else if err != nil {
+			return err
+		}
+		return nil
+	})
+	return cookie, err
+}
+
+// joinAs makes a profile with an account of its own and begins a session. confirmed is when its owner showed how to come back, nil for not yet.
+func (a *Accounts) joinAs(
+	ctx context.Context, tx *storage.Tx, b session.Browser, in protocol.NewMember, confirmed *time.Time,
+) (cookie, account string, err error) {
+	e := entrance{draft: in.JoinDraft, invitation: in.Invitation, network: b.Network, joined: storage.Joined{Way: storage.JoinedByPage, ConfirmedAt: confirmed}}
+	if _, err := a.enter(ctx, tx, &e); err != nil {
+		return "", "", err
+	}
+	acc, err := a.Open(ctx, tx, in.Name, protocol.RoleOwner, "")
+	if err != nil {
+		return "", "", err
+	}
+	if err := a.Link(ctx, tx, acc.ID, in.Handle); err != nil {
+		return "", "", err
+	}
+	cookie, err = a.begin(ctx, tx, acc.ID, b)
+	return cookie, acc.ID, err
 }
 
 // FreeHandle reports whether a handle may be taken; the error says why not, with others that are free.

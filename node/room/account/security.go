@@ -68,6 +68,9 @@ func (a *Accounts) Methods(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if out.RecoveryCodes, out.RecoveryCodesMadeAt, err = tx.RecoveryCodes().Left(ctx, c.Account); err != nil {
 		return out, err
 	}
+	if acc.Wallet != "" {
+		out.Wallet = &acc.Wallet
+	}
 	out.Ethereum = []protocol.EthereumOwner{}
 	for _, handle := range c.Handles {
 		p, err := tx.Profiles().Own(ctx, handle)
@@ -192,6 +195,24 @@ func (a *Accounts) DeletePasskey(ctx context.Context, tx *storage.Tx, c protocol
 	return protocol.None{}, a.changed(ctx, tx, c.Actor(), c.Account, PasskeyRemoved, in.ID, keys[at].Name)
 }
 
+// RemoveWallet has the Ethereum account of an account sign in no more.
+func (a *Accounts) RemoveWallet(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.None, error) {
+	if _, err := a.recent(ctx, tx, c); err != nil {
+		return protocol.None{}, err
+	}
+	acc, err := tx.Accounts().ForUpdate(ctx, c.Account)
+	if err == nil && acc.Wallet == "" {
+		err = protocol.Errorf(protocol.NotFound, "no Ethereum account signs in to this account by itself")
+	}
+	if err == nil {
+		err = tx.Accounts().SetWallet(ctx, acc.ID, "")
+	}
+	if err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, a.changed(ctx, tx, c.Actor(), acc.ID, WalletRemoved, acc.Wallet, acc.Wallet)
+}
+
 // MakeRecoveryCodes makes recovery codes instead of those that there were.
 func (a *Accounts) MakeRecoveryCodes(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.MadeCodes, err error) {
 	if _, err := a.recent(ctx, tx, c); err != nil {
@@ -231,6 +252,7 @@ const (
 	CodeUsed       Change = "recovery code use"
 
 	IdentityConnected Change = "identity connect"
+	WalletRemoved     Change = "wallet remove"
 
 	ProfileLeaves Change = "profile leave"
 	AccountLeaves Change = "account leave"
@@ -244,6 +266,8 @@ var told = map[Change][2]string{
 	PasskeyCopied: {hall.Key("A passkey may have been copied at %s"),
 		hall.Key("A passkey%s of your account at %s was used on %s, and its counter went back, as it does where a copy is " +
 			"used. Nobody was signed in, and this passkey signs nobody in any more. Remove it, and add another.")},
+	WalletRemoved: {hall.Key("An Ethereum account was removed at %s"),
+		hall.Key("The Ethereum account%s was removed from your account at %s, on %s. It signs in no more.")},
 	CodesMade: {hall.Key("Recovery codes were made at %s"),
 		hall.Key("New recovery codes%s were made for your account at %s, on %s. The former ones have ended.")},
 	IdentityConnected: {hall.Key("An identity was connected at %s"),

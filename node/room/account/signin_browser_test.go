@@ -34,7 +34,7 @@ func TestSignIn_Browser(t *testing.T) {
 	s := nodetest.NewStage(t, "", func(c *node.Config) {
 		c.BaseURL, c.SMTP, c.SMTPSecurity, c.MailFrom = "http://localhost:"+port, mailServer.Addr, mail.Plain, "stoa@node.example"
 	})
-	wallet, old := wallet(s.Chain, 0), "" // a session that began long ago
+	chosen, old := 0, "" // the account that the wallet has chosen; a session that began long ago
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/test-wallet":
@@ -57,7 +57,7 @@ func TestSignIn_Browser(t *testing.T) {
 		var said any
 		switch asked.Method {
 		case "eth_requestAccounts":
-			said = []string{strings.ToLower(s.Chain.Accounts[0].Address)}
+			said = []string{strings.ToLower(s.Chain.Accounts[chosen].Address)}
 		case "eth_chainId":
 			said = fmt.Sprintf("%#x", s.Chain.ChainID)
 		case "personal_sign":
@@ -66,7 +66,7 @@ func TestSignIn_Browser(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 				return
 			}
-			said = personal(t, wallet, string(text))
+			said = personal(t, wallet(s.Chain, chosen), string(text))
 		}
 		json.NewEncoder(w).Encode(said)
 	})
@@ -181,4 +181,28 @@ func TestSignIn_Browser(t *testing.T) {
 	require.Contains(t, letter(), "removed")
 	require.Equal(t, 403, byKey())
 	require.Contains(t, b.Text(".alert"), "removed")
+
+	// Another wallet joins, comes back with nothing else, and is removed.
+	chosen = 1
+	fresh := func() *nodetest.Tab {
+		tab := nodetest.OpenBrowser(t, s.Base)
+		tab.On(`window.ethereum = { request: asked => fetch("/test-wallet", { method: "POST", body: JSON.stringify(asked) }).then(said => said.json()) };`)
+		return tab
+	}
+	newcomer := fresh()
+	require.Equal(t, 200, newcomer.Open("/join"))
+	newcomer.Fill("#join", "name", "Ravi", "handle", "ravi")
+	require.Equal(t, 200, newcomer.Load(chromedp.Click(chromedp.CSS(`#join button[value="ethereum"]`))), newcomer.Text("main"))
+	require.Equal(t, "/account/start", nodetest.Look[string](newcomer, "location.pathname"), newcomer.Text("main"))
+	require.Contains(t, newcomer.Text("h1"), "Ravi")
+	again := fresh()
+	require.Equal(t, 200, again.Open("/sign-in"))
+	require.Equal(t, 200, again.Send(`form[data-by="ethereum"]`), "%s", again.Text("main"))
+	require.Equal(t, 200, again.Open("/account/security"))
+	require.Contains(t, again.Text("main"), strings.ToLower(s.Chain.Accounts[1].Address))
+	require.Equal(t, 200, again.Send(`form:has([value="remove_wallet"])`))
+	require.NotContains(t, again.Text("main"), strings.ToLower(s.Chain.Accounts[1].Address))
+	last := fresh()
+	require.Equal(t, 200, last.Open("/sign-in"))
+	require.Equal(t, 403, last.Send(`form[data-by="ethereum"]`), "%s", last.Text("main"))
 }

@@ -255,3 +255,45 @@ func connects(s *nodetest.Stage) {
 	s.Chain.Do("final")
 	require.Equal(t, protocol.IdentityUnverified, connect(id, "Cookie", cookie).Problem().Code)
 }
+
+// TestJoin_Ethereum: who joins with an Ethereum account signs in with it, an ordinary one and a contract, and nobody else does.
+func TestJoin_Ethereum(t *testing.T) {
+	t.Parallel()
+	s := nodetest.NewStage(t, "", nodetest.AtLocalhost)
+	contract := contractWallet(s.Chain, 3).Hex()
+	signed := func(address string, signer int) (text, sig, cookie string) {
+		said, cookie := challenge(s.House, url.Values{"account": {strings.ToLower(address)}, "chain": {fmt.Sprint(s.Chain.ChainID)}})
+		return said.Message, personal(t, wallet(s.Chain, signer), said.Message), cookie
+	}
+	join := func(handle, text, sig, cookie string) nodetest.Answer {
+		return s.SendForm("/join", url.Values{"do": {"register_profile"}, "kind": {"person"}, "name": {handle}, "handle": {handle}, "way": {"ethereum"},
+			"message": {text}, "signature": {sig}}, "Cookie", cookie)
+	}
+	profiles := func(handle string) int { return s.Ask("GET", "/api/public/agents/"+handle, "").Code }
+	for i, at := range []struct {
+		address string
+		signer  int
+	}{{s.Chain.Accounts[2].Address, 2}, {contract, 3}} {
+		handle := fmt.Sprintf("wallet-%c", 'a'+i)
+		text, sig, cookie := signed(at.address, 4)
+		require.Equal(t, 403, join(handle, text, sig, cookie).Code, "another account's signature")
+		require.Equal(t, 404, profiles(handle))
+		text, sig, cookie = signed(at.address, at.signer)
+		require.Equal(t, 303, join(handle, text, sig, cookie).Code)
+		require.Equal(t, 200, profiles(handle))
+		require.Equal(t, 410, join(handle+"-again", text, sig, cookie).Code, "a nonce is used once")
+		text, sig, cookie = signed(at.address, at.signer)
+		require.Equal(t, 409, join(handle+"-two", text, sig, cookie).Code, "it has an account")
+		require.Equal(t, 404, profiles(handle+"-two"), "nothing is half done")
+
+		text, sig, cookie = signed(at.address, at.signer)
+		back := s.SendForm("/sign-in", url.Values{"message": {text}, "signature": {sig}}, "Cookie", cookie)
+		require.Equal(t, 303, back.Code, "%s", back.Body)
+		who := nodetest.As[protocol.Account](s.Ask("GET", "/api/owner/account", "", "Cookie", sessionIn(back)))
+		require.Equal(t, []string{handle}, who.Handles)
+		ways := nodetest.As[protocol.SignInMethods](s.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(back)))
+		require.Equal(t, strings.ToLower(at.address), *ways.Wallet)
+		text, sig, cookie = signed(at.address, 4)
+		require.Equal(t, 403, s.SendForm("/sign-in", url.Values{"message": {text}, "signature": {sig}}, "Cookie", cookie).Code)
+	}
+}

@@ -25,6 +25,8 @@ type Chain interface {
 	Owns(ctx context.Context, network, identity, account string) (bool, error)
 	// Signed reports whether an account made a signature over a digest, on the chain of an identity.
 	Signed(ctx context.Context, network, identity, account string, digest [32]byte, sig []byte) (bool, error)
+	// SignedOn is Signed on a chain that the node reads.
+	SignedOn(ctx context.Context, network string, chain uint64, account string, digest [32]byte, sig []byte) (bool, error)
 }
 
 // begin begins a session of an account for a browser. The session that the browser had so far with
@@ -205,22 +207,43 @@ func (a *Accounts) judge(text string, b session.Browser) (m eip4361.Message, spe
 	return m, protocol.Spend{Key: key, Until: until, Code: protocol.Gone}, err
 }
 
-// SignInByEthereum begins a session of the account whose profile is enrolled to an identity that the
-// signing Ethereum account owns now. handle names a profile of that account, "" where there is only
+// signedText checks a signature over a text of EthereumMessage as far as no chain has to be asked.
+func (a *Accounts) signedText(b session.Browser, text, signature string) (m eip4361.Message, raw []byte, spend protocol.Spend, err error) {
+	if a.Chain == nil {
+		return m, nil, spend, protocol.Errorf(protocol.Conflict, "this node reads no chain, so that nobody can sign in with an Ethereum account")
+	}
+	if m, spend, err = a.judge(text, b); err != nil {
+		return m, nil, spend, err
+	}
+	if raw, err = hex.DecodeString(strings.TrimPrefix(signature, "0x")); err != nil {
+		err = protocol.Errorf(protocol.InvalidRequest, "the signature is not in hexadecimal digits")
+	}
+	return m, raw, spend, err
+}
+
+// SignInByEthereum begins a session of the account that the signing Ethereum account made by joining; or of the one whose profile
+// is enrolled to an identity that the Ethereum account owns now. handle names a profile of that account, "" where there is only
 // one account.
 func (a *Accounts) SignInByEthereum(ctx context.Context, b session.Browser, text, signature, handle string) (cookie string, err error) {
-	if a.Chain == nil {
-		return "", protocol.Errorf(protocol.Conflict, "this node reads no chain, so that nobody can sign in with an Ethereum account")
-	}
-	m, spend, err := a.judge(text, b)
+	m, raw, spend, err := a.signedText(b, text, signature)
 	if err != nil {
 		return "", err
 	}
-	raw, err := hex.DecodeString(strings.TrimPrefix(signature, "0x"))
+	wallet := strings.ToLower(m.Account)
+	var own storage.Account
+	err = a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		own, err = tx.Accounts().ByWallet(ctx, wallet)
+		return storage.IfMissing(err, nil)
+	})
 	if err != nil {
-		return "", protocol.Errorf(protocol.InvalidRequest, "the signature is not in hexadecimal digits")
+		return "", err
 	}
-	p, err := a.ownedBy(ctx, m, b.Network, protocol.CleanHandle(handle), raw, eip4361.Digest(text))
+	p := storage.OwnedProfile{Account: own.ID}
+	if own.ID == "" || handle != "" {
+		p, err = a.ownedBy(ctx, m, b.Network, protocol.CleanHandle(handle), raw, eip4361.Digest(text))
+	} else if good, failed := a.Chain.SignedOn(ctx, b.Network, m.ChainID, wallet, eip4361.Digest(text), raw); failed != nil || !good {
+		err = cmp.Or(failed, error(errNoOwner))
+	}
 	if err != nil {
 		return "", err
 	}
@@ -228,7 +251,14 @@ func (a *Accounts) SignInByEthereum(ctx context.Context, b session.Browser, text
 		if err := tx.Requests().Spend(ctx, spend); err != nil {
 			return err
 		}
-		again, err := tx.Enrolments().OfOwner(ctx, strings.ToLower(m.Account), protocol.MaxProfiles)
+		if p.Handle == "" {
+			if acc, err := tx.Accounts().ByWallet(ctx, wallet); err != nil || acc.ID != p.Account { // it was removed meanwhile
+				return cmp.Or(storage.IfMissing(err, errNoOwner), error(errNoOwner))
+			}
+			cookie, err = a.begin(ctx, tx, p.Account, b)
+			return err
+		}
+		again, err := tx.Enrolments().OfOwner(ctx, wallet, protocol.MaxProfiles)
 		if err != nil {
 			return err
 		}

@@ -234,6 +234,15 @@ func (c *Chain) Signed(ctx context.Context, network, identity, account string, d
 	return good, chainError(err)
 }
 
+// SignedOn is Signed on a chain that the node reads; false on another.
+func (c *Chain) SignedOn(ctx context.Context, network string, chain uint64, account string, digest [32]byte, sig []byte) (bool, error) {
+	registries := c.Reader.Registries()[chain]
+	if len(registries) == 0 {
+		return false, nil
+	}
+	return c.Signed(ctx, network, registries[0]+":0", account, digest, sig) // the agent only names the chain
+}
+
 // asked counts the reads for an identity for the network that asks.
 func (c *Chain) asked(ctx context.Context, network, identity string) (context.Context, erc8004.ID, error) {
 	if !c.Dev { // there, all callers are on one machine

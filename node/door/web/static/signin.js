@@ -71,7 +71,34 @@ const words = err => {
 	return err.message;
 };
 
+// Buttons of a form that has other ways too: shown where the browser has what theirs needs.
+const showWays = () => {
+	for (const row of document.querySelectorAll("[data-way]")) {
+		const way = ways[row.dataset.way], form = row.closest("form"), button = row.querySelector("button");
+		if (!row.hidden || !way.there()) continue;
+		row.hidden = false;
+		button.addEventListener("click", async event => {
+			event.preventDefault();
+			if (!form.reportValidity()) return;
+			const state = form.querySelector("[role=status]:last-of-type");
+			button.disabled = true;
+			state.textContent = way.wait;
+			try {
+				for (const [name, value] of Object.entries({ way: row.dataset.way, ...await way.run() })) {
+					const field = Object.assign(document.createElement("input"), { type: "hidden", name, value });
+					form.append(field);
+				}
+				form.submit();
+			} catch (err) {
+				state.textContent = words(err);
+			}
+			button.disabled = false;
+		});
+	}
+};
+
 const show = () => {
+	showWays();
 	for (const form of document.querySelectorAll("form[data-by]")) {
 		const way = ways[form.dataset.by];
 		if (!form.hidden || !way.there()) continue;
