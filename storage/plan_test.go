@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -302,6 +303,7 @@ func TestPlans(t *testing.T) {
 	add("orphans", `SELECT id FROM post WHERE `+orphans, "x", "y", "z", 1)
 	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
 	add("peers", isPeer, "x", "x")
+	arrival := arrivalPlans(add)
 	// What every bid, every poll and every page of a board asks must use the index that is made for it.
 	by := map[string]string{
 		"audit of an actor": "audit_actor (actor=?", "audit of an action": "audit_action (<expr>=?",
@@ -346,6 +348,7 @@ func TestPlans(t *testing.T) {
 		"coming meeting":       "meeting_time (handle=? AND starts_at>?)", "meetings to prune": "meeting_over", "mail addresses to delete": "meeting_mail",
 		"mailboxes to prune": "meeting_mailbox_sent", "calendar accounts of a profile": "calendar_account_handle",
 	}
+	maps.Copy(by, arrival)
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, indexes := range by {
 			plan := strings.Join(explain(t, ctx, tx, queries[name].text, queries[name].args), "\n")
