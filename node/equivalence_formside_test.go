@@ -213,7 +213,7 @@ func (f formRow) byHTTP(s *formSide, args map[string]any, about map[string]strin
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(value), 1)
 		delete(args, name)
 	}
-	if f.op.ReadOnly && f.op.Secret != "" && args[f.op.Secret] != nil {
+	if (f.op.ReadOnly || method == "DELETE") && f.op.Secret != "" && args[f.op.Secret] != nil {
 		headers = append(headers, "Authorization", "Bearer "+word(args[f.op.Secret]))
 		delete(args, f.op.Secret)
 	}
