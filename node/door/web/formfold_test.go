@@ -39,7 +39,9 @@ func TestForms_Folded(t *testing.T) {
 		}
 		return closed, open, numbers
 	}
-	page := func(path string) string { return h.Ask("GET", path, "", "Accept", "text/html", "Cookie", cookie).Is(200).Body.String() }
+	page := func(path string) string {
+		return h.Ask("GET", path, "", "Accept", "text/html", "Cookie", cookie).Is(200).Body.String()
+	}
 	send := func(do string, form url.Values) string {
 		form.Set("do", do)
 		form.Set("handle", "asha")
