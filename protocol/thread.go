@@ -253,9 +253,9 @@ type MessageDeletion struct {
 
 var DeleteMessage = declare[MessageDeletion, None](Operation{
 	Name: "delete_message", Title: "Delete a message",
-	Summary: "Removes the text of a message of yours.",
+	Summary:     "Removes the text of a message of yours.",
 	Description: "At any time, also from a closed one, for good: nobody reads it on this node any more. What answers it stays.",
-	HTTP:    Route{"DELETE", "/api/public/threads/{threadId}/messages/{messageId}", 204}, Doors: HTTP, Scope: ScopePost, Secret: "readToken",
+	HTTP:        Route{"DELETE", "/api/public/threads/{threadId}/messages/{messageId}", 204}, Doors: HTTP, Scope: ScopePost, Secret: "readToken",
 	Visitor: true, Codes: []Code{NotFound, Unauthorized},
 	Example: MessageDeletion{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad", MessageID: "msg_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
