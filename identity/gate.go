@@ -69,6 +69,8 @@ type Directory interface {
 // about too many new identities.
 type Chain interface {
 	MessageKey(ctx context.Context, network, erc8004, thumbprint string) (ChainKey, error)
+	// AccountKey is MessageKey for an Ethereum account, which signs by ERC-8128; the level is owner or wallet.
+	AccountKey(ctx context.Context, network, erc8004 string, account httpsig.Account) (ChainKey, protocol.ProofLevel, error)
 }
 
 // A ChainKey is a key that the chain grants to an identity.

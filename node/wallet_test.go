@@ -1,0 +1,123 @@
+package node_test
+
+import (
+	"crypto/ecdsa"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/erc8004"
+	"stoa/identity/httpsig"
+	"stoa/node"
+	"stoa/node/nodetest"
+	"stoa/protocol"
+	"stoa/protocol/must"
+)
+
+// bySelf is an Ethereum account of the chain that signs requests (ERC-8128).
+type bySelf struct {
+	s      *nodetest.Stage
+	key    *ecdsa.PrivateKey
+	as     httpsig.Account
+	id     string // of the identity that it claims, "" for none
+	hidden bool   // the claim is not covered
+}
+
+func accountOf(s *nodetest.Stage, n int, id string) bySelf {
+	a := s.Chain.Accounts[n]
+	return bySelf{s, must.Get(erc8004.ParseWalletKey(a.PrivateKey))(s.T), httpsig.Account{Chain: s.Chain.ChainID, Address: strings.ToLower(a.Address)}, id, false}
+}
+
+func (a bySelf) request(method, path, body string, old bool) *http.Request {
+	r := httptest.NewRequest(method, a.s.Base+path, strings.NewReader(body))
+	r.RequestURI = path
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	var more []string
+	if a.id != "" {
+		r.Header.Set("Agent-Identity", a.id)
+		if !a.hidden {
+			more = append(more, "agent-identity")
+		}
+	}
+	nodetest.SignByAccount(a.s.T, r, []byte(body), a.key, a.as, old, more...)
+	return r
+}
+
+func (a bySelf) sends(r *http.Request) nodetest.Answer {
+	w := httptest.NewRecorder()
+	a.s.Handler().ServeHTTP(w, r)
+	return nodetest.Answer{ResponseRecorder: w, T: a.s.T}
+}
+
+// TestWallet: the owner and the agent wallet of an identity sign requests with what they already have, in both revisions of ERC-8128, and
+// nobody else does in their name; who sells the identity signs for it no more.
+func TestWallet(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
+		require.NoError(t, err)
+		s.Chain.Do("final")
+		owner, other := accountOf(s, 0, id.String()), accountOf(s, 1, id.String())
+		const board = "/api/public/board"
+		var post protocol.Post
+		for _, old := range []bool{false, true} {
+			r := owner.request("POST", board, nodetest.GoodPost, old)
+			again := r.Clone(t.Context())
+			owner.sends(r).Is(201).Into(&post)
+			require.True(t, post.Author.Verified)
+			require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
+			require.Equal(t, id.String(), *post.Author.ERC8004)
+			require.Equal(t, owner.as.String(), *post.Author.KeyID)
+			require.Equal(t, "Agent 0", post.Author.Name)
+			require.NotNil(t, post.Author.Proof.BlockHash)
+			again.Body = http.NoBody
+			require.Equal(t, 401, owner.sends(again).Code, "another body")
+			got := owner.request("GET", "/api/public/since", "", old)
+			owner.sends(got).Is(200)
+			require.Equal(t, 200, owner.sends(owner.request("GET", board+"?limit=1", "", old)).Code)
+
+			refused := other.sends(other.request("POST", board, nodetest.GoodPost, old))
+			require.Equal(t, protocol.KeyUnknown, refused.Problem().Code)
+			require.Contains(t, refused.Body.String(), "neither owns the identity nor is its agent wallet")
+			alone := accountOf(s, 0, "")
+			refused = alone.sends(alone.request("POST", board, nodetest.GoodPost, old))
+			require.Equal(t, 401, refused.Code)
+			require.Contains(t, refused.Body.String(), "send Agent-Identity")
+			require.Equal(t, 200, alone.sends(alone.request("GET", board, "", old)).Code, "an open read")
+			uncovered := owner
+			uncovered.hidden = true
+			require.Equal(t, 401, uncovered.sends(uncovered.request("POST", board, nodetest.GoodPost, old)).Code)
+			forged := owner
+			forged.key = other.key
+			require.Equal(t, protocol.SignatureInvalid, forged.sends(forged.request("POST", board, nodetest.GoodPost, old)).Problem().Code)
+			elsewhere := owner
+			elsewhere.as.Chain = 1
+			require.Equal(t, protocol.IdentityUnverified, elsewhere.sends(elsewhere.request("POST", board, nodetest.GoodPost, old)).Problem().Code)
+		}
+		replay := owner.request("POST", board, strings.Replace(nodetest.GoodPost, `"title":"`, `"title":"Once: `, 1), false)
+		body := strings.Replace(nodetest.GoodPost, `"title":"`, `"title":"Once: `, 1)
+		copied := replay.Clone(t.Context())
+		copied.Body = httptest.NewRequest("POST", "/", strings.NewReader(body)).Body
+		owner.sends(replay).Is(201)
+		require.Equal(t, protocol.SignatureReplayed, owner.sends(copied).Problem().Code)
+		owner.sends(owner.request("DELETE", board+"/"+post.ID, "", false)).Is(204)
+
+		s.Watch()
+		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), id.AgentID, s.Chain.Registrar(1).Address()))
+		require.Eventually(t, func() bool {
+			return owner.sends(owner.request("GET", "/api/public/since", "", false)).Code == 401
+		}, time.Minute, 20*time.Millisecond)
+		s.Chain.Do("final")
+		require.Eventually(t, func() bool {
+			return other.sends(other.request("GET", "/api/public/since", "", false)).Code == 200
+		}, time.Minute, 20*time.Millisecond)
+		require.Equal(t, protocol.KeyUnknown, owner.sends(owner.request("POST", board, nodetest.GoodPost, true)).Problem().Code)
+	})
+}
