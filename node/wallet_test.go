@@ -2,8 +2,12 @@ package node_test
 
 import (
 	"crypto/ecdsa"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,4 +124,47 @@ func TestWallet(t *testing.T) {
 		}, time.Minute, 20*time.Millisecond)
 		require.Equal(t, protocol.KeyUnknown, owner.sends(owner.request("POST", board, nodetest.GoodPost, true)).Problem().Code)
 	})
+}
+
+// WalletsEnv names the program that posts with the released client of ERC-8128; make test sets it.
+const WalletsEnv = "STOA_TEST_WALLETS"
+
+// TestWallet_Client: the released client posts as an identity that its wallet owns, at the first try, with nothing of ours on the chain.
+func TestWallet_Client(t *testing.T) {
+	t.Parallel()
+	program := os.Getenv(WalletsEnv)
+	if program == "" {
+		t.Skip("the client is not here; make test installs it")
+	}
+	server := httptest.NewUnstartedServer(nil)
+	s := nodetest.NewStage(t, "", func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
+	server.Config.Handler = s.Handler()
+	server.Start()
+	t.Cleanup(server.Close)
+	id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
+	require.NoError(t, err)
+	s.Chain.Do("final")
+	posts := func(account int, identity string) (status int, body string) {
+		t.Helper()
+		out, err := exec.Command("node", program, s.Base, strconv.FormatUint(s.Chain.ChainID, 10),
+			strings.TrimPrefix(s.Chain.Accounts[account].PrivateKey, "0x"), identity, nodetest.GoodPost).Output()
+		require.NoError(t, err, "%s", out)
+		var said struct {
+			Status int
+			Body   string
+		}
+		require.NoError(t, json.Unmarshal(out, &said))
+		return said.Status, said.Body
+	}
+	status, body := posts(0, id.String())
+	require.Equal(t, 201, status, body)
+	var post protocol.Post
+	require.NoError(t, json.Unmarshal([]byte(body), &post))
+	require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
+	status, body = posts(1, id.String())
+	require.Equal(t, 401, status, body)
+	require.Contains(t, body, "neither owns the identity nor is its agent wallet")
+	status, body = posts(0, "")
+	require.Equal(t, 401, status)
+	require.Contains(t, body, "send Agent-Identity")
 }
