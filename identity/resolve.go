@@ -59,7 +59,7 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		}
 		return httpsig.Resolved{Key: k, Principal: who}, nil
 	}
-	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	return httpsig.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Detail: foreignKey(q.Params.KeyID)}
 }
 
 // account resolves a signature of an Ethereum account, which has to be the owner or the agent wallet of the chain identity that it claims.
@@ -129,6 +129,8 @@ func signatureError(err error) error {
 	switch {
 	case e.Code == httpsig.CodeKeyUnknown && e.Detail == "":
 		detail += ": no registered key has this keyid; for a key on a chain, send Agent-Identity, covered by the signature"
+	case e.Code == httpsig.CodeNoAcceptableSignature:
+		detail += ": no signature has the tag web-bot-auth, or is one of ERC-8128; /skill/signing.md says how to sign"
 	case e.Detail != "":
 		detail += ": " + e.Detail
 	}

@@ -168,3 +168,42 @@ func TestWallet_Client(t *testing.T) {
 	require.Equal(t, 401, status)
 	require.Contains(t, body, "send Agent-Identity")
 }
+
+// TestForeignSchemes: a refusal names the credential of another scheme that a request has, and where it says how to sign.
+func TestForeignSchemes(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	for field, c := range map[string]struct{ value, names string }{
+		"X-SIWA-Receipt":  {"eyJ", "SIWA"},
+		"SIGN-IN-WITH-X":  {"eyJ", "SIGN-IN-WITH-X"},
+		"DPoP":            {"eyJ", "DPoP"},
+		"Signature-Key":   {`sig=hwk;kty="OKP"`, "Signature-Key"},
+		"X-Signature":     {"0x12", "X-Signature"},
+		"X-PAYMENT":       {"eyJ", "x402"},
+		"Authorization":   {"SIWE eyJ", "the scheme SIWE"},
+		"Signature-Agent": {"", ""},
+	} {
+		a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, field, c.value).Is(401)
+		require.Equal(t, protocol.PowRequired, a.Problem().Code, field)
+		if c.names == "" {
+			require.NotContains(t, a.Body.String(), "does not read", field)
+			continue
+		}
+		require.Contains(t, a.Body.String(), c.names, field)
+		require.Contains(t, a.Body.String(), h.Base+"/skill/signing.md", field)
+		h.Ask("GET", "/api/public/board", "", field, c.value).Is(200)
+	}
+	pair := nodetest.NewPair(t)
+	target := must.Get(httpsig.ParseTarget(h.Base))(t)
+	for keyid, says := range map[string]string{"did:key:z6Mk": "DID", "did:web:agent.example": "DID", "https://agent.example/actor#main-key": "ActivityPub",
+		"eip155:1:0x7e5f4552091a69125d5dfcb7b8c2659029395bdf": "tag erc8128", "unknown": "send Agent-Identity"} {
+		r := httptest.NewRequest("POST", h.Base+"/api/public/board", strings.NewReader(nodetest.GoodPost))
+		r.RequestURI = "/api/public/board"
+		r.Header.Set("Content-Type", "application/json")
+		require.NoError(t, httpsig.SignRequest(r, target, []byte(nodetest.GoodPost), httpsig.SignOptions{Key: pair.Signer(), KeyID: keyid}))
+		w := httptest.NewRecorder()
+		h.Handler().ServeHTTP(w, r)
+		require.Equal(t, 401, w.Code, keyid)
+		require.Contains(t, w.Body.String(), says, keyid)
+	}
+}
