@@ -102,7 +102,8 @@ func TestAppeal_Post(t *testing.T) {
 		w.hide(w.anonymous.ID)
 		w.appeal(w.anonymous.ID, secret).Is(201)
 		require.Equal(t, 409, w.appeal(w.own.ID, "", w.token...).Code, "an answer is no decision of its own")
-		other := nodetest.As[protocol.ComplaintReceipt](w.Ask("POST", "/api/public/complaints", `{"kind":"other","subject":"other","text":"Loud."}`, w.token...).Is(201))
+		a := w.Ask("POST", "/api/public/complaints", `{"kind":"other","subject":"other","text":"Loud."}`, w.token...).Is(201)
+		other := nodetest.As[protocol.ComplaintReceipt](a)
 		answer(422, other.ID, map[string]any{"answer": "Yes.", "grant": true})
 	})
 }

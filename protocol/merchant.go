@@ -137,6 +137,7 @@ type MerchantEntry struct {
 	City     *string `json:"city" nullable:"true"`
 	Distance *int    `json:"distance,omitempty" doc:"Metres from near; only with near."`
 	Openness
+	PriceRange  *PriceRange `json:"priceRange,omitempty" doc:"Of what is on sale, in currency."`
 	HasIdentity bool        `json:"hasIdentity" doc:"The business has an on-chain identity."`
 	Reputation  *Reputation `json:"reputation" required:"true" orNull:"true"`
 	Alive       *bool       `json:"alive,omitempty"`

@@ -15,8 +15,10 @@ type StoredMerchant struct {
 	Draft     protocol.MerchantDraft // without items
 	Items     []StoredItem           // the first of them, when they are read
 	ItemCount int
+	Prices    *protocol.PriceSpan // of what is on sale, in the currency of a list of businesses; nil where it was not read
 	UpdatedAt time.Time
 
+	seq     int64  // of its profile
 	sells   string // words of the items, for the directory; only where it is needed
 	catalog int64  // version that readers see
 
@@ -234,7 +236,9 @@ func (ms Merchants) read(ctx context.Context, profiles map[int64]*ListedProfile,
 		return fmt.Errorf("read merchant records: %w", err)
 	}
 	for _, r := range found {
-		m := &StoredMerchant{Draft: r.Record, ItemCount: r.Items, UpdatedAt: r.UpdatedAt, catalog: r.Catalog, opens: r.Opens, closes: r.Closes}
+		m := &StoredMerchant{
+			Draft: r.Record, ItemCount: r.Items, UpdatedAt: r.UpdatedAt, seq: r.Seq, catalog: r.Catalog, opens: r.Opens, closes: r.Closes,
+		}
 		if items && m.ItemCount > 0 {
 			if m.Items, err = ms.tx.Items().first(ctx, r.Seq, m.catalog); err != nil {
 				return fmt.Errorf("read items: %w", err)

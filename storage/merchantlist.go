@@ -2,6 +2,8 @@ package storage
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"stoa/protocol"
 )
@@ -27,7 +29,44 @@ func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) 
 		least, most := f.prices.bounds()
 		s.groups = append(s.groups, priceFacets(f.prices.Currency, least, most, shopPriceLevels))
 	}
-	return ps.list(ctx, listMerchants, s, q.Paging, &f)
+	page, err := ps.list(ctx, listMerchants, s, q.Paging, &f)
+	if err != nil {
+		return page, err
+	}
+	return page, ps.tx.Merchants().readPrices(ctx, page.Items, q.In())
+}
+
+// readPrices reads the lowest and the highest price of what the businesses of a list sell, in a currency.
+func (ms Merchants) readPrices(ctx context.Context, profiles []ListedProfile, currency string) error {
+	sellers := map[int64]*StoredMerchant{}
+	for _, p := range profiles {
+		if p.Merchant != nil && p.Merchant.ItemCount > 0 {
+			sellers[p.Merchant.seq] = p.Merchant
+		}
+	}
+	if len(sellers) == 0 {
+		return nil
+	}
+	type row struct {
+		Seq       int64
+		Low, High *int64
+	}
+	text, args := spansQuery(slices.Collect(maps.Keys(sellers)), currency)
+	found, err := list[row](ctx, ms.tx, text, args...)
+	for _, r := range found {
+		if r.Low != nil && r.High != nil {
+			sellers[r.Seq].Prices = &protocol.PriceSpan{Currency: currency, Low: *r.Low, High: *r.High}
+		}
+	}
+	return err
+}
+
+// spansQuery looks at both ends of the prices of each business, so that a large catalog costs what a small one does.
+func spansQuery(seqs []int64, currency string) (string, []any) {
+	in, args := inSeqs(seqs)
+	const end = `(SELECT p.minor FROM item_price p JOIN item i ON i.pos = p.pos
+		WHERE p.seq = m.seq AND p.currency = ? AND i.since <= m.catalog AND i.until > m.catalog ORDER BY p.minor`
+	return `SELECT m.seq, ` + end + ` LIMIT 1) AS low, ` + end + ` DESC LIMIT 1) AS high FROM merchant m WHERE m.` + in, append([]any{currency, currency}, args...)
 }
 
 // merchantSearch is a query of businesses: what their index decides, but for prices, and the rest.

@@ -76,6 +76,7 @@ func TestPlans_Filled(t *testing.T) {
 		t.Run("private", func(t *testing.T) { plansPrivate(t, db) })
 		t.Run("merchant words", func(t *testing.T) { plansOfMerchantWords(t, db, words) })
 		t.Run("prices of items", func(t *testing.T) { plansOfPrices(t, db, c.URL != "") })
+		t.Run("prices of shops", func(t *testing.T) { plansOfShopPrices(t, db) })
 	})
 }
 

@@ -44,6 +44,16 @@ func (a *RemoteAgent) Merchant() *StoredMerchant {
 	return &StoredMerchant{Draft: a.Summary.Shop.Record, ItemCount: a.Summary.Shop.Items, sells: a.Summary.Shop.Words}
 }
 
+// Prices is the span of the prices of the shop in a currency, nil where its node told of none.
+func (a *RemoteAgent) Prices(currency string) *protocol.PriceSpan {
+	for _, s := range a.Summary.Shop.Prices {
+		if s.Currency == currency && 0 <= s.Low && s.Low <= s.High && s.High <= protocol.MaxMinor {
+			return &s
+		}
+	}
+	return nil
+}
+
 // Base is the address of its node.
 func (a *RemoteAgent) Base() string {
 	base, _, _ := strings.Cut(a.Actor, "/ap/agents/")

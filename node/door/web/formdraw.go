@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -149,9 +150,32 @@ func (d *drawing) group(c control) {
 
 // open reports whether a fold is open.
 func (d *drawing) open(c control) bool {
-	open := slices.ContainsFunc(c.opening, func(name string) bool { return d.shown.Get(name) != "" })
-	each(c.parts, func(x control) { open = open || d.f.anyFault(x.name) })
+	open := false
+	each(c.parts, func(x control) { open = open || d.f.anyFault(x.name) || d.chosen(x) })
 	return open
+}
+
+// chosen reports whether a field holds something else than its default.
+func (d *drawing) chosen(c control) bool {
+	var m member
+	if d.op != nil {
+		m, _ = memberAt(d.op.In, c.member)
+	}
+	usual := cmp.Or(c.usual, m.tag.Get("default"))
+	switch c.as {
+	case aTick:
+		return d.f.checked(c.name, "true", d.shown.Get(c.name) == "true") != (usual == "true")
+	case ticks:
+		n := len(c.options)
+		for _, o := range c.options {
+			if !d.f.checked(c.name, o[0], slices.Contains(d.shown[c.name], o[0])) {
+				n--
+			}
+		}
+		return n > 0 && n < len(c.options)
+	}
+	text := d.f.text(c.name, d.shown.Get(c.name))
+	return !c.secret && text != "" && text != usual
 }
 
 // field writes a field with its label, what is wrong with it, and what is stored now; the field alone when it has no label.

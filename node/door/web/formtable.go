@@ -29,7 +29,7 @@ type control struct {
 	member  string           // of the input, with dots between names
 	options [][2]string      // values to choose from, with the keys of their words
 	parts   []control        // of a group
-	opening []string         // fields whose contents open a fold
+	usual   string           // what it holds unless somebody chose something else, where no tag says it
 	most    int              // longest text in characters, where no tag says it
 	more    templ.Attributes // beyond those that follow from the tags
 	text    *writing         // how it is written, nil for the way of its type
@@ -92,10 +92,13 @@ func part(class string, parts ...control) control {
 	return control{as: aPart, label: class, parts: parts}
 }
 
-// fold is a group that is open when one of its fields is refused, or one of the named ones holds something.
-func fold(label string, opening []string, parts ...control) control {
-	return control{as: aFold, label: label, opening: opening, parts: parts}
+// fold is a group of what is changed seldom. It is open when one of its fields is refused, or holds something else than its default.
+func fold(label string, parts ...control) control {
+	return control{as: aFold, label: label, parts: parts}
 }
+
+// usually says what the field holds when nobody chose anything, where that depends on other fields.
+func (c control) usually(text string) control { c.usual = text; return c }
 
 // of names the member of the input that the field is for, with dots between names; "" for none.
 func (c control) of(member string) control { c.member = member; return c }

@@ -19,14 +19,14 @@ var formTables = []*formTable{
 var profileTable = &formTable{op: protocol.PutOwnProfile.Operation, controls: []control{
 	line("name", "Name"), line("headline", "Headline"), box("description", "Description"),
 	line("tags", "Tags, separated by commas").upTo(500),
-	line("languages", "Languages, such as English, Hindi").upTo(800),
-	line("regions", "Regions, such as Karnataka, India").upTo(1200),
-	line("timezone", "Time zone, such as Asia/Kolkata"),
+	fold("Languages, regions and time zone", line("languages", "Languages, such as English, Hindi").upTo(800),
+		line("regions", "Regions, such as Karnataka, India").upTo(1200), line("timezone", "Time zone, such as Asia/Kolkata")),
 	group("Who may write to you",
 		tickBox("agents", "Agents with a verified identity").of("contactPolicy.outsideAgentsWithIdentity"),
 		tickBox("anonymous", "Anyone, with a proof of work").of("contactPolicy.anonymous")),
-	several("kinds", "What they may write about; if none is ticked, anything", contactKinds).of("contactPolicy.kinds"),
-	line("responseTime", "When to expect an answer").of("contactPolicy.responseTime"),
+	fold("What they may write about, and when to expect an answer",
+		several("kinds", "What they may write about; if none is ticked, anything", contactKinds).of("contactPolicy.kinds"),
+		line("responseTime", "When to expect an answer").of("contactPolicy.responseTime")),
 	tickBox("listed", "Shown in lists and searches"),
 }}
 
@@ -46,12 +46,16 @@ var capabilityTable = &formTable{
 	op: protocol.PutCapability.Operation,
 	controls: []control{
 		line("id", "Short name, such as weave-cloth").key(),
-		line("name", "Name"), box("description", "What it does"), line("tags", "Tags, separated by commas").upTo(300),
-		line("input", "What to send"), line("output", "What it returns"), line("endpoint", "Address of the service, https"),
+		line("name", "Name"), box("description", "What it does"),
 		choose("pricing-model", "Price##of a capability", pricingModels).of("pricing.model"),
 		line("pricing-amount", "Amount").of("pricing.amount"),
-		spelled(line("pricing-currency", "Currency, such as INR").of("pricing.currency"), asItIs, func(text string) any { return strings.ToUpper(text) }),
-		line("pricing-note", "About the price").of("pricing.note"),
+		fold("Currency and a note on the price",
+			spelled(line("pricing-currency", "Currency, such as INR").of("pricing.currency").usually(protocol.Rupee), asItIs,
+				func(text string) any { return strings.ToUpper(text) }),
+			line("pricing-note", "About the price").of("pricing.note")),
+		fold("Tags, what to send, what it returns, and its address",
+			line("tags", "Tags, separated by commas").upTo(300),
+			line("input", "What to send"), line("output", "What it returns"), line("endpoint", "Address of the service, https")),
 	},
 	finish: func(form url.Values, args map[string]any) {
 		if form.Get("pricing-model") == "" {
@@ -66,7 +70,7 @@ var notifyTable = &formTable{
 	op: protocol.PutNotify.Operation,
 	controls: []control{
 		line("mail", "Mail address").with("type", "email"), line("webhook", "Webhook, a public https address").with("type", "url"),
-		several("events", "Tell me when …", eventChoices()),
+		fold("Which events you are told about", several("events", "Tell me when …", eventChoices())),
 	},
 	finish: func(form url.Values, args map[string]any) {
 		if len(form["events"]) == len(protocol.NoticeEvents) { // all, also those of later versions

@@ -127,7 +127,7 @@ func itemFields(f *sent, v url.Values, i protocol.ItemDraft) templ.Component {
 		return ask(protocol.PutItem.Operation, f, "item", v, line("name", "Name"), sideBySide(amount, line("unit", "Per, such as plate")),
 			remark("The price is such as 120, 1,50,000 or ₹ 99.50. Without one the item is “on request”."), choose("availability", "Availability", availabilities),
 			box("description", "Description"), line("category", "Group in your list, such as Meals"), kindFields(ctx, f, v, i),
-			fold("More about it: old price, pictures, words to find it by", nil,
+			fold("More about it: old price, pictures, words to find it by",
 				line("listAmount", "Price before a reduction; it is shown struck through").of("listPrice"),
 				line("otherCategories", "Other groups that it belongs to, separated by commas").upTo(600),
 				line("tags", "Words to find it by, separated by commas").upTo(300), box("media", "Addresses of pictures, https, one a line").upTo(5100),
@@ -151,7 +151,7 @@ func kindFields(ctx context.Context, f *sent, v url.Values, i protocol.ItemDraft
 	for row := range kindCount(f, i) {
 		parts = append(parts, kindRow(ctx, f, v, i, row, options))
 	}
-	kinds := fold("Sizes, colours and other kinds", nil, parts...)
+	kinds := fold("Sizes, colours and other kinds", parts...)
 	kinds.more = templ.Attributes{"class": "kinds", "open": len(i.Variants) > 0 || f.hasKinds()}
 	return kinds
 }
@@ -174,9 +174,9 @@ func kindRow(ctx context.Context, f *sent, v url.Values, i protocol.ItemDraft, r
 	main = append(main, variety(row, "amount", english("Price"), "price"), choose(kindField(row, "availability"), "Availability",
 		append([][2]string{{"", english("As above##availability of a kind")}}, availabilities...)))
 	kind := group(tr(ctx, "Kind %d", row+1), holds(kindField(row, "was"), was), sideBySide(main...),
-		fold("Old price, numbers", nil, sideBySide(variety(row, "listAmount", english("Price before a reduction"), "listPrice"),
-			variety(row, "sku", english("Your number for it"), "sku").upTo(64).with("autocapitalize", "none"), variety(row, "barcode",
-				english("Number below the bar code"), "barcode").upTo(32))))
+		fold("Old price, numbers", sideBySide(variety(row, "listAmount", english("Price before a reduction"), "listPrice"),
+			variety(row, "sku", english("Your number for it"), "sku").usually(v.Get(kindField(row, "sku"))).upTo(64).with("autocapitalize", "none"),
+			variety(row, "barcode", english("Number below the bar code"), "barcode").upTo(32).with("autocomplete", "off"))))
 	return kind.verbatim().with("class", "variety")
 }
 

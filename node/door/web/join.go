@@ -71,7 +71,9 @@ func (s *Web) showJoin(w http.ResponseWriter, r *http.Request, in joining) {
 	if state, err := s.state(r); err == nil && state.SignedIn {
 		in.who = *state.Name
 	}
-	s.writePrivate(w, r, in.sent.status(), view{Title: tr(r.Context(), "Join"), Path: "/join", Join: true, SignIn: len(s.Accounts.Chains()) > 0, Body: joinBody(s, in)})
+	s.writePrivate(w, r, in.sent.status(), view{
+		Title: tr(r.Context(), "Join"), Path: "/join", Join: true, SignIn: len(s.Accounts.Chains()) > 0, Body: joinBody(s, in),
+	})
 }
 
 func (s *Web) joinPage(w http.ResponseWriter, r *http.Request) {

@@ -36,7 +36,8 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	}, nil
 }
 
-// facts are what a buyer wants to know first of a business: open until when, how far away, and what others say.
+// facts are what a buyer wants to know first of a business: open until when, how far away, at what prices, and what others
+// say.
 func facts(ctx context.Context, m protocol.MerchantEntry) templ.Component {
 	var list all
 	if m.OpenNow != nil {
@@ -45,6 +46,13 @@ func facts(ctx context.Context, m protocol.MerchantEntry) templ.Component {
 	}
 	if m.Distance != nil {
 		list = append(list, spanned("%s away##a distance", distance(ctx, *m.Distance)))
+	}
+	if p := m.PriceRange; p != nil {
+		text := rupees(p.Min)
+		if p.Max != p.Min {
+			text += "–" + rupees(p.Max)
+		}
+		list = append(list, in(`span class="price"`, text), space)
 	}
 	if m.Reputation != nil {
 		list = append(list, in("span", rating(ctx, *m.Reputation)))

@@ -50,6 +50,24 @@ func TestMerchants_Place(t *testing.T) {
 	require.Contains(t, hindi.Body.String(), "इस नाम की कोई जगह")
 }
 
+// TestMerchants_Price: a card has the prices of what the shop sells, after its distance.
+func TestMerchants_Price(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	nearShop(h)
+	require.NotContains(t, open(h, "/merchants?near=Koramangala", 200).Text(), "₹")
+	put := func(items string) {
+		h.Ask("PUT", "/api/owner/merchant", `{"geo":{"latitude":12.934,"longitude":77.612},"items":[`+items+`]}`, "Authorization",
+			"Bearer "+h.OwnerToken("rao-tiffins")).Is(200)
+	}
+	put(`{"sku":"a","name":"Idli","price":{"amount":"40","currency":"INR"}}`)
+	require.Regexp(t, `0 m away\s+₹40\s+@rao-tiffins`, open(h, "/merchants?near=12.934,77.612", 200).Text())
+	put(`{"sku":"a","name":"Idli","price":{"amount":"40","currency":"INR"}},{"sku":"b","name":"Feast","price":{"amount":"150000","currency":"INR"}}`)
+	require.Contains(t, open(h, "/merchants", 200).Text(), "₹40–₹1,50,000")
+	require.Contains(t, h.Ask("GET", "/api/public/merchants", "").Is(200).Body.String(),
+		`"priceRange":{"min":{"currency":"INR","amount":"40.00"},"max":{"currency":"INR","amount":"150000.00"}}`)
+}
+
 // TestBrowser_Near presses the button for the browser's position: it is refused, then allowed.
 func TestBrowser_Near(t *testing.T) {
 	t.Parallel()

@@ -832,7 +832,7 @@ func boardForm(o *ownBoard) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		f, at, b := o.sent("put_attention_board", ""), formID("put_attention_board", o.Handle, ""), o.Board
 		v := boardValues(b)
-		templ_7745c5c3_Err = posted("card form", at, attentionPath, ownKeys("put_attention_board", o.Handle, ""), version(f, v), boardTable.fields(f, at, v), sends(saveBoard(b))).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = posted("card form", at, attentionPath, ownKeys("put_attention_board", o.Handle, ""), version(f, v), boardFields(b).fields(f, at, v), sends(saveBoard(b))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +65,9 @@ func unblockForm(handle, id string) templ.Component {
 
 func meetingSettingsForm(f *sent, s protocol.MeetingSettings) templ.Component {
 	at, v := "put_meeting_settings", settingsValues(s)
-	return posted("card form", at, meetingsPath, ownKeys(at, s.Handle, ""), version(f, v), meetingTable.fields(f, at, v), sends("Save the settings"))
+	step := strconv.Itoa(protocol.MeetingRules{Durations: s.Durations}.Complete().SlotStep)
+	table := meetingTable.change("slotStep", func(c control) control { return c.usually(step) })
+	return posted("card form", at, meetingsPath, ownKeys(at, s.Handle, ""), version(f, v), table.fields(f, at, v), sends("Save the settings"))
 }
 
 // anyFault reports whether something is wrong with one of some fields, or something else is stored in it.

@@ -209,7 +209,8 @@ func (a *Accounts) SignOut(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	detail := ""
 	if in.Forget {
-		if err := errors.Join(tx.Passkeys().DeleteAll(ctx, acc.ID), tx.RecoveryCodes().Replace(ctx, acc.ID, nil), tx.Accounts().SetWallet(ctx, acc.ID, "")); err != nil {
+		if err := errors.Join(tx.Passkeys().DeleteAll(ctx, acc.ID), tx.RecoveryCodes().Replace(ctx, acc.ID, nil),
+			tx.Accounts().SetWallet(ctx, acc.ID, "")); err != nil {
 			return out, err
 		}
 		detail = "passkeys, recovery codes and Ethereum account deleted"

@@ -32,7 +32,11 @@ func (d *Directory) Merchants(
 	}
 	query := func() (storage.RemoteQuery, error) { return storage.RemoteMerchants(in) }
 	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.MerchantEntry {
-		e := elsewhere(a).merchant(tx, &storage.ListedProfile{StoredProfile: *a.Profile(), Merchant: a.Merchant()}, near)
+		shop := a.Merchant()
+		if shop != nil {
+			shop.Prices = a.Prices(in.In())
+		}
+		e := elsewhere(a).merchant(tx, &storage.ListedProfile{StoredProfile: *a.Profile(), Merchant: shop}, near)
 		e.Elsewhere = a.Elsewhere(tx.Now)
 		return e
 	})
@@ -58,6 +62,9 @@ func (d *Directory) merchant(tx *storage.Tx, f *storage.ListedProfile, near *pro
 		e.Category, e.City = protocol.OrNil(f.Merchant.Draft.Category), protocol.OrNil(f.Merchant.Draft.City)
 		if at := f.Merchant.Draft.Geo; near != nil && at != nil {
 			e.Distance = new(int(math.Round(near.Distance(*at))))
+		}
+		if s := f.Merchant.Prices; s != nil {
+			e.PriceRange = &protocol.PriceRange{Min: protocol.MoneyOf(s.Currency, s.Low), Max: protocol.MoneyOf(s.Currency, s.High)}
 		}
 	}
 	e.Alive, e.LastSeenAt = liveness(&f.StoredProfile)
