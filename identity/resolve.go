@@ -68,7 +68,7 @@ func (r resolver) account(ctx context.Context, q httpsig.KeyRequest, account htt
 	switch {
 	case q.Identity == "":
 		return httpsig.Resolved{}, protocol.Errorf(protocol.KeyUnknown,
-			"an Ethereum account by itself identifies nobody here: send Agent-Identity, covered by the signature, with the ERC-8004 identity that it owns or is the wallet of")
+			"an Ethereum account by itself identifies nobody here: send Agent-Identity, covered by the signature, with an ERC-8004 identity that it controls")
 	case r.g.Chain == nil:
 		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node is not connected to a chain, so it cannot verify %s", q.Identity)
 	}

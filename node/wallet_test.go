@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
@@ -49,7 +50,7 @@ func (a bySelf) request(method, path, body string, old bool) *http.Request {
 			more = append(more, "agent-identity")
 		}
 	}
-	nodetest.SignByAccount(a.s.T, r, []byte(body), a.key, a.as, old, more...)
+	nodetest.SignByAccount(a.s.T, r, []byte(body), func(digest []byte) ([]byte, error) { return crypto.Sign(digest, a.key) }, a.as, old, more...)
 	return r
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
 	"stoa/cmd/stoa/client"
@@ -273,7 +274,8 @@ func byOwner(t *testing.T, w *localWorld, owner *registryAccount, id erc8004.ID)
 	r := must.Get(http.NewRequest("POST", w.Nodes[0].URL+"/api/public/board", bytes.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Agent-Identity", id.String())
-	nodetest.SignByAccount(t, r, body, owner.wallet, httpsig.Account{Chain: id.ChainID, Address: strings.ToLower(owner.registrar.Address().Hex())}, false, "agent-identity")
+	account := httpsig.Account{Chain: id.ChainID, Address: strings.ToLower(owner.registrar.Address().Hex())}
+	nodetest.SignByAccount(t, r, body, func(digest []byte) ([]byte, error) { return crypto.Sign(digest, owner.wallet) }, account, false, "agent-identity")
 	resp := must.Get(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
 	raw := must.Get(io.ReadAll(resp.Body))(t)

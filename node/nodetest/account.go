@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"crypto/ecdsa"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -10,16 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/stretchr/testify/require"
-
 	"stoa/identity/eip4361"
 	"stoa/identity/httpsig"
 )
 
 // SignByAccount signs a request as clients of ERC-8128 do, in its revision of August 2026, or with old as npm @slicekit/erc8128 0.2.0. More
-// components of the header are covered too.
-func SignByAccount(t testing.TB, r *http.Request, body []byte, wallet *ecdsa.PrivateKey, account httpsig.Account, old bool, more ...string) {
+// components of the header are covered too. wallet signs a digest: r, s and v.
+func SignByAccount(
+	t testing.TB, r *http.Request, body []byte, wallet func(digest []byte) ([]byte, error), account httpsig.Account, old bool, more ...string,
+) {
 	t.Helper()
 	host, path, query := r.Host, r.URL.EscapedPath(), "?"+r.URL.RawQuery
 	values := map[string]string{"@scheme": "http", "@authority": host, "@method": r.Method, "@path": path, "@query": query}
@@ -55,8 +53,10 @@ func SignByAccount(t testing.TB, r *http.Request, body []byte, wallet *ecdsa.Pri
 		base64.RawURLEncoding.EncodeToString(nonce), keyid, tag)
 	base.WriteString(`"@signature-params": ` + params)
 	digest := eip4361.Digest(base.String())
-	sig, err := crypto.Sign(digest[:], wallet)
-	require.NoError(t, err)
+	sig, err := wallet(digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
 	sig[64] += 27
 	r.Header.Set("Signature-Input", "eth="+params)
 	r.Header.Set("Signature", "eth=:"+base64.StdEncoding.EncodeToString(sig)+":")

@@ -256,7 +256,8 @@ func (a *Accounts) enrolJoined(ctx context.Context, tx *storage.Tx, c protocol.C
 		return nil
 	}
 	if c.Proof.Level == protocol.ByOwner || c.Proof.Level == protocol.ByWallet {
-		return protocol.Errorf(protocol.Forbidden, "an identity joins with its message key, which its record agentKeys names; a person joins with an Ethereum account at %s/join", a.Base)
+		return protocol.Errorf(protocol.Forbidden,
+			"an identity joins with its message key, which its record agentKeys names; a person joins with an Ethereum account at %s/join", a.Base)
 	}
 	public, ok := c.Key.(crypto.PublicKey)
 	if !ok || c.Proof.Block == nil || c.Proof.BlockHash == nil {
