@@ -33,7 +33,8 @@ func arrivalPlans(add func(name, text string, args ...any)) map[string]string {
 		"invitations of an account": "invitation_list (account=? AND id<?)", "how many an account invited": "invitation_list (account=?)",
 		"profiles that leave with an account": "leaving_account", "what leaves and is hidden": "(subject=?)",
 		"agreed meetings of a requester": "meeting_written (writer_handle=?)", "agreed meetings with a person": "(handle=?",
-		"visible posts of a profile": "post_author (author_handle=?)", "hidden posts of a profile": "post_own_hidden", "posts hidden with a profile": "post_own_hidden",
+		"visible posts of a profile": "post_author (author_handle=?)", "hidden posts of a profile": "post_own_hidden",
+		"posts hidden with a profile":  "post_own_hidden",
 		"threads that a profile began": "thread_writer_handle (writer_handle=? AND id<?)", "bids that a profile made": "bid_written (writer_handle=? AND id<?)",
 		"meetings that a profile asked for": "meeting_written (writer_handle=? AND id<?)",
 	}
