@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
+	"stoa/storage"
 )
 
 // latencies are how long something took, again and again.
@@ -84,5 +86,61 @@ func BenchmarkJoins(b *testing.B) {
 				during.report(b, "sign-in-during")
 			}
 		})
+	}
+}
+
+// BenchmarkLeave deletes a profile with 100,000 posts: how long it takes until the last of them is hidden, and how long reading the board and writing
+// to it take for others before and meanwhile.
+func BenchmarkLeave(b *testing.B) {
+	const posts = 100_000
+	for range b.N {
+		h := nodetest.New(b)
+		h.Hosted("asha")
+		owner := protocol.Caller{Standing: protocol.Session, Handle: "asha", Handles: []string{"asha"}, Name: "Asha", Network: "n"}
+		for done := 0; done < posts; done += 500 {
+			require.NoError(b, h.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				for n := range 500 {
+					in := protocol.NewPost{Kind: protocol.Offer, Title: fmt.Sprint("Sheets ", done+n), Body: "Hand-made paper from Jaipur, samples first."}
+					if _, err := h.Board.Post(ctx, tx, owner, in); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}
+		require.NoError(b, h.DB.Numbered(b.Context()))
+		h.Hosted("ravi")
+		token := "Bearer " + h.OwnerToken("ravi")
+		read := func() { h.Ask("GET", "/api/public/board", "").Is(200) }
+		write := func() {
+			h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", token).Is(201)
+		}
+		var readBefore, writeBefore, readDuring, writeDuring latencies
+		readBefore.while(closed, 300, read)
+		writeBefore.while(closed, 300, write)
+		h.Work()
+		begun, done := time.Now(), make(chan struct{})
+		_, err := h.Table.Invoke(b.Context(), hall.Request{Op: protocol.DeleteProfile.Name, Args: []byte(`{"handle":"asha"}`), Door: "test", Caller: &owner})
+		require.NoError(b, err)
+		b.ReportMetric(float64(time.Since(begun).Microseconds())/1000, "delete-ms")
+		go func() {
+			defer close(done)
+			for more := true; more; time.Sleep(20 * time.Millisecond) {
+				h.DB.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
+					jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
+					more = err != nil || slices.ContainsFunc(jobs.Items, func(j storage.Job) bool { return j.Kind == storage.ConcealJob })
+					return nil
+				})
+			}
+		}()
+		readDuring.while(done, 1, func() { read(); begun := time.Now(); write(); writeDuring = append(writeDuring, time.Since(begun)) })
+		b.ReportMetric(time.Since(begun).Seconds(), "s-until-hidden")
+		for i := range readDuring {
+			readDuring[i] -= writeDuring[i]
+		}
+		readBefore.report(b, "read-before")
+		readDuring.report(b, "read-during")
+		writeBefore.report(b, "write-before")
+		writeDuring.report(b, "write-during")
 	}
 }
