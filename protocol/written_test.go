@@ -34,7 +34,8 @@ func TestReadAmount(t *testing.T) {
 		require.Equal(t, AmbiguousCode, fault.Code, text)
 		require.Contains(t, fault.Detail, "write "+want, text)
 	}
-	for _, text := range []string{"much", "-4", "+4", "1.500,50", "1,5,0", "1,50,00", "1.50.000", ".5", "5.", "1e3", "$5", "lakh", "5 lakhh", "1,5 lakh", "5 lakh crore", "2 lakh 5", "₹ lakh", "₹", "0x10",
+	for _, text := range []string{"much", "-4", "+4", "1.500,50", "1,5,0", "1,50,00", "1.50.000", ".5", "5.", "1e3", "$5", "lakh", "5 lakhh", "1,5 lakh",
+		"5 lakh crore", "2 lakh 5", "₹ lakh", "₹", "0x10",
 		"1,,", ",500", "NaN",
 		strings.Repeat("1,", 100), "500 USD"} {
 		got, fault := ReadAmount(Rupee, text)

@@ -61,8 +61,9 @@ var largeUnits = []struct {
 }
 
 // ReadAmount reads an amount of a currency as people write it: with the currency's sign or code, digits of any script in groups
-// of thousands or lakhs, and /- after it; rupees also in lakhs and crores, such as 1.5 lakh. The fault is relative to the money; its code is AmbiguousCode for what is one amount in India
-// and another elsewhere, such as 1.500 and 1,5. Of a currency with three decimals 1.500 is no such amount. A blank text is a blank amount.
+// of thousands or lakhs, and /- after it; rupees also in lakhs and crores, such as 1.5 lakh. The fault is relative to the money;
+// its code is AmbiguousCode for what is one amount in India and another elsewhere, such as 1.500 and 1,5. Of a currency with three
+// decimals 1.500 is no such amount. A blank text is a blank amount.
 func ReadAmount(currency, text string) (Decimal, *Fault) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	if s == "" {
