@@ -69,6 +69,8 @@ type Directory interface {
 // about too many new identities.
 type Chain interface {
 	MessageKey(ctx context.Context, network, erc8004, thumbprint string) (ChainKey, error)
+	// AccountKey is MessageKey for an Ethereum account, which signs by ERC-8128; the level is owner or wallet.
+	AccountKey(ctx context.Context, network, erc8004 string, account httpsig.Account) (ChainKey, protocol.ProofLevel, error)
 }
 
 // A ChainKey is a key that the chain grants to an identity.
@@ -288,6 +290,11 @@ func (g *Gate) verifier(network string) *httpsig.Verifier {
 }
 
 func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {
+	return g.withChallenge(g.unread(wanting(op), ev.Request), ev, op)
+}
+
+// wanting says what an operation needs of its caller.
+func wanting(op *protocol.Operation) *protocol.Error {
 	switch {
 	case op.For == protocol.Operators:
 		return protocol.Errorf(protocol.Unauthorized, "send an API token of an operator's account, with the scope %s, as Authorization: Bearer",
@@ -297,8 +304,7 @@ func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {
 	case op.Access&protocol.Proof == 0:
 		return protocol.Errorf(protocol.Unauthorized, "sign the request with a registered key, or send an API token as Authorization: Bearer")
 	}
-	return g.withChallenge(protocol.Errorf(protocol.PowRequired,
-		"solve the challenge and send it as the member pow (or the Proof-Of-Work header), or sign the request"), ev, op)
+	return protocol.Errorf(protocol.PowRequired, "solve the challenge and send it as the member pow (or the Proof-Of-Work header), or sign the request")
 }
 
 // withChallenge adds a fresh challenge to an error that a new proof would fix, which saves the

@@ -64,6 +64,10 @@ func (p *place) SessionBySecret(_ context.Context, secret string) (identity.Cred
 	return c, ok, p.err
 }
 
+func (p *place) AccountKey(context.Context, string, string, httpsig.Account) (k identity.ChainKey, level protocol.ProofLevel, err error) {
+	return k, "", protocol.Errorf(protocol.KeyUnknown, "the chain names no such account")
+}
+
 func (p *place) MessageKey(_ context.Context, _, erc8004, thumbprint string) (identity.ChainKey, error) {
 	k, ok := p.onChain[erc8004+" "+thumbprint]
 	if !ok {

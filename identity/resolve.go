@@ -28,6 +28,9 @@ type resolver struct {
 
 func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
 	g := r.g
+	if account, ok := q.Params.Account(); ok {
+		return r.account(ctx, q, account)
+	}
 	if q.Identity != "" {
 		return r.chain(ctx, q)
 	}
@@ -56,7 +59,25 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		}
 		return httpsig.Resolved{Key: k, Principal: who}, nil
 	}
-	return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	return httpsig.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Detail: foreignKey(q.Params.KeyID)}
+}
+
+// account resolves a signature of an Ethereum account, which has to be the owner or the agent wallet of the chain identity that it claims.
+// An account by itself costs nothing to make, so that it identifies nobody.
+func (r resolver) account(ctx context.Context, q httpsig.KeyRequest, account httpsig.Account) (httpsig.Resolved, error) {
+	switch {
+	case q.Identity == "":
+		return httpsig.Resolved{}, protocol.Errorf(protocol.KeyUnknown,
+			"an Ethereum account by itself identifies nobody here: send Agent-Identity, covered by the signature, with an ERC-8004 identity that it controls")
+	case r.g.Chain == nil:
+		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node is not connected to a chain, so it cannot verify %s", q.Identity)
+	}
+	found, level, err := r.g.Chain.AccountKey(ctx, r.network, q.Identity, account)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	return httpsig.Resolved{Key: found.Key, Principal: principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet,
+		proof: protocol.AuthorProof{Level: level, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}}, nil
 }
 
 func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
@@ -106,8 +127,10 @@ func signatureError(err error) error {
 	}
 	detail := string(e.Code)
 	switch {
-	case e.Code == httpsig.CodeKeyUnknown:
+	case e.Code == httpsig.CodeKeyUnknown && e.Detail == "":
 		detail += ": no registered key has this keyid; for a key on a chain, send Agent-Identity, covered by the signature"
+	case e.Code == httpsig.CodeNoAcceptableSignature:
+		detail += ": no signature has the tag web-bot-auth, or is one of ERC-8128; /skill/signing.md says how to sign"
 	case e.Detail != "":
 		detail += ": " + e.Detail
 	}

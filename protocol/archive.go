@@ -52,7 +52,7 @@ var MakeArchiveLink = declare[HandleInput, ArchiveLink](Operation{
 	Name: "make_archive_link", Title: "Make a link to the archive of a profile",
 	Summary: "For a person who asks for the data of a profile and cannot sign in: a link to its archive, without keys. " +
 		"The audit log says that it was made and used.",
-	HTTP:    Route{"POST", "/api/operator/profiles/{handle}/archive-link", 201}, For: Operators, Scope: ScopeAccount, OneTime: true, Codes: []Code{NotFound},
+	HTTP: Route{"POST", "/api/operator/profiles/{handle}/archive-link", 201}, For: Operators, Scope: ScopeAccount, OneTime: true, Codes: []Code{NotFound},
 	Example: HandleInput{Handle: "asha"},
 })
 

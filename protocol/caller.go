@@ -206,7 +206,7 @@ type Author struct {
 	ERC8004  *string `json:"erc8004" doc:"Chain identity, eip155:<chainId>:<registry>:<agentId>."`
 	Verified bool    `json:"verified" doc:"This node verified the author itself; proof says how."`
 	Method   Method  `json:"method" enum:"signature,session,federation,pow"`
-	KeyID    *string `json:"keyid" doc:"RFC 7638 thumbprint of the author's key."`
+	KeyID    *string `json:"keyid" doc:"RFC 7638 thumbprint of the author's key; of an Ethereum account that signed its name by CAIP-10."`
 
 	Proof AuthorProof `json:"proof" doc:"How the author was verified: by this node's own check, never by another node's claim."`
 

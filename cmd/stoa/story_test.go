@@ -18,12 +18,14 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
 	"stoa/cmd/stoa/client"
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
 )
@@ -265,6 +267,23 @@ func resign(t *testing.T, w *localWorld, node string, _ *http.Request, identity 
 	return r
 }
 
+// byOwner posts as an identity by a request that the account of its owner signed (ERC-8128).
+func byOwner(t *testing.T, w *localWorld, owner *registryAccount, id erc8004.ID) (p protocol.Post) {
+	t.Helper()
+	body := []byte(`{"kind":"offer","title":"By the owner","body":"Signed with a wallet."}`)
+	r := must.Get(http.NewRequest("POST", w.Nodes[0].URL+"/api/public/board", bytes.NewReader(body)))(t)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Agent-Identity", id.String())
+	account := httpsig.Account{Chain: id.ChainID, Address: strings.ToLower(owner.registrar.Address().Hex())}
+	nodetest.SignByAccount(t, r, body, func(digest []byte) ([]byte, error) { return crypto.Sign(digest, owner.wallet) }, account, false, "agent-identity")
+	resp := must.Get(http.DefaultClient.Do(r))(t)
+	defer resp.Body.Close()
+	raw := must.Get(io.ReadAll(resp.Body))(t)
+	require.Equal(t, 201, resp.StatusCode, "%s", raw)
+	require.NoError(t, json.Unmarshal(raw, &p))
+	return p
+}
+
 // revoked registers a second identity, lets it post, revokes its key on
 // chain, gives it a new one, and sells it.
 func revoked(t *testing.T, w *localWorld) {
@@ -296,6 +315,14 @@ func revoked(t *testing.T, w *localWorld) {
 	require.Eventually(t, func() bool { // B may have to look at the chain again
 		return findURI(board(t, w.Nodes[1].URL, ""), first.URI).Author.Verified
 	}, 2*soon, 50*time.Millisecond)
+
+	signed := byOwner(t, w, owner, id)
+	require.Equal(t, protocol.ByOwner, signed.Author.Proof.Level)
+	arrives(t, w.Nodes[1].URL, signed.URI, soon)
+	require.Eventually(t, func() bool {
+		there := findURI(board(t, w.Nodes[1].URL, ""), signed.URI).Author
+		return there.Verified && there.Proof.Level == protocol.ByOwner && *there.ERC8004 == id.String()
+	}, 2*soon, 50*time.Millisecond, "the other node asks the chain itself")
 
 	time.Sleep(1100 * time.Millisecond) // issuedAt of a record has seconds
 	publish()

@@ -16,6 +16,7 @@ type Control struct {
 	Owner, Wallet string // in lower case; Wallet "" for none
 	Keys          []Key  // preferred first; none when no valid record names any
 	Block         uint64
+	BlockHash     common.Hash
 	// Pending: the last change of authority can still be reverted. Keys are those at the head of
 	// the chain, which may not be authorised yet.
 	Pending bool
@@ -28,7 +29,7 @@ func (r *Reader) Control(ctx context.Context, id ID) (Control, error) {
 	if err != nil {
 		return Control{}, err
 	}
-	s := Control{Owner: addressText(e.snap.Owner), Wallet: addressText(e.snap.Wallet), Block: e.block, Pending: e.pending > 0}
+	s := Control{Owner: addressText(e.snap.Owner), Wallet: addressText(e.snap.Wallet), Block: e.snap.Block, BlockHash: e.snap.BlockHash, Pending: e.pending > 0}
 	set, err := r.keysNow(ctx, e)
 	switch {
 	case err == nil:
@@ -37,6 +38,40 @@ func (r *Reader) Control(ctx context.Context, id ID) (Control, error) {
 		return Control{}, err
 	}
 	return s, nil
+}
+
+// ControlBy is Control for an account, an address in lower case, that speaks as the owner or the wallet of the agent. Before it refuses, it
+// looks again. Errors are those of Control, ErrKeyUnknown for another account, and ErrPendingFinality while the account's control can
+// still be reverted.
+func (r *Reader) ControlBy(ctx context.Context, id ID, account string) (Control, error) {
+	s, err := r.controlBy(ctx, id, account)
+	if errors.Is(err, ErrNotRegistered) || errors.Is(err, ErrKeyUnknown) || errors.Is(err, ErrPendingFinality) {
+		if c := r.chains[id.ChainID]; c != nil && c.freshen(ctx) {
+			s, err = r.controlBy(ctx, id, account)
+		}
+	}
+	return s, err
+}
+
+func (r *Reader) controlBy(ctx context.Context, id ID, account string) (Control, error) {
+	e, err := r.lookup(ctx, id)
+	if err != nil {
+		return Control{}, err
+	}
+	if len(e.snap.Binding) > 0 {
+		return Control{}, ErrIdentityBound // ERC-8217
+	}
+	has := func(e *entry) bool {
+		return addressText(e.snap.Owner) == account || addressText(e.snap.Wallet) == account
+	}
+	switch {
+	case account == "" || !has(e):
+		return Control{}, ErrKeyUnknown
+	case e.pending > 0 && !r.allowPending && (e.kept == nil || e.kept.snap == nil || !has(e.kept)):
+		return Control{}, ErrPendingFinality
+	}
+	return Control{Owner: addressText(e.snap.Owner), Wallet: addressText(e.snap.Wallet), Block: e.snap.Block, BlockHash: e.snap.BlockHash,
+		Pending: e.pending > 0}, nil
 }
 
 // addressText returns an address in lower case, "" for the zero address.

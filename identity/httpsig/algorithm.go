@@ -41,9 +41,9 @@ func (a Algorithm) known() bool {
 type Key interface {
 	Algorithm() Algorithm
 	// Verify returns nil, CodeSignatureMalformed for a signature of the wrong
-	// length, or CodeSignatureInvalid. Other errors count as invalid.
+	// length, or CodeSignatureInvalid. After another error it is not known.
 	Verify(base, sig []byte) error
-	Thumbprint() string // RFC 7638
+	Thumbprint() string // RFC 7638; of an Ethereum account its name by CAIP-10
 	Public() crypto.PublicKey
 }
 

@@ -9,6 +9,6 @@
 //
 // It fetches nothing, stores no nonces and decides no rights: the resolver knows keys, the caller
 // spends Result.NonceKey in its own transaction, and Result.Principal is whatever the resolver
-// returned. Not implemented, on purpose: hmac-sha256, trailers, ERC-8128. The older draft-cavage
+// returned. Not implemented, on purpose: hmac-sha256, trailers. The older draft-cavage
 // form is in the subpackage cavage.
 package httpsig

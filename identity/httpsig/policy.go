@@ -56,6 +56,9 @@ type Policy struct {
 	// Untagged accepts signatures without a tag in addition to Tags.
 	Untagged bool
 
+	// Accounts accepts signatures of Ethereum accounts (ERC-8128) in addition to Tags.
+	Accounts bool
+
 	// SkipUncovered ignores a signature that does not cover what is required, as if it were for
 	// another application.
 	SkipUncovered bool
@@ -80,6 +83,7 @@ func WritePolicy() *Policy {
 			RequireExpires | RequireNonce,
 		MaxWindow: 300 * time.Second,
 		Skew:      30 * time.Second,
+		Accounts:  true,
 	}
 }
 
@@ -91,6 +95,7 @@ func ReadPolicy() *Policy {
 		Require:   RequireAuthority | RequireAgent | RequireIdentity | RequireExpires,
 		MaxWindow: 24 * time.Hour,
 		Skew:      30 * time.Second,
+		Accounts:  true,
 	}
 }
 
@@ -131,7 +136,7 @@ func DirectoryPolicy() *Policy {
 func (q *Policy) wants(r Require) bool { return q.Require&r != 0 }
 
 func (q *Policy) ours(p Params) bool {
-	return q.Tags == nil || p.HasTag && slices.Contains(q.Tags, p.Tag) || q.Untagged && !p.HasTag
+	return q.Tags == nil || p.HasTag && slices.Contains(q.Tags, p.Tag) || q.Untagged && !p.HasTag || q.Accounts && p.byAccount()
 }
 
 func (q *Policy) accepts(a Algorithm) bool {
@@ -164,8 +169,13 @@ func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 	if len(p.Nonce) > MaxNonce || q.wants(RequireNonce) && len(p.Nonce) < MinNonce {
 		return fail(CodeParameterInvalid, "nonce: 16 to 256 bytes")
 	}
-	if p.HasAlg && !Algorithm(p.Alg).known() {
+	if p.HasAlg && (!Algorithm(p.Alg).known() || q.Accounts && p.byAccount()) {
 		return fail(CodeAlgorithmUnsupported, "alg")
+	}
+	if q.Accounts && p.byAccount() {
+		if _, ok := p.Account(); !ok {
+			return fail(CodeKeyUnknown, "keyid: eip155:<chainId>:<address> in lower case with the tag erc8128, or erc8128:<chainId>:<address> without a tag")
+		}
 	}
 	return q.checkTimes(p, now.Unix())
 }
@@ -208,8 +218,9 @@ func (q *Policy) until(p *Params) time.Time {
 	return time.Unix(end, 0)
 }
 
-// checkCoverage checks what the signature covers, after its base could be built.
-func (q *Policy) checkCoverage(m *Message, body []byte, cov coverage) *Error {
+// checkCoverage checks what the signature covers, after its base could be built. What an account signs by the revision of ERC-8128
+// without a tag never covers content-type; the routes take JSON only.
+func (q *Policy) checkCoverage(m *Message, body []byte, p *Params, cov coverage) *Error {
 	missing := func(name string) *Error { return fail(CodeCoverageInsufficient, name) }
 	has := func(name string) bool { _, ok := m.Header[canonicalName(name)]; return ok }
 	if q.wants(RequireMethod) && cov&coverMethod == 0 {
@@ -236,7 +247,7 @@ func (q *Policy) checkCoverage(m *Message, body []byte, cov coverage) *Error {
 		return missing("content-digest")
 	}
 	if q.wants(RequireContentType) {
-		if len(body) > 0 && cov&coverContentType == 0 {
+		if len(body) > 0 && cov&coverContentType == 0 && !(q.Accounts && !p.HasTag && p.byAccount()) {
 			return missing("content-type")
 		}
 		// The digest covers the encoded bytes: an encoding that is added on the way would change

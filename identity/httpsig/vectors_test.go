@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	ethereum "github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/eip4361"
 	"stoa/identity/key"
 	"stoa/protocol/must"
 )
@@ -410,8 +412,40 @@ func TestVectors_Fediverse(t *testing.T) {
 	require.Equal(t, 4, checked)
 }
 
-// ERC-8128 is recognised as a signature of another application and never verified.
-func TestVectors_ERC8128Refused(t *testing.T) {
+// anAccount is an Ethereum account as a key, for the vectors of ERC-8128.
+type anAccount struct{ Account }
+
+func (a anAccount) Algorithm() Algorithm     { return EIP191 }
+func (a anAccount) Thumbprint() string       { return a.String() }
+func (a anAccount) Public() crypto.PublicKey { return nil }
+
+func (a anAccount) Verify(base, sig []byte) error {
+	if len(sig) != 65 {
+		return CodeSignatureMalformed
+	}
+	raw := slices.Clone(sig)
+	raw[64] -= 27
+	digest := eip4361.Digest(string(base))
+	pub, err := ethereum.SigToPub(digest[:], raw)
+	if err != nil || !strings.EqualFold(ethereum.PubkeyToAddress(*pub).Hex(), a.Address) {
+		return CodeSignatureInvalid
+	}
+	return nil
+}
+
+// ofAccounts resolves every keyid of ERC-8128.
+type ofAccounts struct{}
+
+func (ofAccounts) Resolve(_ context.Context, q KeyRequest) (Resolved, error) {
+	a, ok := q.Params.Account()
+	if !ok {
+		return Resolved{}, CodeKeyUnknown
+	}
+	return Resolved{Key: anAccount{a}}, nil
+}
+
+// TestVectors_ERC8128: both revisions verify, and nothing that was changed does.
+func TestVectors_ERC8128(t *testing.T) {
 	t.Parallel()
 	f := readVectors(t, "erc8128.json", 4)
 	for _, c := range f.Cases {
@@ -419,9 +453,27 @@ func TestVectors_ERC8128Refused(t *testing.T) {
 		if c.Base != "" {
 			require.Equal(t, c.Base, baseOf(t, m), c.Name)
 		}
-		v := &Verifier{Keys: anyKey(nil), Now: func() time.Time { return time.Unix(c.Now, 0) }}
-		_, err := v.Verify(t.Context(), m, body, WritePolicy())
-		require.ErrorIs(t, err, CodeNoAcceptableSignature, c.Name)
+		v := &Verifier{Keys: ofAccounts{}, Now: func() time.Time { return time.Unix(c.Now, 0) }}
+		r, err := v.Verify(t.Context(), m, body, WritePolicy())
+		require.NoError(t, err, c.Name)
+		require.Equal(t, "eip155:1:0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", r.Thumbprint, c.Name)
+		require.NotZero(t, r.NonceKey, c.Name)
+		if len(body) > 0 {
+			_, err = v.Verify(t.Context(), m, append(slices.Clone(body), ' '), WritePolicy())
+			require.ErrorIs(t, err, CodeDigestMismatch, c.Name)
+		}
+		for _, change := range [][2]string{{"0x7e5f", "0x8e5f"}, {"created=1700000000", "created=1699999999"}, {"@method", "@scheme"},
+			{`keyid="`, `alg="ed25519";keyid="`}, {"eip155:1:0x7e", "eip155:1:0x7E"}, {":1:0x", ":01:0x"}, {"erc8128\"", "erc8128-delegated\""}} {
+			changed := *m
+			changed.Header = m.Header.Clone()
+			input := strings.Replace(m.Header["Signature-Input"][0], change[0], change[1], 1)
+			if input == m.Header["Signature-Input"][0] {
+				continue
+			}
+			changed.Header["Signature-Input"] = []string{input}
+			_, err = v.Verify(t.Context(), &changed, body, WritePolicy())
+			require.Error(t, err, "%s: %s", c.Name, change[1])
+		}
 	}
 }
 

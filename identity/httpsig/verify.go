@@ -157,7 +157,7 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	}
 	comps := p.comps[sig.compFrom:sig.compTo]
 	cov := coverageOf(comps)
-	if e := q.checkCoverage(m, body, cov); e != nil {
+	if e := q.checkCoverage(m, body, &sig.params, cov); e != nil {
 		return nil, e.wanting(m, body)
 	}
 	agent, e := agentOf(m, sig.label, comps, v.AllowLoopback)
@@ -190,6 +190,9 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 		if err == CodeSignatureMalformed {
 			return nil, fail(CodeSignatureMalformed, "length")
 		}
+		if _, decided := err.(Code); !decided { // an account's contract was not to be had
+			return nil, asError(err, CodeKeyUnavailable)
+		}
 		return nil, fail(CodeSignatureInvalid, p.derived(sig))
 	}
 	if cov&coverDigest != 0 {
@@ -213,7 +216,7 @@ func (r *Result) Meets(q *Policy, m *Message, body []byte) bool {
 	p := &r.Params
 	window := !q.wants(RequireExpires) || p.HasExpires && (q.MaxWindow == 0 || p.Expires-p.Created <= int64(q.MaxWindow/time.Second))
 	nonce := !q.wants(RequireNonce) || len(p.Nonce) >= MinNonce
-	return window && nonce && q.checkCoverage(m, body, r.coverage) == nil
+	return window && nonce && q.checkCoverage(m, body, p, r.coverage) == nil
 }
 
 // derived returns the part of a signature base that depends on how the request was received: the

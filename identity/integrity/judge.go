@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ed25519"
@@ -28,7 +29,8 @@ const PostPath = "/api/public/board"
 // or carries an invalid signature. Such a post is refused: it is not even shown as unverified.
 var ErrTampered = errors.New("post differs from what its author signed")
 
-// Authority decides whether a chain identity grants a key now. keyid is an RFC 7638 thumbprint. A
+// Authority decides whether a chain identity grants a key now. keyid is an RFC 7638 thumbprint, or an Ethereum account by CAIP-10, which
+// speaks for the identity that it owns or is the wallet of. A
 // *protocol.Error with a temporary code means that there is no answer; key-unknown,
 // identity-unverified and forbidden are answers.
 type Authority interface {
@@ -37,8 +39,10 @@ type Authority interface {
 
 // A Grant is the key that a chain identity grants, and the state of the chain that shows it.
 type Grant struct {
-	Key       crypto.PublicKey // nil for none
-	Owner     string           // of the identity's token, an address in lower case; "" when it is not known
+	Key       crypto.PublicKey    // nil for none, and with Account
+	Account   httpsig.Key         // verifies signatures of an Ethereum account (ERC-8128)
+	Level     protocol.ProofLevel // with Account: owner or wallet
+	Owner     string              // of the identity's token, an address in lower case; "" when it is not known
 	Block     uint64
 	BlockHash string // "" when it is not known
 }
@@ -136,21 +140,20 @@ func judgeStatement(ctx context.Context, c Claim, a Authority) (Verdict, error) 
 	if err != nil || granted == nil {
 		return v, err
 	}
-	if own, ok := granted.(ed25519.PublicKey); !ok || !own.Equal(pub) {
+	if own, ok := granted.Key.(ed25519.PublicKey); !ok || !own.Equal(pub) {
 		return tampered("the key does not have its thumbprint")
 	}
 	return v.yes(), nil
 }
 
-// ask looks up the key v.KeyID of v.ERC8004. A nil key without an error means that there is none;
-// v.Reason says why.
-func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error) {
+// ask looks up the key v.KeyID of v.ERC8004. Nil without an error means that there is none; v.Reason says why.
+func (v *Verdict) ask(ctx context.Context, a Authority) (*Grant, error) {
 	if a == nil {
 		v.Reason = "no chain is configured here"
 		return nil, nil
 	}
 	g, err := a.Authority(ctx, v.ERC8004, v.KeyID)
-	if err == nil && g.Key == nil {
+	if err == nil && g.Key == nil && g.Account == nil {
 		err = protocol.Errorf(protocol.KeyUnknown, "no key")
 	}
 	if err != nil {
@@ -160,8 +163,8 @@ func (v *Verdict) ask(ctx context.Context, a Authority) (crypto.PublicKey, error
 		v.Reason = protocol.AsError(err).Error()
 		return nil, nil
 	}
-	v.Grant = Grant{Owner: g.Owner, Block: g.Block, BlockHash: g.BlockHash}
-	return g.Key, nil
+	v.Grant = Grant{Owner: g.Owner, Block: g.Block, BlockHash: g.BlockHash, Level: g.Level}
+	return &g, nil
 }
 
 // Proof returns how the author was verified.
@@ -172,7 +175,7 @@ func (v Verdict) Proof() protocol.AuthorProof {
 	case v.ERC8004 == "":
 		return protocol.AuthorProof{Level: protocol.ByProfileKey}
 	}
-	p := protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(v.Grant.Block))}
+	p := protocol.AuthorProof{Level: cmp.Or(v.Grant.Level, protocol.ByChainKey), Block: new(int64(v.Grant.Block))}
 	if v.Grant.Owner != "" {
 		p.Owner = &v.Grant.Owner
 	}
@@ -245,12 +248,18 @@ type signer struct {
 
 func (s *signer) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
 	s.verdict.KeyID = strings.Clone(q.Params.KeyID)
-	pub, err := s.verdict.ask(ctx, s.from)
-	if err != nil || pub == nil {
+	if account, ok := q.Params.Account(); ok {
+		s.verdict.KeyID = account.String()
+	}
+	g, err := s.verdict.ask(ctx, s.from)
+	if err != nil || g == nil {
 		s.err, s.none = err, err == nil
 		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
 	}
-	k, err := httpsig.NewKey(pub)
+	if g.Account != nil {
+		return httpsig.Resolved{Key: g.Account}, nil
+	}
+	k, err := httpsig.NewKey(g.Key)
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
@@ -271,6 +280,8 @@ func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg h
 		return v, keys.err
 	case keys.none:
 		return v, nil
+	case errors.Is(err, httpsig.CodeKeyUnavailable): // an account's contract was not to be had
+		return v, err
 	case err != nil:
 		return tampered("%w", err)
 	case v.ERC8004 != "" && !res.Covered.Has("agent-identity") || !res.BodyBound:

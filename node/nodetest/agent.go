@@ -24,6 +24,10 @@ import (
 type chainStub map[string]key.Pair // by identity
 
 // MessageKey implements identity.Chain.
+func (c chainStub) AccountKey(context.Context, string, string, httpsig.Account) (k identity.ChainKey, level protocol.ProofLevel, err error) {
+	return k, "", protocol.Errorf(protocol.IdentityUnverified, "this chain knows no accounts")
+}
+
 func (c chainStub) MessageKey(_ context.Context, _, erc8004, thumbprint string) (identity.ChainKey, error) {
 	pair, ok := c[erc8004]
 	if !ok {

@@ -4,7 +4,9 @@
 package gazetteer
 
 import (
+	"compress/gzip"
 	_ "embed"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,8 +14,21 @@ import (
 	"stoa/protocol"
 )
 
-//go:embed cities.txt
-var file string
+//go:embed cities.txt.gz
+var packed string
+
+// file is the text of the cities, which is unpacked once. The tests have read it.
+var file = sync.OnceValue(func() string {
+	r, err := gzip.NewReader(strings.NewReader(packed))
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(r)
+	}
+	if err != nil {
+		panic("cities.txt.gz: " + err.Error())
+	}
+	return string(text)
+})
 
 // A City is a populated place. Its coordinates are good to some hundred metres.
 type City struct {
@@ -27,7 +42,7 @@ type City struct {
 
 // Cities returns all cities, in the order of countries and names. The caller does not change them.
 var Cities = sync.OnceValue(func() (all []City) {
-	for line := range strings.Lines(file) {
+	for line := range strings.Lines(file()) {
 		if c := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(c) == 7 {
 			city := City{Country: c[0], Name: c[1], Region: c[2], Thousands: int(number(c[5])), Others: strings.Split(c[6], "|")}
 			city.Latitude, city.Longitude = number(c[3]), number(c[4])

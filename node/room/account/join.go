@@ -255,6 +255,10 @@ func (a *Accounts) enrolJoined(ctx context.Context, tx *storage.Tx, c protocol.C
 	if c.Agent == "" {
 		return nil
 	}
+	if c.Proof.Level == protocol.ByOwner || c.Proof.Level == protocol.ByWallet {
+		return protocol.Errorf(protocol.Forbidden,
+			"an identity joins with its message key, which its record agentKeys names; a person joins with an Ethereum account at %s/join", a.Base)
+	}
 	public, ok := c.Key.(crypto.PublicKey)
 	if !ok || c.Proof.Block == nil || c.Proof.BlockHash == nil {
 		return protocol.Errorf(protocol.IdentityUnverified, "the chain's answer is not at hand; send the request again")

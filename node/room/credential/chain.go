@@ -94,9 +94,13 @@ func (c *Chain) Health() []protocol.ChainHealth {
 	return all
 }
 
-// Authority implements integrity.Authority: the key of that thumbprint, when
-// the chain says it may speak for the identity now.
+// Authority implements integrity.Authority: the key of that thumbprint, or the account, when the chain says it may speak for the
+// identity now.
 func (c *Chain) Authority(ctx context.Context, identity, keyid string) (integrity.Grant, error) {
+	if account, ok := httpsig.ParseAccount(keyid); ok {
+		k, level, err := c.accountKey(ctx, identity, account)
+		return integrity.Grant{Account: k.Key, Level: level, Owner: k.Owner, Block: k.Block, BlockHash: k.BlockHash}, err
+	}
 	grant, err := c.Grant(ctx, identity, keyid)
 	if err != nil {
 		return integrity.Grant{}, err

@@ -1,0 +1,66 @@
+package identity
+
+import (
+	"net/http"
+	"strings"
+
+	"stoa/protocol"
+)
+
+// Clients of other schemes send credentials that this node does not read. A refusal names what it saw, so that their authors do not look for a
+// fault in their own code.
+
+// foreignHeaders are the fields of other schemes.
+var foreignHeaders = []struct{ field, name string }{
+	{"X-Siwa-Receipt", "a receipt of SIWA (X-SIWA-Receipt)"},
+	{"Sign-In-With-X", "the sign-in of x402 (SIGN-IN-WITH-X)"},
+	{"Dpop", "a proof of possession (DPoP, RFC 9449)"},
+	{"Signature-Key", "an inline key (Signature-Key)"},
+	{"Erc-8128-Delegation", "a delegation (ERC-8395)"},
+	{"X-Signature", "a signature in X-Signature"},
+	{"X-Ethereum-Signature", "a signature in X-Ethereum-Signature"},
+	{"X-Payment", "a payment of x402 (X-PAYMENT)"},
+}
+
+// foreign names the credential of another scheme that a request has, "" for none.
+func foreign(r *http.Request) string {
+	if r == nil {
+		return ""
+	}
+	for _, h := range foreignHeaders {
+		if r.Header[h.field] != nil {
+			return h.name
+		}
+	}
+	scheme, _, given := strings.Cut(r.Header.Get("Authorization"), " ")
+	if given && !strings.EqualFold(scheme, "Bearer") && protocol.OneLine(scheme) == scheme && len(scheme) <= 40 {
+		return "Authorization of the scheme " + scheme
+	}
+	return ""
+}
+
+// unread adds to a refusal what of a request this node does not read, and where it says what it does.
+func (g *Gate) unread(err *protocol.Error, r *http.Request) *protocol.Error {
+	if seen := foreign(r); seen != "" {
+		err.Detail += "; the request has " + seen + ", which this node does not read: " + g.ways()
+	}
+	return err
+}
+
+// ways is where the node says how requests are signed.
+func (g *Gate) ways() string {
+	return g.Target.Scheme + "://" + g.Target.Authority + "/skill/signing.md"
+}
+
+// foreignKey says why the keyid of a signature names no key here, "" where nothing is known of its form.
+func foreignKey(keyid string) string {
+	switch {
+	case strings.HasPrefix(keyid, "did:"):
+		return "a keyid that is a DID is not resolved; use the RFC 7638 thumbprint of the key, with Agent-Identity or Signature-Agent covered"
+	case strings.HasPrefix(keyid, "https://"), strings.HasPrefix(keyid, "http://"):
+		return "a keyid that is an address is for ActivityPub only; use the RFC 7638 thumbprint of the key, with Agent-Identity or Signature-Agent covered"
+	case strings.HasPrefix(strings.ToLower(keyid), "eip155:"):
+		return "an Ethereum account signs with the tag erc8128 (ERC-8128)"
+	}
+	return ""
+}

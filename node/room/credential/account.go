@@ -1,0 +1,76 @@
+package credential
+
+import (
+	"context"
+	"crypto"
+
+	"stoa/identity"
+	"stoa/identity/eip4361"
+	"stoa/identity/erc8004"
+	"stoa/identity/httpsig"
+	"stoa/protocol"
+)
+
+// accountKey is an Ethereum account as a key: its signatures are those of personal_sign over the signature base (ERC-8128), or its
+// contract says that they are good (ERC-1271). It is of one request.
+type accountKey struct {
+	httpsig.Account
+	good func(digest [32]byte, sig []byte) (bool, error)
+}
+
+func (k accountKey) Algorithm() httpsig.Algorithm { return httpsig.EIP191 }
+func (k accountKey) Thumbprint() string           { return k.String() }
+func (k accountKey) Public() crypto.PublicKey     { return nil }
+
+func (k accountKey) Verify(base, sig []byte) error {
+	if len(sig) == 0 {
+		return httpsig.CodeSignatureMalformed
+	}
+	good, err := k.good(eip4361.Digest(string(base)), sig)
+	if err == nil && !good {
+		err = httpsig.CodeSignatureInvalid
+	}
+	return err
+}
+
+// AccountKey implements identity.Chain.
+func (c *Chain) AccountKey(
+	ctx context.Context, network, claimed string, account httpsig.Account,
+) (k identity.ChainKey, level protocol.ProofLevel, err error) {
+	if !c.Dev {
+		ctx = erc8004.WithSource(ctx, network)
+	}
+	return c.accountKey(ctx, claimed, account)
+}
+
+func (c *Chain) accountKey(ctx context.Context, claimed string, account httpsig.Account) (k identity.ChainKey, level protocol.ProofLevel, err error) {
+	id, err := erc8004.ParseID(claimed)
+	if err != nil {
+		return k, "", protocol.Errorf(protocol.IdentityUnverified, "Agent-Identity must be eip155:<chainId>:<registry>:<agentId>: %w", err)
+	}
+	if id.ChainID != account.Chain {
+		return k, "", protocol.Errorf(protocol.IdentityUnverified, "the account is on chain %d, and the identity on chain %d", account.Chain, id.ChainID)
+	}
+	control, err := c.Reader.ControlBy(ctx, id, account.Address)
+	if err != nil {
+		return k, "", accountError(err)
+	}
+	if level = protocol.ByWallet; control.Owner == account.Address {
+		level = protocol.ByOwner
+	}
+	return identity.ChainKey{
+		Identity: id.String(), Owner: control.Owner, Wallet: control.Wallet, Block: control.Block, BlockHash: control.BlockHash.Hex(),
+		Key: accountKey{account, func(digest [32]byte, sig []byte) (bool, error) {
+			good, err := c.Reader.SignedBy(ctx, id, account.Address, digest, sig)
+			return good, chainError(err)
+		}},
+	}, level, nil
+}
+
+// accountError is chainError for an account.
+func accountError(err error) error {
+	if e := protocol.AsError(chainError(err)); e.Code == protocol.KeyUnknown {
+		return protocol.Errorf(protocol.KeyUnknown, "the account neither owns the identity nor is its agent wallet")
+	}
+	return chainError(err)
+}
