@@ -61,6 +61,7 @@ bench-processes: ## signed posts to one, two and four processes on one PostgreSQ
 
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
 	go tool -modfile=tools/go.mod templ generate -log-level error -path node/door/web
+	for file in node/door/web/words/*.json; do gzip -9nc $$file | cmp -s - $$file.gz || gzip -9nkf $$file; done
 	go run ./cmd/stoa generate
 
 fmt: ## gofmt -s; lists what changed

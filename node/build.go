@@ -154,8 +154,8 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Archive.LinkKey = letterKey
 	n.Contact, n.Reputation = contact.New(h, hooks), reviews
 	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
-		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves}
-	n.Accounts.Return = leaves.Return
+		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves, LinkKey: letterKey}
+	n.Accounts.Return, n.Accounts.UndoLink = leaves.Return, leaves.Link
 	n.Accounts.Opens = map[string]account.Opens{protocol.ThreadID: n.Contact.Opens, protocol.BidID: n.Attention.Opens, protocol.MeetingID: n.Meeting.Opens}
 	pushKey, err := push.NewKey(random(credential.SecretPush))
 	faults = append(faults, err)

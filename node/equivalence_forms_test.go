@@ -152,6 +152,7 @@ var elsewhere = map[string]string{
 	"/board/:id/appeal file_complaint": "TestBrowser_Appeal",
 	"/:at/appeal file_complaint":       "TestBrowser_Appeal",
 	"/archive-link fetch_archive":      "TestArchiveLink",
+	"/undo undo_deletion":              "TestUndoLink",
 	"/join register_profile":           "TestBrowser_JoinShop",
 	"/account/claim claim_profile":     "TestBrowser_JoinAgent",
 }

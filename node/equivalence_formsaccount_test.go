@@ -50,6 +50,13 @@ func accountForms() []formRow {
 			s.signedIn("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, &made)
 			return map[string]string{"id": made.Token.ID}
 		}},
+		{op: protocol.CreateInvitation.Operation, page: "/account/invitations", about: none, fields: map[string][]string{"note": append([]string{"For Ravi", ""},
+			oneLine...)}, read: "/api/owner/invitations?limit=1"},
+		{op: protocol.WithdrawInvitation.Operation, page: "/account/invitations", read: "/api/owner/invitations?limit=1", about: func(s *formSide) map[string]string {
+			var made protocol.Invited
+			s.signedIn("POST", "/api/owner/invitations", `{}`, &made)
+			return map[string]string{"id": made.ID}
+		}},
 		{op: protocol.AddPasskey.Operation, page: security, read: "/api/owner/sign-in", about: func(s *formSide) map[string]string {
 			var ways protocol.SignInMethods
 			s.signedIn("GET", "/api/owner/sign-in", "", &ways)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node"
 	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
@@ -41,7 +42,7 @@ type formRoute struct {
 var parameter = regexp.MustCompile(`:\w+`)
 
 func newFormSide(t *testing.T) *formSide {
-	h := nodetest.New(t, nodetest.AtLocalhost)
+	h := nodetest.New(t, nodetest.AtLocalhost, func(c *node.Config) { c.OwnerInvitations = 10_000 })
 	h.Meeting.Mail = nodetest.NoMeetingMail
 	h.OpenBoard("asha", "")
 	h.PutProfile([]byte(`{"handle":"bazaar","name":"Bazaar","kind":"business","contactPolicy":` + nodetest.OpenPolicy + `}`))
@@ -212,7 +213,7 @@ func (f formRow) byHTTP(s *formSide, args map[string]any, about map[string]strin
 		path = strings.Replace(path, "{"+name+"}", url.PathEscape(value), 1)
 		delete(args, name)
 	}
-	if f.op.ReadOnly && f.op.Secret != "" && args[f.op.Secret] != nil {
+	if (f.op.ReadOnly || method == "DELETE") && f.op.Secret != "" && args[f.op.Secret] != nil {
 		headers = append(headers, "Authorization", "Bearer "+word(args[f.op.Secret]))
 		delete(args, f.op.Secret)
 	}

@@ -69,6 +69,13 @@ func visitorForms() []formRow {
 			fields: map[string][]string{"readToken": {"{given}", "stoa_read_x", ""}}},
 		{op: protocol.ContinueConversation.Operation, page: "/threads/{threadId}", id: "again", about: (*formSide).conversation,
 			fields: map[string][]string{"message": longTexts}, read: "/api/owner/threads/{threadId}"},
+		{op: protocol.DeleteMessage.Operation, page: "/threads/{threadId}", about: func(s *formSide) map[string]string {
+			about := s.conversation()
+			var c protocol.Conversation
+			s.good("GET", "/api/owner/threads/"+about["threadId"], "", &c)
+			about["messageId"] = c.Messages.Items[0].ID
+			return about
+		}, read: "/api/owner/threads/{threadId}"},
 		{op: protocol.RequestMeeting.Operation, page: "/@asha/meet", id: "meet", to: map[string]string{"date": "", "time": ""},
 			about: func(s *formSide) map[string]string { takesMeetings(s.d); return asha(s) },
 			fields: map[string][]string{"requester": {"Ravi", "", strings.Repeat("n", 81), "a\u202eb"}, "email": {"r{n}@example.org", "", "nobody", "a@b@c"},

@@ -76,6 +76,10 @@ func ownThing(d *nodetest.Doors, op *protocol.Operation, args map[string]any) ma
 			args["id"] = a.ID
 			return err
 		}))
+	case strings.HasPrefix(id, protocol.InvitationID+"_"):
+		var i protocol.Invited
+		ask("POST", "/api/owner/invitations", `{}`, &i)
+		args["id"] = i.ID
 	case strings.HasPrefix(id, protocol.TokenID+"_"):
 		var page protocol.Page[protocol.Token] // an account has 100 at most, and those of other calls may stay
 		ask("GET", "/api/owner/tokens?limit=100", "", &page)

@@ -135,9 +135,9 @@ func (g *goner) writes() {
 }
 
 // archived returns the text of an archive.
-func (g *goner) archived(handle string) string {
+func (g *goner) archived(handle string, headers ...string) string {
 	g.t.Helper()
-	zip := must.Get(gzip.NewReader(bytes.NewReader(g.does("POST", "/api/owner/export", fmt.Sprintf(`{"handle":%q}`, handle)).Body.Bytes())))(g.t)
+	zip := must.Get(gzip.NewReader(bytes.NewReader(g.does("POST", "/api/owner/export", fmt.Sprintf(`{"handle":%q}`, handle), headers...).Body.Bytes())))(g.t)
 	var all bytes.Buffer
 	for packed := tar.NewReader(zip); ; {
 		if _, err := packed.Next(); errors.Is(err, io.EOF) {

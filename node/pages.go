@@ -120,6 +120,13 @@ func (s signIns) AskLink(ctx context.Context, mail, language string) error {
 
 func (s signIns) Registrations() protocol.Registrations { return s.n.Accounts.Joining.Policy }
 
+func (s signIns) Invites() int {
+	if s.n.Accounts.Joining.Policy == protocol.RegistrationsClosed {
+		return 0
+	}
+	return s.n.Accounts.Joining.Invites
+}
+
 func (s signIns) AskJoin(ctx context.Context, network string, in protocol.NewMember, mail, language string) (secret string, err error) {
 	err = s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		secret, err = s.n.Accounts.AskJoin(ctx, tx, protocol.Caller{Network: network}, in, mail, language)

@@ -48,6 +48,7 @@ var unreached = map[string]string{
 	"read_decision_link":   "takes a ticket that stands in a notice alone",
 	"use_decision_link":    "takes a ticket that stands in a notice alone",
 	"use_meeting_link":     "takes a ticket that stands in a mail alone",
+	"undo_deletion":        "takes a ticket that stands in a mail alone",
 	"read_claim":           "takes a link that an agent has",
 	"claim_profile":        "takes a link that an agent has",
 	"make_claim_link":      "takes a profile that an agent registered",

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,4 +51,64 @@ func TestVisitor_DeletesPost(t *testing.T) {
 func hosted(h *nodetest.House, handle string) string {
 	h.Hosted(handle)
 	return handle
+}
+
+// TestVisitor_DeletesMessage: who began a conversation takes back the text of an own message, by the read token or in the browser, also when it is
+// answered and closed; nobody else does, nor of an answer. Nobody reads it any more: not the inbox, the archive, or a program by A2A.
+func TestVisitor_DeletesMessage(t *testing.T) {
+	t.Parallel()
+	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		asha := []string{"Authorization", h.Agent("asha", nodetest.OpenPolicy)}
+		var begun, other protocol.ContactReceipt
+		begin := func(word string, into *protocol.ContactReceipt) {
+			h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"`+word+`"}`, "Proof-Of-Work", h.Proof("contact")).Is(201).Into(into)
+		}
+		begin("zzqmfirst", &begun)
+		begin("zzqmother", &other)
+		writer, stranger := []string{"Authorization", "Bearer " + begun.ReadToken}, []string{"Authorization", "Bearer " + other.ReadToken}
+		h.Ask("POST", "/api/public/threads/"+begun.ThreadID+"/messages", `{"message":"zzqmsecond"}`, append(writer, "Proof-Of-Work", h.Proof("contact"))...).Is(201)
+		h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"An answer"}`, asha...).Is(201)
+		h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/close", `{}`, asha...).Is(200)
+		read := func() (c protocol.Conversation) {
+			h.Ask("GET", "/api/owner/threads/"+begun.ThreadID, "", asha...).Is(200).Into(&c)
+			return c
+		}
+		all := read().Messages.Items
+		at := func(n int) string { return "/api/public/threads/" + begun.ThreadID + "/messages/" + all[n].ID }
+		for _, who := range [][]string{nil, stranger, asha} {
+			require.Equal(t, 404, h.Ask("DELETE", at(0), "", who...).Code)
+		}
+		require.Equal(t, 404, h.Ask("DELETE", at(2), "", writer...).Code, "an answer is the agent's")
+		require.Contains(t, h.Ask("GET", "/api/owner/threads", "", asha...).Body.String(), "zzqmfirst")
+		for range 2 { // once more changes nothing
+			h.Ask("DELETE", at(0), "", writer...).Is(204)
+		}
+		got := read().Messages.Items
+		require.Equal(t, []string{protocol.WithdrawnText, "zzqmsecond", "An answer"}, []string{got[0].Text, got[1].Text, got[2].Text})
+		require.True(t, got[0].Withdrawn)
+		g := &goner{t: t, h: h}
+		require.Equal(t, []string{"zzqmother", "zzqmsecond"}, marks(g.archived("asha", asha...)))
+		for table, words := range g.rows() {
+			require.NotContains(t, words, "zzqmfirst", table)
+		}
+
+		sent := h.SendForm("/@asha", url.Values{"do": {"contact_agent"}, "message": {"In a browser"}, "kind": {"question"}, "altcha": {h.Proof("contact")}})
+		require.Equal(t, 303, sent.Code, "%s", sent.Body)
+		page := strings.TrimPrefix(sent.Header().Get("Location"), h.Base)
+		page, _, _ = strings.Cut(page, "#")
+		var cookies []string
+		for _, c := range sent.Result().Cookies() {
+			cookies = append(cookies, c.Name+"="+c.Value)
+		}
+		cookie := []string{"Cookie", strings.Join(cookies, "; "), "Accept", "text/html"}
+		body := h.Ask("GET", page, "", cookie...).Is(200).Body.String()
+		require.Contains(t, body, "Delete this message")
+		id := regexp.MustCompile(`msg_[0-9a-z]{26}`).FindString(body)
+		require.GreaterOrEqual(t, h.SendForm(page, url.Values{"do": {"delete_message"}, "messageId": {id}}).Code, 400, "another browser")
+		require.Equal(t, 303, h.SendForm(page, url.Values{"do": {"delete_message"}, "messageId": {id}}, cookie[:2]...).Code)
+		body = h.Ask("GET", page, "", cookie...).Is(200).Body.String()
+		require.NotContains(t, body, "In a browser")
+		require.NotContains(t, body, "Delete this message")
+	})
 }

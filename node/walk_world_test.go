@@ -21,7 +21,7 @@ import (
 )
 
 func newWalkWorld(t *testing.T, change func(*node.Config)) *walkWorld {
-	one := nodetest.New(t, change)
+	one := nodetest.New(t, change, func(c *node.Config) { c.OwnerInvitations = 100 })
 	w := &walkWorld{t: t, houses: []*nodetest.House{one}, tokens: map[string]string{}}
 	if two := second(one, change); two != one {
 		w.houses = append(w.houses, two)
@@ -65,6 +65,7 @@ func (w *walkWorld) fill(h *nodetest.House) {
 		good(h.Ask("POST", "/api/public/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Message %d"}`, i), asha...))
 		good(h.Ask("POST", "/api/owner/threads/"+w.thread+"/messages", fmt.Sprintf(`{"message":"Answer %d"}`, i), asha...))
 		good(h.Ask("POST", "/api/owner/tokens", fmt.Sprintf(`{"name":"t%d","scopes":["post"]}`, i), asha...))
+		good(h.Ask("POST", "/api/owner/invitations", `{}`, asha...))
 		_, _, err := h.Admin().OpenAccount(w.t.Context(), fmt.Sprint("Owner ", i), protocol.RoleOwner, "", nil)
 		require.NoError(w.t, err)
 		begun := w.begin(h, a, "asha", i)

@@ -43,6 +43,7 @@ const (
 	ofPost      = "secret of an anonymous post"
 	ofClaim     = "link that gives a profile"
 	ofArchive   = "link to an archive"
+	ofUndo      = "link that undoes a deletion"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -55,12 +56,12 @@ var opens = map[string][]string{
 	"read_meeting_link": {ofMailbox, ofStop}, "use_meeting_link": {ofMailbox, ofStop},
 	"read_decision_link": {ofDecision}, "use_decision_link": {ofDecision},
 	"read_complaint": {ofComplaint, ofAnswer}, "confirm_complaint_mail": {ofAnswer},
-	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
+	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "delete_message": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
-	"fetch_archive": {ofArchive},
-	"add_device":    {ofThread},
-	"delete_post":   {ofPost},
-	"confirm_mail":  {ofNotices}, "confirm_account_mail": {ofMail},
+	"fetch_archive": {ofArchive}, "undo_deletion": {ofUndo},
+	"add_device":   {ofThread},
+	"delete_post":  {ofPost},
+	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
 }
 
 // A secretsWorld has one secret of every kind, all of things of asha that are in a state in which a secret opens them.
@@ -147,6 +148,13 @@ func newSecrets(t *testing.T) *secretsWorld {
 	put(func(ctx context.Context, tx *storage.Tx) error {
 		link, err := n.Archive.MakeLink(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.HandleInput{Handle: "asha"})
 		_, w.secrets[ofArchive], _ = strings.Cut(link.URL, "ticket=")
+		return err
+	})
+	n.Hosted("leaver")
+	n.Ask("DELETE", "/api/owner/profile", "", "Authorization", "Bearer "+n.OwnerToken("leaver")).Is(200)
+	put(func(ctx context.Context, tx *storage.Tx) error {
+		link, err := n.Accounts.UndoLink(ctx, tx, "leaver")
+		_, w.secrets[ofUndo], _ = strings.Cut(link, "ticket=")
 		return err
 	})
 	put(func(ctx context.Context, tx *storage.Tx) error {

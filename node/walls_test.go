@@ -48,14 +48,14 @@ var walls = map[string]wall{
 	"cancel_own_meeting": ofOwner, "mark_no_show": ofOwner,
 	"get_calendar": ofOwner, "check_calendar": ofOwner, "choose_calendars": ofOwner, "disconnect_calendar": ofOwner,
 
-	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount,
+	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount, "withdraw_invitation": ofAccount,
 
-	"check_conversation": ofBoth, "continue_conversation": ofBoth, "get_exchange": ofMaker, "send_exchange": ofMaker,
+	"check_conversation": ofBoth, "continue_conversation": ofBoth, "delete_message": ofMaker, "get_exchange": ofMaker, "send_exchange": ofMaker,
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
 	"get_meeting": ofMaker, "get_meeting_ics": ofMaker, "cancel_meeting": ofMaker, "pick_meeting_time": ofMaker,
 
 	"get_payment": ofTicket, "claim_payment": ofTicket, "press_sandbox": ofTicket, "whats_new": ofTicket, "add_device": ofTicket,
-	"fetch_archive": ofTicket, "read_complaint": ofMaker, "confirm_complaint_mail": ofTicket,
+	"fetch_archive": ofTicket, "undo_deletion": ofTicket, "read_complaint": ofMaker, "confirm_complaint_mail": ofTicket,
 	"read_bid_link": ofTicket, "use_bid_link": ofTicket, "read_meeting_link": ofTicket, "use_meeting_link": ofTicket,
 	"read_claim": ofTicket, "claim_profile": ofTicket,
 	"read_decision_link": ofTicket, "use_decision_link": ofTicket,

@@ -226,6 +226,18 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 		if op == protocol.ListCallbacks.Operation {
 			args = map[string]any{"threadId": d.Thread}
 		}
+	case protocol.DeleteMessage.Operation:
+		var begun protocol.ContactReceipt
+		got := w.call(protocol.ContactAgent.Operation, exampleOf(protocol.ContactAgent.Operation), agent)
+		require.NoError(w.t, json.Unmarshal([]byte(got.JSON), &begun), "%v", got)
+		put(func(ctx context.Context, tx *storage.Tx) error {
+			first, err := tx.Threads().MessageByNumber(ctx, begun.ThreadID, 1)
+			if err == nil {
+				args["threadId"], args["messageId"] = begun.ThreadID, first.ID
+			}
+			return err
+		})
+		return args, agent
 	case protocol.DeletePasskey.Operation:
 		id := newID(protocol.PasskeyID)
 		put(func(ctx context.Context, tx *storage.Tx) error {

@@ -116,6 +116,7 @@ type StoredPost struct {
 	Board     string          // ActivityPub id of the board that logs it
 	Unlisted  bool            // on the board only: its author wants it in no public list, so it is neither boosted nor in the feed
 	Mentions  []Mention       // people on other servers that it names, in addition to the author of its parent
+	Named     []string        // actors that a Note of another server addresses or mentions; not stored
 	Evidence  json.RawMessage // the author's signed request, if there was one
 	Statement json.RawMessage // the author's signed statement, if there was one
 	Object    json.RawMessage // the Note as received, for a post of another node

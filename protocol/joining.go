@@ -151,6 +151,7 @@ type NewInvitation struct {
 
 // An Invited is an invitation that was made.
 type Invited struct {
+	ID        string    `json:"id" pattern:"^inv_"`
 	Code      string    `json:"code"`
 	URL       string    `json:"url" format:"uri" doc:"Page to join with it. It works once."`
 	ExpiresAt time.Time `json:"expiresAt"`

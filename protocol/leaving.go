@@ -63,3 +63,15 @@ var CloseAccount = declare[None, Departure](Operation{
 	Codes:   []Code{Forbidden, SignInAgain},
 	Example: None{},
 })
+
+// An UndoTicket is the end of a link that undoes a deletion.
+type UndoTicket struct {
+	Ticket string `json:"ticket,omitempty" maxLength:"200" doc:"What the address has after ticket=; over HTTP send it as Authorization: Bearer."`
+}
+
+var UndoDeletion = declare[UndoTicket, None](Operation{
+	Name: "undo_deletion", Title: "Undo a deletion by its link",
+	Summary: "Undoes delete_profile or close_account, by the link of the mail that announces it. It works once, within the 7 days.",
+	HTTP:    Route{"POST", "/api/owner/undo-deletion", 204}, Doors: HTTP, For: Owners, Secret: "ticket", Inward: true,
+	Codes: []Code{Unauthorized, Gone}, Example: UndoTicket{},
+})

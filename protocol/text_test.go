@@ -168,3 +168,22 @@ func FuzzCleanText(f *testing.F) {
 		require.Equal(t, clean, CleanText(clean), "cleaning twice changes nothing more")
 	})
 }
+
+func TestHandlesOf(t *testing.T) {
+	t.Parallel()
+	const host = "n1.example:8443"
+	for _, tt := range []struct {
+		text       string
+		here, away []string // in a post of this node, and of another
+	}{
+		{"@asha and (@ravi-2): @asha again, @RAO!", []string{"asha", "ravi-2", "rao"}, nil},
+		{"@asha@n1.example:8443. @rao@N1.example:8443", []string{"asha", "rao"}, []string{"asha", "rao"}},
+		{"asha@n1.example:8443 x@rao /@rao @rao@n2.example @rao.example @rao_1 @rao-", nil, nil},
+		{"@rao... @a @-b @asha.", []string{"rao", "asha"}, nil},
+		{"@a1 @a2 @a3 @a4 @a5 @a6", []string{"a1", "a2", "a3", "a4", "a5"}, nil},
+		{"", nil, nil},
+	} {
+		require.Equal(t, tt.here, HandlesOf(tt.text, host, true), tt.text)
+		require.Equal(t, tt.away, HandlesOf(tt.text, host, false), tt.text)
+	}
+}

@@ -244,6 +244,22 @@ var CheckConversation = declare[ThreadInput, Conversation](Operation{
 	Example: ThreadInput{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 })
 
+// A MessageDeletion names a message of a thread.
+type MessageDeletion struct {
+	ThreadID  string `json:"threadId" shape:"thread-id" doc:"Id of the thread."`
+	MessageID string `json:"messageId" pattern:"^msg_[0-9a-z]{26}$" doc:"Id of the message."`
+	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"As of check_conversation."`
+}
+
+var DeleteMessage = declare[MessageDeletion, None](Operation{
+	Name: "delete_message", Title: "Delete a message",
+	Summary:     "Removes the text of a message of yours.",
+	Description: "At any time, also from a closed one, for good: nobody reads it on this node any more. What answers it stays.",
+	HTTP:        Route{"DELETE", "/api/public/threads/{threadId}/messages/{messageId}", 204}, Doors: HTTP, Scope: ScopePost, Secret: "readToken",
+	Visitor: true, Codes: []Code{NotFound, Unauthorized},
+	Example: MessageDeletion{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad", MessageID: "msg_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+})
+
 var ContinueConversation = declare[NewMessage, Said](Operation{
 	Name: "continue_conversation", Title: "Continue a conversation",
 	Summary:     "The writer of a conversation sends another message in it.",

@@ -14,6 +14,9 @@ const (
 	CrowdMeetingRefused Crowd = "meeting refused"  // confirmed requests to a profile that found no room
 	CrowdMailKnown      Crowd = "mail known"       // letters of the node that ask for a confirmation, for known callers; without a handle
 	CrowdMailStrangers  Crowd = "mail strangers"   // likewise, for strangers
+	CrowdNamedKnown     Crowd = "named known"      // notices to a profile of posts of verified authors that name it
+	CrowdNamedStrangers Crowd = "named strangers"  // likewise, of other authors
+	CrowdReceipts       Crowd = "receipts"         // notices to a profile of receipts for orders
 )
 
 // It is kept in parts of ten minutes, for a day.

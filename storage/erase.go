@@ -99,7 +99,8 @@ func (ls Leavings) eraseBid(ctx context.Context, id, board string) error {
 	if err := ls.tx.Feed().wipe(ctx, id); err != nil {
 		return err
 	}
-	b.Author, b.Message, b.URL, b.Callback, b.Visitor, b.By = nobody(b.Author), "", "", "", nil, ""
+	b.remove()
+	b.Visitor, b.By = nil, ""
 	if err := ls.tx.Bids().Save(ctx, b); err != nil {
 		return err
 	}
@@ -118,9 +119,8 @@ func (ls Leavings) eraseMeeting(ctx context.Context, id string) error {
 	if m, err = ls.tx.Meetings().ByID(ctx, id); err != nil {
 		return err
 	}
-	m.Author, m.Name, m.Purpose = nobody(m.Author), "@"+*m.Author.Handle, protocol.WithdrawnText
-	m.Mail, m.MailUntil = "", time.Time{}
-	m.Callback, m.Visitor, m.By, m.TimeZone, m.Attends = "", nil, "", "", nil
+	m.remove()
+	m.MailUntil, m.Visitor, m.By = time.Time{}, nil, ""
 	switch m.State {
 	case protocol.MeetingUnconfirmed, protocol.MeetingSubmitted, protocol.MeetingProposed:
 		m.State, m.DueAt = protocol.MeetingWithdrawn, time.Time{}

@@ -19,7 +19,7 @@ var expiring = []expiry{
 	{"complaint", "id", "until"},
 	{"crowd", "handle, what, at", "until"},
 	{"device", "id", "ends_at"},
-	{"invitation", "id", "expires_at"},
+	{"invitation", "id", "kept_until"},
 	{"join_mail", "hash", "expires_at"},
 	{"join_try", "id", "until"},
 	{"log_report", "host", "until"},

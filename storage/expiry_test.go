@@ -26,6 +26,7 @@ func TestTables(t *testing.T) {
 		"profile_rank":  "is a number of the directory's clock",
 		"item":          "is a version of a catalog; Items.EndImport",
 		"meeting":       "is when it takes place; Meetings.Prune",
+		"invitation":    "is counted longer, until kept_until",
 	}
 	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
 	require.NoError(t, err)

@@ -54,8 +54,13 @@ func (js Joins) Of(ctx context.Context, handle string) (Joined, error) {
 
 // OfDirectory returns the profile for which the keys of a directory speak; ErrNotFound when there is none.
 func (js Joins) OfDirectory(ctx context.Context, address string) (Joined, error) {
-	return find[Joined](ctx, js.tx, joinedTable.from+`WHERE directory = ?`, address)
+	return find[Joined](ctx, js.tx, joinedTable.from+joinedDirectory, address)
 }
+
+const (
+	joinedDirectory = `WHERE directory = ?`
+	joinedClaim     = `WHERE claim = ? AND claim_until > ?`
+)
 
 // DropDirectory ends what the keys of a key directory may do as a profile that an account has.
 func (js Joins) DropDirectory(ctx context.Context, handle string) error {
@@ -65,7 +70,7 @@ func (js Joins) DropDirectory(ctx context.Context, handle string) error {
 
 // OfClaim returns the profile of a claim link that is still good; ErrNotFound when there is none.
 func (js Joins) OfClaim(ctx context.Context, hash [32]byte) (Joined, error) {
-	return find[Joined](ctx, js.tx, joinedTable.from+`WHERE claim = ? AND claim_until > ?`, hash[:], millis(js.tx.Now))
+	return find[Joined](ctx, js.tx, joinedTable.from+joinedClaim, hash[:], millis(js.tx.Now))
 }
 
 // Unconfirmed returns profiles that joined before a time and that nobody has acted as since.
@@ -144,8 +149,14 @@ func (js Joins) Ask(ctx context.Context, m JoinMail) error {
 
 // CountAsked is how many letters to an address were asked for since a time.
 func (js Joins) CountAsked(ctx context.Context, mail string, since time.Time) (int, error) {
-	return find[int](ctx, js.tx, `SELECT count(*) FROM join_mail WHERE mail = ? AND at > ?`, mail, millis(since))
+	return find[int](ctx, js.tx, joinLetters, mail, millis(since))
 }
+
+const (
+	joinLetters      = `SELECT count(*) FROM join_mail WHERE mail = ? AND at > ?`
+	joinMailByLink   = `WHERE link = ? AND at > ?`
+	invitationOfCode = `WHERE hash = ? AND used_at IS NULL AND expires_at > ?`
+)
 
 // Asked returns what a browser typed, while it may be confirmed; ErrNotFound after that.
 func (js Joins) Asked(ctx context.Context, hash [32]byte) (JoinMail, error) {
@@ -154,7 +165,7 @@ func (js Joins) Asked(ctx context.Context, hash [32]byte) (JoinMail, error) {
 
 // AskedBy is Asked by the secret of the letter.
 func (js Joins) AskedBy(ctx context.Context, link [32]byte) (JoinMail, error) {
-	return find[JoinMail](ctx, js.tx, joinMailTable.from+`WHERE link = ? AND at > ?`, link[:], millis(js.tx.Now.Add(-protocol.JoinCodeLife)))
+	return find[JoinMail](ctx, js.tx, joinMailTable.from+joinMailByLink, link[:], millis(js.tx.Now.Add(-protocol.JoinCodeLife)))
 }
 
 // Coded stores the hashes of the code and the link of a letter, which replace those of the one before.
@@ -180,7 +191,8 @@ type Invitation struct {
 	Note                 string
 	CreatedAt, ExpiresAt time.Time
 	UsedAt               *time.Time
-	Became               string // handle of the profile that joined by it
+	Became               string    // handle of the profile that joined by it
+	KeptUntil            time.Time // until when it is listed and counted
 }
 
 var invitationTable = tableOf[Invitation]("invitation")
@@ -192,7 +204,7 @@ func (js Joins) Invite(ctx context.Context, i Invitation) error {
 
 // Invitation returns an invitation that is not used and has not expired; ErrNotFound when there is none.
 func (js Joins) Invitation(ctx context.Context, hash [32]byte) (Invitation, error) {
-	return find[Invitation](ctx, js.tx, invitationTable.from+`WHERE hash = ? AND used_at IS NULL AND expires_at > ?`, hash[:], millis(js.tx.Now))
+	return find[Invitation](ctx, js.tx, invitationTable.from+invitationOfCode, hash[:], millis(js.tx.Now))
 }
 
 // Use spends an invitation; ErrNotFound when another request did.
@@ -200,7 +212,21 @@ func (js Joins) Use(ctx context.Context, id, handle string) error {
 	return one(js.tx.write(ctx, `UPDATE invitation SET used_at = ?, became = ? WHERE id = ? AND used_at IS NULL`, millis(js.tx.Now), handle, id))
 }
 
+const invitedSince = `SELECT count(*) FROM invitation WHERE account = ? AND created_at > ?`
+
 // CountInvited is how many invitations an account made since a time.
 func (js Joins) CountInvited(ctx context.Context, account string, since time.Time) (int, error) {
-	return find[int](ctx, js.tx, `SELECT count(*) FROM invitation WHERE account = ? AND created_at > ?`, account, millis(since))
+	return find[int](ctx, js.tx, invitedSince, account, millis(since))
+}
+
+// Invitations lists the invitations of an account, newest first.
+func (js Joins) Invitations(ctx context.Context, account string, limit int, after string) (protocol.Page[Invitation], error) {
+	return newest[Invitation](ctx, js.tx, "invitations", "id", limit, after, invitationTable.from+invitationsOf, account)
+}
+
+const invitationsOf = `WHERE account = ? AND id < ? ORDER BY id DESC LIMIT ?`
+
+// Withdraw deletes an invitation of an account that nobody has used; ErrNotFound when there is none.
+func (js Joins) Withdraw(ctx context.Context, account, id string) error {
+	return one(js.tx.write(ctx, `DELETE FROM invitation WHERE id = ? AND account = ? AND used_at IS NULL`, id, account))
 }

@@ -34,7 +34,7 @@ func (ls Leavings) BySubject(ctx context.Context, subject string) (*Leaving, err
 
 // OfAccount returns the profiles that leave with an account.
 func (ls Leavings) OfAccount(ctx context.Context, account string) ([]Leaving, error) {
-	return list[Leaving](ctx, ls.tx, leavingTable.from+`WHERE account = ? AND account <> '' ORDER BY subject LIMIT ?`, account, protocol.MaxProfiles)
+	return list[Leaving](ctx, ls.tx, leavingTable.from+leavingWith, account, protocol.MaxProfiles)
 }
 
 // Departures returns the deletions under way of an account and of profiles of it.
@@ -79,6 +79,7 @@ func (ls Leavings) Drop(ctx context.Context, subject string) error {
 }
 
 const (
+	leavingWith  = `WHERE account = ? AND account <> '' ORDER BY subject LIMIT ?`
 	claimedBids  = `WHERE board = ? AND state = 'claimed'`
 	unmade       = `SELECT count(*) FROM (SELECT 1 FROM refund WHERE board = ? AND state <> 'done' LIMIT 1000) r`
 	dueBidsOf    = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE board = ? AND state = 'refund_due' LIMIT 1000) r`

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"stoa/protocol"
@@ -16,13 +15,29 @@ const noticeWanted = `SELECT 1 FROM notify WHERE handle = ? AND (mail <> '' OR w
 // transaction commits. An owner who has chosen none costs no job, and repeated
 // events are combined into one notice until it is sent.
 func (tx *Tx) Notify(ctx context.Context, n protocol.Notice) error {
-	var one int
-	switch err := tx.row(ctx, noticeWanted, n.Handle, n.Handle).Scan(&one); {
-	case errors.Is(err, ErrNotFound):
-		return nil
-	case err != nil:
+	if wanted, err := tx.exists(ctx, noticeWanted, n.Handle, n.Handle); err != nil || !wanted {
 		return err
 	}
+	return tx.notify(ctx, n)
+}
+
+// NotifyAtMost is Notify for what others cause at will: what counts such notices to the profile, of which there are most in a day.
+// A further one is dropped.
+func (tx *Tx) NotifyAtMost(ctx context.Context, n protocol.Notice, what Crowd, most int) error {
+	if wanted, err := tx.exists(ctx, noticeWanted, n.Handle, n.Handle); err != nil || !wanted {
+		return err
+	}
+	sent, err := tx.Crowds().Since(ctx, n.Handle, what, CrowdFor)
+	if err != nil || sent >= most {
+		return err
+	}
+	if err := tx.Crowds().Add(ctx, n.Handle, what, 1); err != nil {
+		return err
+	}
+	return tx.notify(ctx, n)
+}
+
+func (tx *Tx) notify(ctx context.Context, n protocol.Notice) error {
 	n.At = tx.Now
 	args, err := json.Marshal(n)
 	if err != nil {

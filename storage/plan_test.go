@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,6 +51,9 @@ func TestPlans(t *testing.T) {
 	add("profiles of a state", profileTable.from+hiddenIn, "pending", 0, 0, 21)
 	add("who began to join", joinsBegun, "net", 0, 0, 0)
 	add("who joined and never came", joinedTable.from+unconfirmedJoins, 0, 20)
+	add("what leaves and is hidden", hiddenLeaving, "asha")
+	add("invitations of an account", invitationTable.from+invitationsOf, "acc_x", "inv_x", 21)
+	add("how many an account invited", invitedSince, "acc_x", 1)
 	add("a handle that looks alike", likeHandle, "x")
 	add("news of a host within a day", originsToday, "x", 1, 2, 300)
 	add("oldest news of a host", originsOver, "x", 3000)
@@ -299,6 +303,7 @@ func TestPlans(t *testing.T) {
 	add("orphans", `SELECT id FROM post WHERE `+orphans, "x", "y", "z", 1)
 	add("outlets of a host", `SELECT inbox FROM outlet WHERE host = ? AND next_at > ?`, "x", 1)
 	add("peers", isPeer, "x", "x")
+	arrival := arrivalPlans(add)
 	// What every bid, every poll and every page of a board asks must use the index that is made for it.
 	by := map[string]string{
 		"audit of an actor": "audit_actor (actor=?", "audit of an action": "audit_action (<expr>=?",
@@ -343,6 +348,7 @@ func TestPlans(t *testing.T) {
 		"coming meeting":       "meeting_time (handle=? AND starts_at>?)", "meetings to prune": "meeting_over", "mail addresses to delete": "meeting_mail",
 		"mailboxes to prune": "meeting_mailbox_sent", "calendar accounts of a profile": "calendar_account_handle",
 	}
+	maps.Copy(by, arrival)
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, indexes := range by {
 			plan := strings.Join(explain(t, ctx, tx, queries[name].text, queries[name].args), "\n")

@@ -175,6 +175,12 @@ func (ts Threads) ListMessages(ctx context.Context, threadID string, limit int, 
 	return out, err
 }
 
+// Withdraw removes the text of a message of the writer of a thread, for good; ErrNotFound when the thread has none of that id.
+func (ts Threads) Withdraw(ctx context.Context, threadID, id string) error {
+	return one(ts.tx.write(ctx, `UPDATE thread_message SET text = ?, withdrawn = ? WHERE thread_id = ? AND id = ? AND side = 'writer'`,
+		protocol.WithdrawnText, true, threadID, id))
+}
+
 // MessageByNumber returns one message of a thread; ErrNotFound when there is none.
 func (ts Threads) MessageByNumber(ctx context.Context, threadID string, n int) (*protocol.Message, error) {
 	r, err := find[messageRow](ctx, ts.tx, messageTable.from+`WHERE thread_id = ? AND n = ?`, threadID, n)

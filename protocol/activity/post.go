@@ -134,7 +134,7 @@ func (n *Note) Post(raw json.RawMessage) (*protocol.StoredPost, error) {
 			Tags: nonNil(n.Labels), Author: author, Node: author.Node, CreatedAt: n.Published.Time, EditedAt: n.edited(), Untrusted: true,
 		},
 		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Board: n.Audience.One(),
-		Evidence: n.Evidence, Statement: n.Statement, Object: raw,
+		Evidence: n.Evidence, Statement: n.Statement, Object: raw, Named: n.Named(),
 	}
 	return p, checkPost(p, n)
 }
@@ -217,7 +217,7 @@ func (n *Note) Reply(text, parentTitle, handle, name string) (*protocol.StoredPo
 			Warning: protocol.Shorten(clean(string(n.Summary)), MaxTitle), Sensitive: bool(n.Sensitive),
 			Tags: []string{}, Author: author, Node: author.Node, CreatedAt: n.Published.Time, EditedAt: n.edited(), Untrusted: true,
 		},
-		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Unlisted: n.IsUnlisted(),
+		State: protocol.Visible, ReplyTo: n.InReplyTo.One(), Unlisted: n.IsUnlisted(), Named: n.Named(),
 	}
 	if !n.Type.Is("Note", "Question") { // the summary of an Article is no warning
 		p.Warning = ""

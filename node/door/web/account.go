@@ -164,46 +164,49 @@ func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
 
 // account is what a page of the account shows.
 type account struct {
-	Page       accountPage
-	Account    protocol.Account
-	Index      []indexGroup
-	Waits      protocol.OwnerWaits // of the index
-	Today      []protocol.Merchant // the shops of the account, for the index
-	Handle     string              // the profile that the page is about, "" for none
-	Mail       protocol.AccountMail
-	Profile    protocol.OwnProfile
-	Notify     protocol.NotifySettings
-	Devices    protocol.Devices
-	Keys       []protocol.Key
-	Identity   protocol.IdentityStatus
-	Record     protocol.MerchantRecord
-	Report     *protocol.ImportReport // of an import, or of a check of a file
-	Imported   *itemsImport
-	Preview    bool // the refused form is not refused: its profile, or more of its fields, is shown
-	Items      *itemsPage
-	Undo       *removed // what was removed
-	Board      *ownBoard
-	Meetings   *ownMeetings
-	Feed       *protocol.MeetingFeed // a new one, whose address is shown only once
-	Tokens     []protocol.Token
-	Sessions   []protocol.SignedIn
-	Made       *protocol.MadeToken // a new token, whose secret is shown only once
-	Codes      []string            // new recovery codes, which are shown only once
-	Methods    protocol.SignInMethods
-	Receipts   []protocol.OrderReceipt
-	Followers  []protocol.Follower
-	More       string // path of the next page of a list, "" for none
-	Sent       *sent  // the form that was refused; nil for none
-	Done       string // what was done
-	New        bool   // the browser is a newcomer's: the page leads back to the first steps
-	Holders    protocol.Holders
-	HasItems   bool
-	Claim      protocol.Claim
-	Ticket     string // of a claim link
-	Base       string // address of the node
-	Registries []Registry
-	Code       string // of the link in a letter that asks to confirm an address, "" for none
-	Logged     bool   // letters are only written to the node's log
+	Page        accountPage
+	Account     protocol.Account
+	Index       []indexGroup
+	Waits       protocol.OwnerWaits // of the index
+	Today       []protocol.Merchant // the shops of the account, for the index
+	Handle      string              // the profile that the page is about, "" for none
+	Mail        protocol.AccountMail
+	Profile     protocol.OwnProfile
+	Notify      protocol.NotifySettings
+	Devices     protocol.Devices
+	Keys        []protocol.Key
+	Identity    protocol.IdentityStatus
+	Record      protocol.MerchantRecord
+	Report      *protocol.ImportReport // of an import, or of a check of a file
+	Imported    *itemsImport
+	Preview     bool // the refused form is not refused: its profile, or more of its fields, is shown
+	Items       *itemsPage
+	Undo        *removed // what was removed
+	Board       *ownBoard
+	Meetings    *ownMeetings
+	Feed        *protocol.MeetingFeed // a new one, whose address is shown only once
+	Tokens      []protocol.Token
+	Sessions    []protocol.SignedIn
+	Made        *protocol.MadeToken // a new token, whose secret is shown only once
+	Invited     *protocol.Invited   // a new invitation, whose link is shown only once
+	Codes       []string            // new recovery codes, which are shown only once
+	Methods     protocol.SignInMethods
+	Invitations protocol.Invitations
+	Policy      protocol.Registrations // of the page of invitations
+	Receipts    []protocol.OrderReceipt
+	Followers   []protocol.Follower
+	More        string // path of the next page of a list, "" for none
+	Sent        *sent  // the form that was refused; nil for none
+	Done        string // what was done
+	New         bool   // the browser is a newcomer's: the page leads back to the first steps
+	Holders     protocol.Holders
+	HasItems    bool
+	Claim       protocol.Claim
+	Ticket      string // of a claim link
+	Base        string // address of the node
+	Registries  []Registry
+	Code        string // of the link in a letter that asks to confirm an address, "" for none
+	Logged      bool   // letters are only written to the node's log
 }
 
 // handles returns those of the profiles with such a page.
@@ -278,6 +281,8 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new token"), Path: a.Page.path, Body: madeBody(a.Made)})
 	case a.Codes != nil:
 		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Your new recovery codes"), Path: a.Page.path, Body: codesBody(a.Codes)})
+	case a.Invited != nil:
+		s.writePrivate(w, r, 0, view{Title: v.Title, Path: a.Page.path, Helps: true, Body: invitedBody(a.Invited)})
 	case a.Feed != nil:
 		s.writePrivate(w, r, 0, view{Title: v.Title, Path: a.Page.path, Helps: true, Body: feedBody(a.Feed)})
 	case protocol.CodeOf(err) == protocol.Unauthorized:
@@ -294,7 +299,7 @@ func (s *Web) fillAccount(r *http.Request, a *account) error {
 		return err
 	}
 	if !a.Page.own() {
-		a.Index = index(a.Account)
+		a.Index = index(a.Account, s.Accounts.Invites())
 		return a.fill(s, r)
 	}
 	asked := r.URL.Query().Get("handle")
@@ -373,7 +378,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 		redirect(w, r, "/sign-in?closed=1&to=/account/close")
 		return
 	}
-	if err == nil && a.Made == nil && a.Codes == nil && a.Undo == nil && a.Feed == nil {
+	if err == nil && a.Made == nil && a.Invited == nil && a.Codes == nil && a.Undo == nil && a.Feed == nil {
 		done := shownList(r.PostForm)
 		done.Set("done", name)
 		if a.Page.own() && f.handle != "" {
@@ -395,7 +400,7 @@ func (s *Web) accountForm(w http.ResponseWriter, r *http.Request) {
 
 // refusedAccount shows the page with the form that was refused.
 func (s *Web) refusedAccount(w http.ResponseWriter, r *http.Request, a *account, f *sent, err error) {
-	a.Made, a.Codes, a.Undo, a.Feed, a.Report, a.Imported, a.Sent = nil, nil, nil, nil, nil, nil, f
+	a.Made, a.Invited, a.Codes, a.Undo, a.Feed, a.Report, a.Imported, a.Sent = nil, nil, nil, nil, nil, nil, nil, f
 	f.refuse(r.Context(), protocol.AsError(err))
 	if protocol.CodeOf(err) == protocol.Unauthorized {
 		s.refusedPage(w, r, f)
@@ -426,6 +431,9 @@ func (s *Web) doAccountForm(r *http.Request, op *protocol.Operation, name string
 	case protocol.CreateToken.Operation:
 		a.Made = &protocol.MadeToken{}
 		return s.invokeSignedIn(r, op, args, a.Made)
+	case protocol.CreateInvitation.Operation:
+		a.Invited = &protocol.Invited{}
+		return s.invokeSignedIn(r, op, args, a.Invited)
 	case protocol.MakeMeetingFeed.Operation:
 		a.Feed = &protocol.MeetingFeed{}
 		return s.invokeSignedIn(r, op, args, a.Feed)

@@ -22,6 +22,7 @@ type accountPage struct {
 	kinds   []protocol.ProfileKind         // of the profiles that each have such a page; nil: one page for the account
 	forms   []*protocol.Operation          // what its forms may do
 	node    bool                           // for operators only
+	invites bool                           // for who may invite others
 	parts   []string                       // of its forms that each change a part of what an operation writes: the operation and the part
 	read    []reading                      // what it shows
 	copies  bool                           // it has texts to copy
@@ -52,9 +53,9 @@ func (p accountPage) has(h protocol.HeldProfile) bool {
 	return slices.Contains(p.kinds, h.Kind)
 }
 
-// shown reports whether an account sees the page.
-func (p accountPage) shown(who protocol.Account) bool {
-	return !p.node || who.Role == protocol.RoleOperator
+// shown reports whether an account sees the page. invites is how many others the node lets an owner invite.
+func (p accountPage) shown(who protocol.Account, invites int) bool {
+	return who.Role == protocol.RoleOperator || !p.node && (!p.invites || invites > 0)
 }
 
 // to returns the path of the page for a profile, "" for the only one.
@@ -166,6 +167,9 @@ var accountPages = []accountPage{
 	{path: "/account/tokens", title: english("Tokens"), about: english("Let programs of yours act for you."),
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
 		read:  []reading{(*account).readTokens}, body: tokensBody},
+	{path: invitationsPath, title: english("Invitations"), about: english("Let somebody you know join this node."), invites: true, copies: true,
+		forms: []*protocol.Operation{protocol.CreateInvitation.Operation, protocol.WithdrawInvitation.Operation},
+		read:  []reading{(*account).readInvitations}, body: invitationsBody},
 	{path: securityPath, title: english("Security"), about: english("How you sign in, and the browsers that are signed in."),
 		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.RemoveWallet.Operation,
 			protocol.MakeRecoveryCodes.Operation,
@@ -189,11 +193,12 @@ type ownerNav struct {
 	account protocol.Account
 	path    string // of the current page
 	handle  string // of the profile whose pages it shows, "" for none
+	invites int    // how many others the node lets an owner invite
 }
 
 // ownerNav returns the navigation of an account's page; nil when nobody is signed in.
 func (s *Web) ownerNav(r *http.Request, path, handle string) *ownerNav {
-	n := &ownerNav{path: path}
+	n := &ownerNav{path: path, invites: s.Accounts.Invites()}
 	if s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &n.account) != nil {
 		return nil
 	}
@@ -224,7 +229,7 @@ func (n *ownerNav) profile() (h protocol.HeldProfile) {
 // links are the pages of the navigation.
 func (n *ownerNav) links() (pages []accountPage) {
 	for _, p := range accountPages {
-		if p.shown(n.account) && (p.path == "/account" || p.about != "" && (!p.own() || p.has(n.profile()))) {
+		if p.shown(n.account, n.invites) && (p.path == "/account" || p.about != "" && (!p.own() || p.has(n.profile()))) {
 			pages = append(pages, p)
 		}
 	}
@@ -251,11 +256,11 @@ type indexGroup struct {
 }
 
 // index returns the parts of the index.
-func index(who protocol.Account) (groups []indexGroup) {
+func index(who protocol.Account, invites int) (groups []indexGroup) {
 	for _, h := range append(who.Profiles[:len(who.Profiles):len(who.Profiles)], protocol.HeldProfile{}) {
 		g := indexGroup{profile: h}
 		for _, p := range accountPages {
-			if p.about != "" && (p.has(h) || h.Handle == "" && !p.own() && p.shown(who)) {
+			if p.about != "" && (p.has(h) || h.Handle == "" && !p.own() && p.shown(who, invites)) {
 				g.pages = append(g.pages, p)
 			}
 		}

@@ -50,6 +50,7 @@ func newTown(t *testing.T) *town {
 	server := httptest.NewUnstartedServer(nil)
 	h := nodetest.New(t, func(c *node.Config) {
 		c.BaseURL, c.Name = "http://"+server.Listener.Addr().String(), "Stoa of Bengaluru"
+		c.OwnerInvitations = 5
 	})
 	server.Config.Handler = h.Handler()
 	server.Start()
@@ -83,6 +84,9 @@ func newTown(t *testing.T) *town {
 	for i := range 3 {
 		body := fmt.Sprintf(`{"message":"Do you bring lunch for %d people to Jayanagar from Monday?","name":"Meera"}`, 3*i+3)
 		require.Equal(t, 201, h.Ask("POST", "/api/public/agents/rao-tiffins/contact", body, "Proof-Of-Work", h.Proof("contact")).Code)
+	}
+	for _, note := range []string{"For Ravi, who repairs looms", ""} {
+		h.Ask("POST", "/api/owner/invitations", fmt.Sprintf(`{"note":%q}`, note), "Authorization", tokens["asha"]).Is(201)
 	}
 	troubled(h)
 	w := &town{House: h, cookie: h.SignIn(link), kiran: h.SignInOperator(), lists: []string{"/board", "/agents", "/people", "/merchants", "/feed"}}

@@ -22,7 +22,7 @@ func TestAccountForms(t *testing.T) {
 		}
 	}
 	// These show what was made, or how it is undone.
-	shown := []string{protocol.CreateToken.Name, protocol.MakeRecoveryCodes.Name, protocol.MakeMeetingFeed.Name, "export_archive",
+	shown := []string{protocol.CreateToken.Name, protocol.MakeRecoveryCodes.Name, protocol.MakeMeetingFeed.Name, protocol.CreateInvitation.Name, "export_archive",
 		"remove_item-remove", "put_merchant-reopen"}
 	for _, name := range accountForms {
 		require.Equal(t, !slices.Contains(shown, name), doneWords[name] != "", name)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"strings"
 
 	"stoa/protocol"
@@ -43,6 +44,33 @@ func (a *account) named() []string {
 		return []string{a.Handle}
 	}
 	return a.Account.Handles
+}
+
+const undoPath = "/undo"
+
+// undoPage is the page of the link that undoes a deletion.
+func (s *Web) undoPage(w http.ResponseWriter, r *http.Request) {
+	s.writeLink(w, r, 0, undoPath, tr(r.Context(), "Undo the deletion?"), undoBody(r.URL.Query().Get("ticket")))
+}
+
+// undoForm undoes it.
+func (s *Web) undoForm(w http.ResponseWriter, r *http.Request) {
+	err := s.parseForm(w, r)
+	if err == nil {
+		err = s.invokeOpen(r, protocol.UndoDeletion.Operation, map[string]any{"ticket": r.PostForm.Get("ticket")}, nil)
+	}
+	title := tr(r.Context(), "Everything is back.")
+	switch {
+	case protocol.CodeOf(err) == protocol.Gone || protocol.CodeOf(err) == protocol.Unauthorized:
+		title = tr(r.Context(), "This link has ended.")
+		why := tr(r.Context(), "The deletion was undone before, or its seven days are over.")
+		s.writeLink(w, r, protocol.CodeOf(err).Status(), undoPath, title, linkEnded(title, why, signInLink("/account", "Your account")))
+	case err != nil:
+		s.failSecret(w, r, err)
+	default:
+		s.writeLink(w, r, 0, undoPath, title, all{linkTitle(title), sayIn("p", "It takes a moment until all posts are shown."),
+			signInLink("/account", "Your account")})
+	}
 }
 
 func joined(handles []string) string { return strings.Join(handles, ", @") }

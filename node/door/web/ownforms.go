@@ -28,6 +28,8 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 	switch t := tableOf(op, f.part); {
 	case op == protocol.CreateToken.Operation:
 		return tokenForm(f, handles, scopes)
+	case op == protocol.CreateInvitation.Operation:
+		return invitationForm(f)
 	case op == protocol.PutAccount.Operation:
 		return nameForm(f, protocol.Account{})
 	case op == protocol.PutAccountMail.Operation && f.values.Get("mail") != "":
@@ -110,6 +112,9 @@ var eventWords = map[protocol.NoticeEvent]string{
 	protocol.MeetingChanged:  english("A requester takes, withdraws or cancels a meeting"),
 	protocol.CalendarTrouble: english("A calendar cannot be read or written"),
 	protocol.MeetingReminder: english("A meeting is in a day, or in an hour"),
+	protocol.ProfileNamed:    english("A post names the profile as @handle"),
+	protocol.ReviewCounted:   english("A review of the business counts"),
+	protocol.ReceiptIssued:   english("A receipt is issued to you for a payment"),
 	protocol.PostReported:    english("A post is reported"), protocol.PostHidden: english("A post is hidden"),
 }
 

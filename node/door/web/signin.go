@@ -30,9 +30,11 @@ type Accounts interface {
 	EthereumMessage(b session.Browser, account string, chain uint64) (string, error)
 	// AskLink sends a sign-in link to an address, if it belongs to an account, in a language by its code.
 	AskLink(ctx context.Context, mail, language string) error
-	// Registrations says who may join. AskJoin sends a code to who wants to, and returns the secret of the browser; ConfirmJoin
-	// makes account and profile, by the code or, without one, by the secret of the letter; JoinByPasskey both without an address.
+	// Registrations says who may join, Invites how many others an owner may invite. AskJoin sends a code to who wants to, and returns the
+	// secret of the browser; ConfirmJoin makes account and profile, by the code or, without one, by the secret of the letter;
+	// JoinByPasskey both without an address.
 	Registrations() protocol.Registrations
+	Invites() int
 	AskJoin(ctx context.Context, network string, in protocol.NewMember, mail, language string) (secret string, err error)
 	ConfirmJoin(ctx context.Context, b session.Browser, secret, code, handle string) (cookie, made string, err error)
 	JoinByPasskey(ctx context.Context, b session.Browser, in protocol.NewMember) (cookie string, err error)

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -107,6 +110,10 @@ func catalogue(t *testing.T, name string, used func(key string) bool) map[string
 	t.Helper()
 	path := "words/" + name + ".json"
 	raw := must.Get(os.ReadFile(path))(t)
+	packed := must.Get(gzip.NewReader(bytes.NewReader(must.Get(os.ReadFile(path + ".gz"))(t))))(t)
+	if !*update {
+		require.True(t, bytes.Equal(raw, must.Get(io.ReadAll(packed))(t)), "%s was changed: make generate packs it", path)
+	}
 	entries := map[string]words.Entry{}
 	require.NoError(t, json.Unmarshal(raw, &entries), path)
 	for key, e := range entries {

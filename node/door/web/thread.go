@@ -67,7 +67,7 @@ func (s *Web) lockThread(w http.ResponseWriter, r *http.Request, code protocol.C
 	s.writeThread(w, r, code.Status(), view{Title: tr(r.Context(), "A conversation"), Body: threadLocked(r.PathValue("id"), tried)})
 }
 
-// threadForm opens the page with a read token, or sends another message.
+// threadForm opens the page with a read token, sends another message, or deletes one.
 func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 	if err := s.parseForm(w, r); err != nil {
 		s.failSecret(w, r, err)
@@ -93,6 +93,16 @@ func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		redirect(w, r, "/threads/"+id+nowTold)
+		return
+	}
+	if r.PostForm.Get("do") == protocol.DeleteMessage.Name {
+		args := openedThread.args(r)
+		args["messageId"] = r.PostForm.Get("messageId")
+		if err := s.invokeOpen(r, protocol.DeleteMessage.Operation, args, nil); err != nil {
+			s.failSecret(w, r, err)
+			return
+		}
+		redirect(w, r, "/threads/"+id+"#"+r.PostForm.Get("messageId"))
 		return
 	}
 	f := newSent(r.PostForm)

@@ -42,6 +42,8 @@ type Accounts struct {
 	Opens map[string]Opens
 	Push  *push.Sender
 	SignInWays
+	// UndoLink returns the address that undoes the deletion of a profile or account, "" when none does.
+	UndoLink func(ctx context.Context, tx *storage.Tx, subject string) (string, error)
 	// Return undoes that an account is being closed, when its owner signs in.
 	Return func(ctx context.Context, tx *storage.Tx, account string) error
 	// Seal encrypts the private half of a key that the node keeps for a profile.

@@ -54,6 +54,8 @@ func (a *Accounts) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ReleaseProfile, a.Release)
 	hall.Bind(t, protocol.GetHolders, a.Holders)
 	hall.Bind(t, protocol.CreateInvitation, a.Invite)
+	hall.Bind(t, protocol.ListInvitations, a.Invitations)
+	hall.Bind(t, protocol.WithdrawInvitation, a.Withdraw)
 	hall.Bind(t, protocol.ListJoining, a.Waiting)
 	hall.Bind(t, protocol.DecideJoining, a.Decide)
 	hall.Bind(t, protocol.ListAccounts, a.List)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -14,37 +13,6 @@ const (
 	lapseEvery  = time.Hour
 	keepRefused = 7 * 24 * time.Hour // a refused profile, for its owner to read why
 )
-
-// Invite makes an invitation.
-func (a *Accounts) Invite(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewInvitation) (out protocol.Invited, err error) {
-	if a.Joining.Policy == protocol.RegistrationsClosed {
-		return out, protocol.Errorf(protocol.Conflict, "nobody joins this node by himself, so an invitation is for nothing (registrations)")
-	}
-	if c.Standing != protocol.Operator {
-		if err := tx.Joins().Lock(ctx); err != nil {
-			return out, err
-		}
-		acc, err := tx.Accounts().ByID(ctx, c.Account)
-		if err != nil {
-			return out, err
-		}
-		n, err := tx.Joins().CountInvited(ctx, c.Account, tx.Now.Add(-30*24*time.Hour))
-		if err != nil {
-			return out, err
-		}
-		if acc.Role != protocol.RoleOperator && n >= a.Joining.Invites {
-			return out, protocol.Errorf(protocol.Forbidden, "your account may invite %d within 30 days, and has; the operator decides how many", a.Joining.Invites)
-		}
-	}
-	secret, hash := session.New(session.Ticket)
-	i := storage.Invitation{ID: protocol.NewID("inv", tx.Now), Hash: hash, Account: c.Account, Note: in.Note, CreatedAt: tx.Now,
-		ExpiresAt: tx.Now.Add(protocol.InviteLife)}
-	if err := tx.Joins().Invite(ctx, i); err != nil {
-		return out, err
-	}
-	out = protocol.Invited{Code: secret, URL: a.Base + "/join?invitation=" + secret, ExpiresAt: i.ExpiresAt}
-	return out, tx.Audit(ctx, c.Actor(), "invitation create", i.ID, "")
-}
 
 // Waiting lists profiles that wait for approval.
 func (a *Accounts) Waiting(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.Paging) (out protocol.Page[protocol.Joining], err error) {

@@ -177,6 +177,11 @@ func (a *Accounts) Notice(_ context.Context, j storage.Job, in protocol.Notice) 
 		if err != nil || !wants(s, in.Event) {
 			return err
 		}
+		if in.Event == protocol.ProfileNamed { // it may have been hidden at once
+			if p, err := tx.Posts().ByID(ctx, in.Subject); err != nil || p.State != protocol.Visible {
+				return storage.Missing(err, nil)
+			}
+		}
 		args, err := json.Marshal(telling{Notice: protocol.NoticeDocument{
 			Type: "notice", ID: protocol.NewID("ntc", tx.Now), Notice: in, URL: a.about(in), Untrusted: true,
 		}})
@@ -215,6 +220,10 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 		return a.Base + "/account/keys?handle=" + n.Handle
 	case n.Event == protocol.ProfileDecided:
 		return a.Base + "/account/start?handle=" + n.Handle
+	case n.Event == protocol.ReviewCounted:
+		return a.Base + "/@" + n.Handle + "/reviews"
+	case n.Event == protocol.ReceiptIssued && protocol.IsID(protocol.BidID, n.Subject):
+		return a.Base + "/bids/" + n.Subject
 	case n.Event == protocol.AppealAnswered:
 		return a.Base + "/complaints/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
@@ -234,6 +243,12 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/api/owner/identity"
 	case n.Event == protocol.ProfileDecided:
 		return a.Base + "/api/owner/holders"
+	case n.Event == protocol.ReviewCounted:
+		return a.Base + "/api/public/agents/" + n.Handle + "/reviews"
+	case n.Event == protocol.ReceiptIssued && protocol.IsID(protocol.BidID, n.Subject):
+		return a.Base + "/api/public/bids/" + n.Subject
+	case n.Event == protocol.ReceiptIssued:
+		return a.Base + "/api/public/order-receipts/" + n.Subject
 	case n.Event == protocol.AppealAnswered:
 		return a.Base + "/api/public/complaints/" + n.Subject
 	case protocol.IsID(protocol.PostID, n.Subject):
@@ -260,6 +275,9 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.MeetingChanged:  hall.Key("A meeting with @%s has changed"),
 	protocol.CalendarTrouble: hall.Key("A calendar of @%s needs you"),
 	protocol.MeetingReminder: hall.Key("A meeting with @%s is near"),
+	protocol.ProfileNamed:    hall.Key("A post names @%s"),
+	protocol.ReviewCounted:   hall.Key("A review of @%s counts"),
+	protocol.ReceiptIssued:   hall.Key("A receipt was issued to @%s"),
 	protocol.ProfileDecided:  hall.Key("An operator has decided about @%s"),
 	protocol.AppealAnswered:  hall.Key("An operator has answered the appeal of @%s"),
 	protocol.IdentityEnded:   hall.Key("@%s has no chain identity any more"),
@@ -311,7 +329,7 @@ func (a *Accounts) addressee(ctx context.Context, n protocol.Notice, to func(sto
 		}
 		s, err = tx.Profiles().NotifySettings(ctx, n.Handle)
 		kind, _, _ := strings.Cut(n.Subject, "_")
-		if err != nil || !s.Links || a.Links[kind] == nil || to(s) == "" {
+		if err != nil || !s.Links || a.Links[kind] == nil || to(s) == "" || n.Event == protocol.ReceiptIssued { // of another's board
 			return err
 		}
 		link, err = a.Links[kind](ctx, tx, n.Subject, n.Handle, to(s))

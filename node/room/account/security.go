@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -340,7 +341,7 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	if !known {
 		return nil, protocol.Errorf(protocol.InvalidRequest, "the job names no change")
 	}
-	var to string
+	var to, undo string
 	var l hall.Words
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		acc, err := tx.Accounts().ByID(ctx, in.Account)
@@ -354,6 +355,9 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 				to = s.Mail
 			}
 		}
+		if err == nil && (in.What == ProfileLeaves || in.What == AccountLeaves) {
+			undo, err = a.UndoLink(ctx, tx, cmp.Or(in.Handle, in.Account))
+		}
 		return err
 	})
 	if err != nil || to == "" {
@@ -363,10 +367,11 @@ func (a *Accounts) SendSecurity(ctx context.Context, j storage.Job, in security)
 	if name != "" {
 		name = " (“" + plain(name, 60) + "”)"
 	}
-	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: l.Text(text[0], a.Name), Text: paragraphs(
-		l.Text(text[1], name, a.Base, l.Time(in.At.UTC(), "2 Jan 2006, 15:04 UTC")),
-		a.advice(l, in),
-	)})
+	said := []string{l.Text(text[1], name, a.Base, l.Time(in.At.UTC(), "2 Jan 2006, 15:04 UTC")), a.advice(l, in)}
+	if undo != "" {
+		said = append(said, l.Text("Or open this link, which undoes it without signing in. It works once:"), undo)
+	}
+	err = a.Mail.Send(ctx, Letter{ID: letterID(j), To: to, Subject: l.Text(text[0], a.Name), Text: paragraphs(said...)})
 	if err != nil {
 		return retry(j, forADay, &in.trial, &in, err)
 	}

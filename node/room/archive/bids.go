@@ -77,7 +77,11 @@ func (e *exporting) bids(ctx context.Context) error {
 				return err
 			}
 			for i := range page.Items {
-				r, err := e.bid(ctx, &page.Items[i])
+				b, err := e.tx.Leavings().Bid(ctx, &page.Items[i])
+				if err != nil {
+					return err
+				}
+				r, err := e.bid(ctx, b)
 				if err != nil {
 					return err
 				}

@@ -320,7 +320,14 @@ func (e *exporting) threads(ctx context.Context) error {
 				return err
 			}
 			for i := range page.Items {
-				if err := e.thread(ctx, &page.Items[i], line); err != nil {
+				t, removed, err := e.tx.Leavings().Thread(ctx, &page.Items[i], protocol.AgentSide)
+				if err == nil {
+					err = e.thread(ctx, t, line)
+				}
+				if err == nil && !removed { // the address for replies is its writer's
+					err = e.callbacks(ctx, t.ID, line)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -340,11 +347,12 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 	}}); err != nil {
 		return err
 	}
-	if err := e.messages(ctx, t.ID, func(m *messageRecord) error { return line(threadLine{Message: m}) }); err != nil {
-		return err
-	}
+	return e.messages(ctx, t, protocol.AgentSide, func(m *messageRecord) error { return line(threadLine{Message: m}) })
+}
+
+func (e *exporting) callbacks(ctx context.Context, thread string, line func(any) error) error {
 	for after, more := "", true; more; {
-		page, err := e.tx.Callbacks().List(ctx, e.handle, "", t.ID, protocol.MaxLimit, after)
+		page, err := e.tx.Callbacks().List(ctx, e.handle, "", thread, protocol.MaxLimit, after)
 		if err != nil {
 			return err
 		}
@@ -362,10 +370,17 @@ func (e *exporting) thread(ctx context.Context, t *storage.StoredThread, line fu
 	return nil
 }
 
-// messages writes the messages of a thread.
-func (e *exporting) messages(ctx context.Context, thread string, line func(*messageRecord) error) error {
-	messages, err := e.tx.Threads().MessagesFrom(ctx, thread, 1, protocol.MaxThreadMessages)
+// messages writes the messages of a thread, as a side of it reads them.
+func (e *exporting) messages(ctx context.Context, t *storage.StoredThread, reader protocol.Side, line func(*messageRecord) error) error {
+	_, removed, err := e.tx.Leavings().Thread(ctx, t, reader)
+	if err != nil {
+		return err
+	}
+	messages, err := e.tx.Threads().MessagesFrom(ctx, t.ID, 1, protocol.MaxThreadMessages)
 	for _, m := range messages {
+		if removed {
+			storage.Removed(&m.Message, reader)
+		}
 		if err == nil {
 			err = line(&messageRecord{
 				N: m.N, ID: m.ID, From: string(m.From), Author: recordOf(m.Author), Text: m.Text, ClientID: m.ClientID, CreatedAt: m.CreatedAt,

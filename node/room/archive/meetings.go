@@ -84,7 +84,11 @@ func (e *exporting) meetings(ctx context.Context) error {
 	return e.member(meetingsFile, func(line func(any) error) error {
 		for n := 0; ; {
 			for i := range page.Items {
-				if err := line(meeting(&page.Items[i])); err != nil {
+				m, err := e.tx.Leavings().Meeting(ctx, &page.Items[i])
+				if err == nil {
+					err = line(meeting(m))
+				}
+				if err != nil {
 					return err
 				}
 				if n++; n == maxMeetings {

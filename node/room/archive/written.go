@@ -60,12 +60,12 @@ func (e *exporting) written(ctx context.Context) error {
 	err := pages(func(after string) (protocol.Page[storage.StoredThread], error) {
 		return e.tx.Threads().Written(ctx, e.handle, protocol.MaxLimit, after)
 	}, func(t *storage.StoredThread) {
-		id, r := t.ID, &writtenThread{ID: t.ID, Handle: t.Handle, Kind: string(t.Kind), State: string(t.State), Callback: t.Callback, CreatedAt: t.CreatedAt}
+		r := &writtenThread{ID: t.ID, Handle: t.Handle, Kind: string(t.Kind), State: string(t.State), Callback: t.Callback, CreatedAt: t.CreatedAt}
 		lines = append(lines, func(line func(any) error) error {
 			if err := line(writtenLine{Thread: r}); err != nil {
 				return err
 			}
-			return e.messages(ctx, id, func(m *messageRecord) error { return line(writtenLine{Message: m}) })
+			return e.messages(ctx, t, protocol.WriterSide, func(m *messageRecord) error { return line(writtenLine{Message: m}) })
 		})
 	})
 	if err == nil {

@@ -193,7 +193,22 @@ func (a *Attention) receipt(ctx context.Context, tx *storage.Tx, bid *storage.St
 	if rate, fault := protocol.Decimal(account.GSTPercent).Paise(); account.GSTPercent != "" && fault == nil {
 		r.Tax = protocol.TaxOf(bid.Paise, rate)
 	}
-	return tx.Payments().AddReceipt(ctx, board.ID, payment.ID, year, &r)
+	if err := tx.Payments().AddReceipt(ctx, board.ID, payment.ID, year, &r); err != nil {
+		return err
+	}
+	return tellPayer(ctx, tx, bid, &r)
+}
+
+// tellPayer notifies the bidder, when a profile of this node bid, of the receipt.
+func tellPayer(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, r *protocol.Receipt) error {
+	if !bid.Author.Verified || bid.Author.Node != nil || bid.Author.Handle == nil {
+		return nil
+	}
+	title := "Receipt " + r.Number + " of " + protocol.FormatRupees(bid.Paise) + " to @" + r.Board
+	if r.Test {
+		title = "TEST: " + title
+	}
+	return tx.Notify(ctx, protocol.Notice{Handle: *bid.Author.Handle, Event: protocol.ReceiptIssued, Subject: bid.ID, Title: title})
 }
 
 func firstOf(texts ...string) string {

@@ -96,7 +96,9 @@ func (a *Attention) board(ctx context.Context, tx *storage.Tx, p *storage.Stored
 	}
 	byID := map[string]*storage.StoredBid{}
 	for i := range live {
-		byID[live[i].ID] = &live[i]
+		if byID[live[i].ID], err = tx.Leavings().Bid(ctx, &live[i]); err != nil {
+			return out, err
+		}
 	}
 	for i, placed := range v.Rank() {
 		if bid := byID[placed.ID]; bid != nil {

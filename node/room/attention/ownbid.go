@@ -41,6 +41,9 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
+	if bid, err = tx.Leavings().Bid(ctx, bid); err != nil {
+		return protocol.OwnBid{}, err
+	}
 	view, err := a.view(ctx, tx, bid)
 	if err != nil {
 		return protocol.OwnBid{}, err

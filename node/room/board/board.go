@@ -61,6 +61,9 @@ func (b *Board) Post(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	if err := tx.Feed().Append(ctx, feedItem(p, tx.Now)); err != nil {
 		return out, err
 	}
+	if err := b.tellNamed(ctx, tx, p, nil); err != nil {
+		return out, err
+	}
 	out.Post = p.Post
 	return out, b.Distribute(ctx, tx, p, storage.LogCreate)
 }

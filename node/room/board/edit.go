@@ -32,6 +32,7 @@ func (b *Board) Edit(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 	if in.Title == p.Title && in.Body == p.Body && slices.Equal(in.Tags, p.Tags) {
 		return p.Post, nil
 	}
+	before := b.named(p)
 	p.Title, p.Body, p.Tags, p.Language, p.EditedAt = in.Title, in.Body, in.Tags, c.Language, new(tx.Now)
 	p.Evidence, p.Statement, p.Mentions = c.Evidence, nil, nil
 	writer := c.Author(b.Base, "", tx.Now)
@@ -52,6 +53,9 @@ func (b *Board) Edit(ctx context.Context, tx *storage.Tx, c protocol.Caller, in 
 		return protocol.Post{}, err
 	}
 	p.Revisions++
+	if err := b.tellNamed(ctx, tx, p, before); err != nil {
+		return protocol.Post{}, err
+	}
 	return p.Post, b.Distribute(ctx, tx, p, storage.LogUpdate)
 }
 

@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -26,6 +27,9 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 		switch {
 		case err == nil:
 			p.InReplyTo = &parent.ID
+			p.Named = slices.DeleteFunc(slices.Clone(p.Named), func(actor string) bool { // other servers name whom a reply answers
+				return parent.Author.Actor != nil && actor == *parent.Author.Actor
+			})
 			if err := addAuthorNews(ctx, tx, parent, p); err != nil {
 				return "", err
 			}
@@ -33,7 +37,10 @@ func (b *Board) ReceivePost(ctx context.Context, tx *storage.Tx, p *protocol.Sto
 			return "", err
 		}
 	}
-	if err := tx.Posts().Insert(ctx, p); err != nil || p.Unlisted {
+	if err := tx.Posts().Insert(ctx, p); err != nil {
+		return "", err
+	}
+	if err := b.tellNamed(ctx, tx, p, nil); err != nil || p.Unlisted {
 		return p.ID, err
 	}
 	return p.ID, tx.Feed().Append(ctx, feedItem(p, p.CreatedAt))

@@ -16,6 +16,7 @@ func (r *Contact) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ContactAgent, r.Begin)
 	hall.Ahead(t, protocol.ContactAgent, r.Ahead)
 	hall.Bind(t, protocol.CheckConversation, r.Check)
+	hall.Bind(t, protocol.DeleteMessage, r.DeleteMessage)
 	hall.Bind(t, protocol.ContinueConversation, r.Continue)
 	hall.Bind(t, protocol.ListThreads, r.List)
 	hall.Bind(t, protocol.GetThread, r.Get)

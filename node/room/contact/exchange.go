@@ -118,7 +118,14 @@ func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, firs
 	if len(messages) == 0 || messages[0].From != protocol.WriterSide {
 		return e, threadNotFound()
 	}
+	_, removed, err := tx.Leavings().Thread(ctx, t, protocol.WriterSide)
+	if err != nil {
+		return e, err
+	}
 	for _, m := range messages {
+		if removed {
+			storage.Removed(&m.Message, protocol.WriterSide)
+		}
 		if m.From == protocol.WriterSide && e.State == protocol.ExchangeAnswered {
 			break
 		}

@@ -24,6 +24,15 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 		return protocol.Page[protocol.Thread]{}, err
 	}
 	ends, err := tx.Threads().Ends(ctx, found.Items)
+	for i := range found.Items {
+		if err != nil {
+			return protocol.Page[protocol.Thread]{}, err
+		}
+		read, removed, e := tx.Leavings().Thread(ctx, &found.Items[i], protocol.AgentSide)
+		if err = e; removed {
+			found.Items[i], ends[read.ID] = *read, [2]string{protocol.WithdrawnText, protocol.WithdrawnText}
+		}
+	}
 	return convert(found, func(t *storage.StoredThread) protocol.Thread {
 		shown := view(t, protocol.AgentSide)
 		shown.Subject, shown.Preview = beginning(ends[t.ID][0], 80), beginning(ends[t.ID][1], 140)
@@ -93,10 +102,9 @@ func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return protocol.Conversation{}, err
 	}
-	shown := view(t, protocol.AgentSide)
-	shown.Return = protocol.ReturnTaskOf(t.Kind, returns)
-	messages, err := tx.Threads().ListMessages(ctx, t.ID, in.Size(), in.After)
-	return protocol.Conversation{Thread: shown, Messages: messages}, err
+	out, err := conversation(ctx, tx, t, protocol.AgentSide, in.Paging)
+	out.Thread.Return = protocol.ReturnTaskOf(t.Kind, returns)
+	return out, err
 }
 
 // Answer stores the agent's next message and, when the writer gave a callback address, enqueues

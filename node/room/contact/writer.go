@@ -22,8 +22,36 @@ func (r *Contact) Check(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 	if asAgent && !asWriter {
 		side = protocol.AgentSide
 	}
+	return conversation(ctx, tx, t, side, in.Paging)
+}
+
+// conversation returns a thread and a page of its messages, as a side of it reads them.
+func conversation(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, side protocol.Side, in protocol.Paging) (protocol.Conversation, error) {
+	t, removed, err := tx.Leavings().Thread(ctx, t, side)
+	if err != nil {
+		return protocol.Conversation{}, err
+	}
 	messages, err := tx.Threads().ListMessages(ctx, t.ID, in.Size(), in.After)
+	for i := range messages.Items {
+		if removed {
+			storage.Removed(&messages.Items[i], side)
+		}
+	}
 	return protocol.Conversation{Thread: view(t, side), Messages: messages}, err
+}
+
+// DeleteMessage takes the text out of a message of the writer, also of a closed thread. Whoever has read it has read it; here nobody reads it
+// any more, in the inbox, the archive of the agent or the writer's own page.
+func (r *Contact) DeleteMessage(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MessageDeletion) (protocol.None, error) {
+	t, err := tx.Threads().ByID(ctx, in.ThreadID)
+	if err != nil {
+		return protocol.None{}, storage.IfMissing(err, threadNotFound())
+	}
+	if asWriter, _ := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken)); !asWriter {
+		return protocol.None{}, threadNotFound()
+	}
+	err = tx.Threads().Withdraw(ctx, t.ID, in.MessageID)
+	return protocol.None{}, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "you have written no message with that id in this thread"))
 }
 
 // Opens returns the name under which the writer of a thread reads its news, when the caller may read it as the writer.

@@ -89,12 +89,12 @@ func (f *Feed) addItem(ctx context.Context, tx *storage.Tx, c protocol.Caller, d
 		if !c.May(protocol.ScopeInbox) { // the token may not read the inbox
 			return nil
 		}
-		return addMessage(ctx, tx, d, i.Ref)
+		return addMessage(ctx, tx, d, i.Ref, protocol.AgentSide)
 	case storage.NewsAnswer:
 		if !c.May(protocol.ScopePost) { // the token may not read the threads that the profile began
 			return nil
 		}
-		return addMessage(ctx, tx, d, i.Ref)
+		return addMessage(ctx, tx, d, i.Ref, protocol.WriterSide)
 	case storage.NewsLapsed:
 		if !c.May(protocol.ScopeInbox) {
 			return nil
@@ -163,7 +163,8 @@ func addMeeting(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref str
 	return nil
 }
 
-func addMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string) error {
+// addMessage adds a message of a thread, for the reader on a side of it.
+func addMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref string, reader protocol.Side) error {
 	threadID, n, err := storage.ParseMessageRef(ref)
 	if err != nil {
 		return err
@@ -175,6 +176,13 @@ func addMessage(ctx context.Context, tx *storage.Tx, d *protocol.Digest, ref str
 	m, err := tx.Threads().MessageByNumber(ctx, threadID, n)
 	if err != nil {
 		return err
+	}
+	_, removed, err := tx.Leavings().Thread(ctx, t, reader)
+	if err != nil {
+		return err
+	}
+	if removed {
+		storage.Removed(m, reader)
 	}
 	d.Messages = append(d.Messages, protocol.ThreadNews{ThreadID: t.ID, Handle: t.Handle, Message: *m})
 	return nil

@@ -17,7 +17,8 @@ const again = time.Hour
 
 // A Leave is the room. Its functions are those of other rooms.
 type Leave struct {
-	Base string // public address of the node
+	Base    string // public address of the node
+	LinkKey []byte // of the tickets of links
 	// SetState shows or hides a profile; Drop deletes it, once its posts are gone.
 	SetState func(ctx context.Context, tx *storage.Tx, handle string, state protocol.ProfileState, reason string) error
 	Drop     func(ctx context.Context, tx *storage.Tx, handle string) error
@@ -35,6 +36,7 @@ func (l *Leave) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.DeleteProfile, l.DeleteProfile)
 	hall.Bind(t, protocol.RestoreProfile, l.RestoreProfile)
 	hall.Bind(t, protocol.CloseAccount, l.CloseAccount)
+	hall.Bind(t, protocol.UndoDeletion, l.Undo)
 }
 
 // Jobs are the handlers of the room's jobs.
@@ -114,6 +116,9 @@ func (l *Leave) step(ctx context.Context, tx *storage.Tx, of *storage.Leaving) e
 	}
 	of.HiddenAt = tx.Now
 	if err := l.SetState(ctx, tx, of.Subject, protocol.ProfileLeaving, ""); err != nil {
+		return err
+	}
+	if err := tx.Bids().RetractOf(ctx, protocol.BoardID(l.Base), protocol.BlockHandle, of.Subject); err != nil {
 		return err
 	}
 	if err := tx.Leavings().Put(ctx, of, tx.Now.Add(protocol.UndoFor)); err != nil {

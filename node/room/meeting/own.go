@@ -25,6 +25,10 @@ func ownMeeting(ctx context.Context, tx *storage.Tx, c protocol.Caller, id strin
 // ownView returns a request as the person sees it.
 func (m *Meeting) ownView(ctx context.Context, tx *storage.Tx, r *storage.StoredMeeting) (protocol.OwnMeeting, error) {
 	r.State = stateNow(tx, r)
+	r, err := tx.Leavings().Meeting(ctx, r)
+	if err != nil {
+		return protocol.OwnMeeting{}, err
+	}
 	out := protocol.OwnMeeting{
 		MeetingRequest: m.view(r), Email: protocol.OrNil(r.Mail), Confirmed: r.Confirmed, Author: r.Author, Warnings: []protocol.MeetingWarning{}, Mail: r.Sent,
 	}
@@ -32,7 +36,6 @@ func (m *Meeting) ownView(ctx context.Context, tx *storage.Tx, r *storage.Stored
 		out.Attendance = &r.Attends.MeetingAttendance
 	}
 	out.Note = ownAdvice(r)
-	var err error
 	if out.Calendar, err = calendarView(ctx, tx, r); err != nil {
 		return out, err
 	}

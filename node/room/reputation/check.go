@@ -247,7 +247,10 @@ func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string
 			return err
 		}
 	}
-	return tx.Feed().Publish(ctx, board, item)
+	if err := tx.Feed().Publish(ctx, board, item); err != nil {
+		return err
+	}
+	return tx.Notify(ctx, protocol.Notice{Handle: handle, Event: protocol.ReviewCounted, Subject: f.ID, Title: item.Summary})
 }
 
 // uncount takes back what counted feedback changed.

@@ -91,7 +91,34 @@ func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if s.Token, err = r.Key.SignCompact(claims, protocol.OrderReceiptType); err != nil {
 		return protocol.OrderReceipt{}, err
 	}
-	return r.shown(s), tx.OrderReceipts().Insert(ctx, s, protocol.MaxOrderReceipts)
+	if err := tx.OrderReceipts().Insert(ctx, s, protocol.MaxOrderReceipts); err != nil {
+		return protocol.OrderReceipt{}, err
+	}
+	return r.shown(s), tellClient(ctx, tx, s)
+}
+
+// How many profiles of its owner learn of a receipt, and of how many receipts a profile learns within a day: any business may name any account.
+const (
+	toldClients  = 3
+	toldReceipts = 10
+)
+
+// tellClient notifies the profiles that are enrolled to identities of the account that a receipt names.
+func tellClient(ctx context.Context, tx *storage.Tx, s storage.StoredReceipt) error {
+	if s.Client == "" {
+		return nil
+	}
+	told, err := tx.Enrolments().OfOwner(ctx, s.Client[strings.LastIndexByte(s.Client, ':')+1:], toldClients)
+	for _, p := range told {
+		if err != nil || p.Handle == s.Handle {
+			continue
+		}
+		paid := protocol.MoneyOf(s.Currency, s.Minor)
+		title := paid.Currency + " " + paid.Amount + " to @" + s.Handle
+		n := protocol.Notice{Handle: p.Handle, Event: protocol.ReceiptIssued, Subject: s.ID, Title: title}
+		err = tx.NotifyAtMost(ctx, n, storage.CrowdReceipts, toldReceipts)
+	}
+	return err
 }
 
 // shop returns the business that the caller acts as, locked in a write.

