@@ -16,6 +16,9 @@ func TestReadAmount(t *testing.T) {
 		"₹ 1,50,000/-": "150000",
 		"१,५०,०००":     "150000", "रु ५००.५०": "500.50", "५०० रुपये": "500", "1 50 000": "150000", "1\u00a0500": "1500", "٥٠٠": "500", "５００": "500",
 		"0.500": "0.500", "1500.500": "1500.500", "12.5000": "12.5000", "12.5": "12.5", "12,34,567": "1234567", "00": "00", "1,500.500": "1500.500",
+		"5 lakh": "500000", "1.5 lakh": "150000", "2 crore": "20000000", "5 लाख": "500000", "₹ 1.25 Crores": "12500000", "Rs. 12 Lacs/-": "1200000",
+		"५ लाख रुपये": "500000", "1.5 करोड़": "15000000", "2 करो\u095c": "20000000", "2cr": "20000000", "INR 1,000 crore": "10000000000", "0.5 lakh": "50000",
+		"1.500 lakh": "150000", "0 lakh": "0", "0.000001 lakh": "0.1", "1.123456789 lakh": "112345.6789",
 	} {
 		got, fault := ReadAmount(Rupee, text)
 		require.Nil(t, fault, text)
@@ -31,7 +34,8 @@ func TestReadAmount(t *testing.T) {
 		require.Equal(t, AmbiguousCode, fault.Code, text)
 		require.Contains(t, fault.Detail, "write "+want, text)
 	}
-	for _, text := range []string{"much", "-4", "+4", "1.500,50", "1,5,0", "1,50,00", "1.50.000", ".5", "5.", "1e3", "$5", "5 lakh", "₹", "0x10",
+	for _, text := range []string{"much", "-4", "+4", "1.500,50", "1,5,0", "1,50,00", "1.50.000", ".5", "5.", "1e3", "$5", "lakh", "5 lakhh", "1,5 lakh",
+		"5 lakh crore", "2 lakh 5", "₹ lakh", "₹", "0x10",
 		"1,,", ",500", "NaN",
 		strings.Repeat("1,", 100), "500 USD"} {
 		got, fault := ReadAmount(Rupee, text)
@@ -44,11 +48,13 @@ func TestReadAmount(t *testing.T) {
 		require.Nil(t, fault, c)
 		require.Equal(t, Decimal(c[2]), got)
 	}
+	_, fault := ReadAmount("USD", "5 lakh")
+	require.NotNil(t, fault, "a lakh is of rupees")
 }
 
 // FuzzReadAmount: what is read is digits that an operation takes or refuses, and reading it again changes nothing.
 func FuzzReadAmount(f *testing.F) {
-	for _, s := range []string{"₹ 1,50,000/-", "1.500", "१,५०० रुपये", "1\u202f500", "Rs.", "\xff1"} {
+	for _, s := range []string{"₹ 1,50,000/-", "1.500", "१,५०० रुपये", "1\u202f500", "Rs.", "\xff1", "1.5 lakh", ".5 crore"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -50,9 +50,20 @@ var (
 	commaForm = regexp.MustCompile(`^([0-9]{1,15}),([0-9]{1,2})$`)
 )
 
+// largeUnits are the words for a lakh and a crore after an amount of rupees, in lower case, with the zeros that they stand for. ड़ is two
+// characters in most texts and one in others.
+var largeUnits = []struct {
+	zeros int
+	words []string
+}{
+	{5, []string{"lakhs", "lakh", "lacs", "lac", "लाख"}},
+	{7, []string{"crores", "crore", "करोड\u093c", "करो\u095c", "करोड", "cr.", "cr"}},
+}
+
 // ReadAmount reads an amount of a currency as people write it: with the currency's sign or code, digits of any script in groups
-// of thousands or lakhs, and /- after it. The fault is relative to the money; its code is AmbiguousCode for what is one amount in India
-// and another elsewhere, such as 1.500 and 1,5. Of a currency with three decimals 1.500 is no such amount. A blank text is a blank amount.
+// of thousands or lakhs, and /- after it; rupees also in lakhs and crores, such as 1.5 lakh. The fault is relative to the money;
+// its code is AmbiguousCode for what is one amount in India and another elsewhere, such as 1.500 and 1,5. Of a currency with three
+// decimals 1.500 is no such amount. A blank text is a blank amount.
 func ReadAmount(currency, text string) (Decimal, *Fault) {
 	s := strings.ToLower(strings.TrimSpace(text))
 	if s == "" {
@@ -62,9 +73,13 @@ func ReadAmount(currency, text string) (Decimal, *Fault) {
 	if len(s) > maxWritten {
 		return "", wrong
 	}
-	s = withoutSigns(currency, FoldDigits(s))
+	s, zeros := withoutUnit(currency, withoutSigns(currency, FoldDigits(s)))
 	s = spaceForm.ReplaceAllString(s, ",")
 	switch m := pointForm.FindStringSubmatch(s); {
+	case zeros > 0 && (plainForm.MatchString(s) || groupedForm.MatchString(s)):
+		return times(strings.ReplaceAll(s, ",", ""), zeros), nil
+	case zeros > 0:
+		return "", wrong
 	case m != nil && minorDigits(currency) < 3:
 		return "", twoAmounts(s, m[1]+m[2], m[1]+"."+m[2][:2])
 	case plainForm.MatchString(s):
@@ -76,6 +91,32 @@ func ReadAmount(currency, text string) (Decimal, *Fault) {
 		return "", twoAmounts(s, m[1]+m[2], m[1]+"."+m[2])
 	}
 	return "", wrong
+}
+
+// withoutUnit returns an amount without the word of a large unit after it, and the zeros of that word, 0 for none.
+func withoutUnit(currency, s string) (number string, zeros int) {
+	for _, u := range largeUnits {
+		for _, word := range u.words {
+			if rest, ok := strings.CutSuffix(s, word); ok && currency == Rupee {
+				return strings.TrimSpace(rest), u.zeros
+			}
+		}
+	}
+	return s, 0
+}
+
+// times moves the point of a number to the right.
+func times(number string, zeros int) Decimal {
+	whole, rest, _ := strings.Cut(number, ".")
+	rest += strings.Repeat("0", max(0, zeros-len(rest)))
+	whole = strings.TrimLeft(whole+rest[:zeros], "0")
+	if whole == "" {
+		whole = "0"
+	}
+	if rest = rest[zeros:]; rest != "" {
+		whole += "." + rest
+	}
+	return Decimal(whole)
 }
 
 func twoAmounts(text, one, other string) *Fault {

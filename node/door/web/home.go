@@ -1,7 +1,10 @@
 package web
 
 import (
+	"context"
 	"net/http"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -23,9 +26,20 @@ func (s *Web) home(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	return view{
+		Title:       tr(r.Context(), "Find a shop or a person"),
 		Description: tr(r.Context(), "Find a shop or a person, ask, and read the answer: a directory, a board and a feed, for people and for programs."),
 		Activity:    s.Base + "/ap/node", Data: Home{posts, found, c}, Body: homePage(s, c, newest(posts.Items), found.Items),
 	}, nil
+}
+
+// conversationNames are how conversations are called in the reader's language, by their kinds; * is in place of the handle. A browser knows
+// which ones it began (static/clock.js).
+func conversationNames(ctx context.Context) templ.Attributes {
+	names := templ.Attributes{}
+	for _, k := range contactKinds {
+		names["data-"+k[0]] = tr(ctx, "%s to %s##a kind of message", word(ctx, k[0]), "@*")
+	}
+	return names
 }
 
 // newest returns the first of some posts that begin a thread.

@@ -130,7 +130,7 @@ func typedPhone(text string, args map[string]any) string {
 }
 
 // amountsSuch says how an amount may be typed.
-var amountsSuch = english("Such as 500, 1,50,000 or ₹ 1,500.50.")
+var amountsSuch = english("Such as 500, 1,50,000, 1.5 lakh or ₹ 1,500.50.")
 
 // utrLine is the field for the reference of a payment.
 var (

@@ -52,18 +52,19 @@
 	try {
 		all = JSON.parse(localStorage.getItem(name)).filter(t => /^\/threads\/\w+$/.test(t.path) && t.at > Date.now() - life);
 	} catch {} // nothing is stored, or nothing may be
-	if (document.querySelector("[data-thread]")) {
-		const path = location.pathname, title = document.querySelector("h1").textContent;
+	const thread = document.querySelector("[data-thread]");
+	if (thread) {
+		const path = location.pathname, title = document.querySelector("h1").textContent, { thread: kind, handle } = thread.dataset;
 		try {
-			localStorage.setItem(name, JSON.stringify([{ path, title, at: Date.now() }, ...all.filter(t => t.path != path)].slice(0, most)));
+			localStorage.setItem(name, JSON.stringify([{ path, title, kind, handle, at: Date.now() }, ...all.filter(t => t.path != path)].slice(0, most)));
 		} catch {}
 	}
 	const list = document.querySelector("[data-threads]");
 	if (list && all.length) {
-		for (const { path, title } of all) {
+		for (const { path, title, kind, handle } of all) {
 			const item = document.createElement("li"), link = document.createElement("a");
 			link.href = path;
-			link.textContent = String(title);
+			link.textContent = list.dataset[kind]?.replace("*", () => handle) ?? String(title); // in the language of this page
 			item.append(link);
 			list.querySelector("ul").append(item);
 		}
