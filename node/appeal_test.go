@@ -159,12 +159,15 @@ func TestArchiveLink(t *testing.T) {
 		require.Equal(t, "application/gzip", got.Header().Get("Content-Type"))
 		require.Contains(t, got.Header().Get("Content-Disposition"), "asha.stoa.tar.gz")
 		require.Equal(t, got.Body.Bytes()[:2], []byte{0x1f, 0x8b})
+		w.Ask("POST", "/api/operator/profiles/asha/suspend", `{"reason":"spam"}`, wide...).Is(204)
+		fetch(ticket).Is(200)
 		for _, wrong := range []string{ticket[:len(ticket)-1], strings.Replace(ticket, "asha", "ravi", 1), protocol.ReadTokenPrefix + "asha.x.y"} {
 			require.Equal(t, 410, fetch(wrong).Code)
 		}
 		var audit protocol.Page[protocol.AuditEntry]
 		w.operator.Do(200, "GET", "/api/operator/audit?limit=10", nil, &audit)
-		require.Equal(t, []string{"archive fetch", "archive link"}, []string{audit.Items[0].Action, audit.Items[1].Action})
+		require.Equal(t, []string{"archive fetch", "profile suspend", "archive fetch", "archive link"},
+			[]string{audit.Items[0].Action, audit.Items[1].Action, audit.Items[2].Action, audit.Items[3].Action})
 		require.NoError(t, w.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Accounts().Delete(ctx, acc.ID) }))
 		require.Equal(t, 410, fetch(ticket).Code, "nobody's account has the profile now")
 	})

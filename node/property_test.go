@@ -41,6 +41,7 @@ var unreached = map[string]string{
 	"connect_identity":     "takes a browser that signed in lately, and a chain",
 	"confirm_account_mail": "takes a secret that stands in a mail alone",
 	"confirm_mail":         "takes a secret that stands in a mail alone",
+	"delete_message":       "takes a message of a thread with the secret of its writer",
 	"fetch_archive":        "takes a link that an operator has made",
 	"read_bid_link":        "takes a ticket that stands in a mail alone",
 	"use_bid_link":         "takes a ticket that stands in a mail alone",

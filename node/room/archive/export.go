@@ -109,7 +109,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 	} else if runs {
 		return errUnderWay // a half-imported profile makes no archive
 	}
-	p, m, err := e.tx.Merchants().ByHandle(ctx, e.handle)
+	p, m, err := e.tx.Merchants().Own(ctx, e.handle)
 	if err != nil {
 		return storage.IfMissing(err, protocol.NoAgent(e.handle))
 	}
