@@ -24,6 +24,7 @@ var ours = map[string]string{
 	"SessionState.name": "the caller's own account (contract §4)",
 	"Account.name":      "the caller's own",
 	"Token.name":        "the caller's own",
+	"Invitation.note":   "the caller's own",
 	"HeldProfile.name":  "the caller's own",
 	"Passkey.name":      "the caller's own", "PasskeyOptions.name": "the caller's own",
 
