@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -105,12 +106,19 @@ func (b *Tab) Load(step chromedp.Action[chromedp.Void]) int {
 	return int(res.Status)
 }
 
-// Look is the value of a JavaScript expression in the page.
+// movedOn is what Chromium answers about a page that has led on by itself.
+var movedOn = regexp.MustCompile(`navigated or closed|context was destroyed|Cannot find context`)
+
+// Look is the value of a JavaScript expression in the page; in the next one, where a script of the page leads there meanwhile.
 func Look[T any](b *Tab, expression string) T {
 	b.T.Helper()
 	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
 	defer stop()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	for err != nil && movedOn.MatchString(err.Error()) && ctx.Err() == nil {
+		time.Sleep(20 * time.Millisecond)
+		value, err = chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	}
 	require.NoError(b.T, err)
 	return value
 }
