@@ -42,14 +42,9 @@ func foreign(r *http.Request) string {
 // unread adds to a refusal what of a request this node does not read, and where it says what it does.
 func (g *Gate) unread(err *protocol.Error, r *http.Request) *protocol.Error {
 	if seen := foreign(r); seen != "" {
-		err.Detail += "; the request has " + seen + ", which this node does not read: " + g.ways()
+		err.Detail += "; the request has " + seen + ", which this node does not read: " + g.Target.Scheme + "://" + g.Target.Authority + "/skill/signing.md"
 	}
 	return err
-}
-
-// ways is where the node says how requests are signed.
-func (g *Gate) ways() string {
-	return g.Target.Scheme + "://" + g.Target.Authority + "/skill/signing.md"
 }
 
 // foreignKey says why the keyid of a signature names no key here, "" where nothing is known of its form.

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -72,11 +73,15 @@ func (a *Archive) Fetch(ctx context.Context, c protocol.Caller, in protocol.Arch
 	if err != nil {
 		return nil, err
 	}
-	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Audit(ctx, "link", "archive fetch", handle, "")
-	})
+	f, err := a.made(ctx, "link "+handle, handle, "")
 	if err != nil {
 		return nil, err
 	}
-	return a.made(ctx, "link "+handle, handle, "")
+	err = a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { // a line for each archive, which bounds them by its cost
+		return tx.Audit(ctx, "link", "archive fetch", handle, "")
+	})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
