@@ -302,7 +302,14 @@ func (p *prober) populate(h *nodetest.House) {
 	operator, _ := h.OpenAccount("Operator", protocol.RoleOperator, "")
 	p.operator, _, err = h.Admin().CreateAccountToken(t.Context(), operator.ID, "all", 0, protocol.ScopeOperator, protocol.ScopeAccount)
 	require.NoError(t, err)
-	p.keep = map[string]bool{}
+	p.keep = map[string]bool{operator.ID: true}
+	for _, handle := range []string{"asha", "bazaar"} {
+		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			acc, err := tx.Accounts().OfProfile(ctx, handle)
+			p.keep[acc.ID] = true
+			return err
+		}))
+	}
 	for _, id := range nodetest.TypeID.FindAllString(h.Ask("GET", "/api/owner/tokens", "", "Authorization", "Bearer "+p.token).Body.String(), -1) {
 		p.keep[id] = true // the run needs its own token to the end
 	}

@@ -169,8 +169,13 @@ func (p *prober) args(op *protocol.Operation) map[string]any {
 			args[name] = "asha" // with a second profile every call would have to say who acts
 		}
 	}
-	if op == protocol.CloseAccountFor.Operation && protocol.CleanHandle(word(args["account"])) == "asha" {
-		args["account"] = "nobody" // asha's account is needed to the end
+	if op.For == protocol.Operators && !op.ReadOnly { // who calls is needed to the end
+		for _, name := range []string{"account", "handle"} {
+			if protocol.CleanHandle(word(args[name])) == "asha" || protocol.CleanHandle(word(args[name])) == "bazaar" {
+				args[name] = "nobody"
+			}
+		}
+		delete(args, "handles")
 	}
 	return args
 }

@@ -298,6 +298,9 @@ func commonCodes(op *protocol.Operation) []protocol.Code {
 	if op.TakesToken() || op.Browser || op.Access&protocol.Signed != 0 || op.Secret != "" {
 		codes = append(codes, protocol.Unauthorized)
 	}
+	if op.For == protocol.Operators {
+		codes = append(codes, protocol.Forbidden)
+	}
 	if op.Access&protocol.Proof != 0 {
 		codes = append(codes, protocol.PowRequired, protocol.PowInvalid, protocol.PowExpired, protocol.PowSpent)
 	}

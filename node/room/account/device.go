@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ func (a *Accounts) AddDevice(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if why := protocol.CallbackFault(in.Endpoint, a.Private); why != "" {
 		return protocol.Device{}, protocol.Invalid(protocol.Fault{Pointer: "/endpoint", Code: "not-public", Detail: why})
 	}
-	d := storage.Device{ID: protocol.NewID(protocol.DeviceID, tx.Now), Endpoint: in.Endpoint, Language: in.Language,
+	d := storage.Device{ID: protocol.NewID(protocol.DeviceID, tx.Now), Endpoint: in.Endpoint, Language: cmp.Or(in.Language, "en"),
 		Program: plain(in.Program, 160), CreatedAt: tx.Now}
 	d.P256dh, d.Auth = in.Keys()
 	most := protocol.MaxDevices

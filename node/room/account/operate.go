@@ -141,13 +141,21 @@ func (a *Accounts) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return protocol.None{}, err
 	}
-	if acc.ID == c.Account {
-		return protocol.None{}, protocol.Errorf(protocol.Conflict, "this is the account that you use; another operator, or stoa admin, closes it")
+	if err := another(acc, c); err != nil {
+		return protocol.None{}, err
 	}
 	if err := tx.Accounts().Delete(ctx, acc.ID); err != nil {
 		return protocol.None{}, err
 	}
 	return protocol.None{}, tx.Audit(ctx, c.Actor(), "account close", acc.ID, acc.Name)
+}
+
+// another refuses the account that the operator uses: with it the last operator would be gone by one slip.
+func another(acc storage.Account, c protocol.Caller) error {
+	if acc.ID == c.Account {
+		return protocol.Errorf(protocol.Conflict, "this is the account that you use; another operator, or stoa admin, does this to it")
+	}
+	return nil
 }
 
 // LinkProfile gives a profile to an account, and removes it from its previous one.
@@ -170,6 +178,9 @@ func (a *Accounts) UnlinkProfile(ctx context.Context, tx *storage.Tx, c protocol
 func (a *Accounts) SetRole(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.RoleChange) (protocol.None, error) {
 	acc, err := a.Named(ctx, tx, in.Account)
 	if err != nil {
+		return protocol.None{}, err
+	}
+	if err := another(acc, c); err != nil {
 		return protocol.None{}, err
 	}
 	if err := tx.Accounts().SetRole(ctx, acc.ID, in.Role); err != nil {

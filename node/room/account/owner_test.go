@@ -225,6 +225,10 @@ func TestOperator_Standing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, protocol.Session, c.Standing)
 
+	bearer := []string{"Authorization", "Bearer " + token(protocol.ScopeOperator, protocol.ScopeAccount)}
+	h.Ask("PUT", "/api/operator/accounts/"+ops.ID+"/role", `{"role":"owner"}`, bearer...).Is(409)
+	h.Ask("DELETE", "/api/operator/accounts/"+ops.ID, "", bearer...).Is(409)
+
 	cookie := h.SignIn(link)
 	c, err = admit(operator, "", cookie)
 	require.NoError(t, err)
