@@ -29,6 +29,7 @@ const (
 	StockStopped    Stock = "stopped"    // meeting_mailbox, of those that want none
 	StockRefusals   Stock = "refusals"   // remote_refusal
 	StockDevices    Stock = "devices"    // device, of visitors
+	StockProofs     Stock = "proofs"     // state_proof
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -57,6 +58,7 @@ var Caps = map[Stock]Cap{
 	StockStopped:    {Rows: 1_000_000, Bytes: 64 << 20},
 	StockRefusals:   {Rows: 20_000, Bytes: 64 << 20},
 	StockDevices:    {Rows: 100_000, Bytes: 64 << 20},
+	StockProofs:     {Rows: 20_000, Bytes: 256 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -99,6 +101,7 @@ var stocks = map[Stock]stock{
 	StockRefusals: {table: "remote_refusal", key: "actor", age: "until",
 		size: "length(actor) + length(text) + length(in_reply_to) + length(context) + length(conversation)"},
 	StockDevices: {table: "device", key: "id", age: "ends_at", size: "length(reader) + length(endpoint) + length(program)", of: "s.ends_at IS NOT NULL"},
+	StockProofs:  {table: "state_proof", key: "id", age: "at", size: "length(doc)"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }
