@@ -76,6 +76,7 @@ func (n *Node) build(ctx context.Context) error {
 	if n.directories, err = credential.NewDirectories(n.DB, client, n.log, c.private()); err != nil {
 		return err
 	}
+	n.prover = credential.NewProver(credential.Prover{DB: n.DB, Base: n.Base, Key: n.Keys.Ed, Chain: n.Chain, Directories: n.directories, Log: n.log})
 	gate, proofs, err := n.gate(ctx, base)
 	if err != nil {
 		return err

@@ -73,6 +73,7 @@ type Node struct {
 	log         *slog.Logger
 	agents      *credential.Agents
 	directories *keydirectory.Cache
+	prover      *credential.Prover
 	front       *front
 	federation  *federation.Federation
 	metrics     *metrics

@@ -22,6 +22,9 @@ func (n *Node) observe(o hall.Observation) {
 	n.Meter.Operation(o)
 	if o.Err == nil {
 		n.sightings.Record(o.Caller, protocol.Lookup(o.Op))
+		if o.Op == protocol.PostToBoard.Name || o.Op == protocol.EditPost.Name {
+			n.prover.Note(o.Caller)
+		}
 	}
 	level, code := slog.LevelDebug, protocol.CodeOf(o.Err)
 	switch {

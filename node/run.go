@@ -54,6 +54,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.Chain != nil {
 		group.Go(func() error { return n.Chain.Reader.Run(failed) })
 		group.Go(func() error { return n.Enrolments.Run(failed) })
+		group.Go(func() error { return n.prover.Run(failed) })
 	}
 	group.Go(func() error {
 		select {
