@@ -127,7 +127,7 @@ func TestSignAndVerify(t *testing.T) {
 		&out, &errs), "%s", &errs)
 	require.Contains(t, out.String(), "verified: keyid ")
 	spoiled := strings.Replace(request, body, `{"kind":"OFFER"}`, 1)
-	require.Equal(t, exitFailed, run(context.Background(), []string{"verify", "--key", file, "--base", "https://n.example"}, strings.NewReader(spoiled),
+	require.Equal(t, exitFailed, run(context.Background(), []string{"verify", "request", "--key", file, "--base", "https://n.example"}, strings.NewReader(spoiled),
 		&out, &errs))
 	require.Contains(t, errs.String(), "digest-mismatch")
 }

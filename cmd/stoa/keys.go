@@ -139,7 +139,8 @@ func (c *directoryCmd) Run(w *world) error {
 }
 
 type verifyCmd struct {
-	Request verifyRequestCmd `cmd:"" default:"withargs" help:"Check a signed HTTP request from standard input."`
+	Proof   verifyProofCmd   `cmd:"" default:"withargs" help:"Check who wrote what a node shows, by its proof document."`
+	Request verifyRequestCmd `cmd:"" help:"Check a signed HTTP request from standard input."`
 	Receipt verifyReceiptCmd `cmd:"" help:"Check a receipt for an order, with the keys of the node that signed it."`
 }
 

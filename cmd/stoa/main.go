@@ -28,7 +28,8 @@ const (
 	exitDone    = 0
 	exitFailed  = 1
 	exitUsage   = 2
-	exitProblem = 3 // the node answered with a problem, which is printed
+	exitProblem = 3 // the node answered with a problem, which is printed; what was to be verified is refused
+	exitOpen    = 4 // what was to be verified is not decided
 )
 
 // version and commit are set by the linker in a release, version alone by make; a plain go build shows the revision.
@@ -46,7 +47,7 @@ type cli struct {
 	Keygen    keygenCmd    `cmd:"" help:"Make a key pair, as a private JWK."`
 	Sign      signCmd      `cmd:"" help:"Sign an HTTP request and print the header fields."`
 	Directory directoryCmd `cmd:"" help:"Sign the key directory of a key that the node does not keep."`
-	Verify    verifyCmd    `cmd:"" help:"Check a signed HTTP request, or a receipt for an order."`
+	Verify    verifyCmd    `cmd:"" help:"Check who wrote a post, from its address or a file; a signed HTTP request; a receipt for an order."`
 	Identity  identityCmd  `cmd:"" help:"ERC-8004 identities on a chain."`
 	Review    reviewCmd    `cmd:"" help:"Reviews on a chain."`
 	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
@@ -170,6 +171,9 @@ func status(err error, stderr io.Writer) int {
 	printFaults(stderr, err)
 	if _, ok := errors.AsType[refusal](err); ok {
 		return exitProblem
+	}
+	if _, ok := errors.AsType[undecided](err); ok {
+		return exitOpen
 	}
 	if _, ok := errors.AsType[usage](err); ok || errors.Is(err, node.ErrConfig) {
 		return exitUsage

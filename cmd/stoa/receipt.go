@@ -82,13 +82,24 @@ func notVerified(format string, args ...any) error {
 	return refusal{fmt.Errorf("not verified: "+format, args...)}
 }
 
-// fetchFrom reads a document of a node.
-func fetchFrom(ctx context.Context, base, path string) ([]byte, error) {
+// A notServed is the status of an answer that is no document.
+type notServed struct {
+	address string
+	code    int
+	body    []byte
+}
+
+func (e notServed) Error() string {
+	return fmt.Sprintf("%s: %d %s", e.address, e.code, http.StatusText(e.code))
+}
+
+// fetchFrom reads a document of a node, of at most that many bytes. The error is a notServed when its status is not 200.
+func fetchFrom(ctx context.Context, base, path string, most int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {
 		return nil, usage{err}
 	}
-	o := outbound.Options{AllowPrivate: true, UserAgent: "stoa/" + buildVersion(), MaxBody: key.MaxSetBytes}
+	o := outbound.Options{AllowPrivate: true, UserAgent: "stoa/" + buildVersion(), MaxBody: most}
 	if n, err := strconv.ParseUint(req.URL.Port(), 10, 16); err == nil {
 		o.Ports = []uint16{uint16(n)}
 	}
@@ -97,10 +108,11 @@ func fetchFrom(ctx context.Context, base, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s%s: %s", base, path, res.Status)
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = notServed{base + path, res.StatusCode, body}
 	}
-	return io.ReadAll(res.Body)
+	return body, err
 }
 
 // keys reads the key set, and returns the address of the node that must have signed; "" when it is not
@@ -119,7 +131,7 @@ func (c *verifyReceiptCmd) keys(w *world) (key.Set, string, error) {
 	if node != base {
 		return key.Set{}, "", usagef("the keys are of %s, and --node is %s", base, node)
 	}
-	raw, err := fetchFrom(w.ctx, base, directoryPath)
+	raw, err := fetchFrom(w.ctx, base, directoryPath, key.MaxSetBytes)
 	if err != nil {
 		return key.Set{}, "", err
 	}
