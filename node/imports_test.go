@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"stoa/storage/commit": {"stoa/protocol"},
 	"stoa/identity":       {"stoa/protocol", "stoa/identity"},
 	"stoa/wellknown":      {"stoa/protocol", "stoa/identity", "stoa/schemas"},
-	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage"},
+	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage", "stoa/federation/tree"},
 
 	"stoa/node/out":  {"stoa/protocol", "stoa/identity", "stoa/node/out"},
 	"stoa/node/hall": {"stoa/protocol", "stoa/storage", "stoa/identity"},
