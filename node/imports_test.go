@@ -70,7 +70,7 @@ var onlyIn = map[string][]string{
 	"github.com/go-fed/httpsig":             {"stoa/identity/httpsig/cavage"},
 	"github.com/go-json-experiment":         {"stoa/identity/strictjson"},
 	"github.com/danielgtaylor/huma":         {"stoa/node/hall", "stoa/node/door/httpapi"},
-	"github.com/prometheus":                 {"stoa/node"},
+	"github.com/VictoriaMetrics":            {"stoa/node"},
 	"stoa/node/nodetest":                    {},                                                  // tests alone
 	"stoa/protocol/must":                    {"stoa/node/nodetest", "stoa/node/out/pay/paytest"}, // tests alone
 	"github.com/chromedp":                   {"stoa/node/nodetest"},
