@@ -31,6 +31,7 @@ func (f *Federation) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { f.schedulePulls(ctx) })
+	running.Go(func() { f.keepTree(ctx) })
 	f.fanOut(ctx, owner, &running)
 	running.Wait()
 	giveBack, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -137,6 +138,10 @@ func (f *Federation) fanOut(ctx context.Context, owner string, running *sync.Wai
 		select {
 		case <-ctx.Done():
 		case <-wake:
+			select {
+			case f.treeDue <- struct{}{}:
+			default:
+			}
 		case <-ended: // there is room, and an outlet may have more to deliver
 		case <-time.After(poll):
 		}

@@ -124,6 +124,7 @@ type Federation struct {
 	reads       chan struct{}          // signed reads that are being verified
 	noting      sync.WaitGroup         // for the goroutines that verify signed reads
 	boosted     storage.Memo[int]      // number of posts in our board's outbox
+	treeDue     chan struct{}          // the log may have entries that are not in its tree
 	wanted      sync.Map               // board → int64: highest announced sequence number
 }
 
@@ -159,7 +160,7 @@ func New(c Config) (*Federation, error) {
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
 		growth:    growth{added: map[storage.Stock]int{}, caps: storage.Caps},
 		entries:   cache.OfBytes[[]byte](16 << 20),
-		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), preparation: newPreparation(),
+		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), treeDue: make(chan struct{}, 1), preparation: newPreparation(),
 		maxFollowers: maxFollowers, maxFollowersOfHost: maxFollowersOfHost,
 	}
 	if f.log == nil {
@@ -207,6 +208,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/agents/{handle}/{part}", f.serveAgentPart)
 	mux.HandleFunc("GET /ap/board/log", f.serveLog)
 	mux.HandleFunc("GET /ap/board/log/{seq}", f.serveEntry)
+	mux.HandleFunc("GET /ap/board/tree/{epoch}/{path...}", f.serveTree)
 	mux.HandleFunc("GET /ap/board/announces/{seq}", f.serveBoost)
 	mux.HandleFunc("GET /ap/posts/{id}", f.servePost)
 	mux.HandleFunc("GET /ap/posts/{id}/{part}", f.servePostPart)

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
-	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -55,27 +53,8 @@ func hashOf(raw []byte) string {
 // erasedHash is the hash of an entry of our log whose object is no longer shown, "" when the
 // object is not stored any more.
 func (f *Federation) erasedHash(ctx context.Context, tx *storage.Tx, epoch string, e storage.LogEntry) (string, error) {
-	if protocol.IsID(protocol.BidID, e.ObjectID) {
-		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Bid(e.ObjectID)), nil
-	}
-	if handle, ok := strings.CutPrefix(e.ObjectID, storage.LogAgent); ok {
-		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.site.Summary(handle)), nil
-	}
-	if isNews(e.ObjectID) {
-		return activity.HashEntry(epoch, e.Seq, e.At, "Offer", f.newsURI(e.ObjectID)), nil
-	}
-	p, err := tx.Posts().ByID(ctx, e.ObjectID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	kind := "Create"
-	if e.Kind == storage.LogUpdate {
-		kind = "Update"
-	}
-	return activity.HashEntry(epoch, e.Seq, e.At, kind, p.URI), nil
+	p, err := f.postOf(ctx, tx, e)
+	return f.hashEntry(epoch, e, p), err
 }
 
 // A logHead is the signed head of a followed log.

@@ -91,7 +91,11 @@ func (f *Federation) logPage(ctx context.Context, tx *storage.Tx, epoch string, 
 	if err != nil {
 		return nil, err
 	}
-	page, err := f.site.LogPage(after, limit, epoch, head, after+int64(n), signed, []any{}).Bytes()
+	o := f.site.LogPage(after, limit, epoch, head, after+int64(n), signed, []any{})
+	if err := f.nameTree(ctx, tx, o, epoch); err != nil {
+		return nil, err
+	}
+	page, err := o.Bytes()
 	if err != nil || n == 0 {
 		return page, err
 	}

@@ -261,6 +261,7 @@ func (n *node) work() bool {
 	ctx := n.t.Context()
 	busy := false
 	require.NoError(n.t, n.db.Numbered(ctx))
+	n.growTree()
 	require.NoError(n.t, n.f.pullDue(ctx))
 	jobs, _, err := n.db.ClaimJobs(ctx, "test", 16, time.Minute)
 	require.NoError(n.t, err)
@@ -275,6 +276,16 @@ func (n *node) work() bool {
 		n.f.serveOutlet(ctx, o)
 	}
 	return busy
+}
+
+// growTree puts all of the log into its tree.
+func (n *node) growTree() {
+	n.t.Helper()
+	for behind := int64(1); behind > 0; {
+		var err error
+		behind, err = n.f.growTree(n.t.Context())
+		require.NoError(n.t, err)
+	}
 }
 
 // do runs one job as package worker does.

@@ -71,7 +71,7 @@ func (n *Node) build(ctx context.Context) error {
 	}
 	n.metrics = newMetrics(n.DB, c.Version, n.Feed.Hub)
 	if n.Chain != nil {
-		n.metrics.registry.MustRegister(chainStates{n.Chain.Reader})
+		n.metrics.chains(n.Chain.Reader)
 	}
 	if n.directories, err = credential.NewDirectories(n.DB, client, n.log, c.private()); err != nil {
 		return err

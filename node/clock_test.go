@@ -33,6 +33,7 @@ var wallClock = map[string]string{
 	"federation/key.go":                   "age of a cache",
 	"federation/log.go":                   "age of a cache",
 	"federation/logpage.go":               "age of a cache",
+	"federation/logtree.go":               "how often progress is logged",
 	"federation/pull.go":                  "how long a job has run; age of a cache",
 	"federation/reader.go":                "age of a cache",
 	"federation/remote.go":                "age of a cache; rates, in memory",

@@ -3,7 +3,7 @@ package node
 import (
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
+	vm "github.com/VictoriaMetrics/metrics"
 
 	"stoa/node/hall"
 )
@@ -14,7 +14,7 @@ import (
 type front struct {
 	limits  *hall.Limits
 	network func(*http.Request) string
-	refused prometheus.Counter // requests over the limit
+	refused *vm.Counter // requests over the limit
 }
 
 // admit counts one request. The error is a *protocol.Error with the time to wait; the

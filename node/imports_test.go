@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"stoa/storage/commit": {"stoa/protocol"},
 	"stoa/identity":       {"stoa/protocol", "stoa/identity"},
 	"stoa/wellknown":      {"stoa/protocol", "stoa/identity", "stoa/schemas"},
-	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage"},
+	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage", "stoa/federation/tree"},
 
 	"stoa/node/out":  {"stoa/protocol", "stoa/identity", "stoa/node/out"},
 	"stoa/node/hall": {"stoa/protocol", "stoa/storage", "stoa/identity"},
@@ -61,6 +61,7 @@ var onlyIn = map[string][]string{
 	"github.com/uptrace/bun":                {"stoa/storage"},
 	"github.com/jackc/pgx":                  {"stoa/storage"},
 	"modernc.org/sqlite":                    {"stoa/storage"},
+	"golang.org/x/mod":                      {"stoa/federation"},
 	"github.com/pressly/goose":              {"stoa/storage"},
 	"github.com/uptrace/bunrouter":          {"stoa/node"},
 	"github.com/ethereum/go-ethereum":       {"stoa/identity/erc8004", "stoa/identity/eip4361"},
@@ -69,7 +70,7 @@ var onlyIn = map[string][]string{
 	"github.com/go-fed/httpsig":             {"stoa/identity/httpsig/cavage"},
 	"github.com/go-json-experiment":         {"stoa/identity/strictjson"},
 	"github.com/danielgtaylor/huma":         {"stoa/node/hall", "stoa/node/door/httpapi"},
-	"github.com/prometheus":                 {"stoa/node"},
+	"github.com/VictoriaMetrics":            {"stoa/node"},
 	"stoa/node/nodetest":                    {},                                                  // tests alone
 	"stoa/protocol/must":                    {"stoa/node/nodetest", "stoa/node/out/pay/paytest"}, // tests alone
 	"github.com/chromedp":                   {"stoa/node/nodetest"},

@@ -1,14 +1,14 @@
 package node
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/pprof"
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	vm "github.com/VictoriaMetrics/metrics"
 
 	"stoa/identity/erc8004"
 	"stoa/node/hall"
@@ -19,95 +19,60 @@ import (
 	"stoa/storage"
 )
 
-// metrics are the collectors of one node, filled by the observers of the hall,
-// worker and federation. Labels come from small fixed sets only.
+// metrics are the counts of one node in the text format of Prometheus, filled by the observers of the hall,
+// worker and federation. Labels come from small fixed sets only. docs/OPERATIONS.md says what each means.
 type metrics struct {
-	registry   *prometheus.Registry
-	operations *prometheus.HistogramVec
-	jobs       *prometheus.HistogramVec
-	federation *prometheus.CounterVec
-	probes     *prometheus.CounterVec
-	limited    prometheus.Counter
+	*vm.Set
+	backlog operate.Backlog
+	limited *vm.Counter
 }
 
+var (
+	operationBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5} // seconds
+	jobBuckets       = []float64{.001, .01, .1, 1, 10, 60}
+)
+
 func newMetrics(db *storage.DB, version string, hub *feed.Hub) *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "stoa_operation_duration_seconds", Help: "Time an operation took, by operation, door and error code.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
-		}, []string{"operation", "door", "code"}),
-		jobs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "stoa_job_duration_seconds", Help: "Time a job took, by kind and outcome.",
-			Buckets: []float64{.001, .01, .1, 1, 10, 60},
-		}, []string{"kind", "failed"}),
-		federation: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "stoa_federation_events_total", Help: "Federation events, by event and outcome.",
-		}, []string{"event", "failed"}),
-	}
-	m.probes = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stoa_probes_total", Help: "Listed endpoints, sites and identities that were asked whether they answer, by outcome.",
-	}, []string{"outcome"})
+	vm.ExposeMetadata(true)
+	m := &metrics{Set: vm.NewSet(), backlog: operate.Backlog{DB: db}}
 	for _, outcome := range liveness.Outcomes {
-		m.probes.WithLabelValues(string(outcome))
+		m.GetOrCreateCounter(series("stoa_probes_total", "outcome", string(outcome)))
 	}
-	m.limited = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "stoa_limited_requests_total", Help: "Requests refused at every door together, since their client network was over its bound.",
+	m.limited = m.NewCounter("stoa_limited_requests_total")
+	m.NewGauge("stoa_storage_waiting_writes", func() float64 { return float64(db.QueueLen()) })
+	m.NewGauge(series("stoa_build_info", "engine", db.Engine(), "version", version), nil).Set(1)
+	m.RegisterMetricsWriter(func(w io.Writer) {
+		c, behind := hub.Counts(), 0.0
+		if c.Behind {
+			behind = 1
+		}
+		vm.WriteGaugeFloat64(w, "stoa_feed_streams", float64(c.Streams))
+		vm.WriteGaugeFloat64(w, "stoa_feed_stream_behind", behind)
+		vm.WriteCounterUint64(w, "stoa_feed_stream_wakes_total", c.Wakes)
+		vm.WriteCounterUint64(w, "stoa_feed_stream_batches_total", c.Batches)
+		vm.WriteCounterUint64(w, "stoa_feed_stream_events_total", c.Events)
+		vm.WriteCounterUint64(w, "stoa_feed_streams_cut_total", c.Cut)
 	})
-	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "stoa_storage_waiting_writes", Help: "Writes waiting for the group commit.",
-	}, func() float64 { return float64(db.QueueLen()) })
-	m.registry.MustRegister(&operate.Backlog{DB: db})
-	m.registry.MustRegister(streamMetrics(hub)...)
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "stoa_build_info", Help: "Always 1; the label says which version runs.", ConstLabels: prometheus.Labels{"version": version, "engine": db.Engine()},
-	})
-	build.Set(1)
-	m.registry.MustRegister(m.operations, m.jobs, m.federation, m.probes, m.limited, waiting, build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// streamMetrics are the counts of the hub of the feed's streams.
-func streamMetrics(hub *feed.Hub) []prometheus.Collector {
-	gauge := func(name, help string, value func(feed.Counts) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(hub.Counts()) })
+// series is the name of a metric with its labels, given in pairs of name and value.
+func series(name string, labels ...string) string {
+	for i := 0; i < len(labels); i += 2 {
+		name += [2]string{"{", ","}[min(i, 1)] + labels[i] + "=" + strconv.Quote(labels[i+1])
 	}
-	counter := func(name, help string, value func(feed.Counts) uint64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value(hub.Counts())) })
-	}
-	return []prometheus.Collector{
-		gauge("stoa_feed_streams", "Open streams of the feed.", func(c feed.Counts) float64 { return float64(c.Streams) }),
-		gauge("stoa_feed_stream_behind", "1 while more waits for the streams than a wake may give them, else 0.", func(c feed.Counts) float64 {
-			if c.Behind {
-				return 1
-			}
-			return 0
-		}),
-		counter("stoa_feed_stream_wakes_total", "Times that the waiting streams were woken.", func(c feed.Counts) uint64 { return c.Wakes }),
-		counter("stoa_feed_stream_batches_total", "Batches of events that streams were given, each one write.", func(c feed.Counts) uint64 { return c.Batches }),
-		counter("stoa_feed_stream_events_total", "Events that streams were given: items by streams.", func(c feed.Counts) uint64 { return c.Events }),
-		counter("stoa_feed_streams_cut_total", "Streams that were cut since they did not keep up.", func(c feed.Counts) uint64 { return c.Cut }),
-	}
+	return name + "}"
 }
 
-// chainStates has one gauge per configured chain.
-type chainStates struct{ reader *erc8004.Reader }
-
-var chainUp = prometheus.NewDesc("stoa_chain_up", "1 while the chain's setting is right and an endpoint answered the last time, else 0.",
-	[]string{"chain"}, nil)
-
-// Describe implements prometheus.Collector.
-func (chainStates) Describe(ch chan<- *prometheus.Desc) { ch <- chainUp }
-
-// Collect implements prometheus.Collector.
-func (c chainStates) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range c.reader.States() {
-		up := 0.0
-		if s.Err == nil {
-			up = 1
-		}
-		ch <- prometheus.MustNewConstMetric(chainUp, prometheus.GaugeValue, up, strconv.FormatUint(s.Chain, 10))
+// chains has one gauge for each configured chain: 1 while its setting is right and an endpoint answered the last time.
+func (m *metrics) chains(reader *erc8004.Reader) {
+	for i, s := range reader.States() {
+		m.NewGauge(series("stoa_chain_up", "chain", strconv.FormatUint(s.Chain, 10)), func() float64 {
+			if reader.States()[i].Err != nil {
+				return 0
+			}
+			return 1
+		})
 	}
 }
 
@@ -120,23 +85,41 @@ func (m *metrics) operation(o hall.Observation) {
 	if protocol.Lookup(name) == nil {
 		name = "unknown"
 	}
-	m.operations.WithLabelValues(name, o.Door, code).Observe(o.Duration.Seconds())
+	m.GetOrCreatePrometheusHistogramExt(series("stoa_operation_duration_seconds", "code", code, "door", o.Door, "operation", name),
+		operationBuckets).Update(o.Duration.Seconds())
 }
 
 func (m *metrics) job(kind storage.JobKind, d time.Duration, err error) {
-	m.jobs.WithLabelValues(string(kind), strconv.FormatBool(err != nil)).Observe(d.Seconds())
+	m.GetOrCreatePrometheusHistogramExt(series("stoa_job_duration_seconds", "failed", strconv.FormatBool(err != nil), "kind", string(kind)),
+		jobBuckets).Update(d.Seconds())
 }
 
 func (m *metrics) federated(event, _ string, err error) {
-	m.federation.WithLabelValues(event, strconv.FormatBool(err != nil)).Inc()
+	m.GetOrCreateCounter(series("stoa_federation_events_total", "event", event, "failed", strconv.FormatBool(err != nil))).Inc()
 }
 
-func (m *metrics) probed(o liveness.Outcome) { m.probes.WithLabelValues(string(o)).Inc() }
+func (m *metrics) probed(o liveness.Outcome) {
+	m.GetOrCreateCounter(series("stoa_probes_total", "outcome", string(o))).Inc()
+}
+
+// ServeHTTP answers a scrape, with 500 where the database does not tell what waits.
+func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var b bytes.Buffer
+	if err := m.backlog.Write(r.Context(), &b); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	m.WritePrometheus(&b)
+	vm.WriteProcessMetrics(&b)
+	vm.WriteFDMetrics(&b)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = b.WriteTo(w)
+}
 
 // operatorHandler serves the operator's address: metrics and profiles.
 func (m *metrics) operatorHandler(health, ready http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", m)
 	mux.Handle("GET /healthz", health)
 	mux.Handle("GET /readyz", ready)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -272,6 +272,10 @@ var grown = []struct {
 		entries, err := tx.Logs().After(ctx, boardID, 100, 50)
 		return found(len(entries), err)
 	})},
+	{"tree of the log", reading(func(ctx context.Context, tx *storage.Tx) error {
+		_, err := tx.Logs().Tree(ctx, boardID)
+		return err
+	})},
 	{"feed", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Feed().List(ctx, nil, false, 20, "")
 		return found(len(page.Items), err)

@@ -165,8 +165,8 @@ const (
 )
 
 // Redact removes the activities of a deleted object from a board's log. The
-// entries remain as tombstones, so that the numbers have no gap. Entries of kind
-// delete are not changed.
+// entries remain as tombstones, so that the numbers have no gap, and their leaves in the
+// tree remain without salt. Entries of kind delete are not changed.
 func (ls Logs) Redact(ctx context.Context, board, objectID string) error {
 	if err := ls.tx.dirty(); err != nil {
 		return err
@@ -177,8 +177,10 @@ func (ls Logs) Redact(ctx context.Context, board, objectID string) error {
 			return err
 		}
 	}
-	_, err := ls.tx.write(ctx, redactLog, objectID, board)
-	return err
+	if _, err := ls.tx.write(ctx, redactLog, objectID, board); err != nil {
+		return err
+	}
+	return ls.tx.exec(ctx, unsaltBoard, board, objectID, board)
 }
 
 // NewEpoch starts a new epoch of a board's log, after a restore from a backup. It

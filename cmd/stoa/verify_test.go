@@ -160,14 +160,14 @@ func TestVerifyProof_Reorganised(t *testing.T) {
 	says(t, exitProblem, []string{file, "--node-key", nodeKey, "--chain", w.chain.RPC, "--block", block}, "was replaced, or never was of this chain")
 }
 
-// TestVerifyProof_TwoNodesAway: b shows a copy of a post of a, and c, which follows only b, a copy of a reply to it. Each proves it with what the
+// TestVerifyProof_TwoNodesAway: b shows a copy of a post of a, and c, which follows only a, a copy of b's reply to it. Each proves it with what the
 // author signed, without its home.
 func TestVerifyProof_TwoNodesAway(t *testing.T) {
 	t.Parallel()
 	w := newProofWorld(t)
 	a, b, c := w.node(), w.node(), w.node()
 	require.NoError(t, b.Follow(t.Context(), a.Base))
-	require.NoError(t, c.Follow(t.Context(), b.Base))
+	require.NoError(t, c.Follow(t.Context(), a.Base))
 	p := w.post(a, protocol.NewPost{Kind: "question", Title: "Looms?", Body: "Who has looms?"})
 	copied := arrives(t, b.URL, p.URI, soon)
 	reply := w.post(b, protocol.NewPost{Kind: protocol.Offer, Title: "Looms", Body: "Two looms.", InReplyTo: copied.ID})
