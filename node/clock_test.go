@@ -59,6 +59,7 @@ var wallClock = map[string]string{
 	"node/routes.go":                      "age of a cache",
 	"node/nodetest/chain.go":              "when a key record is signed",
 	"node/nodetest/account.go":            "when a request is signed",
+	"node/room/credential/prove.go":       "when a document is signed, and whether a cached key is good",
 	"node/work/worker/worker.go":          "how long a job took",
 	"storage/commit/available.go":         "when the log last named the fault",
 	"storage/commit/db.go":                "tx.Now itself",

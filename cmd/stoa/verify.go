@@ -134,7 +134,8 @@ func (c *verifyProofCmd) chain(w *world, raw []byte, o *attest.Options) ([]attes
 	if err != nil {
 		return nil, fmt.Errorf("ask the chain: %w", err)
 	}
-	block := attest.Step{Name: "chain", Result: attest.Good, Compared: "the block of the chain at that height", Section: "PROOF.md §5.1", Value: d.Authority.BlockHash}
+	block := attest.Step{Name: "chain", Result: attest.Good, Compared: "the block of the chain at that height", Section: "PROOF.md §5.1",
+		Value: d.Authority.BlockHash}
 	if have := strings.ToLower(at.Hex()); have != d.Authority.BlockHash {
 		block.Result = attest.Bad
 		block.Value = fmt.Sprintf("block %d of the chain is %s: the one in the document was replaced, or never was of this chain", d.Authority.Block, have)

@@ -156,8 +156,8 @@ func (a *authority) record() bool {
 	}
 	_, byContract, err := a.view.Key(a.id, a.keyid)
 	if err == nil && byContract {
-		a.c.add("record", Open, compared, section, "the record's signature is not that of an ordinary account; whether the contract at %s accepts it, only the chain tells (ERC-1271)",
-			a.view.Signer())
+		a.c.add("record", Open, compared, section, "the record's signature is not that of an ordinary account; whether the contract at %s accepts it, "+
+			"only the chain tells (ERC-1271)", a.view.Signer())
 		return true
 	}
 	if err == nil && a.c.Level != protocol.ByChainKey {
@@ -261,7 +261,8 @@ func (k accountKey) Algorithm() httpsig.Algorithm { return httpsig.EIP191 }
 func (k accountKey) Thumbprint() string           { return k.String() }
 func (k accountKey) Public() crypto.PublicKey     { return nil }
 
-var errContract = errors.New("the signature is not that of an ordinary account; if the account is a contract, only the chain tells whether it accepts it (ERC-1271)")
+var errContract = errors.New("the signature is not that of an ordinary account; if the account is a contract, only the chain tells whether it " +
+	"accepts it (ERC-1271)")
 
 func (k accountKey) Verify(base, sig []byte) error {
 	if erc8004.SignedByAccount(eip4361.Digest(string(base)), sig, k.Address) {
