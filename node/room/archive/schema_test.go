@@ -172,7 +172,7 @@ var leftOut = map[string]map[string]string{
 	"archive_import": {"": work}, "archive_piece": {"": work}, "archive_post": {"": ofKey}, "attention_category": {"": derived}, "audit": {"": ofNode},
 	"bid_author": {"": derived}, "block": {"": ofNode}, "calendar_busy": {"": derived}, "crowd": {"": ofNode},
 	"enrolment": {"": "the chain is asked by each node"}, "delegated_key": {"": "of an identity, not of a profile"},
-	"feed":      {"": derived}, "feedback": {"": ofOthers}, "feedback_agent": {"": ofOthers}, "feedback_mark": {"": ofNode}, "feedback_proof": {"": ofOthers},
+	"feed": {"": derived}, "feedback": {"": ofOthers}, "feedback_agent": {"": ofOthers}, "feedback_mark": {"": ofNode}, "feedback_proof": {"": ofOthers},
 	"feedback_sum": {"": derived}, "follower": {"": ofNode}, "follower_count": {"": ofNode}, "generation": {"": ofNode}, "goose_db_version": {"": ofNode},
 	"host_policy": {"": ofNode}, "host_scheme": {"": ofNode}, "issued": {"": ofNode}, "item_price": {"": derived}, "job": {"": work}, "kept": {"": ofNode},
 	"key_directory": {"": ofNode}, "lane": {"": work}, "ledger": {"": ofMoney}, "log": {"": ofNode}, "meeting_event": {"": "the calendar has it"},

@@ -47,7 +47,7 @@ func NewAgents(db *storage.DB, d *directory.Directory, chain *Chain, enrolments 
 		db: db, directory: d, base: d.Base, chain: chain, enrolments: enrolments,
 		keys: newCurrent[identity.Hosted](db, storage.GroupKeys), chains: newCurrent[enrolled](db, storage.GroupKeys),
 		directories: newCurrent[identity.Hosted](db, storage.GroupKeys), delegated: newCurrent[delegation](db, storage.GroupKeys),
-		tokens:      newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
+		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
