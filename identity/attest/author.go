@@ -122,7 +122,7 @@ func (a *authority) state() bool {
 		return false
 	}
 	a.block(d)
-	return a.record()
+	return a.ownKeyIfGiven() && a.record()
 }
 
 // block compares the hash of the block with those that the verifier knows.
@@ -150,7 +150,11 @@ func (a *authority) record() bool {
 		return a.c.judge("record", err, compared, section, "%s is its %s", a.keyid, a.c.Level)
 	}
 	const compared, section = "the record's keys with the author's, its signer with owner and wallet", "EIP-712, PROOF.md §5.2"
-	if a.own != nil && a.view.Record == nil {
+	switch {
+	case a.c.Level != protocol.ByChainKey:
+		a.c.add("record", Said, compared, section, "the node says that the %s of the identity delegated to key %s", a.c.Level, a.keyid)
+		return true
+	case a.own != nil && len(a.view.Record) == 0 && a.c.doc.Authority.Kind == OfNode:
 		a.c.add("record", Said, compared, section, "the node does not have the record of that block any more")
 		return true
 	}
@@ -159,9 +163,6 @@ func (a *authority) record() bool {
 		a.c.add("record", Open, compared, section, "the record's signature is not that of an ordinary account; whether the contract at %s accepts it, "+
 			"only the chain tells (ERC-1271)", a.view.Signer())
 		return true
-	}
-	if err == nil && a.c.Level != protocol.ByChainKey {
-		err = fmt.Errorf("the author's key is not an account")
 	}
 	return a.c.judge("record", err, compared, section, "key %s, record signed by %s", a.keyid, a.view.Signer())
 }

@@ -106,7 +106,20 @@ func (p *Prover) authority(ctx context.Context, network string, a protocol.Autho
 			ctx = erc8004.WithSource(ctx, network)
 		}
 		at, err := p.state(ctx, a.Proof)
-		if err == nil && len(at.Record) == 0 && a.Proof.Level == protocol.ByChainKey && a.KeyID != nil {
+		if err != nil || a.KeyID == nil {
+			return at, err
+		}
+		_, byAccount := httpsig.ParseAccount(*a.KeyID)
+		switch {
+		case a.Proof.Level != protocol.ByChainKey && !byAccount:
+			err = p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				stored, err := tx.DelegatedKeys().Find(ctx, at.Identity, *a.KeyID)
+				if err == nil {
+					at.Key = json.RawMessage(stored.PublicJWK)
+				}
+				return storage.IfMissing(err, nil)
+			})
+		case a.Proof.Level == protocol.ByChainKey && at.Kind == attest.OfNode && len(at.Record) == 0:
 			at.Key = p.granted(ctx, at.Identity, *a.KeyID)
 		}
 		return at, err
