@@ -135,7 +135,7 @@ def request(e, post, uri, key, opens):  # 4.1
     inner, rest = params[1:].split(")", 1)
     text = "\n".join([f"{i}: {component(i, e)}" for i in inner.split(" ")] + ['"@signature-params": ' + params]).encode()
     covered, param = {*inner.split(" ")}, dict(re.findall(r';(\w+)="?([^;"]*)"?', rest))
-    need({'"@method"', '"content-digest"'} <= covered and ('"@target-uri"' in covered or {'"@authority"', '"@path"'} <= covered), "too little is covered")
+    need(e["type"] == "HttpMessageSignature" and {'"@method"', '"content-digest"'} <= covered and ('"@target-uri"' in covered or {'"@authority"', '"@path"'} <= covered), "too little covered")
     sig, body, named = base64.b64decode(e["signature"].split("=", 1)[1].strip(":")), b64(e["body"]), e["components"].get("agent-identity", "")
     need(param["keyid"].replace("erc8128:", "eip155:").lower() == author["keyid"].lower(), "signed by another key")
     if not isinstance(key, str): key.verify(sig, text, "the request")
