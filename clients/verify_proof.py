@@ -135,7 +135,8 @@ def request(e, post, uri, key, opens):  # 4.1
     inner, rest = params[1:].split(")", 1)
     text = "\n".join([f"{i}: {component(i, e)}" for i in inner.split(" ")] + ['"@signature-params": ' + params]).encode()
     covered, param = {*inner.split(" ")}, dict(re.findall(r';(\w+)="?([^;"]*)"?', rest))
-    need(e["type"] == "HttpMessageSignature" and {'"@method"', '"content-digest"'} <= covered and ('"@target-uri"' in covered or {'"@authority"', '"@path"'} <= covered), "too little covered")
+    need(e["type"] == "HttpMessageSignature" and {'"@method"', '"content-digest"'} <= covered and
+         ('"@target-uri"' in covered or {'"@authority"', '"@path"'} <= covered), "too little covered")
     sig, body, named = base64.b64decode(e["signature"].split("=", 1)[1].strip(":")), b64(e["body"]), e["components"].get("agent-identity", "")
     need(param["keyid"].replace("erc8128:", "eip155:").lower() == author["keyid"].lower(), "signed by another key")
     if not isinstance(key, str): key.verify(sig, text, "the request")
@@ -190,8 +191,7 @@ def verify(raw, keys, blocks, opens):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     for name, more in ("--node-key", {}), ("--block", {"default": ""}), ("files", {"nargs": "+"}): parser.add_argument(name, **more)
-    args = parser.parse_args()
-    keys = json.load(open(args.node_key))["keys"] if args.node_key else []
+    args = parser.parse_args(); keys = json.load(open(args.node_key))["keys"] if args.node_key else []
     for file in args.files:
         opens = []
         try: verify(open(file, "rb").read(), keys, [b for b in args.block.lower().split(",") if b], opens)
