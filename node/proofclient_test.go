@@ -90,6 +90,9 @@ func (f *proofFolder) body(n int, more string) string {
 // and on each of 60 documents in which one member is another, also where the node itself has signed the change.
 func TestProofDocument_Client(t *testing.T) {
 	t.Parallel()
+	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
+		t.Skipf("no Python with the package cryptography (%v): make test installs it", err)
+	}
 	s := nodetest.NewStage(t, "")
 	f := &proofFolder{t: t, s: s, docs: map[string][]byte{}}
 	first, pair := identityOn(s.Chain, 0)

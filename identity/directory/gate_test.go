@@ -39,10 +39,6 @@ func (nobody) HostedAgent(context.Context, identity.ChainKey, string) (identity.
 	return identity.Hosted{}, false, nil
 }
 
-func (nobody) DelegatedKey(context.Context, string, string) (k httpsig.Key, by httpsig.Account, ok bool, err error) {
-	return k, by, false, nil
-}
-
 func (nobody) TokenBySecret(context.Context, string) (identity.Credential, bool, error) {
 	return identity.Credential{}, false, nil
 }
