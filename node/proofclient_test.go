@@ -30,7 +30,6 @@ import (
 type proofFolder struct {
 	t      *testing.T
 	s      *nodetest.Stage
-	dir    string
 	docs   map[string][]byte // by the name of the file
 	blocks []string
 }
