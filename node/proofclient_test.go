@@ -173,7 +173,8 @@ func TestProofDocument_Client(t *testing.T) {
 	for _, path := range leaves {
 		switch {
 		case path[0] == "evidence" && (path[1] == "method" || path[1] == "targetUri"): // a request that is no post is undecided
-		case path[0] == "evidence", path[0] == "authority" && path[1] != "kind", len(path) >= 3 && slices.Contains([]string{"kind", "title", "body", "tags"}, path[2]):
+		case path[0] == "evidence", path[0] == "authority" && path[1] != "kind",
+			len(path) >= 3 && slices.Contains([]string{"kind", "title", "body", "tags"}, path[2]):
 			f.add(f.sealed(changed(t, sample, path, 0)))
 		}
 	}
