@@ -29,8 +29,9 @@ func (c Checkpoint) Text() string {
 	return c.Origin + "\n" + strconv.FormatInt(c.Size, 10) + "\n" + c.Root.String() + "\n"
 }
 
-func parseCheckpoint(text string) (c Checkpoint, err error) {
-	lines := strings.Split(text, "\n")
+// Parse reads a checkpoint, signed or not, whose signatures are not checked; the error wraps ErrTree.
+func Parse(raw []byte) (c Checkpoint, err error) {
+	lines := strings.Split(string(raw), "\n")
 	if len(lines) < 4 || lines[0] == "" {
 		return c, fmt.Errorf("%w: not a checkpoint", ErrTree)
 	}
@@ -92,7 +93,7 @@ func Open(raw []byte, origin string, pub ed25519.PublicKey) (Checkpoint, error) 
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("%w: checkpoint: %w", ErrTree, err)
 	}
-	c, err := parseCheckpoint(n.Text)
+	c, err := Parse([]byte(n.Text))
 	if err == nil && c.Origin != origin {
 		err = fmt.Errorf("%w: the checkpoint of another log", ErrTree)
 	}
