@@ -12,8 +12,7 @@ import (
 
 // foreignHeaders are the fields of other schemes.
 var foreignHeaders = []struct{ field, name string }{
-	{"X-Siwa-Receipt", "a receipt of SIWA (X-SIWA-Receipt)"},
-	{"Sign-In-With-X", "the sign-in of x402 (SIGN-IN-WITH-X)"},
+	{"X-Siwa-Receipt", "a receipt of SIWA (X-SIWA-Receipt) without the signature that covers it (ERC-8128)"},
 	{"Dpop", "a proof of possession (DPoP, RFC 9449)"},
 	{"Signature-Key", "an inline key (Signature-Key)"},
 	{"Erc-8128-Delegation", "a delegation (ERC-8395)"},
@@ -35,6 +34,9 @@ func foreign(r *http.Request) string {
 	scheme, _, given := strings.Cut(r.Header.Get("Authorization"), " ")
 	if given && !strings.EqualFold(scheme, "Bearer") && protocol.OneLine(scheme) == scheme && len(scheme) <= 40 {
 		return "Authorization of the scheme " + scheme
+	}
+	if strings.Count(bearer(r), ".") == 2 {
+		return "a JWT as Authorization: Bearer"
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/proof"
+	"stoa/identity/session"
 	"stoa/protocol"
 )
 
@@ -71,6 +72,8 @@ type Chain interface {
 	MessageKey(ctx context.Context, network, erc8004, thumbprint string) (ChainKey, error)
 	// AccountKey is MessageKey for an Ethereum account, which signs by ERC-8128; the level is owner or wallet.
 	AccountKey(ctx context.Context, network, erc8004 string, account httpsig.Account) (ChainKey, protocol.ProofLevel, error)
+	// Account is the key of an Ethereum account that claims no identity.
+	Account(ctx context.Context, network string, account httpsig.Account) (httpsig.Key, error)
 }
 
 // A ChainKey is a key that the chain grants to an identity.
@@ -97,6 +100,7 @@ type Gate struct {
 	Chain       Chain
 	Directories Directories
 	Proofs      *proof.Issuer
+	SignIn      *SignIn // nil for a gate that nobody signs in to
 	Now         func() time.Time
 	// AllowLoopback allows Signature-Agent addresses of this machine: development only.
 	AllowLoopback bool
@@ -125,8 +129,12 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 		}
 	case readToken && op.Secret == "":
 		err = protocol.Errorf(protocol.Unauthorized, "this is the read token of a thread; it gives access to that thread only")
+	case strings.HasPrefix(secret, session.GrantPrefix):
+		c, err = g.granted(ctx, ev, secret)
 	case secret != "" && !readToken:
 		c, err = g.token(ctx, ev, op)
+	case hasSignInWithX(ev.Request) && !openRead(op):
+		c, err = g.withX(ctx, ev, op)
 	case signedIn:
 		c, err = owner(ev, op, who)
 	case len(ev.Proof) > 0 && op.Access&protocol.Proof != 0:
@@ -184,7 +192,7 @@ func bearer(r *http.Request) string {
 // and the answer may depend on it. The answer of an open read is the same for everyone and is
 // cached.
 func ambient(ev Evidence, op *protocol.Operation) bool {
-	return ev.Session != "" && !ev.Operator && !signed(ev.Request) && bearer(ev.Request) == "" &&
+	return ev.Session != "" && !ev.Operator && !signed(ev.Request) && bearer(ev.Request) == "" && !hasSignInWithX(ev.Request) &&
 		(op.Access != protocol.Anonymous || op.NoStore || !op.ReadOnly)
 }
 
@@ -194,7 +202,7 @@ func (g *Gate) token(ctx context.Context, ev Evidence, op *protocol.Operation) (
 		return protocol.Caller{}, err
 	}
 	if !ok {
-		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the bearer token is not from this node, has expired or was revoked")
+		return protocol.Caller{}, g.unread(protocol.Errorf(protocol.Unauthorized, "the bearer token is not from this node, has expired or was revoked"), ev.Request)
 	}
 	return owner(ev, op, t)
 }
@@ -253,11 +261,14 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	if openRead(op) {
 		policy = httpsig.ReadPolicy()
 	}
-	res, err := g.verifier(ev.Network).Verify(ctx, &m, ev.Body, policy)
+	res, err := g.verifier(resolver{g, ev.Network, op, len(ev.Proof) > 0}).Verify(ctx, &m, ev.Body, policy)
 	if err != nil {
 		return protocol.Caller{}, signatureError(err)
 	}
 	who := res.Principal.(principal)
+	if who.alone {
+		return g.alone(ctx, ev, op, res)
+	}
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,
 		Agent: who.erc8004, Owner: who.owner, Wallet: who.wallet, Key: who.public,
@@ -276,6 +287,18 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	return c, nil
 }
 
+// alone admits an Ethereum account that claims no identity. It costs nothing to make, so that it pays the proof of work and is limited by
+// its network as a caller without signature is; it is named, so that readers see that texts have the same author.
+func (g *Gate) alone(ctx context.Context, ev Evidence, op *protocol.Operation, res *httpsig.Result) (protocol.Caller, error) {
+	c, err := g.proof(ctx, ev, op)
+	if err != nil {
+		return c, err
+	}
+	c.KeyID, c.Proof = res.Thumbprint, protocol.AuthorProof{Level: protocol.BySameKey}
+	c.Spend = append(c.Spend, protocol.Spend{Key: res.NonceKey, Until: res.NonceUntil, Code: protocol.SignatureReplayed})
+	return c, nil
+}
+
 // capture returns the signed request in the form that others can verify.
 func capture(m *httpsig.Message, body []byte, res *httpsig.Result) (json.RawMessage, error) {
 	e, err := httpsig.Capture(m, body, res)
@@ -285,8 +308,8 @@ func capture(m *httpsig.Message, body []byte, res *httpsig.Result) (json.RawMess
 	return json.Marshal(e)
 }
 
-func (g *Gate) verifier(network string) *httpsig.Verifier {
-	return &httpsig.Verifier{Keys: resolver{g, network}, Now: g.Now, AllowLoopback: g.AllowLoopback}
+func (g *Gate) verifier(keys resolver) *httpsig.Verifier {
+	return &httpsig.Verifier{Keys: keys, Now: g.Now, AllowLoopback: g.AllowLoopback}
 }
 
 func (g *Gate) missing(ev Evidence, op *protocol.Operation) error {

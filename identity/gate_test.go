@@ -68,6 +68,10 @@ func (p *place) AccountKey(context.Context, string, string, httpsig.Account) (k 
 	return k, "", protocol.Errorf(protocol.KeyUnknown, "the chain names no such account")
 }
 
+func (p *place) Account(context.Context, string, httpsig.Account) (httpsig.Key, error) {
+	return nil, protocol.Errorf(protocol.KeyUnknown, "the chain is not read")
+}
+
 func (p *place) MessageKey(_ context.Context, _, erc8004, thumbprint string) (identity.ChainKey, error) {
 	k, ok := p.onChain[erc8004+" "+thumbprint]
 	if !ok {

@@ -17,13 +17,16 @@ type principal struct {
 	public                                 crypto.PublicKey // with erc8004
 	claimed                                string           // name that its key directory gives itself
 	proof                                  protocol.AuthorProof
+	alone                                  bool // an account without identity, which proves only that it is the same
 }
 
 // resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
 // among the keys of hosted profiles, and then in the key directory that Signature-Agent names.
 type resolver struct {
 	g       *Gate
-	network string // of the client, see Evidence
+	network string              // of the client, see Evidence
+	op      *protocol.Operation // nil where nobody may be an account alone
+	proof   bool                // a proof of work is there, which has not been checked
 }
 
 func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
@@ -62,22 +65,45 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 	return httpsig.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Detail: foreignKey(q.Params.KeyID)}
 }
 
-// account resolves a signature of an Ethereum account, which has to be the owner or the agent wallet of the chain identity that it claims.
-// An account by itself costs nothing to make, so that it identifies nobody.
+// account resolves a signature of an Ethereum account: as the owner or the agent wallet of the chain identity that it claims in
+// Agent-Identity, or that it has signed in as (X-SIWA-Receipt). An account that claims none costs nothing to make, so that it identifies
+// nobody; the gate asks for a proof of work too.
 func (r resolver) account(ctx context.Context, q httpsig.KeyRequest, account httpsig.Account) (httpsig.Resolved, error) {
-	switch {
-	case q.Identity == "":
-		return httpsig.Resolved{}, protocol.Errorf(protocol.KeyUnknown,
-			"an Ethereum account by itself identifies nobody here: send Agent-Identity, covered by the signature, with an ERC-8004 identity that it controls")
-	case r.g.Chain == nil:
-		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node is not connected to a chain, so it cannot verify %s", q.Identity)
+	claimed := q.Identity
+	if claimed == "" && q.Receipt != "" {
+		grant, ok := r.g.grant(q.Receipt)
+		if !ok || grant.Account != account.Address {
+			return httpsig.Resolved{}, protocol.Errorf(protocol.Unauthorized,
+				"the receipt in X-SIWA-Receipt is not of this node, has expired, or is of another account; sign in again at %s/siwa/nonce", r.g.base())
+		}
+		claimed = grant.Identity
 	}
-	found, level, err := r.g.Chain.AccountKey(ctx, r.network, q.Identity, account)
+	switch {
+	case claimed == "":
+		return r.alone(ctx, account)
+	case r.g.Chain == nil:
+		return httpsig.Resolved{}, protocol.Errorf(protocol.IdentityUnverified, "this node is not connected to a chain, so it cannot verify %s", claimed)
+	}
+	found, level, err := r.g.Chain.AccountKey(ctx, r.network, claimed, account)
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
 	return httpsig.Resolved{Key: found.Key, Principal: principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet,
 		proof: protocol.AuthorProof{Level: level, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}}, nil
+}
+
+// alone resolves a signature of an account that claims no identity, before anything is paid for it.
+func (r resolver) alone(ctx context.Context, account httpsig.Account) (httpsig.Resolved, error) {
+	const nobody = "an Ethereum account by itself identifies nobody here: send Agent-Identity, covered by the signature, with an ERC-8004 " +
+		"identity that it controls"
+	switch {
+	case r.op == nil || r.op.Access&protocol.Proof == 0 || r.g.Chain == nil:
+		return httpsig.Resolved{}, protocol.Errorf(protocol.KeyUnknown, nobody)
+	case !r.proof:
+		return httpsig.Resolved{}, protocol.Errorf(protocol.PowRequired, nobody+"; or solve the challenge too")
+	}
+	k, err := r.g.Chain.Account(ctx, r.network, account)
+	return httpsig.Resolved{Key: k, Principal: principal{alone: true}}, err
 }
 
 func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {

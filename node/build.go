@@ -165,6 +165,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 			complaint.Appeals{Authored: posts.Authored, Restore: n.Moderation.Restore, Lift: n.Moderation.LiftSuspension}),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
+		credential.SignIns{DB: n.DB, SignIn: n.Accounts.Agents},
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
 	}, errors.Join(faults...)
 }
@@ -293,7 +294,7 @@ func (n *Node) gate(ctx context.Context, base *url.URL) (*identity.Gate, *proof.
 	proofs := proof.New(config)
 	gate := &identity.Gate{
 		Target: target, Directory: n.agents, Directories: n.directories, Proofs: proofs,
-		AllowLoopback: n.Config.private(),
+		AllowLoopback: n.Config.private(), SignIn: n.Accounts.Agents,
 	}
 	if n.Chain != nil {
 		gate.Chain = n.Chain

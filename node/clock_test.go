@@ -20,6 +20,7 @@ var wallClock = map[string]string{
 	"storage/migrate.go":                  "how long a migration took, for the log",
 	"storage/pending.go":                  "when to look again, in memory",
 	"storage/commit/generation.go":        "age of what was read, in memory",
+	"node/room/credential/signin.go":      "ages of texts and tokens, which are signed and not stored",
 	"node/room/directory/fetch.go":        "how long a directory asks to wait",
 	"node/room/operate/health.go":         "when this process began",
 	"node/room/reputation/check.go":       "ages of limits and caches, in memory",

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"stoa/identity"
 	"stoa/identity/erc8004"
 	"stoa/identity/passkey"
 	"stoa/identity/session"
@@ -60,8 +61,10 @@ func (n *Node) signInWays(secret []byte) (ways account.SignInWays, err error) {
 	if ways.Site, err = passkey.New(n.Base, n.name()); err != nil && !errors.Is(err, passkey.ErrNoDomain) {
 		return ways, err
 	}
+	ways.Agents = &identity.SignIn{Base: n.Base, Challenges: ways.Challenges}
 	if n.Chain != nil {
 		ways.Chain, ways.Chains = n.Chain, slices.Sorted(maps.Keys(n.Chain.Reader.Registries()))
+		ways.Agents.Chain, ways.Agents.Chains = n.Chain, ways.Chains
 	}
 	return ways, nil
 }

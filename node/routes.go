@@ -32,6 +32,10 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 			m.handle(op.HTTP.Method, pattern(op.HTTP.Path), n.api.Handler(op))
 		}
 	}
+	m.handle("GET", httpapi.SignIn, http.HandlerFunc(n.api.Text))
+	m.handle("POST", httpapi.SignIn, http.HandlerFunc(n.api.SignIn))
+	m.handle("POST", httpapi.SIWANonce, http.HandlerFunc(n.api.Nonce))
+	m.handle("POST", httpapi.SIWAVerify, http.HandlerFunc(n.api.Verify))
 	for _, d := range documents.Routes() {
 		if d.Method != http.MethodHead { // handle adds it
 			m.handle(d.Method, d.Pattern, d.Handler)

@@ -130,7 +130,8 @@ func TestWallet(t *testing.T) {
 // WalletsEnv names the program that posts with the released client of ERC-8128; make test sets it.
 const WalletsEnv = "STOA_TEST_WALLETS"
 
-// TestWallet_Client: the released client posts as an identity that its wallet owns, at the first try, with nothing of ours on the chain.
+// TestWallet_Client: the released clients of ERC-8128, SIWA, EIP-4361 and x402 post as an identity that their wallet owns, at the first try,
+// with nothing of ours on the chain.
 func TestWallet_Client(t *testing.T) {
 	t.Parallel()
 	program := os.Getenv(WalletsEnv)
@@ -145,27 +146,34 @@ func TestWallet_Client(t *testing.T) {
 	id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
 	require.NoError(t, err)
 	s.Chain.Do("final")
-	posts := func(account int, identity string) (status int, body string) {
+	posts := func(account int, identity, client string) (status int, body string) {
 		t.Helper()
 		out, err := exec.Command("node", program, s.Base, strconv.FormatUint(s.Chain.ChainID, 10),
-			strings.TrimPrefix(s.Chain.Accounts[account].PrivateKey, "0x"), identity, nodetest.GoodPost).Output()
-		require.NoError(t, err, "%s", out)
+			strings.TrimPrefix(s.Chain.Accounts[account].PrivateKey, "0x"), identity, nodetest.GoodPost, client).CombinedOutput()
+		require.NoError(t, err, "%s %s", client, out)
 		var said struct {
 			Status int
 			Body   string
 		}
-		require.NoError(t, json.Unmarshal(out, &said))
+		require.NoError(t, json.Unmarshal(out, &said), "%s %s", client, out)
 		return said.Status, said.Body
 	}
-	status, body := posts(0, id.String())
-	require.Equal(t, 201, status, body)
-	var post protocol.Post
-	require.NoError(t, json.Unmarshal([]byte(body), &post))
-	require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
-	status, body = posts(1, id.String())
+	for _, client := range []string{"erc8128", "siwa", "siwe", "x402"} {
+		status, body := posts(0, id.String(), client)
+		require.Equal(t, 201, status, "%s %s", client, body)
+		var post protocol.Post
+		require.NoError(t, json.Unmarshal([]byte(body), &post))
+		require.True(t, post.Author.Verified, client)
+		require.Equal(t, protocol.ByOwner, post.Author.Proof.Level, client)
+		require.Equal(t, id.String(), *post.Author.ERC8004, client)
+	}
+	status, body := posts(1, id.String(), "erc8128")
 	require.Equal(t, 401, status, body)
 	require.Contains(t, body, "neither owns the identity nor is its agent wallet")
-	status, body = posts(0, "")
+	status, body = posts(1, id.String(), "x402")
+	require.Equal(t, 401, status, body)
+	require.Contains(t, body, "neither owns the identity nor is its agent wallet")
+	status, body = posts(0, "", "erc8128")
 	require.Equal(t, 401, status)
 	require.Contains(t, body, "send Agent-Identity")
 }
@@ -176,23 +184,28 @@ func TestForeignSchemes(t *testing.T) {
 	h := nodetest.New(t)
 	for field, c := range map[string]struct{ value, names string }{
 		"X-SIWA-Receipt":  {"eyJ", "SIWA"},
-		"SIGN-IN-WITH-X":  {"eyJ", "SIGN-IN-WITH-X"},
 		"DPoP":            {"eyJ", "DPoP"},
 		"Signature-Key":   {`sig=hwk;kty="OKP"`, "Signature-Key"},
 		"X-Signature":     {"0x12", "X-Signature"},
 		"X-PAYMENT":       {"eyJ", "x402"},
 		"Authorization":   {"SIWE eyJ", "the scheme SIWE"},
+		"authorization":   {"Bearer eyJ.eyJ.eyJ", "a JWT"},
 		"Signature-Agent": {"", ""},
 	} {
 		a := h.Ask("POST", "/api/public/board", nodetest.GoodPost, field, c.value).Is(401)
-		require.Equal(t, protocol.PowRequired, a.Problem().Code, field)
+		require.NotEmpty(t, a.Problem().Accepts, field)
+		if field != "authorization" {
+			require.Equal(t, protocol.PowRequired, a.Problem().Code, field)
+		}
 		if c.names == "" {
 			require.NotContains(t, a.Body.String(), "does not read", field)
 			continue
 		}
 		require.Contains(t, a.Body.String(), c.names, field)
 		require.Contains(t, a.Body.String(), h.Base+"/skill/signing.md", field)
-		h.Ask("GET", "/api/public/board", "", field, c.value).Is(200)
+		if field != "authorization" {
+			h.Ask("GET", "/api/public/board", "", field, c.value).Is(200)
+		}
 	}
 	pair := nodetest.NewPair(t)
 	target := must.Get(httpsig.ParseTarget(h.Base))(t)

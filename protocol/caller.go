@@ -165,7 +165,7 @@ func (c Caller) ID() string {
 		return "account:" + c.Account
 	case c.Handle != "":
 		return "handle:" + c.Handle
-	case c.KeyID != "":
+	case c.KeyID != "" && c.Standing != Proof: // keys that cost nothing do not make one network many callers
 		return "key:" + c.KeyID
 	}
 	return "net:" + c.Network
@@ -223,12 +223,13 @@ const (
 	ByDirectory  ProofLevel = "directory"   // the key is in the key directory at an address
 	ByProfileKey ProofLevel = "profile-key" // the key is registered with a profile
 	BySignIn     ProofLevel = "session"     // the profile's owner was signed in, or sent its token
+	BySameKey    ProofLevel = "key"         // the same Ethereum account signed, which says nothing more: verified is false
 	ByNothing    ProofLevel = "none"        // nothing was checked: verified is false
 )
 
 // An AuthorProof is how this node verified an author.
 type AuthorProof struct {
-	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,none" doc:"chain-key, wallet, owner: by the chain. directory: the key is in the key directory at subject, a Web address and nothing more. profile-key, session: by a profile of the node where it was written. none: not verified."`
+	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,key,none" doc:"chain-key, wallet, owner: by the chain. directory: the key is in the key directory at subject, a Web address and nothing more. profile-key, session: by a profile of the node where it was written. key: not verified; the account at subject signed. none: not verified."`
 	Subject   *string    `json:"subject" doc:"What was verified to be the author's: the chain identity, the address of the key directory, or the profile's actor; null with none."`
 	Chain     *string    `json:"chain" doc:"Chain that was asked, such as eip155:1; null for none."`
 	Block     *int64     `json:"block" minimum:"0" doc:"Block of the chain's answer; null when no chain was asked, or the block is not known."`
@@ -247,7 +248,9 @@ func (a *Author) Complete(checked time.Time) {
 
 func (a *Author) completeProof(checked time.Time) {
 	p := &a.Proof
-	if p.Level == "" || !a.Verified {
+	if p.Level == BySameKey && !a.Verified && a.Node == nil && a.KeyID != nil {
+		*p = AuthorProof{Level: BySameKey, Subject: a.KeyID, CheckedAt: p.CheckedAt}
+	} else if p.Level == "" || !a.Verified {
 		*p = AuthorProof{Level: a.level(), Block: p.Block, BlockHash: p.BlockHash, Owner: p.Owner, CheckedAt: p.CheckedAt}
 	}
 	if p.Level == ByNothing {

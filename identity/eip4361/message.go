@@ -1,5 +1,6 @@
-// Package eip4361 reads and writes the text that an Ethereum account signs to sign in (EIP-4361,
-// https://eips.ethereum.org/EIPS/eip-4361). The reader is strict: a text that does not have exactly
+// Package eip4361 reads and writes the text that an Ethereum account signs to sign in: of EIP-4361
+// (https://eips.ethereum.org/EIPS/eip-4361), which CAIP-122 and the sign-in-with-x of x402 have for such accounts, and of SIWA
+// ("sign in with agent"), which has two lines more. The reader is strict: a text that does not have exactly
 // the form of the specification is refused, and what was read gives the same bytes again. Whether
 // the domain, the chain, the nonce and the times are right is for the caller to say.
 package eip4361
@@ -33,6 +34,8 @@ type Message struct {
 	ChainID   uint64
 	Nonce     string // 8 to 200 letters and digits
 
+	AgentID, AgentRegistry string // of SIWA: number of the token, and eip155:<chainId>:<registry>; else ""
+
 	IssuedAt, ExpirationTime, NotBefore string
 
 	RequestID *string // nil for none
@@ -43,8 +46,9 @@ type Message struct {
 var ErrInvalid = errors.New("not a message of EIP-4361")
 
 const (
-	asks    = " wants you to sign in with your Ethereum account:"
-	version = "1"
+	asks      = " wants you to sign in with your Ethereum account:"
+	asksAgent = " wants you to sign in with your Agent account:" // SIWA
+	version   = "1"
 )
 
 var (
@@ -53,6 +57,8 @@ var (
 	accounts   = regexp.MustCompile(`^0x[0-9A-Fa-f]{40}$`)
 	nonces     = regexp.MustCompile(`^[A-Za-z0-9]{8,200}$`)
 	chains     = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+	agents     = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,77})$`)
+	registries = regexp.MustCompile(`^eip155:[1-9][0-9]{0,18}:0x[0-9A-Fa-f]{40}$`)
 	statements = regexp.MustCompile(`^[A-Za-z0-9 ._~:/?#\[\]@!$&'()*+,;=-]+$`) // reserved and unreserved (RFC 3986 §2), and the space
 	requests   = regexp.MustCompile(`^(?:[A-Za-z0-9._~:@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$`)
 	addresses  = regexp.MustCompile(`^(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$`)
@@ -70,10 +76,13 @@ func Parse(text string) (Message, error) {
 		return Message{}, fmt.Errorf("%w: it is longer than %d bytes", ErrInvalid, MaxBytes)
 	}
 	r := reader{lines: strings.Split(text, "\n")}
-	m := r.head()
+	m, agent := r.head()
 	m.URI = r.need("URI: ", addresses)
 	if r.need("Version: ", nil) != version {
 		r.fail("its version is not 1")
+	}
+	if agent {
+		m.AgentID, m.AgentRegistry = r.need("Agent ID: ", agents), r.need("Agent Registry: ", registries)
 	}
 	m.ChainID, _ = strconv.ParseUint(r.need("Chain ID: ", chains), 10, 64)
 	m.Nonce = r.need("Nonce: ", nonces)
@@ -126,6 +135,23 @@ func (m Message) fault() string {
 	return ""
 }
 
+// Identity returns the ERC-8004 identity that the text names: by the lines of SIWA, or as its one resource of the form
+// eip155:<chainId>:<registry>:<agentId>; "" for none.
+func (m Message) Identity() (id string) {
+	if m.AgentRegistry != "" {
+		return m.AgentRegistry + ":" + m.AgentID
+	}
+	for _, x := range m.Resources {
+		if strings.HasPrefix(x, "eip155:") {
+			if id != "" {
+				return ""
+			}
+			id = x
+		}
+	}
+	return id
+}
+
 // Times returns the times of a message that was parsed; the zero time for one that is left out.
 func (m Message) Times() (issued, expires, notBefore time.Time) {
 	issued, _ = moment(m.IssuedAt)
@@ -147,11 +173,19 @@ func (m Message) String() string {
 	if m.Scheme != "" {
 		b.WriteString(m.Scheme + "://")
 	}
-	b.WriteString(m.Domain + asks + "\n" + m.Account + "\n\n")
+	first := asks
+	if m.AgentRegistry != "" {
+		first = asksAgent
+	}
+	b.WriteString(m.Domain + first + "\n" + m.Account + "\n\n")
 	if m.Statement != "" {
 		b.WriteString(m.Statement + "\n")
 	}
-	fmt.Fprintf(&b, "\nURI: %s\nVersion: %s\nChain ID: %d\nNonce: %s\nIssued At: %s", m.URI, version, m.ChainID, m.Nonce, m.IssuedAt)
+	fmt.Fprintf(&b, "\nURI: %s\nVersion: %s", m.URI, version)
+	if m.AgentRegistry != "" {
+		fmt.Fprintf(&b, "\nAgent ID: %s\nAgent Registry: %s", m.AgentID, m.AgentRegistry)
+	}
+	fmt.Fprintf(&b, "\nChain ID: %d\nNonce: %s\nIssued At: %s", m.ChainID, m.Nonce, m.IssuedAt)
 	if m.ExpirationTime != "" {
 		b.WriteString("\nExpiration Time: " + m.ExpirationTime)
 	}
@@ -201,9 +235,14 @@ func (r *reader) next() string {
 	return line
 }
 
-// head reads the lines above the URI.
-func (r *reader) head() (m Message) {
-	domain, ok := strings.CutSuffix(r.next(), asks)
+// head reads the lines above the URI; agent is true for those of SIWA.
+func (r *reader) head() (m Message, agent bool) {
+	line := r.next()
+	domain, ok := strings.CutSuffix(line, asks)
+	if !ok {
+		domain, agent = strings.CutSuffix(line, asksAgent)
+		ok = agent
+	}
 	if scheme, rest, has := strings.Cut(domain, "://"); has {
 		m.Scheme, domain = scheme, rest
 		ok = ok && schemes.MatchString(scheme)
@@ -226,7 +265,7 @@ func (r *reader) head() (m Message) {
 	if blank != "" {
 		r.fail("an empty line is missing")
 	}
-	return m
+	return m, agent
 }
 
 // need reads a line that has to be there.

@@ -20,6 +20,7 @@ const (
 	coverRelatedAuthority
 	coverUCPAgent
 	coverIdempotencyKey
+	coverReceipt
 )
 
 // coverageOf returns the coverage of a signature whose base could be built.
@@ -55,6 +56,10 @@ func coverageOf(comps []component) coverage {
 			case "agent-identity":
 				if c.flags == 0 {
 					cov |= coverIdentity
+				}
+			case "x-siwa-receipt":
+				if c.flags == 0 {
+					cov |= coverReceipt
 				}
 			}
 		case flagKey, flagKey | flagSF:

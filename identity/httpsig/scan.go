@@ -144,7 +144,9 @@ func (p *parse) innerList(m *member) *Error {
 		if !ok {
 			return fail(CodeSignatureInputMalformed, "component identifier is not a string")
 		}
-		c.name = name
+		if c.name = name; name == siwaReceipt {
+			c.name = "x-siwa-receipt"
+		}
 		if e := p.params(nil, &c); e != nil {
 			return e
 		}
@@ -281,3 +283,7 @@ func (p *parse) comma() (more, ok bool) {
 	p.skipOWS()
 	return true, p.i < len(p.s) // a trailing comma is an error
 }
+
+// siwaReceipt is the one identifier in capitals that is read, against RFC 9421 §2.1: npm @buildersgarden/siwa 0.0.24 covers its receipt
+// under this name, and signs a base that has it so.
+const siwaReceipt = "X-SIWA-Receipt"

@@ -18,6 +18,7 @@ type KeyRequest struct {
 	Params   Params
 	Agent    AgentRef
 	Identity string // Agent-Identity field value, "" when not covered
+	Receipt  string // X-SIWA-Receipt field value, "" when not covered
 	Now      time.Time
 }
 
@@ -166,7 +167,10 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	}
 	ask := KeyRequest{Params: sig.params, Agent: agent, Now: now}
 	if cov&coverIdentity != 0 {
-		ask.Identity = identityOf(m)
+		ask.Identity = fieldOf(m, "Agent-Identity")
+	}
+	if cov&coverReceipt != 0 {
+		ask.Receipt = fieldOf(m, "X-Siwa-Receipt")
 	}
 	found, err := v.Keys.Resolve(ctx, ask)
 	if err != nil {
@@ -255,8 +259,8 @@ func (p *parse) nonceKey(q *Params) (k [16]byte) {
 	return k
 }
 
-func identityOf(m *Message) string {
-	lines := m.Header["Agent-Identity"]
+func fieldOf(m *Message, name string) string {
+	lines := m.Header[name]
 	if len(lines) == 1 {
 		return strings.Trim(lines[0], " \t")
 	}

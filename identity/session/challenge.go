@@ -16,6 +16,7 @@ const (
 	ByPasskey  Purpose = "passkey"     // to sign in with a passkey
 	ByEthereum Purpose = "ethereum"    // to sign in with an Ethereum account
 	NewPasskey Purpose = "new-passkey" // to add a passkey to an account
+	ByAgent    Purpose = "agent"       // to sign in as an agent, which has no browser that a challenge could be bound to
 )
 
 // ChallengeLifetime is how long a challenge may be answered.

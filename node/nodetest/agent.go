@@ -40,6 +40,10 @@ func (c chainStub) MessageKey(_ context.Context, _, erc8004, thumbprint string) 
 	return identity.ChainKey{Identity: erc8004, Owner: "0x00000000000000000000000000000000000000aa", Key: k, Block: 1}, err
 }
 
+func (chainStub) Account(context.Context, string, httpsig.Account) (httpsig.Key, error) {
+	return nil, protocol.Errorf(protocol.IdentityUnverified, "no chain")
+}
+
 // An Agent is an outside agent with a chain identity.
 type Agent struct {
 	H    *House

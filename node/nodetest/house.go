@@ -102,6 +102,7 @@ func (a Answer) Problem() (p struct {
 	Instance  string
 	Errors    []protocol.Fault
 	Challenge *pow.Challenge
+	Accepts   []protocol.Way
 }) {
 	a.T.Helper()
 	require.Equal(a.T, "application/problem+json", a.Header().Get("Content-Type"), "%s", a.Body)

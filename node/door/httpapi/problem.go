@@ -21,6 +21,7 @@ type Problem struct {
 	Errors    []protocol.Fault    `json:"errors,omitempty" doc:"With validation: all faults, up to 50; detail says how many more there are."`
 	Challenge any                 `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
 	Slot      *protocol.SlotPrice `json:"slot,omitempty" doc:"With slot-taken and below-floor of a bid: what a slot costs now."`
+	Accepts   []protocol.Way      `json:"accepts,omitempty" doc:"With 401: what would admit the caller."`
 	ErrorCode string              `json:"errorCode,omitempty" doc:"In ARD operations: the code that ARD defines."`
 	Message   string              `json:"message,omitempty" doc:"In ARD operations: the detail."`
 }
@@ -31,11 +32,16 @@ const RequestIDHeader = "Request-Id"
 // WriteProblem renders an error in a dialect. An error that is not a *protocol.Error becomes
 // internal and shows only the request id.
 func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, err error) {
+	writeProblem(w, base, dialect, err, nil)
+}
+
+func writeProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, err error, accepts []protocol.Way) {
 	e := protocol.AsError(err)
 	head := w.Header()
 	p := Problem{
 		Type: base + "/problems/" + string(e.Code), Title: e.Code.Title(), Status: dialect.Status(e.Code),
 		Detail: e.Detail, Code: e.Code, Instance: head.Get(RequestIDHeader), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot,
+		Accepts: accepts,
 	}
 	if dialect == protocol.DialectARD {
 		p.ErrorCode, p.Message = ardCode(p.Status), e.Detail
@@ -61,7 +67,9 @@ func WriteProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, 
 // problem renders an error of an operation, with what helps the caller to fix it.
 func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Operation, network string, err error) {
 	head := w.Header()
+	var accepts []protocol.Way
 	if protocol.AsError(err).Code.Status() == http.StatusUnauthorized {
+		accepts = op.Ways(a.Base, a.Table.Gate.Chain != nil)
 		if op.Access&protocol.Proof != 0 {
 			head.Add("WWW-Authenticate", `ProofOfWork purpose="`+op.Purpose+`"`)
 		}
@@ -73,7 +81,7 @@ func (a *API) problem(w http.ResponseWriter, r *http.Request, op *protocol.Opera
 		}
 	}
 	a.Table.Limits.Fields(head, network, op.ReadOnly)
-	WriteProblem(w, a.Base, op.Dialect, err)
+	writeProblem(w, a.Base, op.Dialect, err, accepts)
 }
 
 // ardCode returns the code of ARD 0.9 for a status.

@@ -18,6 +18,11 @@ func markOf(ctx context.Context, a protocol.Author) mark {
 		if a.Node != nil {
 			return mark{tr(ctx, "on the word of %s", *a.Node), "fair", tr(ctx, "Another node says who wrote this. This node has not verified the author's key.")}
 		}
+		if a.Proof.Level == protocol.BySameKey && a.KeyID != nil {
+			account := (*a.KeyID)[strings.LastIndexByte(*a.KeyID, ':')+1:]
+			return mark{tr(ctx, "unverified"), "poor", tr(ctx,
+				"The Ethereum account %s signed this. Nothing more is known of it; the same account always has the same address.", account)}
+		}
 		return mark{tr(ctx, "unverified"), "poor", tr(ctx, "Nobody vouches for the name: the post was written with a proof of work, without a key.")}
 	}
 	m := mark{Class: "good"}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"stoa/identity"
 	"stoa/identity/key"
 	"stoa/identity/passkey"
 	"stoa/identity/session"
@@ -60,6 +61,7 @@ type SignInWays struct {
 	// Chain tells who owns a chain identity; nil when the node reads no chain. Chains are the numbers of those it reads.
 	Chain  Chain
 	Chains []uint64
+	Agents *identity.SignIn // of agents, which have no account here
 }
 
 // Session returns who is signed in.

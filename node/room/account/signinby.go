@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/identity"
 	"stoa/identity/eip4361"
 	"stoa/identity/passkey"
 	"stoa/identity/session"
@@ -156,7 +157,7 @@ func (a *Accounts) EthereumMessage(b session.Browser, account string, chain uint
 		return "", protocol.Errorf(protocol.InvalidRequest, "that is not the address of an Ethereum account")
 	}
 	if !slices.Contains(a.Chains, chain) {
-		return "", a.wrongChain()
+		return "", identity.WrongChain(a.Chains)
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	scheme, host, _ := strings.Cut(a.Base, "://")
@@ -170,37 +171,16 @@ func (a *Accounts) EthereumMessage(b session.Browser, account string, chain uint
 	}.String(), nil
 }
 
-func (a *Accounts) wrongChain() error {
-	chains := make([]string, len(a.Chains))
-	for i, c := range a.Chains {
-		chains[i] = fmt.Sprint(c)
-	}
-	return protocol.Errorf(protocol.InvalidRequest, "your wallet is on another chain; switch it to one that this node reads: %s", strings.Join(chains, ", "))
-}
-
-// clockSkew is how far clocks of wallets may differ from the node's.
-const clockSkew = time.Minute
-
 // judge checks what a message says, except its signature, and returns what its nonce is remembered by.
 func (a *Accounts) judge(text string, b session.Browser) (m eip4361.Message, spend protocol.Spend, err error) {
 	if m, err = eip4361.Parse(text); err != nil {
 		return m, spend, protocol.Errorf(protocol.InvalidRequest, "the text that was signed is %w", err)
 	}
-	now := time.Now()
-	issued, expires, notBefore := m.Times()
-	scheme, host, _ := strings.Cut(a.Base, "://")
-	key, until, ok := a.Challenges.Check(m.Nonce, session.ByEthereum, b.Bound, now)
-	switch {
-	case m.Domain != host || m.Scheme != "" && m.Scheme != scheme:
-		err = protocol.Errorf(protocol.InvalidRequest, "the text was signed for %s, and this is %s; sign the text of this page", m.Domain, host)
+	key, until, ok := a.Challenges.Check(m.Nonce, session.ByEthereum, b.Bound, time.Now())
+	switch err = identity.CheckText(m, a.Base, a.Chains, time.Now()); {
+	case err != nil:
 	case m.URI != a.Base+"/sign-in":
 		err = protocol.Errorf(protocol.InvalidRequest, "the text was signed for the address %s, and not for %s/sign-in; sign the text of this page", m.URI, a.Base)
-	case !slices.Contains(a.Chains, m.ChainID):
-		err = a.wrongChain()
-	case !expires.IsZero() && !now.Before(expires), issued.Before(now.Add(-session.ChallengeLifetime - clockSkew)):
-		err = protocol.Errorf(protocol.Gone, "the text that was signed has expired; begin again")
-	case issued.After(now.Add(clockSkew)), notBefore.After(now.Add(clockSkew)):
-		err = protocol.Errorf(protocol.InvalidRequest, "the text that was signed is not valid yet; check the clock of your device")
 	case !ok:
 		err = errChallenge
 	}

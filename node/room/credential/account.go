@@ -67,6 +67,16 @@ func (c *Chain) accountKey(ctx context.Context, claimed string, account httpsig.
 	}, level, nil
 }
 
+// Account implements identity.Chain.
+func (c *Chain) Account(ctx context.Context, network string, account httpsig.Account) (httpsig.Key, error) {
+	if len(c.Reader.Registries()[account.Chain]) == 0 {
+		return nil, protocol.Errorf(protocol.KeyUnknown, "this node does not read the chain %d", account.Chain)
+	}
+	return accountKey{account, func(digest [32]byte, sig []byte) (bool, error) {
+		return c.SignedOn(ctx, network, account.Chain, account.Address, digest, sig)
+	}}, nil
+}
+
 // accountError is chainError for an account.
 func accountError(err error) error {
 	if e := protocol.AsError(chainError(err)); e.Code == protocol.KeyUnknown {
