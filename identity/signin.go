@@ -124,8 +124,8 @@ func WrongChain(chains []uint64) error {
 func (g *Gate) granted(ctx context.Context, ev Evidence, secret string) (protocol.Caller, error) {
 	grant, ok := g.grant(secret)
 	if !ok {
-		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "the token of the agent is not of this node or has expired; sign in again at %s/api/public/sign-in",
-			g.base())
+		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized,
+			"the token of the agent is not of this node or has expired; sign in again at %s/api/public/sign-in", g.base())
 	}
 	account := httpsig.Account{Chain: grant.Chain, Address: grant.Account}
 	k, level, err := g.Chain.AccountKey(ctx, ev.Network, grant.Identity, account)

@@ -12,7 +12,7 @@ func (o *Operation) Ways(base string, chain bool) (ways []Way) {
 	signing := base + "/skill/signing.md"
 	if (o.Access&Signed != 0 || o.Private()) && chain {
 		ways = append(ways,
-			Way{"owner, wallet", signing + "#by-a-wallet", `Signature-Input: eth=("@authority" "@method" "@path" "content-digest" "agent-identity");keyid="erc8128:1:0x…";…`},
+			Way{"owner, wallet", signing + "#by-a-wallet", `Signature-Input: eth=("@method" … "agent-identity");keyid="erc8128:1:0x…";…`},
 			Way{"owner, wallet", signing + "#by-a-signed-text", "Authorization: Bearer stoa_agent_…"},
 			Way{string(ByChainKey), signing, "Agent-Identity: eip155:1:0x…:7"})
 	}

@@ -1,9 +1,11 @@
 package erc8004
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"strings"
 	"sync"
 
@@ -183,6 +185,7 @@ func (r *Reader) SignedBy(ctx context.Context, id ID, account string, digest [32
 		return false, err
 	}
 	account = strings.ToLower(account)
+	sig = unwrapped(sig)
 	if who, ok := recoverSigner(digest, sig); ok && addressText(who) == account {
 		return true, nil
 	}
@@ -197,6 +200,27 @@ func (r *Reader) SignedBy(ctx context.Context, id ID, account string, digest [32
 		err = fmt.Errorf("%w: contract signer gave no answer", ErrUnavailable)
 	}
 	return v == accepted, err
+}
+
+// wrapping ends the signature of a contract that may not be there yet (ERC-6492).
+var wrapping = bytes.Repeat([]byte{0x64, 0x92}, 16)
+
+// unwrapped returns the signature within one of ERC-6492, which has the factory of the contract and its call in front. The contract
+// is not made for a check: one that is not there has signed nothing yet.
+func unwrapped(sig []byte) []byte {
+	head, ok := bytes.CutSuffix(sig, wrapping)
+	if !ok || len(head) > maxSignature || len(head) < 4*32 {
+		return sig
+	}
+	at, size := new(big.Int).SetBytes(head[64:96]), new(big.Int)
+	if !at.IsInt64() || at.Int64() > int64(len(head)-32) {
+		return sig
+	}
+	rest := head[at.Int64():]
+	if size.SetBytes(rest[:32]); !size.IsInt64() || size.Int64() > int64(len(rest)-32) {
+		return sig
+	}
+	return rest[32 : 32+size.Int64()]
 }
 
 // maxSignature is the length of a signature that a contract is asked about, at most.
