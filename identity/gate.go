@@ -59,6 +59,8 @@ type Directory interface {
 	// HostedAgent finds the profile that is enrolled to a chain identity, if the key with that
 	// thumbprint is its key and owner and wallet are those of the enrolment.
 	HostedAgent(ctx context.Context, k ChainKey, thumbprint string) (h Hosted, ok bool, err error)
+	// DelegatedKey finds a key that signs for a chain identity by the word of an account, which has to be asked whether it still controls it.
+	DelegatedKey(ctx context.Context, erc8004, thumbprint string) (key httpsig.Key, by httpsig.Account, ok bool, err error)
 	// TokenBySecret finds an unrevoked API token by its secret text.
 	TokenBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
 	// SessionBySecret finds an active session by its secret text.

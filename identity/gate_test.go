@@ -72,6 +72,10 @@ func (p *place) Account(context.Context, string, httpsig.Account) (httpsig.Key, 
 	return nil, protocol.Errorf(protocol.KeyUnknown, "the chain is not read")
 }
 
+func (p *place) DelegatedKey(context.Context, string, string) (k httpsig.Key, by httpsig.Account, ok bool, err error) {
+	return k, by, false, nil
+}
+
 func (p *place) MessageKey(_ context.Context, _, erc8004, thumbprint string) (identity.ChainKey, error) {
 	k, ok := p.onChain[erc8004+" "+thumbprint]
 	if !ok {

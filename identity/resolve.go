@@ -1,9 +1,11 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"errors"
+	"strings"
 
 	"stoa/identity/httpsig"
 	"stoa/protocol"
@@ -112,6 +114,9 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 	}
 	found, err := r.g.Chain.MessageKey(ctx, r.network, q.Identity, q.Params.KeyID)
 	if err != nil {
+		if protocol.CodeOf(err) == protocol.KeyUnknown {
+			return r.delegated(ctx, q, err)
+		}
 		return httpsig.Resolved{}, err
 	}
 	who := principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet, public: found.Key.Public(),
@@ -124,6 +129,20 @@ func (r resolver) chain(ctx context.Context, q httpsig.KeyRequest) (httpsig.Reso
 		who.handle, who.name, who.language, who.state = hosted.Handle, hosted.Name, hosted.Language, hosted.State
 	}
 	return httpsig.Resolved{Key: found.Key, Principal: who}, nil
+}
+
+// delegated resolves a key that the chain does not name, by the account that delegated to it; unknown is the error without one.
+func (r resolver) delegated(ctx context.Context, q httpsig.KeyRequest, unknown error) (httpsig.Resolved, error) {
+	k, by, ok, err := r.g.Directory.DelegatedKey(ctx, strings.ToLower(q.Identity), q.Params.KeyID)
+	if err != nil || !ok {
+		return httpsig.Resolved{}, cmp.Or(err, unknown)
+	}
+	found, level, err := r.g.Chain.AccountKey(ctx, r.network, q.Identity, by)
+	if err != nil {
+		return httpsig.Resolved{}, err
+	}
+	return httpsig.Resolved{Key: k, Principal: principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet, public: k.Public(),
+		proof: protocol.AuthorProof{Level: level, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}}, nil
 }
 
 // signatureError converts an httpsig error to the public code. A *protocol.Error from the chain is

@@ -15,6 +15,7 @@ import (
 
 	"stoa/identity/eip4361"
 	"stoa/identity/httpsig"
+	"stoa/identity/key"
 	"stoa/identity/session"
 	"stoa/protocol"
 )
@@ -61,7 +62,7 @@ func (s *SignIn) Take(ctx context.Context, network, text, signature string, now 
 	if err := CheckText(m, s.Base, s.Chains, now); err != nil {
 		return g, k, "", spend, err
 	}
-	key, until, ok := s.Challenges.Check(m.Nonce, session.ByAgent, agents, now)
+	spent, until, ok := s.Challenges.Check(m.Nonce, session.ByAgent, agents, now)
 	if !ok {
 		return g, k, "", spend, protocol.Errorf(protocol.Gone, "the nonce is not of this node, or has expired; get another at %s/api/public/sign-in", s.Base)
 	}
@@ -85,7 +86,32 @@ func (s *SignIn) Take(ctx context.Context, network, text, signature string, now 
 		return g, k, "", spend, err
 	}
 	return session.Grant{Identity: k.Identity, Chain: m.ChainID, Account: account.Address, Until: now.Add(session.GrantLifetime).Unix()},
-		k, level, protocol.Spend{Key: key, Until: until, Code: protocol.Gone}, nil
+		k, level, protocol.Spend{Key: spent, Until: until, Code: protocol.Gone}, nil
+}
+
+// Delegate reads the key to which a text that was taken delegates, and when that ends; ok is false for a text that names none. jwk is the
+// key itself. Errors are *protocol.Error: invalid-request.
+func Delegate(text string, jwk []byte, now time.Time) (k key.Public, until time.Time, ok bool, err error) {
+	m, err := eip4361.Parse(text)
+	if err != nil {
+		return k, until, false, protocol.Errorf(protocol.InvalidRequest, "the text that was signed is %w", err)
+	}
+	named := ""
+	for _, x := range m.Resources {
+		if thumbprint, is := strings.CutPrefix(x, protocol.KeyResource); is {
+			named = thumbprint
+		}
+	}
+	if named == "" && len(jwk) == 0 {
+		return k, until, false, nil
+	}
+	if k, err = key.ParsePublic(jwk); err != nil || k.Thumbprint != named {
+		return k, until, false, protocol.Errorf(protocol.InvalidRequest, "the text and jwk name one key: the resource %s<thumbprint of jwk>", protocol.KeyResource)
+	}
+	if _, until, _ = m.Times(); until.IsZero() || until.After(now.Add(protocol.MaxDelegation+clockSkew)) {
+		return k, until, false, protocol.Errorf(protocol.InvalidRequest, "a text that delegates to a key has an Expiration Time of at most 30 days")
+	}
+	return k, until, true, nil
 }
 
 // clockSkew is how far clocks of wallets may differ from the node's.

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/eip4361"
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
 	"stoa/identity/session"
 	"stoa/node"
 	"stoa/node/nodetest"
@@ -107,6 +109,52 @@ func TestSignIn_Agent(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return s.Ask("GET", "/api/public/since", "", bearer...).Code == 401
 		}, time.Minute, 20*time.Millisecond, "the token ends with the control")
+	})
+}
+
+// TestSignIn_Delegates: a text lets a key sign for the identity until its end, ended by its owner or by a sale.
+func TestSignIn_Delegates(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		s := nodetest.NewStage(t, "", change)
+		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
+		require.NoError(t, err)
+		s.Chain.Do("final")
+		owner, pair := accountOf(s, 0, id.String()), nodetest.NewPair(t)
+		posts := func() nodetest.Answer {
+			return s.Signed(pair, nodetest.GoodPost, func(r *http.Request, _ *httpsig.SignOptions) { r.Header.Set("Agent-Identity", id.String()) })
+		}
+		require.Equal(t, protocol.KeyUnknown, posts().Problem().Code)
+		delegates := func(until time.Time) protocol.SignedText {
+			text := owner.text(func(m *eip4361.Message) {
+				m.Resources = append(m.Resources, protocol.KeyResource+pair.Thumbprint())
+				m.ExpirationTime = until.UTC().Format(time.RFC3339)
+			})
+			text.JWK = must.Get(key.MarshalPublic(pair.Published()))(t)
+			return text
+		}
+		month := time.Now().Add(protocol.MaxDelegation)
+		require.Equal(t, protocol.InvalidRequest, owner.signIn(delegates(month.Add(time.Hour))).Problem().Code)
+		unnamed := owner.text(nil)
+		unnamed.JWK = must.Get(key.MarshalPublic(pair.Published()))(t)
+		require.Equal(t, protocol.InvalidRequest, owner.signIn(unnamed).Problem().Code)
+		var token protocol.AgentToken
+		owner.signIn(delegates(month)).Is(200).Into(&token)
+		require.Equal(t, pair.Thumbprint(), token.KeyID)
+		var post protocol.Post
+		posts().Is(201).Into(&post)
+		require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
+		require.Equal(t, pair.Thumbprint(), *post.Author.KeyID)
+		require.Equal(t, id.String(), *post.Author.ERC8004)
+
+		s.Ask("DELETE", "/api/public/sign-in", "").Is(401)
+		require.JSONEq(t, `{"ended":1}`, s.Ask("DELETE", "/api/public/sign-in", "", "Authorization", "Bearer "+token.Token).Is(200).Body.String())
+		require.Equal(t, protocol.KeyUnknown, posts().Problem().Code)
+		owner.signIn(delegates(month)).Is(200)
+		posts().Is(201)
+		s.Watch()
+		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), id.AgentID, s.Chain.Registrar(1).Address()))
+		require.Eventually(t, func() bool { return posts().Code == 401 }, time.Minute, 20*time.Millisecond)
 	})
 }
 

@@ -34,6 +34,7 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 	}
 	m.handle("GET", httpapi.SignIn, http.HandlerFunc(n.api.Text))
 	m.handle("POST", httpapi.SignIn, http.HandlerFunc(n.api.SignIn))
+	m.handle("DELETE", httpapi.SignIn, http.HandlerFunc(n.api.End))
 	m.handle("POST", httpapi.SIWANonce, http.HandlerFunc(n.api.Nonce))
 	m.handle("POST", httpapi.SIWAVerify, http.HandlerFunc(n.api.Verify))
 	for _, d := range documents.Routes() {

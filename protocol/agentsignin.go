@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A SignInText has the members of a text to sign in as an agent that are the node's.
 type SignInText struct {
@@ -21,10 +24,21 @@ var GetSignInText = declare[None, SignInText](Operation{
 	Summary: "What a text to sign (EIP-4361, or SIWA) has to say at this node.", ReadOnly: true, NoStore: true, Example: None{},
 })
 
+// Limits of delegation.
+const (
+	MaxDelegation    = 30 * 24 * time.Hour
+	MaxDelegatedKeys = 10 // of one identity; the newest stay
+)
+
+// KeyResource begins the resource of a signed text that names a key by its thumbprint (RFC 9278).
+const KeyResource = "urn:ietf:params:oauth:jwk-thumbprint:sha-256:"
+
 // A SignedText is a text that an Ethereum account has signed to sign in.
 type SignedText struct {
 	Message   string `json:"message" minLength:"1" maxLength:"4096" doc:"The text, byte for byte."`
 	Signature string `json:"signature" minLength:"4" maxLength:"4096" pattern:"^0x[0-9A-Fa-f]+$"`
+
+	JWK json.RawMessage `json:"jwk,omitempty" doc:"An Ed25519 key that the text names as a resource, urn:ietf:params:oauth:jwk-thumbprint:sha-256:<thumbprint>: it may sign for the identity here until the text's Expiration Time, 30 days at most."`
 }
 
 // An AgentToken admits an agent for 15 minutes.
@@ -34,6 +48,8 @@ type AgentToken struct {
 	Identity  string     `json:"identity"`
 	Account   string     `json:"account" doc:"By CAIP-10."`
 	Level     ProofLevel `json:"level" enum:"owner,wallet"`
+	KeyID     string     `json:"keyid,omitempty" doc:"The key that may sign from now on."`
+	KeyEndsAt *time.Time `json:"keyEndsAt,omitempty"`
 }
 
 // SignInAgent gives a token of 15 minutes to the owner or the agent wallet of an ERC-8004 identity that has signed such a text. The token
@@ -41,5 +57,15 @@ type AgentToken struct {
 // identity-unverified, chain-unavailable.
 var SignInAgent = declare[SignedText, AgentToken](Operation{
 	Name: "sign_in_agent", Title: "Sign in as an agent", Summary: "A token for the owner or the agent wallet of an ERC-8004 identity.",
-	OneTime: true, Example: SignedText{"node.example wants you to sign in with your Ethereum account:\n0x…", "0x00"},
+	OneTime: true, Example: SignedText{Message: "node.example wants you to sign in with your Ethereum account:\n0x…", Signature: "0x00"},
+})
+
+// Undelegated says how many keys sign no more.
+type Undelegated struct {
+	Ended int `json:"ended" minimum:"0"`
+}
+
+// EndDelegation ends every delegated key of the caller's identity. Errors: unauthorized for a caller that is not its owner or wallet.
+var EndDelegation = declare[None, Undelegated](Operation{
+	Name: "end_delegation", Title: "End delegated keys", Summary: "No delegated key signs for the identity any more.", Access: Signed, Example: None{},
 })

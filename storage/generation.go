@@ -14,7 +14,7 @@ const (
 )
 
 var groups = []commit.Group{
-	GroupKeys:     {Name: "keys", Tables: []string{"agent_key", "enrolment", "joined", "profile"}},
+	GroupKeys:     {Name: "keys", Tables: []string{"agent_key", "delegated_key", "enrolment", "joined", "profile"}},
 	GroupAccounts: {Name: "accounts", Tables: []string{"account", "account_profile", "api_token", "session", "enrolment", "profile"}},
 	GroupRules:    {Name: "rules", Tables: []string{"block", "secret"}},
 }

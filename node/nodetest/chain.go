@@ -46,7 +46,7 @@ var chainProgram = sync.OnceValues(func() (string, error) {
 // An EVM is a chain of its own: a transaction gets one block, and nothing is final
 // until the test says so.
 type EVM struct {
-	T          *testing.T
+	T          testing.TB
 	in         io.Writer
 	out        *bufio.Reader
 	issued     int64 // seconds that the next key record is ahead of the one before
@@ -58,7 +58,7 @@ type EVM struct {
 }
 
 // NewEVM starts a chain, which ends with the test.
-func NewEVM(t *testing.T) *EVM {
+func NewEVM(t testing.TB) *EVM {
 	t.Helper()
 	program := must.Get(chainProgram())(t)
 	command := exec.Command(program, "-manual")
@@ -122,7 +122,7 @@ type Stage struct {
 }
 
 // NewStage makes a house and a chain that it reads, final up to its last block.
-func NewStage(t *testing.T, finality string, change ...func(*node.Config)) *Stage {
+func NewStage(t testing.TB, finality string, change ...func(*node.Config)) *Stage {
 	t.Helper()
 	c := NewEVM(t)
 	s := &Stage{New(t, append(change, func(o *node.Config) { o.Chain = []string{c.Flag(finality)} })...), c}

@@ -12,7 +12,8 @@ import (
 	"stoa/protocol"
 )
 
-// The addresses at which agents sign in by their Ethereum accounts: GET says what to sign, POST takes it; and the two of SIWA (npm
+// The addresses at which agents sign in by their Ethereum accounts: GET says what to sign, POST takes it,
+// DELETE ends delegated keys; and the two of SIWA (npm
 // @buildersgarden/siwa), to get a nonce and to exchange the signed text for a receipt.
 const (
 	SignIn     = "/api/public/sign-in"
@@ -28,6 +29,11 @@ func (a *API) Text(w http.ResponseWriter, r *http.Request) {
 // SignIn is sign_in_agent.
 func (a *API) SignIn(w http.ResponseWriter, r *http.Request) {
 	a.siwa(w, r, protocol.SignInAgent.Operation, nil)
+}
+
+// End is end_delegation.
+func (a *API) End(w http.ResponseWriter, r *http.Request) {
+	a.siwa(w, r, protocol.EndDelegation.Operation, nil)
 }
 
 // Nonce is get_sign_in_text in the words of SIWA. It answers for every agent: whether it is registered is asked when it has signed.
@@ -67,7 +73,7 @@ func (a *API) siwa(w http.ResponseWriter, r *http.Request, op *protocol.Operatio
 		return
 	}
 	args := []byte("{}")
-	if !op.ReadOnly {
+	if op == protocol.SignInAgent.Operation {
 		var in protocol.SignedText
 		if err := json.Unmarshal(body, &in); err != nil {
 			fail(protocol.Errorf(protocol.InvalidRequest, "send a JSON object with the members message and signature"))
@@ -75,8 +81,8 @@ func (a *API) siwa(w http.ResponseWriter, r *http.Request, op *protocol.Operatio
 		}
 		args, _ = json.Marshal(in) // cannot fail: two texts
 	}
-	res, err := a.Table.Invoke(r.Context(), hall.Request{Op: op.Name, Args: args, Evidence: identity.Evidence{Network: network}, Door: "http",
-		ID: head.Get(RequestIDHeader)})
+	res, err := a.Table.Invoke(r.Context(), hall.Request{Op: op.Name, Args: args, Door: "http",
+		Evidence: identity.Evidence{Request: r, Body: body, Network: network}, ID: head.Get(RequestIDHeader)})
 	if err != nil {
 		fail(err)
 		return

@@ -26,6 +26,10 @@ const base = "https://n1.example"
 // nobody is a directory without profiles, tokens and sessions.
 type nobody struct{}
 
+func (nobody) DelegatedKey(context.Context, string, string) (k httpsig.Key, by httpsig.Account, ok bool, err error) {
+	return k, by, false, nil
+}
+
 func (nobody) KeyByThumbprint(context.Context, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }

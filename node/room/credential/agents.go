@@ -32,6 +32,8 @@ type Agents struct {
 
 	directories current[identity.Hosted] // by address of the key directory
 
+	delegated current[delegation] // by chain identity and thumbprint
+
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
 	Counts storage.Memo[wellknown.Usage] // what Usage returns
@@ -44,8 +46,8 @@ func NewAgents(db *storage.DB, d *directory.Directory, chain *Chain, enrolments 
 	a := &Agents{
 		db: db, directory: d, base: d.Base, chain: chain, enrolments: enrolments,
 		keys: newCurrent[identity.Hosted](db, storage.GroupKeys), chains: newCurrent[enrolled](db, storage.GroupKeys),
-		directories: newCurrent[identity.Hosted](db, storage.GroupKeys),
-		tokens:      newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
+		directories: newCurrent[identity.Hosted](db, storage.GroupKeys), delegated: newCurrent[delegation](db, storage.GroupKeys),
+		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
@@ -98,6 +100,36 @@ func (a *Agents) DirectoryAgent(ctx context.Context, address string) (identity.H
 		})
 		return h, until, ok, err
 	})
+}
+
+// A delegation is a delegated key and the account that delegated to it.
+type delegation struct {
+	key httpsig.Key
+	by  httpsig.Account
+}
+
+// DelegatedKey implements identity.Directory.
+func (a *Agents) DelegatedKey(ctx context.Context, erc8004, thumbprint string) (httpsig.Key, httpsig.Account, bool, error) {
+	d, ok, err := a.delegated.get(ctx, erc8004+" "+thumbprint, func() (d delegation, until time.Time, ok bool, err error) {
+		ok, err = a.read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			stored, err := tx.DelegatedKeys().Find(ctx, erc8004, thumbprint)
+			if err != nil {
+				return err
+			}
+			if until = stored.EndsAt; !tx.Now.Before(until) {
+				return storage.ErrNotFound
+			}
+			public, err := key.ParsePublic([]byte(stored.PublicJWK))
+			if err != nil {
+				return err
+			}
+			d.by, _ = httpsig.ParseAccount(stored.Account)
+			d.key, err = httpsig.NewKey(public.Key)
+			return err
+		})
+		return d, until, ok, err
+	})
+	return d.key, d.by, ok, err
 }
 
 // An enrolled is a profile found by a key of its chain identity.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/identity"
+	"stoa/identity/key"
 	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/storage"
@@ -22,6 +23,7 @@ type SignIns struct {
 func (s SignIns) Bind(t *hall.Table) {
 	hall.BindPlain(t, protocol.GetSignInText, s.Text)
 	hall.BindPlain(t, protocol.SignInAgent, s.In)
+	hall.Bind(t, protocol.EndDelegation, s.End)
 }
 
 // Text returns what a text to sign has to say. Nothing is stored.
@@ -36,13 +38,41 @@ func (s SignIns) Text(context.Context, protocol.Caller, protocol.None) (protocol
 	return out, nil
 }
 
-// In exchanges a signed text for a token.
+// In exchanges a signed text for a token, and lets the key that it delegates to sign from now on.
 func (s SignIns) In(ctx context.Context, c protocol.Caller, in protocol.SignedText) (out protocol.AgentToken, err error) {
-	g, k, level, spend, err := s.SignIn.Take(ctx, c.Network, strings.TrimSuffix(in.Message, "\n"), in.Signature, time.Now())
+	text := strings.TrimSuffix(in.Message, "\n")
+	g, k, level, spend, err := s.SignIn.Take(ctx, c.Network, text, in.Signature, time.Now())
 	if err != nil {
 		return out, err
 	}
-	err = s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, spend) })
-	return protocol.AgentToken{Token: s.SignIn.Challenges.Seal(g), ExpiresAt: time.Unix(g.Until, 0).UTC(), Identity: g.Identity,
-		Account: k.Key.Thumbprint(), Level: level}, err
+	to, until, delegates, err := identity.Delegate(text, in.JWK, time.Now())
+	if err != nil {
+		return out, err
+	}
+	out = protocol.AgentToken{Token: s.SignIn.Challenges.Seal(g), ExpiresAt: time.Unix(g.Until, 0).UTC(), Identity: g.Identity,
+		Account: k.Key.Thumbprint(), Level: level}
+	if delegates {
+		out.KeyID, out.KeyEndsAt = to.Thumbprint, &until
+	}
+	err = s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Requests().Spend(ctx, spend); err != nil || !delegates {
+			return err
+		}
+		public, err := key.MarshalPublic(to)
+		if err != nil {
+			return err
+		}
+		return tx.DelegatedKeys().Put(ctx, storage.DelegatedKey{Identity: g.Identity, Thumbprint: to.Thumbprint, Account: out.Account,
+			PublicJWK: string(public), EndsAt: until}, protocol.MaxDelegatedKeys)
+	})
+	return out, err
+}
+
+// End ends every delegated key of the caller's identity.
+func (s SignIns) End(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (out protocol.Undelegated, err error) {
+	if c.Agent == "" {
+		return out, protocol.Errorf(protocol.Unauthorized, "only an ERC-8004 identity has delegated keys")
+	}
+	out.Ended, err = tx.DelegatedKeys().Delete(ctx, c.Agent)
+	return out, err
 }
