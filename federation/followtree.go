@@ -136,14 +136,14 @@ func (f *Federation) openCheckpoint(ctx context.Context, board, epoch string, ra
 	return c, err
 }
 
-// readTree reads the checkpoint of a followed log, and accepts it when it contains the last one that was accepted. It is nil for a log
+// readTree reads the checkpoint of a followed log, whose page names a tree, and accepts it when it contains the last one that was accepted. It is nil for a log
 // without a tree, as nodes of version 0.1.0 have it.
-func (f *Federation) readTree(ctx context.Context, s *followed, page *logPage, from int64) (*followedTree, error) {
+func (f *Federation) readTree(ctx context.Context, s *followed, named string, from int64) (*followedTree, error) {
 	prefix := treePrefix(s.Board, s.Epoch)
 	switch {
-	case page.Tree == "" && s.tree == nil:
+	case named == "" && s.tree == nil:
 		return nil, nil
-	case string(page.Tree) != prefix:
+	case named != prefix:
 		return nil, fmt.Errorf("log of %s: its page does not name its tree", s.Host)
 	}
 	raw, err := f.fetchAs(ctx, prefix+"/checkpoint", "", treeTypes)
@@ -175,7 +175,7 @@ func (f *Federation) acceptTree(ctx context.Context, s *followed, t *followedTre
 			return err
 		}
 		if !same {
-			return treeConflict(s, last, t)
+			return treeConflict(s, last, s.tree.Checkpoint, t.Checkpoint, t.raw)
 		}
 		next.Proved = s.tree.Proved
 	}
@@ -189,10 +189,10 @@ func (f *Federation) acceptTree(ctx context.Context, s *followed, t *followedTre
 }
 
 // treeConflict is that the board signed two trees of which neither contains the other.
-func treeConflict(s *followed, last tree.Checkpoint, t *followedTree) error {
+func treeConflict(s *followed, ours tree.Checkpoint, oursDoc []byte, theirs tree.Checkpoint, theirsDoc []byte) *conflictError {
 	return &conflictError{storage.Conflict{
-		Board: s.Board, Kind: storage.ConflictTree, Epoch: s.Epoch, Seq: last.Size, Ours: rootName(last), Theirs: rootName(t.Checkpoint),
-		OursDoc: s.tree.Checkpoint, TheirsDoc: t.raw,
+		Board: s.Board, Kind: storage.ConflictTree, Epoch: s.Epoch, Seq: ours.Size, Ours: rootName(ours), Theirs: rootName(theirs),
+		OursDoc: oursDoc, TheirsDoc: theirsDoc,
 	}}
 }
 
@@ -204,7 +204,7 @@ func rootName(c tree.Checkpoint) string { return tree.Name(c.Root[:]) }
 func (f *Federation) proveEntries(ctx context.Context, s *followed, page *logPage, from int64, w *walk) error {
 	last := from + int64(len(page.OrderedItems))
 	if w.tree == nil || last > w.tree.Size {
-		t, err := f.readTree(ctx, s, page, from)
+		t, err := f.readTree(ctx, s, string(page.Tree), from)
 		if err != nil || t == nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func requireTreeConflict(t *testing.T, a, b *node, board string, seq int64) *sto
 	require.Contains(t, b.subscription(board).LastError, "contradicts")
 	reports := a.reports()
 	require.Len(t, reports, 1)
-	require.Equal(t, []any{"b.example", storage.ConflictTree, seq, c.Ours, c.Theirs},
+	require.Equal(t, []any{b.name, storage.ConflictTree, seq, c.Ours, c.Theirs},
 		[]any{reports[0].Board, reports[0].Kind, reports[0].Seq, reports[0].Ours, reports[0].Theirs})
 	after := a.titled("after the conflict")
 	b.tick.pass(time.Hour)

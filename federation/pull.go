@@ -99,19 +99,16 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 	}
 	until := f.now().Add(pullBudget)
 	w := &walk{}
+	var s *followed
 	var more bool
 	for {
-		s, err := f.following(ctx, board)
-		if err != nil || s == nil {
+		var err error
+		if s, err = f.following(ctx, board); err != nil || s == nil {
 			return nil, err
 		}
 		done, err := f.pullPage(ctx, s, w)
-		if c, ok := errors.AsType[*conflictError](err); ok {
-			return f.noteConflict(s, c)
-		}
 		if err != nil {
-			f.observe("pull", s.Host, err)
-			return f.pullFailed(board, w.head, err), nil
+			return f.pullStopped(s, w, err)
 		}
 		if done {
 			break
@@ -121,6 +118,11 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		}
 	}
 	f.observe("pull", hostOf(board), nil)
+	if w.tree != nil {
+		if err := f.compareElsewhere(ctx, board, w.tree); err != nil {
+			return f.pullStopped(s, w, err)
+		}
+	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
@@ -148,6 +150,15 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		}
 		return tx.Subscriptions().Compared(ctx, board, w.compared)
 	}, nil
+}
+
+// pullStopped is the end of a walk by an error.
+func (f *Federation) pullStopped(s *followed, w *walk, err error) (after, error) {
+	if c, ok := errors.AsType[*conflictError](err); ok {
+		return f.noteConflict(s, c)
+	}
+	f.observe("pull", s.Host, err)
+	return f.pullFailed(s.Board, w.head, err), nil
 }
 
 func (f *Federation) pullFailed(board string, head int64, cause error) after {

@@ -28,6 +28,11 @@ func (ss Subscriptions) AcceptTree(ctx context.Context, t FollowedTree, from int
 	return n > 0, err
 }
 
+// Another returns one of the accepted subscriptions but that of a board, by chance; ErrNotFound when there is none.
+func (ss Subscriptions) Another(ctx context.Context, board string) (*Subscription, error) {
+	return orNil(find[Subscription](ctx, ss.tx, subscriptionTable.from+`WHERE state = 'accepted' AND board <> ? ORDER BY random() LIMIT 1`, board))
+}
+
 // ProvedTree notes that the entries of a followed log are compared with its tree up to a number.
 func (ss Subscriptions) ProvedTree(ctx context.Context, board, epoch string, seq int64) error {
 	return ss.tx.exec(ctx, `UPDATE followed_tree SET proved = ? WHERE board = ? AND epoch = ? AND proved < ?`, seq, board, epoch, seq)

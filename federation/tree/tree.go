@@ -1,5 +1,5 @@
-// Package tree is the Merkle tree over the entries of a log: its leaves, tiles and proofs (C2SP tlog-tiles), and its signed
-// checkpoints (C2SP tlog-checkpoint, signed-note). Hashes are those of RFC 6962:
+// Package tree is the Merkle tree over the entries of a log: its leaves, tiles and proofs (C2SP tlog-tiles), its signed
+// checkpoints (C2SP tlog-checkpoint, signed-note) and their cosignatures (C2SP tlog-cosignature v1). Hashes are those of RFC 6962:
 // a leaf is hashed after 0x00, a node after 0x01. The package stores and fetches nothing.
 //
 // A leaf does not contain what an entry says. It has the hash of the entry (activity.EntryHash, which covers epoch, number, time, type and
