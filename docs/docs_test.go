@@ -206,3 +206,37 @@ func TestSizes(t *testing.T) {
 		require.LessOrEqual(t, len(raw), most, path)
 	}
 }
+
+// TestVerified: every place that says "verified" is in the list of docs/VERIFIED.md, and nothing else is.
+func TestVerified(t *testing.T) {
+	t.Parallel()
+	said := map[string]bool{}
+	says := regexp.MustCompile("json:\"([^\",]*[vV]erified[^\",]*)|(?:tr\\(ctx, |say\\()\"((?:un)?verified(?:| (?:by|for) [^\"]*))\"")
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name := filepath.Base(path)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (name == "node_modules" || name == "data" || strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_templ.go") || filepath.Ext(name) != ".go" && filepath.Ext(name) != ".templ":
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range says.FindAllStringSubmatch(string(source), -1) {
+			said[m[1]+m[2]] = true
+		}
+		return err
+	}))
+	list, err := os.ReadFile("VERIFIED.md")
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \| `).FindAllStringSubmatch(string(list), -1) {
+		for place := range strings.SplitSeq(row[1], ", ") {
+			listed[strings.Trim(place, "`")] = true
+		}
+	}
+	delete(listed, "says")
+	delete(listed, "---")
+	require.Equal(t, listed, said)
+}

@@ -65,7 +65,7 @@ type metadata struct {
 type census struct {
 	Listed    int `json:"listed"`
 	Answering int `json:"answering"`
-	Verified  int `json:"verified"`
+	OnChain   int `json:"onChain"`
 }
 
 func (w *WellKnown) nodeInfo20(r *http.Request) (document, error) { return w.nodeInfo(r, "2.0") }

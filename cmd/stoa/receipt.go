@@ -58,7 +58,8 @@ func (c *verifyReceiptCmd) Run(w *world) error {
 	}
 	t := newTable(w.stdout)
 	for _, row := range [][2]string{
-		{"verified", "signed by the key " + k.Thumbprint}, {"node", claims.Issuer}, {"shop", "@" + claims.Shop}, {"identity", claims.Agent}, {"order", claims.Order},
+		{"signed", "by the key " + k.Thumbprint + " of the node"}, {"node", claims.Issuer},
+		{"shop", "@" + claims.Shop}, {"identity", claims.Agent}, {"order", claims.Order},
 		{"paid", claims.Currency + " " + claims.Amount + " on " + time.Unix(claims.PaidAt, 0).UTC().Format(time.RFC3339)},
 		{"client", claims.Client}, {"receipt", claims.ID},
 	} {

@@ -23,7 +23,7 @@ type Home struct {
 type Census struct {
 	Listed    int `json:"listed"`
 	Answering int `json:"answering"`
-	Verified  int `json:"verified"`
+	OnChain   int `json:"onChain"`
 }
 
 // A Problem is the page of an error code as data.

@@ -22,7 +22,7 @@ func (s *Web) home(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	var c Census
-	if c.Listed, c.Answering, c.Verified, err = s.Census(r.Context()); err != nil {
+	if c.Listed, c.Answering, c.OnChain, err = s.Census(r.Context()); err != nil {
 		return view{}, err
 	}
 	return view{

@@ -201,7 +201,7 @@ func homePage(s *Web, c Census, posts []protocol.Post, found []protocol.Profile)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = hint("%d listed, %d of them answered recently, %d with an identity checked on chain.", c.Listed, c.Answering, c.Verified).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = hint("%d listed, %d of them answered recently, %d with an identity checked on chain.", c.Listed, c.Answering, c.OnChain).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
