@@ -127,6 +127,25 @@ func TestCache_StaleSetCountsForADay(t *testing.T) {
 	})
 }
 
+// TestCache_GoneEndsTheKeys: a directory that says that it is gone for good is believed, where one that fails keeps its keys for a day.
+func TestCache_GoneEndsTheKeys(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, p := newWeb(t), newPair(t)
+		url := wellKnownOf("a.example")
+		w.put(url, answer(directoryMedia, setOf(t, p), "Cache-Control", "max-age=600"))
+		c := run(t, Config{Client: w.client(t)})
+		fetched(t, c, origin("a.example"), p)
+		w.put(url, status(410))
+		pass(5 * time.Minute)
+		known(t, c, origin("a.example"), p)
+		pass(5*time.Minute + sweepEvery)
+		_, _ = c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())
+		pass(time.Minute)
+		_, err := c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())
+		require.ErrorIs(t, err, httpsig.CodeKeyUnknown)
+	})
+}
+
 func TestCache_FetchesAtOnceAreBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, p := newWeb(t), newPair(t)

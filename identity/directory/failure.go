@@ -20,6 +20,8 @@ type Failure struct {
 	Code   httpsig.Code
 	Detail string // for the caller; contains nothing that the directory sent
 	Err    error  // cause, for the log
+
+	gone bool // the document is gone for good (410), which ends its keys
 }
 
 func (f *Failure) Error() string {

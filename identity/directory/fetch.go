@@ -36,10 +36,18 @@ type document struct {
 }
 
 // fetch fetches a key set: the document at the URL or, for a card, the set that the card contains
-// or links to.
+// or links to. One that is gone (410) is a set without keys, where other failures keep what is known.
 func (c *Cache) fetch(ctx context.Context, src source) (*found, *Failure) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
+	got, failure := c.read(ctx, src)
+	if failure != nil && failure.gone {
+		return keysOf(&document{}, []byte(`{"keys":[]}`), src, time.Now())
+	}
+	return got, failure
+}
+
+func (c *Cache) read(ctx context.Context, src source) (*found, *Failure) {
 	if !src.card {
 		doc, failure := c.get(ctx, src, false)
 		if failure != nil {
@@ -128,7 +136,9 @@ func (c *Cache) get(ctx context.Context, src source, card bool) (*document, *Fai
 	case resp.StatusCode/100 == 3:
 		return fail(httpsig.CodeDirectoryRedirect, "redirects; a key directory must be served at its own URL", nil)
 	case resp.StatusCode != http.StatusOK:
-		return fail(httpsig.CodeDirectoryStatus, "answered with status "+strconv.Itoa(resp.StatusCode), nil)
+		_, failure := fail(httpsig.CodeDirectoryStatus, "answered with status "+strconv.Itoa(resp.StatusCode), nil)
+		failure.gone = resp.StatusCode == http.StatusGone
+		return nil, failure
 	case coding != "" && !strings.EqualFold(coding, "identity"):
 		return fail(httpsig.CodeDirectoryMediaType, "sent a Content-Encoding that was not asked for", nil)
 	case !accepts(media, src, card):

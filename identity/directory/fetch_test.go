@@ -167,7 +167,8 @@ func TestFetch_Card(t *testing.T) {
 		"URI to an address": {jsonMedia, by("https://169.254.169.254/latest"), nil, httpsig.CodeDirectoryAddressRefused, 0},
 		"set redirects":     {jsonMedia, by(set), http.RedirectHandler("/x", http.StatusFound).ServeHTTP, httpsig.CodeDirectoryRedirect, 1},
 		"set is a card":     {jsonMedia, by(set), answer(jsonMedia, inline), httpsig.CodeDirectoryMalformed, 1},
-		"set is gone":       {jsonMedia, by(set), status(410), httpsig.CodeDirectoryStatus, 1},
+		"set is gone":       {jsonMedia, by(set), status(410), httpsig.CodeKeyUnknown, 1},
+		"set is missing":    {jsonMedia, by(set), status(404), httpsig.CodeDirectoryStatus, 1},
 		"too slow together": {jsonMedia, by(set), func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, httpsig.CodeDirectoryUnreachable, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
