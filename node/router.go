@@ -288,7 +288,8 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 		head.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
 		head.Set("Access-Control-Allow-Headers",
 			"Content-Type, A2A-Version, A2A-Extensions, Content-Digest, Idempotency-Key, Proof-Of-Work, Signature, Signature-Input, Signature-Agent, "+
-				"Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID, UCP-Agent")
+				"Agent-Identity, Authorization, Act-As, If-None-Match, Last-Event-ID, UCP-Agent, "+
+				"Sign-In-With-X, X-SIWA-Receipt")
 		head.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -29,7 +29,31 @@ type identityCmd struct {
 // onChainFlags say where to write and with which account.
 type onChainFlags struct {
 	Chain  string `required:"" env:"STOA_CHAIN" placeholder:"ID=RPC,REGISTRY" help:"The chain: chainId=rpcURL,identityRegistry."`
-	Wallet string `required:"" env:"STOA_WALLET" placeholder:"FILE" help:"File with the owner's secp256k1 private key in hex."`
+	Wallet string `required:"" env:"STOA_WALLET" placeholder:"FILE" help:"File with the account's secp256k1 private key: 64 hex digits, PEM, or a keystore of version 3."`
+
+	PassphraseFile string `env:"STOA_WALLET_PASSPHRASE_FILE" placeholder:"FILE" help:"File with the passphrase of the keystore, in its first line."`
+}
+
+// printFlag is of the commands that write.
+type printFlag struct {
+	Print bool `help:"Send nothing: try the call, and print it as JSON for another wallet to send (eth_sendTransaction)."`
+}
+
+// call prints a call that another wallet may send, after the chain has tried it.
+func (o *registryAccount) call(w *world, from string, data []byte) error {
+	sender, err := erc8004.ParseAddress(from)
+	if err != nil {
+		return err
+	}
+	c, err := o.registrar.Estimate(w.ctx, sender, data)
+	if err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(c, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(w.stdout, "%s\n", raw)
+	}
+	return err
 }
 
 // registryAccount is one registry of one chain, and an account to write with.
@@ -44,7 +68,7 @@ func (f onChainFlags) open(stderr io.Writer) (*registryAccount, error) {
 	if err != nil {
 		return nil, usage{err}
 	}
-	wallet, err := readWallet(f.Wallet, stderr)
+	wallet, err := readWallet(f.Wallet, f.PassphraseFile, stderr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Wallet, err)
 	}
@@ -55,7 +79,7 @@ func (f onChainFlags) open(stderr io.Writer) (*registryAccount, error) {
 }
 
 // readWallet reads the private key of an account. It warns when others can read the file.
-func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
+func readWallet(file, passphrase string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
@@ -64,15 +88,17 @@ func readWallet(file string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	var store struct{ Crypto json.RawMessage } // the standard library accepts both spellings of the member
-	if json.Unmarshal(raw, &store) == nil && store.Crypto != nil {
-		return nil, errors.New("this is an encrypted keystore; decrypt it with the tool that made it, " +
-			"and give a file of mode 0600 with the private key in 64 hex digits")
-	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		fmt.Fprintf(stderr, "stoa: %s can be read by others (mode %04o), and anyone who has it owns the identity: chmod 600 %s\n", file, mode, file)
 	}
-	return erc8004.ParseWalletKey(string(raw))
+	return erc8004.ReadWallet(raw, func() (string, error) {
+		if passphrase == "" {
+			return "", fmt.Errorf("%w: name a file with it by --passphrase-file", erc8004.ErrSealed)
+		}
+		text, err := os.ReadFile(passphrase)
+		line, _, _ := strings.Cut(string(text), "\n")
+		return strings.TrimSuffix(line, "\r"), err
+	})
 }
 
 // only parses an identity of the configured chain and registry. For any other, the token with the
@@ -187,6 +213,7 @@ func publicKey(raw []byte) (crypto.PublicKey, error) {
 
 type identityRegisterCmd struct {
 	onChainFlags `embed:""`
+	printFlag    `embed:""`
 	Key          []string `required:"" placeholder:"FILE" help:"JWK or PEM file of a message key, public or private. Repeatable, at most four."`
 	URI          string   `placeholder:"URL" help:"Address of the registration document."`
 	Yes          bool     `help:"Register without asking. It never asks; the flag is that of the other commands."`
@@ -200,6 +227,10 @@ func (c *identityRegisterCmd) Run(w *world) error {
 	keys, err := entries(c.Key)
 	if err != nil {
 		return err
+	}
+	if c.Print {
+		fmt.Fprintln(w.stderr, "Who sends this owns the identity. Its keys are published once it has a number: stoa identity keys.")
+		return o.call(w, o.registrar.Address().Hex(), erc8004.RegisterCall(c.URI))
 	}
 	id, _, err := o.registrar.Register(w.ctx, c.URI)
 	if err != nil {
@@ -226,6 +257,7 @@ func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`
 
 type identityKeysCmd struct {
 	onChainFlags `embed:""`
+	printFlag    `embed:""`
 	Identity     string   `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
 	Key          []string `placeholder:"FILE" help:"JWK or PEM file of a message key. Repeatable; none revokes all."`
 	Yes          bool     `help:"Revoke without asking."`
@@ -256,7 +288,7 @@ func (c *identityKeysCmd) Run(w *world) error {
 		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs is not valid anywhere: nothing was done",
 			state.Wallet)
 	}
-	if len(keys) == 0 {
+	if len(keys) == 0 && !c.Print {
 		if err := confirm(w, c.Yes, "this revokes every key of the identity, and the profiles that are enrolled to it lose it"); err != nil {
 			return err
 		}
@@ -264,6 +296,9 @@ func (c *identityKeysCmd) Run(w *world) error {
 	record, err := o.record(id, keys)
 	if err != nil {
 		return err
+	}
+	if c.Print { // the owner sends what this wallet has signed
+		return o.call(w, state.Owner.Hex(), erc8004.SetKeysCall(id.AgentID, record))
 	}
 	receipt, err := o.registrar.SetKeys(w.ctx, id.AgentID, record)
 	if err != nil {
@@ -278,6 +313,7 @@ func (c *identityKeysCmd) Run(w *world) error {
 
 type identityTransferCmd struct {
 	onChainFlags `embed:""`
+	printFlag    `embed:""`
 	Identity     string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
 	To           string `arg:"" help:"Account of the new owner."`
 	Yes          bool   `help:"Transfer without asking."`
@@ -299,6 +335,9 @@ func (c *identityTransferCmd) Run(w *world) error {
 	state, err := o.plan(w, id, [2]string{"to", to.Hex()})
 	if err != nil {
 		return err
+	}
+	if c.Print {
+		return o.call(w, state.Owner.Hex(), erc8004.GiveAgentCall(id.AgentID, state.Owner, to))
 	}
 	if o.registrar.Address() != state.Owner {
 		return fmt.Errorf("this wallet is not the owner (%s): nothing was done", state.Owner)

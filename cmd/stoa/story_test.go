@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -565,6 +566,25 @@ func identityCommands(t *testing.T, w *localWorld) {
 		}
 	}
 	require.Equal(t, firstLines(before, 4), firstLines(shown(), 4), "nothing was done")
+
+	// What --print prints, another program sends.
+	number, ok := new(big.Int).SetString(parts[1], 10)
+	require.True(t, ok)
+	registrar := must.Get(erc8004.NewRegistrar(erc8004.RegistrarConfig{RPC: w.Chain.RPC, ChainID: number.Uint64(),
+		Key: must.Get(erc8004.ParseWalletKey(string(must.Get(os.ReadFile(wallet))(t))))(t)}))(t)
+	for _, args := range [][]string{{"register", "--uri", "https://agent.example/x", "--key", file}, {"keys", id}, {"transfer", id, buyer}} {
+		out, errs, code := identity("", append(args, "--print", "--chain", chain, "--wallet", wallet)...)
+		require.Equal(t, exitDone, code, "%v: %s", args, errs)
+		var call erc8004.Call
+		require.NoError(t, json.Unmarshal([]byte(out), &call))
+		require.Equal(t, registrar.Address(), call.From)
+		require.NotZero(t, call.Gas)
+		if args[0] == "keys" {
+			require.Contains(t, shown(), pair.Thumbprint(), "nothing was sent")
+			must.Get(registrar.Send(t.Context(), &call.To, call.Data))(t)
+			require.Contains(t, shown(), "keys      none")
+		}
+	}
 
 	out, errs, code := identity("", "keys", "--chain", chain, "--wallet", wallet, "--key", file, id)
 	require.Equal(t, exitDone, code, errs)

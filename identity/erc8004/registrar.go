@@ -112,6 +112,46 @@ func RegisterCall(agentURI string) []byte {
 	}{})
 }
 
+// SetKeysCall returns the data of a call of a registry that publishes a signed key record. The registry takes it from the owner of the
+// agent, and from accounts that the owner approved; the record may be another's, of the agent wallet.
+func SetKeysCall(agent *big.Int, r Record) []byte {
+	return mustPack("setMetadata", agent, MetadataKeys, r.Encode())
+}
+
+// GiveAgentCall returns the data of a call of a registry that gives an agent to another owner.
+func GiveAgentCall(agent *big.Int, from, to common.Address) []byte {
+	return mustPack("transferFrom", from, to, agent)
+}
+
+// A Call is a call of a contract that was not sent, as wallets take it (eth_sendTransaction), with the gas that the chain estimates.
+type Call struct {
+	ChainID hexutil.Uint64 `json:"chainId"`
+	From    common.Address `json:"from"`
+	To      common.Address `json:"to"`
+	Data    hexutil.Bytes  `json:"data"`
+	Value   hexutil.Uint64 `json:"value"`
+	Gas     hexutil.Uint64 `json:"gas"`
+}
+
+// Estimate tries a call of the registry without sending it. A refusal is a [*RevertError].
+func (g *Registrar) Estimate(ctx context.Context, from common.Address, data []byte) (Call, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
+	defer cancel()
+	c := Call{From: from, To: g.cfg.Registry, Data: data}
+	if err := g.rpc.CallContext(ctx, &c.ChainID, "eth_chainId"); err != nil {
+		return c, fmt.Errorf("eth_chainId: %w", err)
+	}
+	if uint64(c.ChainID) != g.cfg.ChainID {
+		return c, fmt.Errorf("%w: %d", errWrongChain, c.ChainID)
+	}
+	args := map[string]any{"from": c.From, "to": c.To, "data": c.Data}
+	if err := g.rpc.CallContext(ctx, &c.Gas, "eth_estimateGas", args); err != nil {
+		return c, fmt.Errorf("eth_estimateGas: %w", refusal(err))
+	}
+	c.Gas = hexutil.Uint64(withReserve(uint64(c.Gas)))
+	return c, nil
+}
+
 // SetKeys publishes a signed key record for an agent of this account.
 func (g *Registrar) SetKeys(ctx context.Context, agent *big.Int, r Record) (Receipt, error) {
 	return g.SetMetadata(ctx, agent, MetadataKeys, r.Encode())

@@ -52,6 +52,7 @@ func allowOrigin(head http.Header) {
 func preflight(head http.Header) {
 	head.Set("Access-Control-Allow-Methods", "POST")
 	head.Set("Access-Control-Allow-Headers", "Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, "+
-		"Signature, Signature-Input, Signature-Agent, Agent-Identity, Content-Digest, Idempotency-Key, Proof-Of-Work, Authorization, Act-As, UCP-Agent")
+		"Signature, Signature-Input, Signature-Agent, Agent-Identity, Content-Digest, Idempotency-Key, Proof-Of-Work, Authorization, Act-As, UCP-Agent, "+
+		"Sign-In-With-X, X-SIWA-Receipt")
 	head.Set("Access-Control-Max-Age", "86400")
 }
