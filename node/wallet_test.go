@@ -82,6 +82,7 @@ func TestWallet(t *testing.T) {
 			require.Equal(t, owner.as.String(), *post.Author.KeyID)
 			require.Equal(t, "Agent 0", post.Author.Name)
 			require.NotNil(t, post.Author.Proof.BlockHash)
+			require.Contains(t, s.Ask("GET", "/board/"+post.ID, "").Is(200).Body.String(), owner.as.Address, "the page says who owned it then")
 			again.Body = http.NoBody
 			require.Equal(t, 401, owner.sends(again).Code, "another body")
 			got := owner.request("GET", "/api/public/since", "", old)

@@ -441,6 +441,12 @@ func standing(p protocol.Post) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
+		if p.Author.Proof.Owner != nil {
+			templ_7745c5c3_Err = row("Who owned it then", code(*p.Author.Proof.Owner)).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
 		if p.Author.Proof.Level == protocol.ByDirectory && p.Author.Proof.Subject != nil {
 			templ_7745c5c3_Err = row("Site that publishes the key", externalLink(*p.Author.Proof.Subject)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
