@@ -35,6 +35,9 @@ func (e *conflictError) Error() string {
 	if e.Kind == storage.ConflictFallback {
 		return fmt.Sprintf("the log ends before entry %d, which was taken", e.Seq)
 	}
+	if e.Kind == storage.ConflictTree {
+		return fmt.Sprintf("the tree of the log contradicts itself, or its entries, at %d", e.Seq)
+	}
 	return fmt.Sprintf("entry %d is another one than was taken", e.Seq)
 }
 
@@ -134,7 +137,7 @@ func (f *Federation) handleLogReport(in *incoming) after {
 		return nil
 	}
 	kind := storage.ConflictKind(c.Kind)
-	if kind != storage.ConflictFork && kind != storage.ConflictFallback {
+	if kind != storage.ConflictFork && kind != storage.ConflictFallback && kind != storage.ConflictTree {
 		return nil
 	}
 	return func(ctx context.Context, tx *storage.Tx) error {

@@ -195,7 +195,7 @@ func (f *Federation) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.ProcessJob: f.process, storage.EraseJob: f.eraseJob, storage.DeliverJob: f.deliverJob, storage.SubmitJob: f.submit, storage.MessageJob: f.sendMessage,
 		storage.ForgetJob: f.forget, storage.PullJob: f.pull, storage.RecheckJob: f.recheck, storage.EvictJob: f.evict,
 		storage.ReactionsJob: f.dropReactions, storage.DropFollowersJob: f.dropFollowers, storage.RejectJob: f.rejectFollower,
-		storage.ReportJob: f.sendReport,
+		storage.ReportJob: f.sendReport, storage.WitnessJob: f.askWitness,
 	}
 }
 
@@ -217,6 +217,8 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/bids/{id}", f.serveBid)
 	mux.HandleFunc("GET /ap/news/{id}", f.serveNews)
 	mux.HandleFunc("GET /ap/summaries/{handle}", f.serveSummary)
+	mux.HandleFunc("GET "+witnessPath+"/checkpoint", f.serveWitnessed)
+	mux.HandleFunc("POST "+witnessPath+"/add-checkpoint", f.addCheckpoint)
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)

@@ -211,8 +211,7 @@ func keyIn(a *activity.Actor, id string) (*remoteKey, error) {
 	return found, err
 }
 
-// verifyProof checks a document's integrity proof by owner. It fetches the owner's
-// key if it is not known, and once more if the known key fails.
+// verifyProof checks a document's integrity proof by owner.
 func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) error {
 	doc, err := integrity.Read(raw)
 	if err != nil {
@@ -222,8 +221,14 @@ func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) 
 	if p.Controller() != owner {
 		return fmt.Errorf("%w: made by %s", integrity.ErrProof, p.Controller())
 	}
+	return f.withKey(ctx, p.VerificationMethod, owner, doc.Verify)
+}
+
+// withKey verifies something with a key by which owner signs documents. It fetches the key if it is not known, and once more if the known
+// key fails.
+func (f *Federation) withKey(ctx context.Context, id, owner string, verify func(ed25519.PublicKey) error) error {
 	for _, fresh := range []bool{false, true} {
-		k, err := f.keyOf(ctx, p.VerificationMethod, fresh)
+		k, err := f.keyOf(ctx, id, fresh)
 		if err != nil {
 			return err
 		}
@@ -231,7 +236,7 @@ func (f *Federation) verifyProof(ctx context.Context, raw []byte, owner string) 
 		if !ok || !k.Assertion || k.Owner != owner {
 			return fmt.Errorf("%w: the key may not sign documents of %s", integrity.ErrProof, owner)
 		}
-		if err = doc.Verify(pub); err == nil {
+		if err = verify(pub); err == nil {
 			return f.keepProven(ctx, k)
 		}
 		if fresh {

@@ -235,23 +235,26 @@ func precondition(r *http.Request, etag, epoch string) int {
 // reader records that a node with a known key reads the log, and reports whether it
 // is a peer. It fetches nothing.
 func (f *Federation) reader(r *http.Request) (peer bool) {
-	host, ok := f.knownSigner(r)
+	actor, ok := f.knownSigner(r)
 	if !ok {
 		return false
 	}
+	host := hostOf(actor)
 	peer, err := f.withinRate(r, host, 0)
 	if err != nil { // the page is served, and counts for the client network
 		return false
 	}
-	err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().WakeHost(ctx, host) })
+	err = f.c.DB.Write(r.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		return errors.Join(tx.Outlets().WakeHost(ctx, host), tx.Logs().AskWitness(ctx, f.site.Board(), actor, host))
+	})
 	if err != nil {
 		f.observe("wake", host, err)
 	}
 	return peer
 }
 
-// knownSigner returns the host of the actor that signed a read, if its key is
-// stored here and verifies.
+// knownSigner returns the actor that signed a read, if its key is stored here and
+// verifies.
 func (f *Federation) knownSigner(r *http.Request) (string, bool) {
 	if !httpsig.Signed(r.Header) {
 		return "", false
@@ -265,7 +268,7 @@ func (f *Federation) knownSigner(r *http.Request) (string, bool) {
 	if _, err := v.Verify(r.Context(), &msg, nil, httpsig.FederationPolicy()); err != nil {
 		return "", false
 	}
-	return hostOf(keys.owner), keys.owner != ""
+	return keys.owner, keys.owner != ""
 }
 
 // A storedKeys resolver finds keys in the database and fetches none.

@@ -153,6 +153,12 @@ func (f *Federation) hashEntry(epoch string, e storage.LogEntry, p *protocol.Sto
 		object = f.site.Summary(strings.TrimPrefix(e.ObjectID, storage.LogAgent))
 	case isNews(e.ObjectID):
 		object = f.newsURI(e.ObjectID)
+	case e.Activity != nil: // as received
+		var inner activity.Activity
+		if fetchLimits.DecodeLoose(e.Activity, &inner) != nil {
+			return ""
+		}
+		return activity.EntryHash(&activity.Activity{Seq: &e.Seq, Epoch: activity.Text(epoch), Published: activity.Time{Time: e.At}}, &inner)
 	case p == nil:
 		return ""
 	default:

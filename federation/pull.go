@@ -34,6 +34,7 @@ type logPage struct {
 	Head         *int64            `json:"stoa:head"`
 	OrderedItems []json.RawMessage `json:"orderedItems"`
 	SignedHead   json.RawMessage   `json:"stoa:signedHead"`
+	Tree         activity.Text     `json:"stoa:tree"`
 }
 
 // enqueuePull queues a walk of a board's log, unless one is waiting already.
@@ -48,8 +49,9 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 // A followed log as a walk reads it.
 type followed struct {
 	storage.Subscription
-	taken    []storage.Taken // compared when the log is read next
-	conflict bool            // nothing is taken of it
+	taken    []storage.Taken       // compared when the log is read next
+	conflict bool                  // nothing is taken of it
+	tree     *storage.FollowedTree // nil: none was accepted
 }
 
 // following returns a followed board; nil when it is not followed.
@@ -64,8 +66,14 @@ func (f *Federation) following(ctx context.Context, board string) (*followed, er
 		if s.conflict, err = tx.Subscriptions().HasConflict(ctx, board); err != nil {
 			return err
 		}
-		s.taken, err = tx.Subscriptions().ListTaken(ctx, board)
-		return err
+		if s.taken, err = tx.Subscriptions().ListTaken(ctx, board); err != nil {
+			return err
+		}
+		t, err := tx.Subscriptions().Tree(ctx, board)
+		if err == nil {
+			s.tree = t
+		}
+		return absent(err)
 	})
 	if err != nil {
 		return nil, err
@@ -78,6 +86,8 @@ type walk struct {
 	head     int64
 	signed   json.RawMessage // the last signed head
 	compared int64           // what was taken up to this number is what the log has
+	tree     *followedTree   // the tree that it has now; nil: not read yet, or there is none
+	proved   int64           // entries up to this number are those of the tree
 }
 
 // pull walks the log of a followed board from our cursor to its head. The
@@ -89,19 +99,16 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 	}
 	until := f.now().Add(pullBudget)
 	w := &walk{}
+	var s *followed
 	var more bool
 	for {
-		s, err := f.following(ctx, board)
-		if err != nil || s == nil {
+		var err error
+		if s, err = f.following(ctx, board); err != nil || s == nil {
 			return nil, err
 		}
 		done, err := f.pullPage(ctx, s, w)
-		if c, ok := errors.AsType[*conflictError](err); ok {
-			return f.noteConflict(s, c)
-		}
 		if err != nil {
-			f.observe("pull", s.Host, err)
-			return f.pullFailed(board, w.head, err), nil
+			return f.pullStopped(s, w, err)
 		}
 		if done {
 			break
@@ -111,6 +118,11 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		}
 	}
 	f.observe("pull", hostOf(board), nil)
+	if w.tree != nil {
+		if err := f.compareElsewhere(ctx, board, w.tree); err != nil {
+			return f.pullStopped(s, w, err)
+		}
+	}
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
@@ -125,11 +137,28 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		if s.OKAt = tx.Now; w.signed != nil {
 			s.SignedHead = w.signed
 		}
+		if w.tree != nil {
+			if w.proved < s.LastSeq { // the tree does not have them yet
+				s.NextAt = tx.Now.Add(min(next, compareAfter))
+			}
+			if err := tx.Subscriptions().ProvedTree(ctx, board, s.Epoch, w.proved); err != nil {
+				return err
+			}
+		}
 		if err := tx.Subscriptions().Put(ctx, *s); err != nil {
 			return err
 		}
 		return tx.Subscriptions().Compared(ctx, board, w.compared)
 	}, nil
+}
+
+// pullStopped is the end of a walk by an error.
+func (f *Federation) pullStopped(s *followed, w *walk, err error) (after, error) {
+	if c, ok := errors.AsType[*conflictError](err); ok {
+		return f.noteConflict(s, c)
+	}
+	f.observe("pull", s.Host, err)
+	return f.pullFailed(s.Board, w.head, err), nil
 }
 
 func (f *Federation) pullFailed(board string, head int64, cause error) after {
@@ -179,6 +208,9 @@ func (f *Federation) pullPage(ctx context.Context, s *followed, w *walk) (done b
 			break
 		}
 	}
+	if s.tree != nil {
+		from = min(from, max(s.tree.Proved, w.proved, w.compared))
+	}
 	page, err := f.readPage(ctx, s, from)
 	if err != nil {
 		return false, err
@@ -201,6 +233,9 @@ func (f *Federation) pullPage(ctx context.Context, s *followed, w *walk) (done b
 	}
 	rest, err := f.compare(ctx, s, page, head, from, w)
 	if err != nil {
+		return false, err
+	}
+	if err := f.proveEntries(ctx, s, page, from, w); err != nil {
 		return false, err
 	}
 	ctx = withPolicies(ctx)

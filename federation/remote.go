@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/federation/tree"
 	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
@@ -144,6 +145,9 @@ func readDocument(ctx context.Context, res *http.Response, accept string) ([]byt
 		}
 		return nil, fmt.Errorf("status %d", res.StatusCode)
 	}
+	if accept == treeTypes {
+		return readTreePart(ctx, res)
+	}
 	if kind := res.Header.Get("Content-Type"); !isActivity(kind) && !(accept == jrd && mediaType(kind) == jrd) {
 		return nil, fmt.Errorf("media type %.80q is not %s", kind, activity.MediaType)
 	}
@@ -156,6 +160,23 @@ func readDocument(ctx context.Context, res *http.Response, accept string) ([]byt
 		return nil, fmt.Errorf("%w: %w", unavailableOrBusy(ctx), err)
 	}
 	return raw, strictjson.Check(raw, limits)
+}
+
+// treeTypes are the media types of the parts of a log's tree.
+const treeTypes = "application/octet-stream, text/plain"
+
+func readTreePart(ctx context.Context, res *http.Response) ([]byte, error) {
+	if kind := mediaType(res.Header.Get("Content-Type")); kind == "" || !strings.Contains(treeTypes, kind) {
+		return nil, fmt.Errorf("media type %.80q is not one of a tree", kind)
+	}
+	raw, err := io.ReadAll(io.LimitReader(res.Body, tree.MaxCheckpoint+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", unavailableOrBusy(ctx), err)
+	}
+	if len(raw) > tree.MaxCheckpoint {
+		return nil, fmt.Errorf("more than %d bytes", tree.MaxCheckpoint)
+	}
+	return raw, nil
 }
 
 // isActivity reports whether a media type is one of ActivityPub documents:

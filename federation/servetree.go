@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -38,13 +39,41 @@ func (f *Federation) nameTree(ctx context.Context, tx *storage.Tx, page activity
 	return nil
 }
 
-// checkpoint is the checkpoint of our log's tree, signed.
-func (f *Federation) checkpoint(t storage.LogTree) ([]byte, error) {
-	c := tree.Checkpoint{Origin: treeOrigin(f.site.Board(), t.Epoch), Size: t.Size}
-	if copy(c.Root[:], t.Root) != len(c.Root) {
+// signTree is a checkpoint of our log's tree with our signature.
+func (f *Federation) signTree(epoch string, size int64, root []byte) ([]byte, error) {
+	c := tree.Checkpoint{Origin: treeOrigin(f.site.Board(), epoch), Size: size}
+	if copy(c.Root[:], root) != len(c.Root) {
 		return nil, storage.ErrNotFound
 	}
 	return tree.Sign(c, f.c.Keys.Ed25519.Signer())
+}
+
+// checkpoint is the checkpoint of our log's tree, with our signature and the cosignatures that there are of it.
+func (f *Federation) checkpoint(ctx context.Context, tx *storage.Tx, t storage.LogTree) ([]byte, error) {
+	cosigned, err := tx.Logs().Cosignatures(ctx, t.Epoch, t.Size)
+	if err != nil {
+		return nil, err
+	}
+	return f.withCosignatures(t.Epoch, t.Size, t.Root, cosigned)
+}
+
+// cosigned is the largest checkpoint of our log's tree that was cosigned.
+func (f *Federation) cosigned(ctx context.Context, tx *storage.Tx, t storage.LogTree) ([]byte, error) {
+	cosigned, err := tx.Logs().Cosignatures(ctx, t.Epoch, 0)
+	if err != nil || len(cosigned) == 0 {
+		return nil, errors.Join(err, storage.ErrNotFound)
+	}
+	return f.withCosignatures(t.Epoch, cosigned[0].Size, cosigned[0].Root, cosigned)
+}
+
+func (f *Federation) withCosignatures(epoch string, size int64, root []byte, cosigned []storage.Cosignature) ([]byte, error) {
+	signed, err := f.signTree(epoch, size, root)
+	for _, c := range cosigned {
+		if c.Size == size && bytes.Equal(c.Root, root) {
+			signed = append(signed, c.Line...)
+		}
+	}
+	return signed, err
 }
 
 // A treeDocument is what is served of a tree. One that is final never changes.
@@ -56,10 +85,11 @@ type treeDocument struct {
 
 const (
 	textPlain = "text/plain; charset=utf-8"
-	binary    = "application/octet-stream"
+	octets    = "application/octet-stream"
 )
 
-// serveTree serves the tree of our log in its epoch (C2SP tlog-tiles): checkpoint, tile/…, and beside them salts/N, the salts of the 256
+// serveTree serves the tree of our log in its epoch (C2SP tlog-tiles): checkpoint, tile/…, and beside them cosigned, the largest
+// checkpoint that a following node cosigned, and salts/N, the salts of the 256
 // entries of tile/entries/N, each in base64 or "-" on a line. A tree of another epoch is not there any more.
 func (f *Federation) serveTree(w http.ResponseWriter, r *http.Request) {
 	var d treeDocument
@@ -94,7 +124,12 @@ func (f *Federation) serveTree(w http.ResponseWriter, r *http.Request) {
 func (f *Federation) treeDocument(ctx context.Context, tx *storage.Tx, t storage.LogTree, path string) (d treeDocument, err error) {
 	if path == "checkpoint" {
 		d.kind = textPlain
-		d.body, err = f.checkpoint(t)
+		d.body, err = f.checkpoint(ctx, tx, t)
+		return d, err
+	}
+	if path == "cosigned" {
+		d.kind = textPlain
+		d.body, err = f.cosigned(ctx, tx, t)
 		return d, err
 	}
 	if n, ok := strings.CutPrefix(path, "salts/"); ok {
@@ -106,7 +141,7 @@ func (f *Federation) treeDocument(ctx context.Context, tx *storage.Tx, t storage
 	if !ok || !tree.Within(tile, t.Size) {
 		return d, storage.ErrNotFound
 	}
-	d = treeDocument{kind: binary, final: true}
+	d = treeDocument{kind: octets, final: true}
 	if tile.L != tree.Bundles {
 		if d.body, err = tx.Logs().TreeTile(ctx, t.ID, tile.L, tile.N); err == nil {
 			d.body = d.body[:tile.W*tlog.HashSize]
@@ -169,7 +204,7 @@ func (f *Federation) Inclusion(ctx context.Context, tx *storage.Tx, seq int64) (
 	if err != nil {
 		return in, err
 	}
-	signed, err := f.checkpoint(t)
+	signed, err := f.checkpoint(ctx, tx, t)
 	if err != nil {
 		return in, err
 	}

@@ -41,6 +41,7 @@ var wallClock = map[string]string{
 	"federation/sign.go":                  "when a request is signed",
 	"federation/stranger.go":              "which fetch is the oldest",
 	"federation/verify.go":                "rates, in memory",
+	"federation/witness.go":               "time of a cosignature",
 	"node/room/account/signinby.go":       "whether what was signed has expired",
 	"node/room/archive/receipts.go":       "whether a key that verifies has expired",
 	"node/room/archive/steps.go":          "how long a step may take",

@@ -29,11 +29,11 @@ type Followed struct {
 
 // A LogConflict is that a log contradicts, within one epoch, what a node took of it before.
 type LogConflict struct {
-	Kind   string    `json:"kind" enum:"fork,fallback" doc:"fork: a number that was taken has another entry now. fallback: the log ends before the last entry that was taken."`
+	Kind   string    `json:"kind" enum:"fork,fallback,tree" doc:"fork: a number that was taken has another entry now. fallback: the log ends before the last entry that was taken. tree: two signed checkpoints of the log contradict each other, or an entry is not the one in its tree."`
 	Epoch  string    `json:"epoch"`
-	Seq    int64     `json:"seq" minimum:"0" doc:"Number of the entry that was taken."`
-	Ours   string    `json:"ours" doc:"Hash of the entry that was taken; empty where it is not known."`
-	Theirs string    `json:"theirs" doc:"Hash of the entry that the log has instead, or at its end; empty where it is not known."`
+	Seq    int64     `json:"seq" minimum:"0" doc:"Number of the entry that was taken, or, of two checkpoints, the size of the one that was accepted."`
+	Ours   string    `json:"ours" doc:"Hash of the entry that was taken, or what the tree has: of two checkpoints the root that was accepted. Empty where it is not known."`
+	Theirs string    `json:"theirs" doc:"Hash of the entry that the log has instead, or at its end, or the other root; empty where it is not known."`
 	At     time.Time `json:"at" doc:"When it was found or reported."`
 }
 
@@ -46,8 +46,8 @@ type LogReport struct {
 // ConflictEvidence is a conflict with the documents that show it.
 type ConflictEvidence struct {
 	Conflict       LogConflict `json:"conflict"`
-	OursDocument   string      `json:"oursDocument" doc:"The entry that was taken, as received: JSON with the board's proof. Empty where it is not known."`
-	TheirsDocument string      `json:"theirsDocument" doc:"The other entry or, of a fallback, the signed head of the log. Empty where the log has none."`
+	OursDocument   string      `json:"oursDocument" doc:"The entry that was taken, as received: JSON with the board's proof. Of a tree the signed checkpoint. Empty where it is not known."`
+	TheirsDocument string      `json:"theirsDocument" doc:"The other entry or checkpoint or, of a fallback, the signed head of the log. Empty where the log has none."`
 	Untrusted      bool        `json:"untrusted_content" doc:"Always true."`
 }
 

@@ -28,18 +28,20 @@ type ConflictKind string
 const (
 	ConflictFork     ConflictKind = "fork"     // a number that was taken has another entry now
 	ConflictFallback ConflictKind = "fallback" // the log ends before the last entry that was taken
+	ConflictTree     ConflictKind = "tree"     // two signed trees contradict each other, or an entry is not the one in the tree
 )
 
 // A Conflict is that a followed log contradicts, within one epoch, what was taken of
 // it. Ours and Theirs are hashes of entries: of the number Seq at a fork; at a
-// fallback of the last entry taken, whose number is Seq, and of the log's last one.
+// fallback of the last entry taken, whose number is Seq, and of the log's last one. Of trees they are the roots, and Seq is the size of ours; or what the
+// tree has of the entry Seq, and what the entry has.
 type Conflict struct {
 	Board              string // the followed board; in a report the host that reports
 	Kind               ConflictKind
 	Epoch              string
 	Seq                int64
 	Ours, Theirs       string // "" is not known
-	OursDoc, TheirsDoc []byte // entries, or signed heads, as received; nil in a report
+	OursDoc, TheirsDoc []byte // entries, signed heads or checkpoints, as received; nil in a report
 	At                 time.Time
 }
 
@@ -155,6 +157,9 @@ func (ss Subscriptions) PostsToForget(ctx context.Context, a ForgetArgs, host st
 // forget deletes what the next reading of a board's log would be compared with.
 func (ss Subscriptions) forget(ctx context.Context, board string) error {
 	if _, err := ss.tx.write(ctx, `DELETE FROM log_taken WHERE board = ?`, board); err != nil {
+		return err
+	}
+	if _, err := ss.tx.write(ctx, `DELETE FROM followed_tree WHERE board = ?`, board); err != nil {
 		return err
 	}
 	return ss.tx.exec(ctx, `DELETE FROM log_conflict WHERE board = ?`, board)

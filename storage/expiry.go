@@ -24,6 +24,7 @@ var expiring = []expiry{
 	{"join_mail", "hash", "expires_at"},
 	{"join_try", "id", "until"},
 	{"log_report", "host", "until"},
+	{"log_witness", "host", "until"},
 	{"meeting_event", "meeting", "until"},
 	{"meeting_letter", "id", "ends_at"},
 	{"receipt", "rowid", "expires"},

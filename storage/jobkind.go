@@ -14,6 +14,7 @@ const (
 	SubmitJob        JobKind = "submit"          // a change of a post, to the board of another node or to a reader of the post; enqueued by package board
 	EraseJob         JobKind = "erase"           // deletes the posts of a deleted account
 	PullJob          JobKind = "pull"            // reads the log of a followed board
+	WitnessJob       JobKind = "witness"         // asks a node that follows our board to cosign the tree of its log; the arguments are its actor
 	RecheckJob       JobKind = "recheck"         // verifies the author of a post of another node again
 	ReactionsJob     JobKind = "reactions"       // deletes reactions of an actor or host, or to a post; see DropReactions
 	RejectJob        JobKind = "reject-follower" // tells the server of a follower that its follow is ended; the arguments are the Follower
@@ -98,7 +99,7 @@ const (
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{
-		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob,
+		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob, WitnessJob,
 		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
 		AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,

@@ -1,5 +1,5 @@
-// Package tree is the Merkle tree over the entries of a log: its leaves, tiles and proofs (C2SP tlog-tiles), and its signed
-// checkpoints (C2SP tlog-checkpoint, signed-note). Hashes are those of RFC 6962:
+// Package tree is the Merkle tree over the entries of a log: its leaves, tiles and proofs (C2SP tlog-tiles), its signed
+// checkpoints (C2SP tlog-checkpoint, signed-note) and their cosignatures (C2SP tlog-cosignature v1). Hashes are those of RFC 6962:
 // a leaf is hashed after 0x00, a node after 0x01. The package stores and fetches nothing.
 //
 // A leaf does not contain what an entry says. It has the hash of the entry (activity.EntryHash, which covers epoch, number, time, type and
@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	height = 8
+	// Height is the number of levels of a tree that one tile has.
+	Height = 8
 	// Width is the number of hashes in a whole tile, and of leaves in a whole bundle.
-	Width = 1 << height
+	Width = 1 << Height
 	// SaltSize is the size of a salt in bytes.
 	SaltSize = 16
 )
@@ -39,13 +40,14 @@ type Leaf struct {
 // Bytes are the bytes of the leaf: three lines, each with a line feed. The number in decimal; the hash of the entry and the salted hash of
 // the content, each as "sha256:" and 64 hex digits, or "-".
 func (l Leaf) Bytes() []byte {
-	return []byte(strconv.FormatInt(l.Seq, 10) + "\n" + named(l.Entry) + "\n" + named(l.Content) + "\n")
+	return []byte(strconv.FormatInt(l.Seq, 10) + "\n" + Name(l.Entry) + "\n" + Name(l.Content) + "\n")
 }
 
 // hashPrefix begins the text of a SHA-256 hash.
 const hashPrefix = "sha256:"
 
-func named(hash []byte) string {
+// Name is the text of a hash: "sha256:" and 64 hex digits, or "-".
+func Name(hash []byte) string {
 	if hash == nil {
 		return "-"
 	}
@@ -88,11 +90,11 @@ type Tile = tlog.Tile
 const Bundles = -1
 
 // At returns the position of a tile.
-func At(level int, n int64, width int) Tile { return Tile{H: height, L: level, N: n, W: width} }
+func At(level int, n int64, width int) Tile { return Tile{H: Height, L: level, N: n, W: width} }
 
 // Path is the path of a tile under the prefix of the tree (C2SP tlog-tiles "Merkle Tree"), of Bundles that of leaves.
 func Path(t Tile) string {
-	level, rest, _ := strings.Cut(strings.TrimPrefix(t.Path(), fmt.Sprintf("tile/%d/", height)), "/")
+	level, rest, _ := strings.Cut(strings.TrimPrefix(t.Path(), fmt.Sprintf("tile/%d/", Height)), "/")
 	if t.L == Bundles {
 		level = "entries"
 	}
@@ -108,7 +110,7 @@ func ParsePath(path string) (t Tile, ok bool) {
 	if level == "entries" {
 		level = "data"
 	}
-	t, err := tlog.ParseTilePath(fmt.Sprintf("tile/%d/%s/%s", height, level, rest))
+	t, err := tlog.ParseTilePath(fmt.Sprintf("tile/%d/%s/%s", Height, level, rest))
 	return t, err == nil && Path(t) == path
 }
 
@@ -145,7 +147,7 @@ func (r ReadTile) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	hashes := make([]tlog.Hash, len(indexes))
 	tiles := map[Tile][]byte{}
 	for i, index := range indexes {
-		t := tlog.TileForIndex(height, index)
+		t := tlog.TileForIndex(Height, index)
 		data, ok := tiles[t]
 		if !ok {
 			var err error
@@ -207,7 +209,7 @@ func Append(size int64, leaves [][]byte, read ReadTile) (tiles []Stored, root tl
 		}
 		end++
 	}
-	for _, t := range tlog.NewTiles(height, size, end) {
+	for _, t := range tlog.NewTiles(Height, size, end) {
 		data, err := tlog.ReadTileData(t, both)
 		if err != nil {
 			return nil, root, err
@@ -224,7 +226,7 @@ func Within(t Tile, size int64) bool {
 	if level > 7 {
 		return false
 	}
-	hashes := size >> (height * level)
+	hashes := size >> (Height * level)
 	return t.N < 1<<40 && t.N*Width+int64(t.W) <= hashes
 }
 

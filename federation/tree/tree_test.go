@@ -42,7 +42,7 @@ func TestLeaf(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, l, got)
 	}
-	for _, text := range []string{"", "1\n-\n-", "01\n-\n-\n", "1\nsha256:00\n-\n", "1\n-\n-\n\n", "x\n-\n-\n", "1\n" + strings.ToUpper(named(sum[:])) + "\n-\n"} {
+	for _, text := range []string{"", "1\n-\n-", "01\n-\n-\n", "1\nsha256:00\n-\n", "1\n-\n-\n\n", "x\n-\n-\n", "1\n" + strings.ToUpper(Name(sum[:])) + "\n-\n"} {
 		_, err := ParseLeaf([]byte(text))
 		require.ErrorIs(t, err, ErrTree, text)
 	}
@@ -87,7 +87,7 @@ func TestCheckpoint(t *testing.T) {
 		require.ErrorIs(t, err, ErrTree, name)
 	}
 	for _, text := range []string{"a\n07\n" + c.Root.String() + "\n", "a\n-1\n" + c.Root.String() + "\n", "a\n7\nx\n", "a\n7\n"} {
-		_, err := parseCheckpoint(text)
+		_, err := Parse([]byte(text))
 		require.ErrorIs(t, err, ErrTree, text)
 	}
 }

@@ -84,7 +84,7 @@ func IsEntryHash(s string) bool { return entryHash.MatchString(s) }
 
 // A LogConflict is how a log contradicts what a node took of it before, as the node reports it.
 type LogConflict struct {
-	Kind   Text   `json:"stoa:kind"` // fork or fallback
+	Kind   Text   `json:"stoa:kind"` // fork, fallback or tree
 	Epoch  Text   `json:"stoa:epoch"`
 	Seq    *int64 `json:"stoa:seq"`
 	Ours   Text   `json:"stoa:ours"`   // hash of the entry that the node took
