@@ -27,20 +27,22 @@
 		me.href = "/account";
 		me.textContent = me.dataset.me;
 		document.querySelector(".join")?.remove();
-		// How much waits for the owner: asked for once a minute at most.
-		(async () => {
-			let { at = 0, count } = JSON.parse(sessionStorage.getItem("stoa_waits") || "{}");
-			if (Date.now() - at > 6e4) {
-				({ count } = await (await fetch("/api/owner/waiting")).json());
-				sessionStorage.setItem("stoa_waits", JSON.stringify({ at: Date.now(), count }));
-			}
-			if (!count) return;
-			const link = document.createElement("a");
-			link.className = "count";
-			link.href = "/account#waits";
+		// How much waits for the owner: asked for once a minute at most. What was known before is drawn with the page, so that nothing moves.
+		const link = document.createElement("a");
+		link.className = "count";
+		link.href = "/account#waits";
+		const draw = count => {
 			link.ariaLabel = me.dataset.waits + ": " + count;
 			link.textContent = count;
-			me.after(link);
+			count ? me.after(link) : link.remove();
+		};
+		(async () => {
+			const { at = 0, count } = JSON.parse(sessionStorage.getItem("stoa_waits") || "{}");
+			if (count) draw(count);
+			if (Date.now() - at < 6e4) return;
+			const waits = (await (await fetch("/api/owner/waiting")).json()).count;
+			sessionStorage.setItem("stoa_waits", JSON.stringify({ at: Date.now(), count: waits }));
+			draw(waits);
 		})().catch(() => {}); // signed out meanwhile, no connection, or nothing may be stored
 	}
 }
