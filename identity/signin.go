@@ -47,57 +47,64 @@ func (s *SignIn) Text(now time.Time) eip4361.Message {
 // errNoChain refuses everything about accounts at a node without a chain.
 var errNoChain = protocol.Errorf(protocol.IdentityUnverified, "this node is not connected to a chain, so nobody signs in to it with an Ethereum account")
 
-// Take checks a text and its signature, in hexadecimal digits with 0x, by the reader's view of the chain, and returns what it gives. The
-// caller has to remember spend, since a text is good once. Errors are *protocol.Error: invalid-request, gone, and those of [Chain].
-func (s *SignIn) Take(ctx context.Context, network, text, signature string, now time.Time) (
-	g session.Grant, k ChainKey, level protocol.ProofLevel, spend protocol.Spend, err error,
-) {
+// A SignedIn is what a signed text gives. The caller has to remember Spend, since a text is good once.
+type SignedIn struct {
+	session.Grant
+	Key   ChainKey
+	Level protocol.ProofLevel
+	Spend protocol.Spend
+
+	text eip4361.Message
+}
+
+// Take checks a text and its signature, in hexadecimal digits with 0x, by the reader's view of the chain. Errors are *protocol.Error:
+// invalid-request, gone, and those of [Chain].
+func (s *SignIn) Take(ctx context.Context, network, text, signature string, now time.Time) (in SignedIn, err error) {
 	if s == nil || s.Chain == nil {
-		return g, k, "", spend, errNoChain
+		return in, errNoChain
 	}
 	m, err := eip4361.Parse(text)
 	if err != nil {
-		return g, k, "", spend, protocol.Errorf(protocol.InvalidRequest, "the text that was signed is %w", err)
+		return in, protocol.Errorf(protocol.InvalidRequest, "the text that was signed is %w", err)
 	}
 	if err := CheckText(m, s.Base, s.Chains, now); err != nil {
-		return g, k, "", spend, err
+		return in, err
 	}
 	spent, until, ok := s.Challenges.Check(m.Nonce, session.ByAgent, agents, now)
 	if !ok {
-		return g, k, "", spend, protocol.Errorf(protocol.Gone, "the nonce is not of this node, or has expired; get another at %s/api/public/sign-in", s.Base)
+		return in, protocol.Errorf(protocol.Gone, "the nonce is not of this node, or has expired; get another at %s/api/public/sign-in", s.Base)
 	}
 	id := m.Identity()
 	if id == "" {
-		return g, k, "", spend, protocol.Errorf(protocol.InvalidRequest,
+		return in, protocol.Errorf(protocol.InvalidRequest,
 			"the text names no ERC-8004 identity: add it as the one resource eip155:<chainId>:<registry>:<agentId>, or by the lines of SIWA")
 	}
 	account := httpsig.Account{Chain: m.ChainID, Address: strings.ToLower(m.Account)}
 	raw, err := hex.DecodeString(strings.TrimPrefix(signature, "0x"))
 	if err != nil || len(raw) == 0 {
-		return g, k, "", spend, protocol.Errorf(protocol.InvalidRequest, "the signature is not in hexadecimal digits")
+		return in, protocol.Errorf(protocol.InvalidRequest, "the signature is not in hexadecimal digits")
 	}
-	if k, level, err = s.Chain.AccountKey(ctx, network, id, account); err != nil {
-		return g, k, "", spend, err
+	k, level, err := s.Chain.AccountKey(ctx, network, id, account)
+	if err != nil {
+		return in, err
 	}
 	if err := k.Key.Verify([]byte(text), raw); err != nil {
 		if _, decided := errors.AsType[httpsig.Code](err); decided {
 			err = protocol.Errorf(protocol.SignatureInvalid, "the signature is not one of %s over the text", m.Account)
 		}
-		return g, k, "", spend, err
+		return in, err
 	}
-	return session.Grant{Identity: k.Identity, Chain: m.ChainID, Account: account.Address, Until: now.Add(session.GrantLifetime).Unix()},
-		k, level, protocol.Spend{Key: spent, Until: until, Code: protocol.Gone}, nil
+	return SignedIn{
+		Grant: session.Grant{Identity: k.Identity, Chain: m.ChainID, Account: account.Address, Until: now.Add(session.GrantLifetime).Unix()},
+		Key:   k, Level: level, Spend: protocol.Spend{Key: spent, Until: until, Code: protocol.Gone}, text: m,
+	}, nil
 }
 
-// Delegate reads the key to which a text that was taken delegates, and when that ends; ok is false for a text that names none. jwk is the
-// key itself. Errors are *protocol.Error: invalid-request.
-func Delegate(text string, jwk []byte, now time.Time) (k key.Public, until time.Time, ok bool, err error) {
-	m, err := eip4361.Parse(text)
-	if err != nil {
-		return k, until, false, protocol.Errorf(protocol.InvalidRequest, "the text that was signed is %w", err)
-	}
+// Delegates returns the key to which the text delegates, and when that ends; ok is false for a text that names none. jwk is the key itself.
+// Errors are *protocol.Error: invalid-request.
+func (in SignedIn) Delegates(jwk []byte, now time.Time) (k key.Public, until time.Time, ok bool, err error) {
 	named := ""
-	for _, x := range m.Resources {
+	for _, x := range in.text.Resources {
 		if thumbprint, is := strings.CutPrefix(x, protocol.KeyResource); is {
 			named = thumbprint
 		}
@@ -108,7 +115,7 @@ func Delegate(text string, jwk []byte, now time.Time) (k key.Public, until time.
 	if k, err = key.ParsePublic(jwk); err != nil || k.Thumbprint != named {
 		return k, until, false, protocol.Errorf(protocol.InvalidRequest, "the text and jwk name one key: the resource %s<thumbprint of jwk>", protocol.KeyResource)
 	}
-	if _, until, _ = m.Times(); until.IsZero() || until.After(now.Add(protocol.MaxDelegation+clockSkew)) {
+	if _, until, _ = in.text.Times(); until.IsZero() || until.After(now.Add(protocol.MaxDelegation+clockSkew)) {
 		return k, until, false, protocol.Errorf(protocol.InvalidRequest, "a text that delegates to a key has an Expiration Time of at most 30 days")
 	}
 	return k, until, true, nil
@@ -200,17 +207,17 @@ func (g *Gate) withX(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	if err != nil {
 		return protocol.Caller{}, protocol.Errorf(protocol.SignatureInvalid, "SIGN-IN-WITH-X: %w", err)
 	}
-	_, k, level, spend, err := g.SignIn.Take(ctx, ev.Network, text, signature, g.now())
+	in, err := g.SignIn.Take(ctx, ev.Network, text, signature, g.now())
 	if err != nil {
 		if e := protocol.AsError(err); e.Code == protocol.InvalidRequest || e.Code == protocol.Gone {
 			err = protocol.Errorf(protocol.SignatureInvalid, "SIGN-IN-WITH-X: %s", e.Detail)
 		}
 		return protocol.Caller{}, err
 	}
-	c := controlling(ev.Network, k, level)
+	c := controlling(ev.Network, in.Key, in.Level)
 	if !op.ReadOnly {
-		spend.Code = protocol.SignatureReplayed
-		c.Spend = []protocol.Spend{spend}
+		in.Spend.Code = protocol.SignatureReplayed
+		c.Spend = []protocol.Spend{in.Spend}
 	}
 	return c, nil
 }

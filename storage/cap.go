@@ -30,6 +30,7 @@ const (
 	StockRefusals   Stock = "refusals"   // remote_refusal
 	StockDevices    Stock = "devices"    // device, of visitors
 	StockProofs     Stock = "proofs"     // state_proof
+	StockDelegated  Stock = "delegated"  // delegated_key
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -59,6 +60,7 @@ var Caps = map[Stock]Cap{
 	StockRefusals:   {Rows: 20_000, Bytes: 64 << 20},
 	StockDevices:    {Rows: 100_000, Bytes: 64 << 20},
 	StockProofs:     {Rows: 20_000, Bytes: 256 << 20},
+	StockDelegated:  {Rows: 100_000, Bytes: 64 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -100,8 +102,9 @@ var stocks = map[Stock]stock{
 	StockStopped:   {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "s.stopped"},
 	StockRefusals: {table: "remote_refusal", key: "actor", age: "until",
 		size: "length(actor) + length(text) + length(in_reply_to) + length(context) + length(conversation)"},
-	StockDevices: {table: "device", key: "id", age: "ends_at", size: "length(reader) + length(endpoint) + length(program)", of: "s.ends_at IS NOT NULL"},
-	StockProofs:  {table: "state_proof", key: "id", age: "at", size: "length(doc)"},
+	StockDevices:   {table: "device", key: "id", age: "ends_at", size: "length(reader) + length(endpoint) + length(program)", of: "s.ends_at IS NOT NULL"},
+	StockProofs:    {table: "state_proof", key: "id", age: "at", size: "length(doc)"},
+	StockDelegated: {table: "delegated_key", key: "id", age: "ends_at", size: "length(identity) + length(account) + length(public_jwk)"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }

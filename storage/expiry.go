@@ -18,7 +18,7 @@ type expiry struct{ table, key, end string }
 var expiring = []expiry{
 	{"complaint", "id", "until"},
 	{"crowd", "handle, what, at", "until"},
-	{"delegated_key", "identity, thumbprint", "ends_at"},
+	{"delegated_key", "id", "ends_at"},
 	{"device", "id", "ends_at"},
 	{"invitation", "id", "kept_until"},
 	{"join_mail", "hash", "expires_at"},

@@ -100,7 +100,7 @@ func TestPlans(t *testing.T) {
 	add("new threads", newThreads, "asha", 100)
 	add("what waits for an owner", waitsQuery(2), "asha", "ravi", "asha", "ravi", "asha", "ravi", "asha", "ravi", "asha", "ravi")
 	add("whether a notice is wanted", noticeWanted, "asha", "asha")
-	add("delegated key", keyDelegated, "eip155:1:0xaa:1", "t")
+	add("delegated key", keyDelegated, "eip155:1:0xaa:1 t")
 	add("devices of a reader", deviceTable.from+devicesOf, "thread:thr_1")
 	add("devices at an endpoint", deviceTable.from+`WHERE endpoint = ?`, "https://push.example/a")
 	add("threads of a person elsewhere", threadTable.from+remoteThreadsOf, "asha", "x", 50)

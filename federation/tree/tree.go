@@ -54,7 +54,7 @@ func Name(hash []byte) string {
 	return hashPrefix + hex.EncodeToString(hash)
 }
 
-// ParseHash reads a hash as a leaf has it; nil for "-" and for what is none.
+// ParseHash reads a hash as a leaf has it; nil for "-" and for a text that is no hash.
 func ParseHash(s string) []byte {
 	digits, ok := strings.CutPrefix(s, hashPrefix)
 	if b, err := hex.DecodeString(digits); ok && err == nil && len(b) == sha256.Size && digits == strings.ToLower(digits) {

@@ -200,7 +200,7 @@ func (a *authority) ownKeyIfGiven() bool {
 // Authority implements integrity.Authority by the view.
 func (a *authority) Authority(_ context.Context, _, keyid string) (integrity.Grant, error) {
 	if account, ok := httpsig.ParseAccount(keyid); ok {
-		return integrity.Grant{Account: accountKey{account}}, nil
+		return integrity.Grant{Account: ordinary(account)}, nil
 	}
 	if a.own != nil {
 		return integrity.Grant{Key: a.own}, nil
@@ -255,19 +255,15 @@ func (a *authority) request(ctx context.Context) {
 	}
 }
 
-// accountKey is an ordinary Ethereum account as a key: its signatures are those of personal_sign over the signature base (ERC-8128).
-type accountKey struct{ httpsig.Account }
-
-func (k accountKey) Algorithm() httpsig.Algorithm { return httpsig.EIP191 }
-func (k accountKey) Thumbprint() string           { return k.String() }
-func (k accountKey) Public() crypto.PublicKey     { return nil }
-
 var errContract = errors.New("the signature is not that of an ordinary account; if the account is a contract, only the chain tells whether it " +
 	"accepts it (ERC-1271)")
 
-func (k accountKey) Verify(base, sig []byte) error {
-	if erc8004.SignedByAccount(eip4361.Digest(string(base)), sig, k.Address) {
-		return nil
-	}
-	return errContract
+// ordinary is an ordinary Ethereum account as a key.
+func ordinary(a httpsig.Account) httpsig.Key {
+	return httpsig.AccountKey{Account: a, Check: func(base, sig []byte) error {
+		if erc8004.SignedByAccount(eip4361.Digest(string(base)), sig, a.Address) {
+			return nil
+		}
+		return errContract
+	}}
 }

@@ -1,6 +1,7 @@
 package httpsig
 
 import (
+	"crypto"
 	"strconv"
 	"strings"
 )
@@ -58,3 +59,15 @@ func ParseAccount(text string) (a Account, ok bool) {
 	n, err := strconv.ParseUint(chain, 10, 63)
 	return Account{n, address}, err == nil
 }
+
+// AccountKey is an Ethereum account as a key, whose signatures are those of personal_sign over a signature base (ERC-8128). Check decides
+// about one; its errors are those of [Key].
+type AccountKey struct {
+	Account
+	Check func(base, sig []byte) error
+}
+
+func (k AccountKey) Algorithm() Algorithm          { return EIP191 }
+func (k AccountKey) Thumbprint() string            { return k.String() }
+func (k AccountKey) Public() crypto.PublicKey      { return nil }
+func (k AccountKey) Verify(base, sig []byte) error { return k.Check(base, sig) }

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"crypto"
 
 	"stoa/identity"
 	"stoa/identity/eip4361"
@@ -11,26 +10,19 @@ import (
 	"stoa/protocol"
 )
 
-// accountKey is an Ethereum account as a key: its signatures are those of personal_sign over the signature base (ERC-8128), or its
-// contract says that they are good (ERC-1271). It is of one request.
-type accountKey struct {
-	httpsig.Account
-	good func(digest [32]byte, sig []byte) (bool, error)
-}
-
-func (k accountKey) Algorithm() httpsig.Algorithm { return httpsig.EIP191 }
-func (k accountKey) Thumbprint() string           { return k.String() }
-func (k accountKey) Public() crypto.PublicKey     { return nil }
-
-func (k accountKey) Verify(base, sig []byte) error {
-	if len(sig) == 0 {
-		return httpsig.CodeSignatureMalformed
-	}
-	good, err := k.good(eip4361.Digest(string(base)), sig)
-	if err == nil && !good {
-		err = httpsig.CodeSignatureInvalid
-	}
-	return err
+// signing is an account as a key whose signatures are good where its own key made them, or its contract says so (ERC-1271). It is of one
+// request.
+func signing(a httpsig.Account, good func(digest [32]byte, sig []byte) (bool, error)) httpsig.Key {
+	return httpsig.AccountKey{Account: a, Check: func(base, sig []byte) error {
+		if len(sig) == 0 {
+			return httpsig.CodeSignatureMalformed
+		}
+		good, err := good(eip4361.Digest(string(base)), sig)
+		if err == nil && !good {
+			err = httpsig.CodeSignatureInvalid
+		}
+		return err
+	}}
 }
 
 // AccountKey implements identity.Chain.
@@ -60,10 +52,10 @@ func (c *Chain) accountKey(ctx context.Context, claimed string, account httpsig.
 	}
 	return identity.ChainKey{
 		Identity: id.String(), Owner: control.Owner, Wallet: control.Wallet, Block: control.Block, BlockHash: control.BlockHash.Hex(),
-		Key: accountKey{account, func(digest [32]byte, sig []byte) (bool, error) {
+		Key: signing(account, func(digest [32]byte, sig []byte) (bool, error) {
 			good, err := c.Reader.SignedBy(ctx, id, account.Address, digest, sig)
 			return good, chainError(err)
-		}},
+		}),
 	}, level, nil
 }
 
@@ -72,9 +64,9 @@ func (c *Chain) Account(ctx context.Context, network string, account httpsig.Acc
 	if len(c.Reader.Registries()[account.Chain]) == 0 {
 		return nil, protocol.Errorf(protocol.KeyUnknown, "this node does not read the chain %d", account.Chain)
 	}
-	return accountKey{account, func(digest [32]byte, sig []byte) (bool, error) {
+	return signing(account, func(digest [32]byte, sig []byte) (bool, error) {
 		return c.SignedOn(ctx, network, account.Chain, account.Address, digest, sig)
-	}}, nil
+	}), nil
 }
 
 // accountError is chainError for an account.

@@ -40,29 +40,28 @@ func (s SignIns) Text(context.Context, protocol.Caller, protocol.None) (protocol
 
 // In exchanges a signed text for a token, and lets the key that it delegates to sign from now on.
 func (s SignIns) In(ctx context.Context, c protocol.Caller, in protocol.SignedText) (out protocol.AgentToken, err error) {
-	text := strings.TrimSuffix(in.Message, "\n")
-	g, k, level, spend, err := s.SignIn.Take(ctx, c.Network, text, in.Signature, time.Now())
+	got, err := s.SignIn.Take(ctx, c.Network, strings.TrimSuffix(in.Message, "\n"), in.Signature, time.Now())
 	if err != nil {
 		return out, err
 	}
-	to, until, delegates, err := identity.Delegate(text, in.JWK, time.Now())
+	to, until, delegates, err := got.Delegates(in.JWK, time.Now())
 	if err != nil {
 		return out, err
 	}
-	out = protocol.AgentToken{Token: s.SignIn.Challenges.Seal(g), ExpiresAt: time.Unix(g.Until, 0).UTC(), Identity: g.Identity,
-		Account: k.Key.Thumbprint(), Level: level}
+	out = protocol.AgentToken{Token: s.SignIn.Challenges.Seal(got.Grant), ExpiresAt: time.Unix(got.Until, 0).UTC(), Identity: got.Identity,
+		Account: got.Key.Key.Thumbprint(), Level: got.Level}
 	if delegates {
 		out.KeyID, out.KeyEndsAt = to.Thumbprint, &until
 	}
 	err = s.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.Requests().Spend(ctx, spend); err != nil || !delegates {
+		if err := tx.Requests().Spend(ctx, got.Spend); err != nil || !delegates {
 			return err
 		}
 		public, err := key.MarshalPublic(to)
 		if err != nil {
 			return err
 		}
-		return tx.DelegatedKeys().Put(ctx, storage.DelegatedKey{Identity: g.Identity, Thumbprint: to.Thumbprint, Account: out.Account,
+		return tx.DelegatedKeys().Put(ctx, storage.DelegatedKey{Identity: got.Identity, Thumbprint: to.Thumbprint, Account: out.Account,
 			PublicJWK: string(public), EndsAt: until}, protocol.MaxDelegatedKeys)
 	})
 	return out, err
