@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
 	"stoa/identity/integrity"
 	"stoa/identity/strictjson"
 	"stoa/protocol/activity"
+	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

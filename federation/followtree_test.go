@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/federation/tree"
 	"stoa/protocol"
+	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
 	"stoa/protocol"
+	"stoa/protocol/tree"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"stoa/federation/tree"
 	"stoa/identity/strictjson"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
 	"stoa/protocol/activity"
+	"stoa/protocol/tree"
 	"stoa/storage"
 )
 
