@@ -258,7 +258,7 @@ func (f *Federation) compareAt(ctx context.Context, board string, t *followedTre
 		return err
 	}
 	s, err := f.following(ctx, board)
-	if err != nil || s == nil || treeOrigin(board, s.Epoch) != t.Origin {
+	if err != nil || s == nil || tree.Origin(board, s.Epoch) != t.Origin {
 		return err
 	}
 	theirs, err := f.openCheckpoint(ctx, board, s.Epoch, raw)
