@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"stoa/identity/tree"
 	"stoa/protocol/activity"
-	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

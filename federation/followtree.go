@@ -15,8 +15,8 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/identity/strictjson"
+	"stoa/identity/tree"
 	"stoa/protocol/activity"
-	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/tree"
 	"stoa/protocol"
-	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/protocol/activity"
-	"stoa/protocol/tree"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )

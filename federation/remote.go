@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"stoa/identity/strictjson"
+	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/protocol/activity"
-	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

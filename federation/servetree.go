@@ -12,9 +12,9 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"stoa/identity/attest"
+	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/protocol/activity"
-	"stoa/protocol/tree"
 	"stoa/storage"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"stoa/identity/tree"
 	"stoa/protocol"
-	"stoa/protocol/tree"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )

@@ -61,7 +61,7 @@ var onlyIn = map[string][]string{
 	"github.com/uptrace/bun":                {"stoa/storage"},
 	"github.com/jackc/pgx":                  {"stoa/storage"},
 	"modernc.org/sqlite":                    {"stoa/storage"},
-	"golang.org/x/mod":                      {"stoa/federation", "stoa/protocol/tree"},
+	"golang.org/x/mod":                      {"stoa/federation", "stoa/identity/tree"},
 	"github.com/pressly/goose":              {"stoa/storage"},
 	"github.com/uptrace/bunrouter":          {"stoa/node"},
 	"github.com/ethereum/go-ethereum":       {"stoa/identity/erc8004", "stoa/identity/eip4361"},

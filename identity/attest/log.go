@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"stoa/identity/strictjson"
+	"stoa/identity/tree"
 	"stoa/protocol/activity"
-	"stoa/protocol/tree"
 )
 
 // An Inclusion shows that the log of a board has an object as it is (FEDERATION.md, "A log is a tree").
@@ -113,5 +113,6 @@ func (l Inclusion) is(id string, p Post) error {
 
 // leaf is the leaf of the entry of an object.
 func (l Inclusion) leaf(id string) tree.Leaf {
-	return tree.Leaf{Seq: l.Seq, Content: tree.Salted(l.Salt, []byte(l.Content)), Entry: tree.ParseHash(activity.HashEntry(l.Epoch, l.Seq, l.Published, l.Type, id))}
+	entry := activity.HashEntry(l.Epoch, l.Seq, l.Published, l.Type, id)
+	return tree.Leaf{Seq: l.Seq, Entry: tree.ParseHash(entry), Content: tree.Salted(l.Salt, []byte(l.Content))}
 }
