@@ -34,7 +34,8 @@ func (o *registryAccount) setKeys(w *world, id erc8004.ID, state erc8004.Snapsho
 	}
 	err = o.plan(w, id, state, call, c.rows...)
 	if err != nil && from != state.Owner {
-		return 0, fmt.Errorf("%w (the agentWallet may sign the record; the registry accepts it only from the owner, or from an account that the owner approved: see --print)", err)
+		return 0, fmt.Errorf("%w (the agentWallet may sign the record; the registry accepts it only from the owner, "+
+			"or from an account that the owner approved: see --print)", err)
 	}
 	if err == nil && c.ask != "" {
 		err = confirm(w, c.yes, c.ask)
@@ -101,7 +102,8 @@ type identityDropCmd struct {
 }
 
 func (c *identityDropCmd) Help() string {
-	return "Writes a record without the keys, as identity keys does. It counts from its block on; once that is final nothing brings the keys back but a new record."
+	return "Writes a record without the keys, as identity keys does. It counts from its block on; once that is final, nothing but a new record brings " +
+		"the keys back."
 }
 
 func (c *identityDropCmd) Run(w *world) error {

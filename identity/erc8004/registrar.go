@@ -343,7 +343,8 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte,
 	if err != nil {
 		return common.Hash{}, err
 	}
-	t := tx{chainID: new(big.Int).SetUint64(g.cfg.ChainID), nonce: uint64(nonce), tip: tip, feeCap: feeCap, gas: withReserve(uint64(gas)), data: data, value: value}
+	t := tx{chainID: new(big.Int).SetUint64(g.cfg.ChainID), nonce: uint64(nonce), tip: tip, feeCap: feeCap,
+		gas: withReserve(uint64(gas)), data: data, value: value}
 	if to != nil {
 		t.to = to[:]
 	}
