@@ -147,16 +147,25 @@ func encodeBytes(b []byte) string {
 // readAs reads the board from an address, signed under an identity.
 func readAs(h *nodetest.House, address, id string, pair key.Pair) (a nodetest.Answer) {
 	h.T.Helper()
-	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
 	// The stub answers at once, but on a busy machine not always within the time that a node gives a chain.
 	for end := time.Now().Add(time.Minute); a.ResponseRecorder == nil || a.Code == 503 && time.Now().Before(end); {
-		r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
-		r.RequestURI, r.RemoteAddr = "/api/public/board", address+":4711"
-		r.Header.Set("Agent-Identity", id)
-		require.NoError(h.T, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
-		a = nodetest.Answer{ResponseRecorder: httptest.NewRecorder(), T: h.T}
-		h.Handler().ServeHTTP(a, r)
+		a = readOnce(h, address, id, pair)
 	}
+	return a
+}
+
+func readOnce(h *nodetest.House, address, id string, pair key.Pair, headers ...string) nodetest.Answer {
+	h.T.Helper()
+	r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
+	r.RequestURI, r.RemoteAddr = "/api/public/board", address+":4711"
+	r.Header.Set("Agent-Identity", id)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
+	require.NoError(h.T, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
+	a := nodetest.Answer{ResponseRecorder: httptest.NewRecorder(), T: h.T}
+	h.Handler().ServeHTTP(a, r)
 	return a
 }
 
@@ -241,6 +250,30 @@ func TestChain_WrongSettingRefusesTheStart(t *testing.T) {
 		require.ErrorContains(t, err, c.want, name)
 		require.NotContains(t, err.Error(), rpc.URL, "an endpoint's address may hold a secret")
 	}
+}
+
+// Where endpoints disagree, no key is granted, and the operator sees it.
+func TestChain_Quorum(t *testing.T) {
+	t.Parallel()
+	one, two := newRPC(t), newRPC(t)
+	h := nodetest.New(t, func(c *node.Config) {
+		c.Chain = []string{fmt.Sprintf("%d=%s|%s,%s,quorum:2", rpcChain, one.URL, two.URL, rpcRegistry)}
+	})
+	made, pair := one.agent(1)
+	a := readOnce(h, "192.0.2.1", made, pair)
+	require.Equal(t, 503, a.Code, "only one endpoint has it: %s", a.Body)
+	require.Equal(t, protocol.ChainUnavailable, a.Problem().Code)
+	require.Contains(t, h.Ask("GET", "/readyz", "").Body.String(), "chain 31337: no 2 endpoints gave the same answer")
+	w := httptest.NewRecorder()
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	require.Regexp(t, `stoa_chain_disagreements_total\{chain="31337"\} [1-9]`, w.Body.String())
+	require.Contains(t, w.Body.String(), `stoa_chain_endpoint_up{chain="31337",endpoint="2"} 1`)
+
+	two.mu.Lock()
+	two.agents = one.agents
+	two.mu.Unlock()
+	a = readAs(h, "192.0.2.1", made, pair)
+	require.Equal(t, 200, a.Code, "both have it: %s", a.Body)
 }
 
 // Where no endpoint answers at the start, the node serves and says so.

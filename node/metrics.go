@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/pprof"
@@ -64,16 +65,29 @@ func series(name string, labels ...string) string {
 	return name + "}"
 }
 
-// chains has one gauge for each configured chain: 1 while its setting is right and an endpoint answered the last time.
+// chains has, for each configured chain, a gauge that is 1 while its setting is right and enough endpoints answered the last time, one for
+// each endpoint, and how often endpoints gave different answers.
 func (m *metrics) chains(reader *erc8004.Reader) {
-	for i, s := range reader.States() {
-		m.NewGauge(series("stoa_chain_up", "chain", strconv.FormatUint(s.Chain, 10)), func() float64 {
-			if reader.States()[i].Err != nil {
-				return 0
-			}
-			return 1
-		})
+	up := func(bad bool) float64 {
+		if bad {
+			return 0
+		}
+		return 1
 	}
+	for i, s := range reader.States() {
+		id := strconv.FormatUint(s.Chain, 10)
+		m.NewGauge(series("stoa_chain_up", "chain", id), func() float64 { return up(reader.States()[i].Err != nil) })
+		for n := range s.Bad {
+			m.NewGauge(series("stoa_chain_endpoint_up", "chain", id, "endpoint", strconv.Itoa(n+1)), func() float64 { return up(reader.States()[i].Bad[n]) })
+		}
+	}
+	m.RegisterMetricsWriter(func(w io.Writer) {
+		const name = "stoa_chain_disagreements_total"
+		vm.WriteMetadataIfNeeded(w, name, "counter")
+		for _, s := range reader.States() {
+			fmt.Fprintf(w, "%s %d\n", series(name, "chain", strconv.FormatUint(s.Chain, 10)), s.Differed)
+		}
+	})
 }
 
 func (m *metrics) operation(o hall.Observation) {

@@ -2,7 +2,6 @@ package erc8004
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"golang.org/x/sync/singleflight"
 )
@@ -20,6 +20,7 @@ type chain struct {
 	final     finality
 	endpoints []*endpoint
 	budget    *budget
+	differed  atomic.Uint64 // how often endpoints gave different answers
 	now       func() time.Time
 	log       *slog.Logger
 	drop      func(key string) // removes a cached agent
@@ -99,42 +100,6 @@ func (c *chain) allowed(registry common.Address) bool {
 	return false
 }
 
-// try calls f with one endpoint after another until it succeeds. Endpoints with an open breaker
-// come last: when all of them fail, the next request finds out whether they work again.
-func (c *chain) try(ctx context.Context, f func(context.Context, *endpoint) error) error {
-	var errs []error
-	for _, wantOpen := range []bool{true, false} {
-		for _, e := range c.endpoints {
-			if now := c.now(); e.open(now) != wantOpen || !wantOpen && len(errs) > 0 {
-				continue
-			}
-			attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
-			err := f(attempt, e)
-			cancel()
-			if err == nil {
-				e.report(c.now(), nil)
-				c.setReachable(true)
-				return nil
-			}
-			if ctx.Err() != nil {
-				if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-					c.setReachable(false)
-				}
-				return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
-			}
-			e.report(c.now(), err)
-			level := slog.LevelWarn
-			if errors.Is(err, errWrongChain) {
-				level = slog.LevelError
-			}
-			c.log.Log(ctx, level, "chain endpoint failed", "chain", c.ID, "host", e.name, "err", err)
-			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
-		}
-	}
-	c.setReachable(false)
-	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
-}
-
 func (c *chain) setReachable(yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,6 +139,55 @@ func (c *chain) readBlocks(ctx context.Context, e *endpoint, prev *header) (v vi
 		v.final = n - c.final.depth
 	}
 	return v, there, nil
+}
+
+// look reads a head and the finality on which a quorum agrees, and with prev the header that is now at its height. Each endpoint of the
+// quorum has reached that head, says that the blocks up to that finality are final, and has the same header at that height; so no single
+// endpoint can name a block, or call one final. One that is behind can hold the view back, until its head is too old.
+func (c *chain) look(ctx context.Context, p *panel, prev *header) (view, header, error) {
+	type answer struct {
+		view
+		there header
+	}
+	all, err := gather(ctx, p, func(ctx context.Context, e *endpoint) (a answer, err error) {
+		v, there, err := c.readBlocks(ctx, e, prev)
+		if err == nil && prev != nil {
+			if there == nil || v.head.Number < prev.Number {
+				return a, errBehind
+			}
+			a.there = *there
+		}
+		a.view = v
+		return a, err
+	}, any1)
+	if err != nil {
+		return view{}, header{}, err
+	}
+	least := all[0]
+	for _, a := range all {
+		if a.head.Number < least.head.Number {
+			least.head = a.head
+		}
+		least.final = min(least.final, a.final)
+	}
+	if p.quorum == 1 {
+		return least.view, least.there, nil
+	}
+	same, err := agree(ctx, p, func(ctx context.Context, e *endpoint) (a answer, err error) {
+		numbers := []hexutil.Uint64{least.head.Number}
+		if prev != nil {
+			numbers = append(numbers, prev.Number)
+		}
+		found, err := e.headers(ctx, c.ID, numbers)
+		if err != nil {
+			return a, err
+		}
+		if a.head = found[0]; prev != nil {
+			a.there = found[1]
+		}
+		return a, nil
+	}, func(a answer) string { return a.head.mark() + a.there.mark() })
+	return view{same.head, least.final}, same.there, err
 }
 
 // healthy reports whether the poller keeps the view fresh. It needs c.mu.

@@ -42,13 +42,16 @@ func (r *Reader) Check(ctx context.Context) error {
 }
 
 // A State is the state of a chain. Err is nil when it can be read; a *[SettingError]; or
-// ErrUnavailable when no endpoint answered the last attempt.
+// ErrUnavailable when no endpoint, or no quorum of them, gave an answer to the last attempt.
 type State struct {
 	Chain    uint64
 	Err      error
 	Head     uint64    // last block that a look at the chain reached; 0 before the first
 	HeadAt   time.Time // when that block was made; zero before the first look
 	LookedAt time.Time // end of the last good look
+	Quorum   int       // how many endpoints must agree
+	Differed uint64    // how often endpoints gave different answers
+	Bad      []bool    // for each endpoint, in the order of the setting: its last call failed
 }
 
 // States returns the states of the configured chains, sorted by id.
@@ -60,7 +63,10 @@ func (r *Reader) States() []State {
 		if err == nil && c.failed {
 			err = ErrUnavailable
 		}
-		s := State{Chain: id, Err: err, Head: uint64(c.view.head.Number), LookedAt: c.lookedAt}
+		s := State{Chain: id, Err: err, Head: uint64(c.view.head.Number), LookedAt: c.lookedAt, Quorum: c.Quorum, Differed: c.differed.Load()}
+		for _, e := range c.endpoints {
+			s.Bad = append(s.Bad, e.isBad())
+		}
 		if s.Head > 0 {
 			s.HeadAt = time.Unix(int64(c.view.head.Time), 0).UTC()
 		}

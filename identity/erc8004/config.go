@@ -49,6 +49,8 @@ type Chain struct {
 	Poll       time.Duration // pause between looks at the head, default 12 s
 	MaxHeadAge time.Duration // an endpoint with an older head is stuck; default 2 min
 	LogRange   uint64        // blocks of one eth_getLogs, default 500; halved when the provider refuses
+	// Quorum is how many endpoints must give the same answer before a key is granted, default 1: then the first answer is taken.
+	Quorum int
 }
 
 // A Registry is one deployment of ERC-8004. Reputation may be zero; it is only checked to refer to
@@ -99,19 +101,17 @@ func merged(list []Chain) ([]Chain, error) {
 	for _, c := range list {
 		i := slices.IndexFunc(out, func(o Chain) bool { return o.ID == c.ID })
 		if i < 0 {
-			c.RPC, c.Registries = slices.Clone(c.RPC), slices.Clone(c.Registries)
+			rpc := c.RPC
+			c.RPC, c.Registries = nil, slices.Clone(c.Registries)
+			c.addRPC(rpc)
 			out = append(out, c)
 			continue
 		}
 		o := &out[i]
-		if o.Finality != c.Finality || o.Poll != c.Poll || o.MaxHeadAge != c.MaxHeadAge || o.LogRange != c.LogRange {
-			return nil, fmt.Errorf("chain %d: its entries differ in finality or another setting; they must be the same", c.ID)
+		if o.Finality != c.Finality || o.Poll != c.Poll || o.MaxHeadAge != c.MaxHeadAge || o.LogRange != c.LogRange || o.Quorum != c.Quorum {
+			return nil, fmt.Errorf("chain %d: its entries differ in finality, quorum or another setting; they must be the same", c.ID)
 		}
-		for _, u := range c.RPC {
-			if !slices.Contains(o.RPC, u) {
-				o.RPC = append(o.RPC, u)
-			}
-		}
+		o.addRPC(c.RPC)
 		for _, r := range c.Registries {
 			same := slices.IndexFunc(o.Registries, func(have Registry) bool { return have.Identity == r.Identity })
 			if same < 0 {
@@ -122,6 +122,15 @@ func merged(list []Chain) ([]Chain, error) {
 		}
 	}
 	return out, nil
+}
+
+// addRPC adds endpoints, each once: one that is listed twice would make a quorum with itself.
+func (c *Chain) addRPC(list []string) {
+	for _, u := range list {
+		if !slices.Contains(c.RPC, u) {
+			c.RPC = append(c.RPC, u)
+		}
+	}
 }
 
 func (c *Chain) normalise() (finality, error) {
@@ -142,6 +151,9 @@ func (c *Chain) normalise() (finality, error) {
 	setDefault(&c.Poll, 12*time.Second)
 	setDefault(&c.MaxHeadAge, 2*time.Minute)
 	setDefault(&c.LogRange, 500)
+	if setDefault(&c.Quorum, 1); c.Quorum > len(c.RPC) {
+		return finality{}, fmt.Errorf("chain %d: a quorum of %d needs as many different endpoints, and there are %d", c.ID, c.Quorum, len(c.RPC))
+	}
 	f, err := parseFinality(c.Finality)
 	if err != nil {
 		return f, fmt.Errorf("chain %d: %w", c.ID, err)
@@ -180,8 +192,13 @@ type capped struct{ next http.RoundTripper }
 
 func (c capped) RoundTrip(q *http.Request) (*http.Response, error) {
 	res, err := c.next.RoundTrip(q)
-	if err == nil {
-		res.Body = http.MaxBytesReader(nil, res.Body, maxBody)
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	if err := pauseIn(res, time.Now()); err != nil {
+		res.Body.Close()
+		return nil, err
+	}
+	res.Body = http.MaxBytesReader(nil, res.Body, maxBody)
+	return res, nil
 }

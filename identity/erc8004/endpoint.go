@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -38,22 +39,34 @@ type endpoint struct {
 
 	mu       sync.Mutex // guards the fields below
 	failures int
-	closedTo time.Time // no calls before
+	closedTo time.Time // no calls before, unless there is no other endpoint
+	pausedTo time.Time // no calls before: it asked for that
 	byNumber bool      // it has returned errHashRefused
+	bad      bool      // the last call failed
 }
 
-func (e *endpoint) open(now time.Time) bool {
+// open reports whether the breaker allows a call, and whether the endpoint asked for a pause.
+func (e *endpoint) open(now time.Time) (ok, paused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !now.Before(e.closedTo)
+	return !now.Before(e.closedTo), now.Before(e.pausedTo)
+}
+
+func (e *endpoint) isBad() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.bad
 }
 
 func (e *endpoint) report(now time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
+	e.bad = err != nil
+	switch wait := pauseOf(err); {
 	case err == nil:
 		e.failures = 0
+	case wait > 0:
+		e.pausedTo = now.Add(wait)
 	case errors.Is(err, errWrongChain):
 		e.closedTo = now.Add(wrongChainFor)
 	default:
@@ -72,6 +85,9 @@ func (e *endpoint) batch(ctx context.Context, chain uint64, elems []rpc.BatchEle
 	// A provider that refuses the whole batch sends one error object; the elements then carry no
 	// error.
 	if err := e.client.BatchCallContext(ctx, all); err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the address, whose path often holds a secret
+		}
 		return err
 	}
 	if err := all[0].Error; err != nil {
@@ -98,8 +114,34 @@ type header struct {
 
 func (h header) age(now time.Time) time.Duration { return now.Sub(time.Unix(int64(h.Time), 0)) }
 
+// mark is the text by which headers are compared; its hash covers the others.
+func (h header) mark() string { return fmt.Sprint(h.Number, h.Hash) }
+
 func headerElem(block string, into **header) rpc.BatchElem {
 	return rpc.BatchElem{Method: "eth_getBlockByNumber", Args: []any{block, false}, Result: into}
+}
+
+// headers reads the headers at those heights; errBehind where one is above the endpoint's head.
+func (e *endpoint) headers(ctx context.Context, chain uint64, numbers []hexutil.Uint64) ([]header, error) {
+	found := make([]*header, len(numbers))
+	elems := make([]rpc.BatchElem, len(numbers))
+	for i, n := range numbers {
+		elems[i] = headerElem(n.String(), &found[i])
+	}
+	if err := e.batch(ctx, chain, elems); err != nil {
+		return nil, err
+	}
+	all := make([]header, len(numbers))
+	for i, h := range found {
+		switch {
+		case elems[i].Error != nil:
+			return nil, fmt.Errorf("eth_getBlockByNumber %d: %w", numbers[i], elems[i].Error)
+		case h == nil:
+			return nil, errBehind
+		}
+		all[i] = *h
+	}
+	return all, nil
 }
 
 // A call is one eth_call; gas bounds the cost and the size of a hostile contract's answer.

@@ -206,13 +206,6 @@ func (c *chain) indexOf(e *endpoint) int {
 	return -1
 }
 
-// refusedRange recognises the many ways in which providers say that an answer is too large, and our own.
-func refusedRange(err error) bool {
-	s := strings.ToLower(err.Error())
-	return strings.Contains(s, "range") || strings.Contains(s, "limit") || strings.Contains(s, "too large") || strings.Contains(s, "too many") ||
-		strings.Contains(s, "exceed")
-}
-
 // A feedbackLog is a log of eth_getLogs or of a receipt.
 type feedbackLog struct {
 	Address  common.Address `json:"address"`

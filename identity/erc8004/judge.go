@@ -149,30 +149,28 @@ func (r *Reader) ask(ctx context.Context, id ID, set *keySet) (v verdict, err er
 	return v, err
 }
 
-// consult asks a contract account about a signature, at the poller's head or at the endpoint's own,
+// consult asks a contract account about a signature, at the poller's head or at that of the endpoints,
 // and returns the hash of that block.
 func (c *chain) consult(ctx context.Context, who common.Address, digest common.Hash, sig []byte) (v verdict, block common.Hash, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	err = c.try(ctx, func(ctx context.Context, ep *endpoint) error {
-		at, _, fresh := c.current()
-		for {
-			var err error
-			if !fresh {
-				if at, _, err = c.readBlocks(ctx, ep, nil); err != nil {
-					return err
-				}
+	p := c.panel()
+	p.quiet = true
+	at, _, fresh := c.current()
+	for {
+		if !fresh {
+			if at, _, err = c.look(ctx, p, nil); err != nil {
+				return refused, block, err
 			}
-			v, err = ep.ask(ctx, c.ID, at.head, who, digest, sig)
-			if fresh && errors.Is(err, errUnknownBlock) {
-				fresh = false
-				continue
-			}
-			block = at.head.Hash
-			return err
 		}
-	})
-	return v, block, err
+		v, err = agree(ctx, p, func(ctx context.Context, ep *endpoint) (verdict, error) {
+			return ep.ask(ctx, c.ID, at.head, who, digest, sig)
+		}, func(v verdict) string { return fmt.Sprint(v) })
+		if !fresh || !errors.Is(err, errUnknownBlock) {
+			return v, at.head.Hash, err
+		}
+		fresh = false
+	}
 }
 
 // SignedBy reports whether an account made a signature over a digest: an ordinary account by its

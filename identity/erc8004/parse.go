@@ -12,9 +12,9 @@ import (
 )
 
 // ParseChain parses a chain as an operator writes it:
-// chainId=rpcURL[|rpcURL…],identityRegistry[,reputationRegistry][,finality], where finality is
-// finalized (the default), safe or depth:<blocks>. Of several endpoints the first that answers is
-// used.
+// chainId=rpcURL[|rpcURL…],identityRegistry[,reputationRegistry][,finality][,quorum:<n>], where
+// finality is finalized (the default), safe or depth:<blocks>, and quorum is how many of the
+// endpoints must give the same answer (1 by default: the first that answers is used).
 func ParseChain(s string) (Chain, error) {
 	number, rest, ok := strings.Cut(s, "=")
 	id, err := strconv.ParseUint(number, 10, 64)
@@ -23,6 +23,12 @@ func ParseChain(s string) (Chain, error) {
 	}
 	c := Chain{ID: id}
 	parts := strings.Split(rest, ",")
+	if n, ok := strings.CutPrefix(parts[len(parts)-1], "quorum:"); ok {
+		if c.Quorum, err = strconv.Atoi(n); err != nil || c.Quorum < 1 {
+			return Chain{}, fmt.Errorf("chain %d: quorum:%s is not quorum:<number of endpoints>", id, n)
+		}
+		parts = parts[:len(parts)-1]
+	}
 	if last := parts[len(parts)-1]; len(parts) > 2 && !strings.HasPrefix(last, "0x") {
 		if _, err := parseFinality(last); err != nil {
 			return Chain{}, err
@@ -30,7 +36,7 @@ func ParseChain(s string) (Chain, error) {
 		c.Finality, parts = last, parts[:len(parts)-1]
 	}
 	if len(parts) < 2 || len(parts) > 3 {
-		return Chain{}, fmt.Errorf("chain %d is not chainId=rpcURL,identityRegistry[,reputationRegistry][,finality]", id)
+		return Chain{}, fmt.Errorf("chain %d is not chainId=rpcURL,identityRegistry[,reputationRegistry][,finality][,quorum:<n>]", id)
 	}
 	for i, endpoint := range strings.Split(parts[0], "|") {
 		// An endpoint's address often contains a secret, so it is not repeated.

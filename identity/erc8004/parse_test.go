@@ -21,7 +21,19 @@ func TestParseChain(t *testing.T) {
 	require.Equal(t, "depth:12", c.Finality)
 	require.Equal(t, registry, c.Registries[0].Reputation.Hex())
 
+	c, err = ParseChain("10=https://a.example|https://b.example," + registry + ",safe,quorum:2")
+	require.NoError(t, err)
+	require.Equal(t, 2, c.Quorum)
+	require.Equal(t, "safe", c.Finality)
+	_, err = NewReader(Config{Chains: []Chain{c}})
+	require.NoError(t, err)
+	c.Quorum = 3
+	_, err = NewReader(Config{Chains: []Chain{c}})
+	require.EqualError(t, err, "chain 10: a quorum of 3 needs as many different endpoints, and there are 2")
+
 	for _, bad := range []string{
+		"1=https://rpc.example," + registry + ",quorum:0", "1=https://rpc.example," + registry + ",quorum:x", "1=https://rpc.example,quorum:1",
+		"1=https://rpc.example," + registry + ",quorum:1,safe",
 		"", "8453", "x=https://rpc.example," + registry, "0=https://rpc.example," + registry,
 		"1=ftp://rpc.example," + registry, "1=https://rpc.example", "1=https://rpc.example,0x12",
 		"1=https://rpc.example,0x8004a169FB4a3325136EB29fA0ceB6D2e539a432",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,34 +75,42 @@ func (c *chain) poll(ctx context.Context) error {
 	c.mu.Lock()
 	last, covered := c.view.head, c.covered
 	c.mu.Unlock()
-	return c.try(ctx, func(ctx context.Context, e *endpoint) error {
-		var prev *header
-		if covered {
-			prev = &last
-		}
-		v, there, err := c.readBlocks(ctx, e, prev)
-		if err != nil {
-			return err
-		}
-		from, reset := v.final+1, true
-		if covered {
-			switch {
-			case there == nil || v.head.Number < last.Number:
-				return errBehind
-			case there.Hash == last.Hash:
-				from, reset = uint64(last.Number)+1, false
-			default:
-				c.log.Warn("chain reorganised", "chain", c.ID, "block", uint64(last.Number))
-			}
-		}
-		logs, err := c.logs(ctx, e, from, uint64(v.head.Number), c.allLogs())
-		if err != nil {
-			return err
-		}
-		c.advance(v, logs, reset)
-		c.reportChanged(logs, reset)
-		return nil
-	})
+	p := c.panel()
+	p.hedge = 0 // nobody waits
+	var prev *header
+	if covered {
+		prev = &last
+	}
+	v, there, err := c.look(ctx, p, prev)
+	if err != nil {
+		return err
+	}
+	from, reset := v.final+1, true
+	switch {
+	case covered && there.Hash == last.Hash:
+		from, reset = uint64(last.Number)+1, false
+	case covered:
+		c.log.Warn("chain reorganised", "chain", c.ID, "block", uint64(last.Number))
+	}
+	logs, err := agree(ctx, p, func(ctx context.Context, e *endpoint) ([]logEntry, error) {
+		return c.logs(ctx, e, from, v.head, c.allLogs())
+	}, markOf)
+	if err != nil {
+		return err
+	}
+	c.advance(v, logs, reset)
+	c.reportChanged(logs, reset)
+	return nil
+}
+
+// markOf is the text by which events are compared.
+func markOf(logs []logEntry) string {
+	lines := make([]string, len(logs))
+	for i, l := range logs {
+		lines[i] = fmt.Sprint(uint64(l.Block), l.Address, l.Topics)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // staleAfter is the age at which a view is not enough for a refusal.
@@ -193,11 +202,12 @@ func agentLogs(id ID) []logFilter {
 	}
 }
 
-// logs reads the events of the blocks from..to, in slices. Providers allow 500 to 10,000 blocks
-// and say so in many ways, so any error that mentions a range or a limit halves the slice
-// permanently.
-func (c *chain) logs(ctx context.Context, e *endpoint, from, to uint64, filters []logFilter) ([]logEntry, error) {
+// logs reads the events of the blocks from..head, in slices, from an endpoint that has that head: one that is behind would leave out
+// the last of them. Providers allow 500 to 10,000 blocks and say so in many ways, so any error that
+// mentions a range or a limit halves the slice permanently.
+func (c *chain) logs(ctx context.Context, e *endpoint, from uint64, head header, filters []logFilter) ([]logEntry, error) {
 	var all []logEntry
+	to := uint64(head.Number)
 	if to >= from && to-from >= maxWindow*c.LogRange {
 		return nil, fmt.Errorf("%d blocks of events to catch up", to-from+1)
 	}
@@ -205,24 +215,27 @@ func (c *chain) logs(ctx context.Context, e *endpoint, from, to uint64, filters 
 		step := c.logRange.Load()
 		end := min(to, from+step-1)
 		outs := make([][]logEntry, len(filters))
-		elems := make([]rpc.BatchElem, len(filters))
+		var there *header
+		elems := []rpc.BatchElem{headerElem(head.Number.String(), &there)}
 		for i, f := range filters {
 			q := logFilter{"fromBlock": hexutil.Uint64(from), "toBlock": hexutil.Uint64(end)}
 			for k, v := range f {
 				q[k] = v
 			}
-			elems[i] = rpc.BatchElem{Method: "eth_getLogs", Args: []any{q}, Result: &outs[i]}
+			elems = append(elems, rpc.BatchElem{Method: "eth_getLogs", Args: []any{q}, Result: &outs[i]})
 		}
 		err := e.batch(ctx, c.ID, elems)
 		for _, el := range elems {
 			err = errors.Join(err, el.Error)
 		}
-		if err != nil {
-			if s := strings.ToLower(err.Error()); step > 50 && (strings.Contains(s, "range") || strings.Contains(s, "limit")) {
-				c.logRange.Store(max(50, step/2))
-				continue
-			}
+		switch {
+		case err != nil && step > 50 && refusedRange(err):
+			c.logRange.Store(max(50, step/2))
+			continue
+		case err != nil:
 			return nil, fmt.Errorf("eth_getLogs: %w", err)
+		case there == nil || there.Hash != head.Hash:
+			return nil, errUnknownBlock
 		}
 		for _, out := range outs {
 			for _, l := range out {

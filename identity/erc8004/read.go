@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // load reads the agent, once for all concurrent callers. The read is counted for the first caller;
@@ -74,66 +73,46 @@ func (r *Reader) pay(ctx context.Context, c *chain, key string, good bool) error
 	return c.budget.take(c.now(), asker{source, true})
 }
 
-// read takes one snapshot at the poller's head, or at the endpoint's own, and determines whether
+// read takes one snapshot at the poller's head, or at that of the endpoints, and determines whether
 // its authority is final.
 func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry, error) {
 	old, _ := r.cache.GetIfPresent(key)
 	if old != nil && old.pending > 0 {
 		old = old.kept
 	}
-	var e, asked *entry // asked: the final state, when it was read too
-	err := c.try(ctx, func(ctx context.Context, ep *endpoint) error {
-		v, epoch, covered := c.current()
-		asked = nil
-		var err error
-		if !covered {
-			if v, _, err = c.readBlocks(ctx, ep, nil); err != nil {
-				return err
+	p := c.panel()
+	v, epoch, covered := c.current()
+	snap, err := (*Snapshot)(nil), error(errUnknownBlock)
+	for tries := 0; tries < 2 && errors.Is(err, errUnknownBlock); tries++ {
+		// The block was orphaned, or the endpoints do not have its state any more: the head is read again, once.
+		if covered = covered && tries == 0; !covered {
+			if v, _, err = c.look(ctx, p, nil); err != nil {
+				return nil, err
 			}
 		}
-		snap, err := ep.snapshot(ctx, id, v.head)
-		if errors.Is(err, errUnknownBlock) {
-			// The block was orphaned, or this endpoint does not have it yet.
-			covered = false
-			if v, _, err = c.readBlocks(ctx, ep, nil); err != nil {
-				return err
-			}
-			snap, err = ep.snapshot(ctx, id, v.head)
-		}
-		missing := errors.Is(err, ErrNotRegistered)
-		if err != nil && !missing {
-			return err
-		}
-		e = &entry{key: key, display: id.Display(), snap: snap, block: uint64(v.head.Number), final: v.final, epoch: epoch, at: c.now()}
-		if missing {
-			return nil
-		}
-		snap.ReadAt = e.at
-		ch, since, err := c.changesOf(ctx, ep, id, e, old, covered)
-		if err != nil {
-			return err
-		}
-		if ch.last > e.final {
-			e.pending = ch.last
-			// The old entry is the final state if nothing changed between the finality at which it
-			// was read and the current one.
-			if old != nil && old.snap != nil && max(since, ch.settled) <= old.final && ch.first > e.final {
-				e.kept = old
-			} else {
-				asked = c.finalState(ctx, ep, id, e)
-				e.kept = asked
-			}
-		}
-		return nil
-	})
+		snap, err = c.snapshot(ctx, p, id, v.head)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if e.snap != nil {
-		e.keys, err = r.judge(ctx, e.snap, e.snap.Keys)
+	e := &entry{key: key, display: id.Display(), snap: snap, block: uint64(v.head.Number), final: v.final, epoch: epoch, at: c.now()}
+	if snap == nil {
+		return e, nil
 	}
-	if err == nil && asked != nil {
-		asked.keys, err = r.judge(ctx, asked.snap, asked.snap.Keys)
+	snap.ReadAt = e.at
+	if e.keys, err = r.judge(ctx, snap, snap.Keys); err != nil {
+		return nil, err
+	}
+	ch, since, err := c.changesOf(ctx, p, id, e, old, v.head, covered)
+	if err != nil || ch.last <= e.final {
+		return e, err
+	}
+	e.pending = ch.last
+	// The old entry is the final state if nothing changed between the finality at which it was read and the current one.
+	if old != nil && old.snap != nil && max(since, ch.settled) <= old.final && ch.first > e.final {
+		e.kept = old
+	} else if e.kept = c.finalState(ctx, p, id, e); e.kept != nil {
+		e.kept.keys, err = r.judge(ctx, e.kept.snap, e.kept.snap.Keys)
 	}
 	return e, err
 }
@@ -141,14 +120,19 @@ func (r *Reader) read(ctx context.Context, c *chain, id ID, key string) (*entry,
 // finalState reads the final state of a pending entry, so that an owner's new wallet does not
 // interrupt a key that both states name. It is nil where the endpoint does not have that state: then
 // the key waits for finality.
-func (c *chain) finalState(ctx context.Context, ep *endpoint, id ID, e *entry) *entry {
-	var at *header
-	el := []rpc.BatchElem{headerElem(hexutil.EncodeUint64(e.final), &at)}
-	if ep.batch(ctx, c.ID, el) != nil || el[0].Error != nil || at == nil {
+func (c *chain) finalState(ctx context.Context, p *panel, id ID, e *entry) *entry {
+	at, err := agree(ctx, p, func(ctx context.Context, ep *endpoint) (header, error) {
+		all, err := ep.headers(ctx, c.ID, []hexutil.Uint64{hexutil.Uint64(e.final)})
+		if err != nil {
+			return header{}, err
+		}
+		return all[0], nil
+	}, header.mark)
+	if err != nil {
 		return nil
 	}
-	snap, err := ep.snapshot(ctx, id, *at)
-	if err != nil {
+	snap, err := c.snapshot(ctx, p, id, at)
+	if err != nil || snap == nil {
 		return nil
 	}
 	snap.ReadAt = e.at
@@ -156,8 +140,8 @@ func (c *chain) finalState(ctx context.Context, ep *endpoint, id ID, e *entry) *
 }
 
 // changesOf returns the agent's changes of authority in the blocks after since: from the poller if
-// its events reach far enough, otherwise from the endpoint.
-func (c *chain) changesOf(ctx context.Context, ep *endpoint, id ID, e, old *entry, covered bool) (change, uint64, error) {
+// its events reach far enough, otherwise from the endpoints.
+func (c *chain) changesOf(ctx context.Context, p *panel, id ID, e, old *entry, head header, covered bool) (change, uint64, error) {
 	if covered {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -174,6 +158,8 @@ func (c *chain) changesOf(ctx context.Context, ep *endpoint, id ID, e, old *entr
 	if old != nil && old.final < since && e.block-old.final <= 4*c.LogRange {
 		since = old.final
 	}
-	ch, err := c.changes(ctx, ep, id, since+1, e.block)
+	ch, err := agree(ctx, p, func(ctx context.Context, ep *endpoint) (change, error) {
+		return c.changes(ctx, ep, id, since+1, head)
+	}, func(ch change) string { return fmt.Sprint(ch.first, ch.last) })
 	return ch, since, err
 }

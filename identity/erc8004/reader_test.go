@@ -21,7 +21,7 @@ import (
 	"stoa/protocol/must"
 )
 
-func ask(t testing.TB, r *testReader) error {
+func askKey(t testing.TB, r *testReader) error {
 	t.Helper()
 	_, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
 	return err
@@ -37,10 +37,10 @@ func TestAuthority_Cached(t *testing.T) {
 	require.Equal(t, s.hash(100), g.BlockHash)
 	n := s.count("eth_call")
 	require.Equal(t, 5, n, "one batch")
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	require.Equal(t, n, s.count("eth_call"))
 	r.pass(61 * time.Second)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	require.Equal(t, 2*n, s.count("eth_call"), "a minute without a poller")
 }
 
@@ -103,8 +103,8 @@ func TestAuthority_EndpointFaults(t *testing.T) {
 			bad.setAgent(t)
 			good.setAgent(t)
 			bad.do(func() { fault(bad) })
-			require.ErrorIs(t, ask(t, newTestReader(t, nil, bad)), ErrUnavailable)
-			require.NoError(t, ask(t, newTestReader(t, nil, bad, good)), "the second endpoint answers")
+			require.ErrorIs(t, askKey(t, newTestReader(t, nil, bad)), ErrUnavailable)
+			require.NoError(t, askKey(t, newTestReader(t, nil, bad, good)), "the second endpoint answers")
 		})
 	}
 }
@@ -125,18 +125,18 @@ func TestAuthority_MissingElement(t *testing.T) {
 			return true
 		}
 	})
-	require.ErrorIs(t, ask(t, r), ErrUnavailable)
+	require.ErrorIs(t, askKey(t, r), ErrUnavailable)
 }
 
 func TestAuthority_NotRegistered(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
 	r := newTestReader(t, nil, s)
-	require.ErrorIs(t, ask(t, r), ErrNotRegistered)
+	require.ErrorIs(t, askKey(t, r), ErrNotRegistered)
 	s.do(func() { s.setAgent(t) })
-	require.ErrorIs(t, ask(t, r), ErrNotRegistered)
+	require.ErrorIs(t, askKey(t, r), ErrNotRegistered)
 	r.pass(31 * time.Second)
-	require.NoError(t, ask(t, r), "negative answers last 30 seconds")
+	require.NoError(t, askKey(t, r), "negative answers last 30 seconds")
 }
 
 func TestAuthority_Lists(t *testing.T) {
@@ -158,7 +158,7 @@ func TestAuthority_BlockByNumber(t *testing.T) {
 		}
 		return s.call(p)
 	}
-	require.NoError(t, ask(t, newTestReader(t, nil, s)))
+	require.NoError(t, askKey(t, newTestReader(t, nil, s)))
 }
 
 func TestAuthority_OrphanedHash(t *testing.T) {
@@ -177,11 +177,11 @@ func TestAuthority_TransferWithoutEvent(t *testing.T) {
 	s := newStub(t)
 	a := s.setAgent(t)
 	r := newTestReader(t, nil, s)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	s.do(func() { a.owner = common.Address{9} })
-	require.NoError(t, ask(t, r), "from the cache, for a minute at most")
+	require.NoError(t, askKey(t, r), "from the cache, for a minute at most")
 	r.pass(61 * time.Second)
-	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	require.ErrorIs(t, askKey(t, r), ErrKeyUnknown)
 }
 
 func TestPoll_EventDropsAgent(t *testing.T) {
@@ -190,17 +190,17 @@ func TestPoll_EventDropsAgent(t *testing.T) {
 	a := s.setAgent(t)
 	r := newTestReader(t, nil, s)
 	r.poll(t)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	s.do(func() {
 		a.owner = common.Address{9}
 		s.emit(topicTransfer, common.Hash{}, common.Hash{}, agentTopic(1))
 	})
 	r.poll(t)
-	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	require.ErrorIs(t, askKey(t, r), ErrKeyUnknown)
 	n := s.count("eth_call")
 	s.do(func() { s.emit(topicMetadataSet, agentTopic(2), authorityKeys[0]) })
 	r.poll(t)
-	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	require.ErrorIs(t, askKey(t, r), ErrKeyUnknown)
 	require.Equal(t, n, s.count("eth_call"), "another agent's event")
 }
 
@@ -221,18 +221,18 @@ func TestPoll_GrantWaitsForFinality(t *testing.T) {
 			}
 		}
 		look()
-		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
+		require.ErrorIs(t, askKey(t, r), ErrPendingFinality)
 		s.do(func() { s.head, s.final = 140, 100 })
 		look()
-		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
+		require.ErrorIs(t, askKey(t, r), ErrPendingFinality)
 		s.do(func() { s.final = 101 })
 		look()
-		require.NoError(t, ask(t, r))
+		require.NoError(t, askKey(t, r))
 		// Other metadata does not change authority.
 		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), topic("other")) })
 		r.pass(61 * time.Second)
 		look()
-		require.NoError(t, ask(t, r))
+		require.NoError(t, askKey(t, r))
 	}
 }
 
@@ -249,7 +249,7 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 			}
 		}
 		look()
-		require.NoError(t, ask(t, r))
+		require.NoError(t, askKey(t, r))
 		next := seedKey(t, "next")
 		rec, err := SignRecord(mustID(t, vectorID), []Key{next, vectorKey(t)}, time.Unix(1763640100, 0), walletKey())
 		require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 			s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0])
 		})
 		look()
-		require.NoError(t, ask(t, r), "in the final state and in the new one")
+		require.NoError(t, askKey(t, r), "in the final state and in the new one")
 		_, err = r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint)
 		require.ErrorIs(t, err, ErrPendingFinality)
 		s.do(func() { s.head, s.final = 240, 230 })
@@ -271,7 +271,7 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 		s.do(func() { a.meta[MetadataKeys] = unhex(t, vectorRecord) })
 		r.pass(6 * time.Minute)
 		look()
-		require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+		require.ErrorIs(t, askKey(t, r), ErrKeyUnknown)
 	}
 }
 
@@ -291,19 +291,19 @@ func TestAuthority_WalletChangedBeforeStart(t *testing.T) {
 	}
 	wallet := func(_ *stub, a *stubAgent) { a.wallet = common.Address{9} }
 	r, s := change(wallet)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	require.Equal(t, 10, s.count("eth_call"), "both states, each in one batch")
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	require.Equal(t, 10, s.count("eth_call"), "and they are kept")
 
 	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); s.before["1"].meta = nil })
-	require.ErrorIs(t, ask(t, r), ErrPendingFinality, "the key is new")
+	require.ErrorIs(t, askKey(t, r), ErrPendingFinality, "the key is new")
 	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); s.before["1"].owner = common.Address{8} })
-	require.ErrorIs(t, ask(t, r), ErrPendingFinality, "of another owner")
+	require.ErrorIs(t, askKey(t, r), ErrPendingFinality, "of another owner")
 	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); s.keeps = 2 })
-	require.ErrorIs(t, ask(t, r), ErrPendingFinality, "the endpoint has no state of the final block")
+	require.ErrorIs(t, askKey(t, r), ErrPendingFinality, "the endpoint has no state of the final block")
 	r, _ = change(func(s *stub, a *stubAgent) { wallet(s, a); a.meta = nil })
-	require.ErrorIs(t, ask(t, r), ErrKeyUnknown, "the final state alone grants nothing")
+	require.ErrorIs(t, askKey(t, r), ErrKeyUnknown, "the final state alone grants nothing")
 }
 
 // The kept final state must not survive a revocation that nobody asked about.
@@ -320,7 +320,7 @@ func TestPoll_RevokedAndGrantedAgain(t *testing.T) {
 			}
 		}
 		look()
-		require.NoError(t, ask(t, r))                                              // final state at 96
+		require.NoError(t, askKey(t, r))                                           // final state at 96
 		s.do(func() { s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) }) // 101: revoked, becomes final
 		look()
 		s.do(func() { s.head, s.final = 140, 130 })
@@ -330,7 +330,7 @@ func TestPoll_RevokedAndGrantedAgain(t *testing.T) {
 			s.emit(topicMetadataSet, agentTopic(1), authorityKeys[0]) // 141: granted again
 		})
 		look()
-		require.ErrorIs(t, ask(t, r), ErrPendingFinality)
+		require.ErrorIs(t, askKey(t, r), ErrPendingFinality)
 	}
 }
 
@@ -340,13 +340,13 @@ func TestPoll_ReorgAndUpgradeVoidTheCache(t *testing.T) {
 	a := s.setAgent(t)
 	r := newTestReader(t, nil, s)
 	r.poll(t)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	s.do(func() { s.branch, s.fork, s.head = 1, 98, 101; a.owner = common.Address{9} })
 	r.poll(t)
-	require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+	require.ErrorIs(t, askKey(t, r), ErrKeyUnknown)
 	s.do(func() { s.setAgent(t); s.emit(topicUpgraded, common.Hash{}) })
 	r.poll(t)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 }
 
 func TestPoll_SlicesShrink(t *testing.T) {
@@ -376,12 +376,12 @@ func TestPoll_StopsBeingTrusted(t *testing.T) {
 	s.setAgent(t)
 	r := newTestReader(t, nil, s)
 	r.poll(t)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	s.do(func() { s.answer = func(w http.ResponseWriter, _ []byte) bool { w.WriteHeader(500); return true } })
 	r.pass(30 * time.Second)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	r.pass(31 * time.Second)
-	require.ErrorIs(t, ask(t, r), ErrUnavailable, "never as before")
+	require.ErrorIs(t, askKey(t, r), ErrUnavailable, "never as before")
 }
 
 func TestBreaker(t *testing.T) {
@@ -391,7 +391,7 @@ func TestBreaker(t *testing.T) {
 	bad.answer = func(w http.ResponseWriter, _ []byte) bool { w.WriteHeader(500); return true }
 	r := newTestReader(t, nil, bad, good)
 	for range 10 {
-		require.NoError(t, ask(t, r))
+		require.NoError(t, askKey(t, r))
 		r.pass(2 * time.Second)
 		r.cache.InvalidateAll()
 	}
@@ -427,7 +427,7 @@ func TestBudget_OfASource(t *testing.T) {
 	r := newTestReader(t, nil, s)
 	require.Equal(t, int(strangerLimit.Burst), flood(t, r, "one", 1000))
 	require.Equal(t, 5*int(strangerLimit.Burst), s.count("eth_call"))
-	require.NoError(t, ask(t, r), "the node's own work")
+	require.NoError(t, askKey(t, r), "the node's own work")
 	r.cache.InvalidateAll()
 	_, err := r.Authority(WithSource(t.Context(), "two"), mustID(t, vectorID), vectorThumb)
 	require.NoError(t, err, "another source's new identity")
@@ -463,7 +463,7 @@ func TestBudget_ShareOfTheKnown(t *testing.T) {
 	}
 	r.cache.InvalidateAll()
 	var spent *BudgetError
-	require.ErrorAs(t, ask(t, r), &spent)
+	require.ErrorAs(t, askKey(t, r), &spent)
 	require.False(t, spent.Source)
 }
 
@@ -545,7 +545,7 @@ func TestBudget_ContractSigner(t *testing.T) {
 	require.Equal(t, 1, asked)
 	s.do(func() { s.head++ })
 	r.poll(t)
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	require.Equal(t, 2, asked, "and again in the next block")
 }
 
@@ -557,7 +557,7 @@ func TestSingleRead_ForManyCallers(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if err := ask(t, r); err != nil {
+			if err := askKey(t, r); err != nil {
 				t.Error(err)
 			}
 		})
@@ -585,7 +585,7 @@ func TestAuthority_HugeValues(t *testing.T) {
 	s := newStub(t)
 	a := s.setAgent(t)
 	a.meta[MetadataKeys] = bytes.Repeat([]byte{1}, 20_000)
-	require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), ErrKeyUnknown)
+	require.ErrorIs(t, askKey(t, newTestReader(t, nil, s)), ErrKeyUnknown)
 
 	// Over the gas limit: the agent's doing, which must not close the endpoint.
 	for i, want := range map[string]error{"cb4799f2": ErrIdentityBound, "c87b56dd": nil} {
@@ -597,7 +597,7 @@ func TestAuthority_HugeValues(t *testing.T) {
 			}
 			return s.call(p)
 		}
-		require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), want)
+		require.ErrorIs(t, askKey(t, newTestReader(t, nil, s)), want)
 	}
 }
 
@@ -607,7 +607,7 @@ func TestAuthority_RecordFromTheFuture(t *testing.T) {
 	a := s.setAgent(t)
 	rec := must.Get(SignRecord(mustID(t, vectorID), []Key{vectorKey(t)}, time.Now().Add(6*time.Minute), walletKey()))(t)
 	a.meta[MetadataKeys] = rec.Encode()
-	require.ErrorIs(t, ask(t, newTestReader(t, nil, s)), ErrKeyUnknown)
+	require.ErrorIs(t, askKey(t, newTestReader(t, nil, s)), ErrKeyUnknown)
 }
 
 // A record that names the zero address as its signer is nobody's, also where the
@@ -636,7 +636,7 @@ func TestAuthority_BadSignatureAsksOnce(t *testing.T) {
 	a.meta[MetadataKeys] = append(unhex(t, vectorRecord)[:64], make([]byte, 65)...)
 	r := newTestReader(t, nil, s)
 	for range 5 {
-		require.ErrorIs(t, ask(t, r), ErrKeyUnknown)
+		require.ErrorIs(t, askKey(t, r), ErrKeyUnknown)
 	}
 	require.Equal(t, 6, s.count("eth_call"), "an ordinary account is asked as a contract only once")
 }
@@ -654,6 +654,10 @@ func TestNewReader_Config(t *testing.T) {
 		"zero":      func(c *Chain) { c.Registries = []Registry{{}} },
 		"finality":  func(c *Chain) { c.Finality = "soon" },
 		"depth":     func(c *Chain) { c.Finality = "depth:-1" },
+		"quorum":    func(c *Chain) { c.Quorum = 2 },
+		"one endpoint twice for a quorum": func(c *Chain) {
+			c.RPC, c.Quorum = []string{c.RPC[0], c.RPC[0]}, 2
+		},
 	} {
 		c := good
 		edit(&c)
@@ -677,6 +681,7 @@ func TestNewReader_MergesEntriesOfAChain(t *testing.T) {
 	require.False(t, r.chains[2].allowed(TestnetRegistry.Identity))
 	for name, edit := range map[string]func(*Chain){
 		"finality":   func(c *Chain) { c.Finality = "safe" },
+		"quorum":     func(c *Chain) { c.Quorum = 2 },
 		"reputation": func(c *Chain) { c.Registries = []Registry{{Identity: MainnetRegistry.Identity}} },
 	} {
 		other := one
@@ -758,7 +763,7 @@ func TestCheck_Settings(t *testing.T) {
 		err := r.Check(t.Context())
 		if c.want == "" {
 			require.NoError(t, err)
-			require.Equal(t, []State{{Chain: stubChain}}, r.States())
+			require.Equal(t, []State{{Chain: stubChain, Quorum: 1, Bad: []bool{false, false}}}, r.States())
 			continue
 		}
 		var wrong *SettingError
@@ -779,7 +784,7 @@ func TestCheck_Unreachable(t *testing.T) {
 	require.ErrorIs(t, r.Check(t.Context()), ErrUnavailable)
 	require.ErrorIs(t, r.States()[0].Err, ErrUnavailable)
 	s.do(func() { s.answer = nil })
-	require.NoError(t, ask(t, r))
+	require.NoError(t, askKey(t, r))
 	require.NoError(t, r.States()[0].Err, "any answer shows that it is back")
 	s.do(func() { s.chain = 5 })
 	var wrong *SettingError

@@ -28,6 +28,22 @@ type Snapshot struct {
 // kilobytes.
 const callGas = 3_000_000
 
+// snapshot reads the agent at one block; nil when the registry has no such agent.
+func (c *chain) snapshot(ctx context.Context, p *panel, id ID, at header) (*Snapshot, error) {
+	return agree(ctx, p, func(ctx context.Context, e *endpoint) (*Snapshot, error) {
+		s, err := e.snapshot(ctx, id, at)
+		if errors.Is(err, ErrNotRegistered) {
+			return nil, nil
+		}
+		return s, err
+	}, func(s *Snapshot) string {
+		if s == nil {
+			return ""
+		}
+		return fmt.Sprintf("%x %x %q %x %x", s.Owner, s.Wallet, s.URI, s.Keys, s.Binding)
+	})
+}
+
 // snapshot reads the agent at one block, or returns ErrNotRegistered.
 func (e *endpoint) snapshot(ctx context.Context, id ID, at header) (*Snapshot, error) {
 	data := [][]byte{
@@ -89,7 +105,7 @@ func result[T any](method string, a answer) (T, error) {
 }
 
 // changes collects the changes of authority of one agent in the blocks from..to.
-func (c *chain) changes(ctx context.Context, e *endpoint, id ID, from, to uint64) (change, error) {
+func (c *chain) changes(ctx context.Context, e *endpoint, id ID, from uint64, to header) (change, error) {
 	var ch change
 	logs, err := c.logs(ctx, e, from, to, agentLogs(id))
 	for _, l := range logs {

@@ -84,34 +84,33 @@ func addressText(a common.Address) string {
 
 // BlockHashes returns the current hashes of the blocks with those numbers, in the same order; ""
 // for a number above the head.
-func (r *Reader) BlockHashes(ctx context.Context, chainID uint64, numbers []uint64) (hashes []string, err error) {
+func (r *Reader) BlockHashes(ctx context.Context, chainID uint64, numbers []uint64) ([]string, error) {
 	c := r.chains[chainID]
 	if c == nil {
 		return nil, fmt.Errorf("%w: %d", ErrChainNotSupported, chainID)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	err = c.try(ctx, func(ctx context.Context, e *endpoint) error {
+	return agree(ctx, c.panel(), func(ctx context.Context, e *endpoint) ([]string, error) {
 		found := make([]*header, len(numbers))
 		elems := make([]rpc.BatchElem, len(numbers))
 		for i, n := range numbers {
 			elems[i] = headerElem(hexutil.Uint64(n).String(), &found[i])
 		}
 		if err := e.batch(ctx, c.ID, elems); err != nil {
-			return err
+			return nil, err
 		}
-		hashes = make([]string, len(numbers))
+		hashes := make([]string, len(numbers))
 		for i, h := range found {
 			if elems[i].Error != nil {
-				return fmt.Errorf("eth_getBlockByNumber %d: %w", numbers[i], elems[i].Error)
+				return nil, fmt.Errorf("eth_getBlockByNumber %d: %w", numbers[i], elems[i].Error)
 			}
 			if h != nil {
 				hashes[i] = h.Hash.Hex()
 			}
 		}
-		return nil
-	})
-	return hashes, err
+		return hashes, nil
+	}, func(hashes []string) string { return strings.Join(hashes, " ") })
 }
 
 // Registries returns the configured registries, as eip155:<chainId>:<address> in lower case, by

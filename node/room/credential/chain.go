@@ -68,7 +68,11 @@ func (c *Chain) Troubles() []string {
 		if wrong, ok := errors.AsType[*erc8004.SettingError](s.Err); ok {
 			all = append(all, wrong.Error())
 		} else if s.Err != nil {
-			all = append(all, fmt.Sprintf("chain %d: no endpoint answered the last time; its identities cannot be verified", s.Chain))
+			why := "no endpoint answered"
+			if s.Quorum > 1 {
+				why = fmt.Sprintf("no %d endpoints gave the same answer", s.Quorum)
+			}
+			all = append(all, fmt.Sprintf("chain %d: %s the last time; its identities cannot be verified", s.Chain, why))
 		}
 	}
 	return all
