@@ -22,8 +22,11 @@ import (
 type identityCmd struct {
 	Register identityRegisterCmd `cmd:"" help:"Mint an identity and publish a key for it."`
 	Keys     identityKeysCmd     `cmd:"" help:"Replace the keys of an identity; without any, all keys are revoked."`
+	Drop     identityDropCmd     `cmd:"" help:"Take the keys of an identity away, or one of them, so that no key signs for it any more."`
 	Transfer identityTransferCmd `cmd:"" help:"Transfer an identity to another account; this ends every key of it."`
 	Show     identityShowCmd     `cmd:"" help:"What the chain says about an identity."`
+	List     identityListCmd     `cmd:"" help:"The identities of an account."`
+	Watch    identityWatchCmd    `cmd:"" help:"Follow an identity: print what the chain says about it, and each change as it comes."`
 }
 
 // onChainFlags say where to write and with which account.
@@ -40,12 +43,8 @@ type printFlag struct {
 }
 
 // call prints a call that another wallet may send, after the chain has tried it.
-func (o *registryAccount) call(w *world, from string, data []byte) error {
-	sender, err := erc8004.ParseAddress(from)
-	if err != nil {
-		return err
-	}
-	c, err := o.registrar.Estimate(w.ctx, sender, data)
+func (o *registryAccount) call(w *world, c erc8004.Call) error {
+	c, err := o.registrar.Estimate(w.ctx, c)
 	if err != nil {
 		return err
 	}
@@ -59,6 +58,7 @@ func (o *registryAccount) call(w *world, from string, data []byte) error {
 // registryAccount is one registry of one chain, and an account to write with.
 type registryAccount struct {
 	chain     erc8004.Chain
+	reader    *erc8004.Reader
 	registrar *erc8004.Registrar
 	wallet    *ecdsa.PrivateKey
 }
@@ -75,7 +75,11 @@ func (f onChainFlags) open(stderr io.Writer) (*registryAccount, error) {
 	registrar, err := erc8004.NewRegistrar(erc8004.RegistrarConfig{
 		RPC: chain.RPC[0], ChainID: chain.ID, Registry: chain.Registries[0].Identity, Key: wallet,
 	})
-	return &registryAccount{chain, registrar, wallet}, err
+	if err != nil {
+		return nil, err
+	}
+	reader, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{chain}})
+	return &registryAccount{chain, reader, registrar, wallet}, err
 }
 
 // readWallet reads the private key of an account. It warns when others can read the file.
@@ -117,24 +121,44 @@ func only(chain erc8004.Chain, identity string) (erc8004.ID, error) {
 	return id, nil
 }
 
-// plan prints what is about to be written, for the user to read.
-func (o *registryAccount) plan(w *world, id erc8004.ID, rows ...[2]string) (erc8004.Snapshot, error) {
-	reader, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{o.chain}})
-	if err != nil {
-		return erc8004.Snapshot{}, err
-	}
-	s, err := reader.Snapshot(w.ctx, id)
-	if err != nil {
-		return s, err
-	}
+// plan tries a call without sending it, and prints what is about to be written and what it costs, for the user to read.
+func (o *registryAccount) plan(w *world, id erc8004.ID, state erc8004.Snapshot, call erc8004.Call, rows ...[2]string) error {
+	call, refused := o.registrar.Estimate(w.ctx, call)
 	t := newTable(w.stderr)
-	for _, row := range append([][2]string{
+	rows = append([][2]string{
 		{"chain", fmt.Sprint(o.chain.ID)}, {"registry", id.Registry.Hex()}, {"token", id.AgentID.String()},
-		{"owner", s.Owner.Hex()}, {"from", o.registrar.Address().Hex()},
-	}, rows...) {
+		{"owner", state.Owner.Hex()}, {"from", o.registrar.Address().Hex()},
+	}, rows...)
+	if refused == nil {
+		rows = append(rows, [2]string{"gas", costs(call)})
+	}
+	for _, row := range rows {
 		fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
 	}
-	return s, t.Flush()
+	return errors.Join(t.Flush(), refused)
+}
+
+// costs says what a call costs at most.
+func costs(c erc8004.Call) string {
+	whole := new(big.Rat).SetFrac(c.Cost, big.NewInt(1e18)).FloatString(9)
+	return fmt.Sprintf("%d, at most %s of the chain's currency", uint64(c.Gas), strings.TrimSuffix(strings.TrimRight(whole, "0"), "."))
+}
+
+// finality says when a block is final, to follow "once block N is final".
+func (o *registryAccount) finality(w *world, block uint64) string {
+	lag, err := o.reader.Lag(w.ctx, o.chain.ID)
+	if err != nil {
+		return ", which takes about a quarter of an hour on Ethereum"
+	}
+	left := lag.Until(block)
+	if left == 0 {
+		return ": it is"
+	}
+	text := plural(int(left.Round(time.Second).Seconds()), "second")
+	if left >= 2*time.Minute {
+		text = plural(int(left.Round(time.Minute).Minutes()), "minute")
+	}
+	return fmt.Sprintf(": in about %s, at %s", text, time.Now().Add(left).UTC().Format("15:04 MST"))
 }
 
 // confirm asks for confirmation before what cannot be undone.
@@ -156,27 +180,6 @@ func confirm(w *world, yes bool, what string) error {
 		return errors.New("nothing was done")
 	}
 	return nil
-}
-
-// record signs a key record with the wallet.
-func (o *registryAccount) record(id erc8004.ID, keys []erc8004.Key) (erc8004.Record, error) {
-	return erc8004.SignRecord(id, keys, time.Now(), o.wallet)
-}
-
-// published prints the effect of a key record.
-func published(w *world, keys int, block uint64) {
-	switch keys {
-	case 0:
-		fmt.Fprintf(w.stdout, "no keys, block %d\n", block)
-		return
-	case 1:
-		fmt.Fprintf(w.stdout, "1 key, block %d\n", block)
-	default:
-		fmt.Fprintf(w.stdout, "%d keys, block %d\n", keys, block)
-	}
-	fmt.Fprintf(w.stderr, "A key is valid once block %d is final, which takes about a quarter of an hour on Ethereum; until then nodes answer "+
-		"identity-unverified.\n",
-		block)
 }
 
 func entries(files []string) ([]erc8004.Key, error) {
@@ -230,18 +233,23 @@ func (c *identityRegisterCmd) Run(w *world) error {
 	}
 	if c.Print {
 		fmt.Fprintln(w.stderr, "Who sends this owns the identity. Its keys are published once it has a number: stoa identity keys.")
-		return o.call(w, o.registrar.Address().Hex(), erc8004.RegisterCall(c.URI))
+		return o.call(w, erc8004.Call{Data: erc8004.RegisterCall(c.URI)})
 	}
+	call, err := o.registrar.Estimate(w.ctx, erc8004.Call{Data: erc8004.RegisterCall(c.URI)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w.stderr, "Registering: gas %s. A second transaction publishes the keys.\n", costs(call))
 	id, _, err := o.registrar.Register(w.ctx, c.URI)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w.stdout, id)
-	record, err := o.record(id, keys)
+	record, err := erc8004.SignRecord(id, keys, time.Now(), o.wallet)
 	if err == nil {
 		var receipt erc8004.Receipt
 		if receipt, err = o.registrar.SetKeys(w.ctx, id.AgentID, record); err == nil {
-			fmt.Fprintf(w.stderr, "Its keys are valid once block %d is final, which takes about a quarter of an hour on Ethereum.\n", uint64(receipt.Block))
+			fmt.Fprintf(w.stderr, "Its keys are valid once block %d is final%s.\n", uint64(receipt.Block), o.finality(w, uint64(receipt.Block)))
 			return nil
 		}
 	}
@@ -254,62 +262,6 @@ func (c *identityRegisterCmd) Run(w *world) error {
 
 // shellWord quotes a word for a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-type identityKeysCmd struct {
-	onChainFlags `embed:""`
-	printFlag    `embed:""`
-	Identity     string   `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	Key          []string `placeholder:"FILE" help:"JWK or PEM file of a message key. Repeatable; none revokes all."`
-	Yes          bool     `help:"Revoke without asking."`
-}
-
-func (c *identityKeysCmd) Run(w *world) error {
-	o, err := c.open(w.stderr)
-	if err != nil {
-		return err
-	}
-	id, err := only(o.chain, c.Identity)
-	if err != nil {
-		return err
-	}
-	keys, err := entries(c.Key)
-	if err != nil {
-		return err
-	}
-	rows := [][2]string{}
-	for _, k := range keys {
-		rows = append(rows, [2]string{"key", k.Thumbprint})
-	}
-	state, err := o.plan(w, id, rows...)
-	if err != nil {
-		return err
-	}
-	if from := o.registrar.Address(); from != state.Owner && from != state.Wallet {
-		return fmt.Errorf("this wallet is neither the owner nor the agentWallet (%s), so a record that it signs is not valid anywhere: nothing was done",
-			state.Wallet)
-	}
-	if len(keys) == 0 && !c.Print {
-		if err := confirm(w, c.Yes, "this revokes every key of the identity, and the profiles that are enrolled to it lose it"); err != nil {
-			return err
-		}
-	}
-	record, err := o.record(id, keys)
-	if err != nil {
-		return err
-	}
-	if c.Print { // the owner sends what this wallet has signed
-		return o.call(w, state.Owner.Hex(), erc8004.SetKeysCall(id.AgentID, record))
-	}
-	receipt, err := o.registrar.SetKeys(w.ctx, id.AgentID, record)
-	if err != nil {
-		if o.registrar.Address() != state.Owner {
-			return fmt.Errorf("%w (the agentWallet may sign the record; the registry accepts it only from the owner, or from an account that the owner approved)", err)
-		}
-		return err
-	}
-	published(w, len(keys), uint64(receipt.Block))
-	return nil
-}
 
 type identityTransferCmd struct {
 	onChainFlags `embed:""`
@@ -332,15 +284,19 @@ func (c *identityTransferCmd) Run(w *world) error {
 	if err != nil {
 		return usage{err}
 	}
-	state, err := o.plan(w, id, [2]string{"to", to.Hex()})
+	state, err := o.reader.Snapshot(w.ctx, id)
 	if err != nil {
 		return err
 	}
+	call := erc8004.Call{From: state.Owner, Data: erc8004.GiveAgentCall(id.AgentID, state.Owner, to)}
 	if c.Print {
-		return o.call(w, state.Owner.Hex(), erc8004.GiveAgentCall(id.AgentID, state.Owner, to))
+		return o.call(w, call)
 	}
 	if o.registrar.Address() != state.Owner {
 		return fmt.Errorf("this wallet is not the owner (%s): nothing was done", state.Owner)
+	}
+	if err := o.plan(w, id, state, call, [2]string{"to", to.Hex()}); err != nil {
+		return err
 	}
 	if err := confirm(w, c.Yes, "this transfers the identity to another owner and ends every key of it, which cannot be undone"); err != nil {
 		return err
@@ -349,43 +305,8 @@ func (c *identityTransferCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.stdout, "transferred in block %d\n", receipt.Block)
-	return nil
-}
-
-type identityShowCmd struct {
-	Chain    string `required:"" env:"STOA_CHAIN" placeholder:"ID=RPC,REGISTRY" help:"The chain: chainId=rpcURL,identityRegistry."`
-	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-}
-
-func (c *identityShowCmd) Run(w *world) error {
-	chain, err := erc8004.ParseChain(c.Chain)
-	if err != nil {
-		return usage{err}
-	}
-	id, err := only(chain, c.Identity)
-	if err != nil {
-		return err
-	}
-	reader, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{chain}})
-	if err != nil {
-		return err
-	}
-	s, err := reader.Snapshot(w.ctx, id)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w.stdout, "identity  %s\nowner     %s\nwallet    %s\nuri       %s\nblock     %d\n",
-		id.Display(), s.Owner, s.Wallet, strings.ToValidUTF8(s.URI, "?"), s.Block)
-	grants, err := reader.Grants(w.ctx, id)
-	switch {
-	case errors.Is(err, erc8004.ErrKeyUnknown):
-		fmt.Fprintln(w.stdout, "keys      none")
-	case err != nil:
-		fmt.Fprintf(w.stdout, "keys      none: %v\n", err)
-	}
-	for _, g := range grants {
-		fmt.Fprintf(w.stdout, "key       %s (chain-key)\n", g.KeyID)
-	}
+	block := uint64(receipt.Block)
+	fmt.Fprintf(w.stdout, "transferred in block %d\n", block)
+	fmt.Fprintf(w.stderr, "It cannot be reverted once that block is final%s.\n", o.finality(w, block))
 	return nil
 }

@@ -44,7 +44,7 @@ func moveStory(t *testing.T, w *localWorld) {
 	id, _, err := registrar.Register(ctx, old.URL+"/.well-known/service-agents/"+pair.Thumbprint()+"/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
-		record := must.Get(owner.record(id, keys))(t)
+		record := must.Get(erc8004.SignRecord(id, keys, time.Now(), owner.wallet))(t)
 		must.Get(registrar.SetKeys(ctx, id.AgentID, record))(t)
 	}
 	entry := must.Get(erc8004.NewKey(pair.Public()))(t)

@@ -54,23 +54,28 @@ func (c *reviewGiveCmd) Run(w *world) error {
 	}
 	fmt.Fprintf(w.stdout, "%s\n", file)
 	hash := erc8004.FeedbackHash(file)
-	state, err := o.plan(w, id, [2]string{"rating", fmt.Sprintf("%g of 100", c.Rating)}, [2]string{"feedback hash", fmt.Sprintf("0x%x", hash)})
-	if err != nil || c.DryRun {
+	state, err := o.reader.Snapshot(w.ctx, id)
+	if err != nil {
 		return err
 	}
 	if from := o.registrar.Address(); from == state.Owner || from == state.Wallet {
 		return fmt.Errorf("this wallet is the business's own, and nobody can review themselves: nothing was done")
 	}
+	uri := "data:application/json;base64," + base64.StdEncoding.EncodeToString(file)
+	call := erc8004.Call{To: reputation, Data: erc8004.GiveFeedbackCall(id.AgentID, value, decimals, uri, hash)}
+	rows := [][2]string{{"rating", fmt.Sprintf("%g of 100", c.Rating)}, {"feedback hash", fmt.Sprintf("0x%x", hash)}}
+	if err := o.plan(w, id, state, call, rows...); err != nil || c.DryRun {
+		return err
+	}
 	if err := confirm(w, c.Yes, "this is public on the chain for good; you can revoke it, not delete it"); err != nil {
 		return err
 	}
-	uri := "data:application/json;base64," + base64.StdEncoding.EncodeToString(file)
-	made, err := o.registrar.Send(w.ctx, &reputation, erc8004.GiveFeedbackCall(id.AgentID, value, decimals, uri, hash))
+	made, err := o.registrar.Send(w.ctx, &reputation, call.Data)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.stderr, "Sent in block %d, transaction %s. Nodes count it once the block is final, which takes about a quarter of an hour on Ethereum.\n",
-		uint64(made.Block), made.TxHash.Hex())
+	block := uint64(made.Block)
+	fmt.Fprintf(w.stderr, "Sent in block %d, transaction %s. Nodes count it once that block is final%s.\n", block, made.TxHash.Hex(), o.finality(w, block))
 	return nil
 }
 

@@ -137,6 +137,7 @@ func TestStory(t *testing.T) {
 	t.Run("refusals store nothing", func(t *testing.T) { refusals(t, w, a) })
 	t.Run("moving with a chain identity", func(t *testing.T) { moveStory(t, w) })
 	t.Run("identity commands", func(t *testing.T) { identityCommands(t, w) })
+	t.Run("identity followed", func(t *testing.T) { identityFollowed(t, w) })
 	t.Run("revoked and transferred", func(t *testing.T) { revoked(t, w) })
 	t.Run("documents", func(t *testing.T) { documents(t, w) })
 	t.Run("command line", func(t *testing.T) { commandLine(t, w) })
@@ -298,7 +299,7 @@ func revoked(t *testing.T, w *localWorld) {
 	id, _, err := registrar.Register(ctx, "https://agent.example/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
-		record := must.Get(owner.record(id, keys))(t)
+		record := must.Get(erc8004.SignRecord(id, keys, time.Now(), owner.wallet))(t)
 		must.Get(registrar.SetKeys(ctx, id.AgentID, record))(t)
 	}
 	publish(entry)
@@ -598,7 +599,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	require.Contains(t, out, "transferred in block")
 	require.Contains(t, errs, "chmod 600")
 	require.Contains(t, shown(), buyer)
-	require.Contains(t, shown(), "\nkeys      none\n")
+	require.Contains(t, shown(), "\nkeys      none: ")
 	_, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", wallet, id, buyer)
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, errs, "not the owner")

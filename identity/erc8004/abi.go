@@ -13,6 +13,7 @@ import (
 // longest is listed.
 const registryJSON = `[
 {"type":"function","name":"ownerOf","inputs":[{"type":"uint256"}],"outputs":[{"type":"address"}]},
+{"type":"function","name":"balanceOf","inputs":[{"type":"address"}],"outputs":[{"type":"uint256"}]},
 {"type":"function","name":"tokenURI","inputs":[{"type":"uint256"}],"outputs":[{"type":"string"}]},
 {"type":"function","name":"getAgentWallet","inputs":[{"type":"uint256"}],"outputs":[{"type":"address"}]},
 {"type":"function","name":"getMetadata","inputs":[{"type":"uint256"},{"type":"string"}],"outputs":[{"type":"bytes"}]},

@@ -131,13 +131,23 @@ type Call struct {
 	Data    hexutil.Bytes  `json:"data"`
 	Value   hexutil.Uint64 `json:"value"`
 	Gas     hexutil.Uint64 `json:"gas"`
+
+	// Cost is what the call costs at most, in the smallest unit of the chain's currency, at the prices that the registrar would pay now.
+	// Wallets choose their own. A chain with a fee for its parent chain takes more.
+	Cost *big.Int `json:"-"`
 }
 
-// Estimate tries a call of the registry without sending it. A refusal is a [*RevertError].
-func (g *Registrar) Estimate(ctx context.Context, from common.Address, data []byte) (Call, error) {
+// Estimate tries a call without sending it, and fills in what it does not name: From is the registrar's account, To the identity
+// registry. A refusal is a [*RevertError].
+func (g *Registrar) Estimate(ctx context.Context, c Call) (Call, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeout)
 	defer cancel()
-	c := Call{From: from, To: g.cfg.Registry, Data: data}
+	if c.From == (common.Address{}) {
+		c.From = g.from
+	}
+	if c.To == (common.Address{}) {
+		c.To = g.cfg.Registry
+	}
 	if err := g.rpc.CallContext(ctx, &c.ChainID, "eth_chainId"); err != nil {
 		return c, fmt.Errorf("eth_chainId: %w", err)
 	}
@@ -149,7 +159,27 @@ func (g *Registrar) Estimate(ctx context.Context, from common.Address, data []by
 		return c, fmt.Errorf("eth_estimateGas: %w", refusal(err))
 	}
 	c.Gas = hexutil.Uint64(withReserve(uint64(c.Gas)))
+	_, feeCap, err := g.fees(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Cost = feeCap.Mul(feeCap, new(big.Int).SetUint64(uint64(c.Gas)))
 	return c, nil
+}
+
+// fees returns the tip and the price of gas that a transaction of now offers at most.
+func (g *Registrar) fees(ctx context.Context) (tip, feeCap *big.Int, err error) {
+	var offered hexutil.Big
+	if err := g.rpc.CallContext(ctx, &offered, "eth_maxPriorityFeePerGas"); err != nil {
+		return nil, nil, fmt.Errorf("eth_maxPriorityFeePerGas: %w", refusal(err))
+	}
+	h, err := g.head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	tip = offered.ToInt()
+	feeCap = new(big.Int).Lsh(h.BaseFee.ToInt(), 1) // room for six full blocks
+	return tip, feeCap.Add(feeCap, tip), nil
 }
 
 // SetKeys publishes a signed key record for an agent of this account.
@@ -290,7 +320,6 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte,
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var chain, nonce, gas hexutil.Uint64
-	var tip hexutil.Big
 	args := map[string]any{"from": g.from, "data": hexutil.Bytes(data)}
 	if to != nil {
 		args["to"] = *to
@@ -301,7 +330,6 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte,
 	for _, q := range []rpc.BatchElem{
 		{Method: "eth_chainId", Result: &chain},
 		{Method: "eth_getTransactionCount", Args: []any{g.from, "pending"}, Result: &nonce},
-		{Method: "eth_maxPriorityFeePerGas", Result: &tip},
 		{Method: "eth_estimateGas", Args: []any{args}, Result: &gas},
 	} {
 		if err := g.rpc.CallContext(ctx, q.Result, q.Method, q.Args...); err != nil {
@@ -311,13 +339,12 @@ func (g *Registrar) submit(ctx context.Context, to *common.Address, data []byte,
 			return common.Hash{}, fmt.Errorf("%w: %d", errWrongChain, chain)
 		}
 	}
-	h, err := g.head(ctx)
+	tip, feeCap, err := g.fees(ctx)
 	if err != nil {
 		return common.Hash{}, err
 	}
-	fee := new(big.Int).Lsh(h.BaseFee.ToInt(), 1) // room for six full blocks
-	t := tx{chainID: new(big.Int).SetUint64(g.cfg.ChainID), nonce: uint64(nonce), tip: tip.ToInt(),
-		feeCap: fee.Add(fee, tip.ToInt()), gas: withReserve(uint64(gas)), data: data, value: value}
+	t := tx{chainID: new(big.Int).SetUint64(g.cfg.ChainID), nonce: uint64(nonce), tip: tip, feeCap: feeCap,
+		gas: withReserve(uint64(gas)), data: data, value: value}
 	if to != nil {
 		t.to = to[:]
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"golang.org/x/crypto/scrypt"
 )
@@ -34,6 +35,9 @@ func ReadWallet(raw []byte, passphrase func() (string, error)) (*ecdsa.PrivateKe
 	}
 	return ParseWalletKey(string(raw))
 }
+
+// AccountOf returns the account of a private key.
+func AccountOf(k *ecdsa.PrivateKey) common.Address { return crypto.PubkeyToAddress(k.PublicKey) }
 
 // keystore is a file of the Web3 Secret Storage, version 3.
 type keystore struct {

@@ -353,3 +353,12 @@ func FuzzMultikey(f *testing.F) {
 		}
 	})
 }
+
+func TestGenerateEd25519_Argument(t *testing.T) {
+	t.Parallel()
+	for range 500 { // without the rule one in 64 begins so
+		p, err := GenerateEd25519()
+		require.NoError(t, err)
+		require.NotEqual(t, byte('-'), p.Thumbprint()[0])
+	}
+}

@@ -32,13 +32,18 @@ func NewPair(signer crypto.Signer) (Pair, error) {
 	return Pair{signer: signer, thumbprint: Thumbprint(signer.Public())}, nil
 }
 
-// GenerateEd25519 makes a new Ed25519 pair.
+// GenerateEd25519 makes a new Ed25519 pair. Its thumbprint does not begin with "-", which one in 64 would: command lines take such an
+// argument for a flag.
 func GenerateEd25519() (Pair, error) {
-	_, priv, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		return Pair{}, fmt.Errorf("generate Ed25519 key: %w", err)
+	for {
+		_, priv, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			return Pair{}, fmt.Errorf("generate Ed25519 key: %w", err)
+		}
+		if p, err := NewPair(priv); err != nil || p.thumbprint[0] != '-' {
+			return p, err
+		}
 	}
-	return NewPair(priv)
 }
 
 // GenerateP256 makes a new ECDSA pair on P-256.
