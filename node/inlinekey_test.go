@@ -148,7 +148,7 @@ func TestInlineKey(t *testing.T) {
 		"created":                               {created: time.Now().Add(-10 * time.Minute)},
 		"scheme jwks_uri is not read":           {scheme: `jwks_uri;id="https://agent.example";kid="k"`},
 		"key-malformed":                         {scheme: `hwk;kty="OKP";crv="Ed25519";x="AAAA"`},
-		"private":                               {scheme: `hwk;kty="OKP";crv="Ed25519";x="11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";d="nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"`},
+		"private":                               {scheme: `hwk;kty="OKP";crv="Ed25519";x="11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";d="AAAA"`},
 		"has no scheme for this signature":      {scheme: `"hwk"`},
 		"this node is not connected to a chain": {more: "Agent-Identity: eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"},
 	} {
