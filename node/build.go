@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
 	"net/http"
@@ -337,19 +336,10 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,
-		Network: n.front.network, Return: n.front.handBack, Listed: n.listed,
+		Network: n.front.network, Return: n.front.handBack, Listed: n.prover.Listed,
 	}
 	if n.Chain != nil {
 		c.Authority, c.Reviews = n.Chain, n.Chain.Review
 	}
 	return federation.New(c)
-}
-
-// listed is federation.Config.Listed. A fetch of a directory is waited for as for a request of a network.
-func (n *Node) listed(ctx context.Context, host string, ref httpsig.AgentRef, keyid string) (crypto.PublicKey, error) {
-	k, _, err := n.directories.Await(ctx, "node "+host, ref, keyid, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	return k.Public(), nil
 }
