@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/identity"
+	"stoa/identity/cache"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/node/room/directory"
@@ -36,6 +37,8 @@ type Agents struct {
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
+	used *cache.Cache[struct{}] // keys whose use was stored lately
+
 	Counts storage.Memo[wellknown.Usage] // what Usage returns
 }
 
@@ -49,6 +52,7 @@ func NewAgents(db *storage.DB, d *directory.Directory, chain *Chain, enrolments 
 		directories: newCurrent[identity.Hosted](db, storage.GroupKeys), delegated: newCurrent[delegation](db, storage.GroupKeys),
 		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
+	a.used = cache.Of[struct{}](memoMax)
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
 }
@@ -130,6 +134,21 @@ func (a *Agents) DelegatedKey(ctx context.Context, erc8004, thumbprint string) (
 		return d, until, ok, err
 	})
 	return d.key, d.by, ok, err
+}
+
+// KeyUsed implements identity.Directory.
+func (a *Agents) KeyUsed(ctx context.Context, erc8004, thumbprint string) {
+	name, now := erc8004+" "+thumbprint, time.Now()
+	if _, lately := a.used.Get(name, now); lately {
+		return
+	}
+	a.used.Put(name, struct{}{}, 0, now.Add(touchEvery))
+	a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Keys().Touch(ctx, thumbprint); err != nil || erc8004 == "" {
+			return err
+		}
+		return tx.DelegatedKeys().Touch(ctx, erc8004, thumbprint)
+	})
 }
 
 // An enrolled is a profile found by a key of its chain identity.
