@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
 	"stoa/identity/proof"
 	"stoa/identity/session"
@@ -113,6 +115,7 @@ type Gate struct {
 // Admit determines the caller and whether it may call the operation. Errors are *protocol.Error;
 // those of a proof of work carry a fresh challenge.
 func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
+	ctx = g.paying(ctx, ev, op)
 	c := protocol.Caller{Network: ev.Network}
 	var who Credential
 	var signedIn bool
@@ -198,6 +201,14 @@ func bearer(r *http.Request) string {
 func ambient(ev Evidence, op *protocol.Operation) bool {
 	return ev.Session != "" && !ev.Operator && !signed(ev.Request) && bearer(ev.Request) == "" && !hasSignInWithX(ev.Request) &&
 		(op.Access != protocol.Anonymous || op.NoStore || !op.ReadOnly)
+}
+
+// paying lets the read of a new chain identity be paid for by a proof of work that came with the request.
+func (g *Gate) paying(ctx context.Context, ev Evidence, op *protocol.Operation) context.Context {
+	if len(ev.Proof) == 0 || g.Proofs == nil {
+		return ctx
+	}
+	return erc8004.WithPayment(ctx, func(ctx context.Context) error { return g.Proofs.Use(ctx, ev.Proof, op.Purpose, ev.Network) })
 }
 
 func (g *Gate) token(ctx context.Context, ev Evidence, op *protocol.Operation) (protocol.Caller, error) {
@@ -341,6 +352,9 @@ func wanting(op *protocol.Operation) *protocol.Error {
 // client a round trip (contract §3).
 func (g *Gate) withChallenge(err error, ev Evidence, op *protocol.Operation) error {
 	e, ok := errors.AsType[*protocol.Error](err)
+	if spent, short := errors.AsType[*erc8004.BudgetError](err); ok && short && (spent.Payable || spent.Payment != nil) {
+		e.Challenge = g.Proofs.Issue(cmp.Or(op.Purpose, proof.AnyPurpose), ev.Network)
+	}
 	if !ok || op.Access&protocol.Proof == 0 {
 		return err
 	}

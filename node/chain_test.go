@@ -27,6 +27,7 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/protocol/must"
+	"stoa/protocol/pow"
 	"stoa/storage"
 )
 
@@ -226,6 +227,48 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 		require.GreaterOrEqual(t, limited, 1000-budget)
 		require.Less(t, rpc.batches, 3*(budget+20), "heads and logs included")
 	})
+}
+
+// While new identities of many networks use up their share of the reads, one that comes with a proof of work is read. Each proof pays for one.
+func TestChain_FloodOfNetworks(t *testing.T) {
+	t.Parallel()
+	rpc := newRPC(t)
+	h := nodetest.New(t, func(c *node.Config) { c.Chain = []string{rpc.setting()} })
+	h.Chain.Dev = false
+	proof := h.Proof("contact")
+	n := 0
+	next := func(headers ...string) nodetest.Answer {
+		n++
+		id, pair := rpc.agent(1000 + n)
+		return readOnce(h, fmt.Sprintf("198.18.%d.%d", n/250, 1+n%250), id, pair, headers...)
+	}
+	// full asks until an answer to one without proof says that the share is used up.
+	full := func() (a nodetest.Answer) {
+		for a.ResponseRecorder == nil || a.Code == 200 {
+			a = next()
+		}
+		return a
+	}
+	a := full()
+	require.Equal(t, 503, a.Code, a.Body)
+	p := a.Problem()
+	require.Equal(t, protocol.ChainUnavailable, p.Code)
+	require.Contains(t, a.Body.String(), "Proof-Of-Work")
+	require.NotEmpty(t, a.Header().Get("Retry-After"))
+	fresh := must.Get(pow.Solve(t.Context(), *p.Challenge))(t)
+	for _, given := range []string{proof, fresh.Encode()} {
+		full()
+		a = next("Proof-Of-Work", given)
+		require.Equal(t, 200, a.Code, a.Body)
+	}
+	// The second use of a proof, unless a read was free in the meantime.
+	for a.Code == 200 {
+		full()
+		a = next("Proof-Of-Work", proof)
+	}
+	require.Equal(t, 401, a.Code, a.Body)
+	require.Equal(t, protocol.PowInvalid, a.Problem().Code)
+	require.NotNil(t, a.Problem().Challenge)
 }
 
 // A setting that the chain shows to be wrong refuses the start.

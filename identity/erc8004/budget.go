@@ -9,23 +9,40 @@ import (
 	"stoa/protocol/rate"
 )
 
-// How many reads one source may cause: of identities that are new here, and of those that are
-// known, whose number bounds what a stranger can do with their names.
-var (
-	strangerLimit = rate.Limit{Every: 10 * time.Second, Burst: 6} // six a minute
-	knownLimit    = rate.Limit{Every: 500 * time.Millisecond, Burst: 120}
+// A class is what is known of the identity of a read. Each leaves a part of the chain's burst to the next, so that it cannot displace it.
+type class int
+
+const (
+	stranger class = iota // new here
+	paying                // new here, and the caller has paid for the read
+	known                 // known good
 )
+
+// share is the part of the chain's burst that a class may use up.
+var share = [...]float64{stranger: 0.5, paying: 0.75, known: 1}
+
+// limits are how many reads one source may cause. That of the known bounds what a stranger can do with their names.
+var limits = [...]rate.Limit{
+	stranger: {Every: 10 * time.Second, Burst: 6}, // six a minute
+	paying:   {Every: 2 * time.Second, Burst: 30},
+	known:    {Every: 500 * time.Millisecond, Burst: 120},
+}
 
 const maxSources = 10_000 // sources remembered; further ones share one budget
 
 // A BudgetError means that the reads that requests may cause are used up: those of the caller's
 // source, or those of the chain. It is ErrUnavailable too.
 type BudgetError struct {
-	Source bool          // the source's; otherwise the chain's
-	Wait   time.Duration // until one read is possible
+	Source  bool          // the source's; otherwise the chain's
+	Wait    time.Duration // until one read is possible
+	Payable bool          // a payment would admit the read (WithPayment)
+	Payment error         // why the payment of the caller was not taken; nil when it offered none
 }
 
 func (e *BudgetError) Error() string {
+	if e.Payment != nil {
+		return fmt.Sprintf("payment for a chain read: %v", e.Payment)
+	}
 	whose := "the chain"
 	if e.Source {
 		whose = "the source"
@@ -44,25 +61,29 @@ func WithSource(ctx context.Context, source string) context.Context {
 	return context.WithValue(ctx, sourceKey{}, source)
 }
 
+type paymentKey struct{}
+
+// WithPayment lets the reads of a context be paid for when the share of new identities is used up: pay uses up what the caller paid, once
+// for each call, or returns why it does not count. Reads of new identities that are paid for are displaced by those of known ones only.
+func WithPayment(ctx context.Context, pay func(context.Context) error) context.Context {
+	return context.WithValue(ctx, paymentKey{}, pay)
+}
+
 // An asker is the source that a read is counted for.
 type asker struct {
 	source string
-	known  bool // the identity is known good
+	class  class
 }
 
 func (a asker) limit(b *budget) rate.Limit {
-	switch {
-	case a.source == "":
+	if a.source == "" {
 		return rate.Limit{Every: 4 * b.limit.Every, Burst: max(1, b.limit.Burst/2)}
-	case a.known:
-		return knownLimit
 	}
-	return strangerLimit
+	return limits[a.class]
 }
 
 // A budget bounds the reads of one chain that requests can cause, with the generic cell rate
-// algorithm. Identities that are not known leave half of the chain's burst unused, so that they
-// never displace known ones.
+// algorithm.
 type budget struct {
 	limit rate.Limit
 
@@ -78,32 +99,35 @@ func newBudget(perSecond float64, burst int) *budget {
 // take counts one read, or returns a *BudgetError. A refused read counts neither for the source
 // nor for the chain. The node's own reads of known identities are bounded only by the chain's
 // budget.
-func (b *budget) take(at time.Time, who asker) error {
+func (b *budget) take(at time.Time, who asker) error { return b.count(at, who, true) }
+
+// room is the error that take would return.
+func (b *budget) room(at time.Time, who asker) error { return b.count(at, who, false) }
+
+func (b *budget) count(at time.Time, who asker, take bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, chain := at.UnixNano(), b.limit
-	if !who.known {
-		chain.Burst = max(1, chain.Burst/2)
-	}
+	chain.Burst = max(1, chain.Burst*share[who.class])
 	next, wait := chain.Take(b.free, now, 1)
-	if who.source == "" && who.known {
-		if wait > 0 {
-			return &BudgetError{Wait: wait}
+	bounded := who.source != "" || who.class != known
+	var own int64
+	if bounded {
+		if !b.sources.Room(who, now) {
+			who.source = "others"
 		}
-		b.free = next
-		return nil
+		var ownWait time.Duration
+		if own, ownWait = who.limit(b).Take(b.sources.Free(who), now, 1); ownWait > 0 {
+			return &BudgetError{Source: who.source != "", Wait: ownWait, Payable: who.class == stranger}
+		}
 	}
-	if !b.sources.Room(who, now) {
-		who.source = "others"
+	if wait > 0 {
+		return &BudgetError{Wait: wait, Payable: who.class == stranger}
 	}
-	own, ownWait := who.limit(b).Take(b.sources.Free(who), now, 1)
-	switch {
-	case ownWait > 0:
-		return &BudgetError{Source: who.source != "", Wait: ownWait}
-	case wait > 0:
-		return &BudgetError{Wait: wait}
+	if take {
+		if b.free = next; bounded {
+			b.sources.Set(who, own)
+		}
 	}
-	b.free = next
-	b.sources.Set(who, own)
 	return nil
 }

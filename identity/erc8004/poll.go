@@ -125,7 +125,7 @@ func (c *chain) freshen(ctx context.Context) bool {
 		defer c.mu.Unlock()
 		return c.covered && c.now().Sub(c.lookedAt) >= min(staleAfter, c.Poll)
 	}
-	if !stale() || c.budget.take(c.now(), asker{known: true}) != nil {
+	if !stale() || c.budget.take(c.now(), asker{class: known}) != nil {
 		return false
 	}
 	done := c.fresh.DoChan("", func() (any, error) {

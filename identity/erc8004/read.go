@@ -54,23 +54,40 @@ func (r *Reader) loadOnce(ctx context.Context, c *chain, id ID, key string) (e *
 }
 
 // pay counts one read: in the budget of new identities while there is room, so that known
-// identities are only looked up when it matters.
+// identities are only looked up, and payments only used up, when it matters.
 func (r *Reader) pay(ctx context.Context, c *chain, key string, good bool) error {
 	source, _ := ctx.Value(sourceKey{}).(string)
 	if !good {
-		err := c.budget.take(c.now(), asker{source: source})
-		if err == nil || r.known == nil {
-			return err
+		err := c.budget.take(c.now(), asker{source, stranger})
+		if err == nil {
+			return nil
 		}
-		known, unknown := r.known(ctx, key)
-		if unknown != nil {
-			return fmt.Errorf("%w: which identities are known: %w", ErrUnavailable, unknown)
+		if r.known != nil {
+			var unknown error
+			if good, unknown = r.known(ctx, key); unknown != nil {
+				return fmt.Errorf("%w: which identities are known: %w", ErrUnavailable, unknown)
+			}
 		}
-		if !known {
-			return err
+		if !good {
+			return c.payFor(ctx, asker{source, paying}, err)
 		}
 	}
-	return c.budget.take(c.now(), asker{source, true})
+	return c.budget.take(c.now(), asker{source, known})
+}
+
+// payFor counts a read that the caller pays for; refused is the error without a payment. Nothing is paid where there is no room.
+func (c *chain) payFor(ctx context.Context, who asker, refused error) error {
+	pay, ok := ctx.Value(paymentKey{}).(func(context.Context) error)
+	if !ok {
+		return refused
+	}
+	if err := c.budget.room(c.now(), who); err != nil {
+		return err
+	}
+	if err := pay(ctx); err != nil {
+		return &BudgetError{Payment: err}
+	}
+	return c.budget.take(c.now(), who)
 }
 
 // read takes one snapshot at the poller's head, or at that of the endpoints, and determines whether

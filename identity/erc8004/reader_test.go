@@ -425,8 +425,8 @@ func TestBudget_OfASource(t *testing.T) {
 	s := newStub(t)
 	s.setAgent(t)
 	r := newTestReader(t, nil, s)
-	require.Equal(t, int(strangerLimit.Burst), flood(t, r, "one", 1000))
-	require.Equal(t, 5*int(strangerLimit.Burst), s.count("eth_call"))
+	require.Equal(t, int(limits[stranger].Burst), flood(t, r, "one", 1000))
+	require.Equal(t, 5*int(limits[stranger].Burst), s.count("eth_call"))
 	require.NoError(t, askKey(t, r), "the node's own work")
 	r.cache.InvalidateAll()
 	_, err := r.Authority(WithSource(t.Context(), "two"), mustID(t, vectorID), vectorThumb)
@@ -436,8 +436,8 @@ func TestBudget_OfASource(t *testing.T) {
 	r.pass(61 * time.Second)
 	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
 	require.NoError(t, err, "seen good, though the cache expired")
-	require.Equal(t, int(strangerLimit.Burst), flood(t, r, "one", 5000), "whole again after a minute")
-	r.pass(strangerLimit.Every)
+	require.Equal(t, int(limits[stranger].Burst), flood(t, r, "one", 5000), "whole again after a minute")
+	r.pass(limits[stranger].Every)
 	require.Equal(t, 1, flood(t, r, "one", 9000))
 }
 
@@ -474,12 +474,12 @@ func TestBudget_KnownNamesOfASource(t *testing.T) {
 	b := newBudget(1e6, 1e6)
 	now := time.Now()
 	taken := 0
-	for b.take(now, asker{"one", true}) == nil {
+	for b.take(now, asker{"one", known}) == nil {
 		taken++
 	}
-	require.EqualValues(t, knownLimit.Burst, taken)
-	require.NoError(t, b.take(now, asker{"two", true}))
-	require.NoError(t, b.take(now, asker{"one", false}))
+	require.EqualValues(t, limits[known].Burst, taken)
+	require.NoError(t, b.take(now, asker{"two", known}))
+	require.NoError(t, b.take(now, asker{"one", stranger}))
 }
 
 func TestBudget_SourcesAreBounded(t *testing.T) {
@@ -493,7 +493,7 @@ func TestBudget_SourcesAreBounded(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, b.sources.Len(), maxSources+1)
-	require.Equal(t, maxSources-int(strangerLimit.Burst), refused, "those without a place share one budget")
+	require.Equal(t, maxSources-int(limits[stranger].Burst), refused, "those without a place share one budget")
 	now = now.Add(time.Hour)
 	require.NoError(t, b.take(now, asker{source: "late"}))
 	require.Equal(t, 1, b.sources.Len())

@@ -29,6 +29,8 @@ const (
 	queueWait = 2 * time.Second // longest wait for a free core to derive a key
 	youth     = time.Minute     // how long a challenge made for a text is valid at any level
 	maxBurnt  = 100_000
+
+	AnyPurpose = "contact" // a proof of this purpose pays for everything
 )
 
 // baseLevel is the level at which a purpose starts, see pow.Ladder.
@@ -140,9 +142,9 @@ func (i *Issuer) Check(ctx context.Context, raw []byte, purpose, network string)
 	if p.Data.Audience != i.c.Audience {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge was issued for %s", p.Data.Audience)
 	}
-	if p.Data.Purpose != "contact" && p.Data.Purpose != purpose {
-		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or contact",
-			p.Data.Purpose, purpose)
+	if p.Data.Purpose != AnyPurpose && p.Data.Purpose != purpose {
+		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid, "the challenge has the purpose %s; this needs %s or %s",
+			p.Data.Purpose, purpose, AnyPurpose)
 	}
 	if i.isBurnt(s.Challenge.Signature) {
 		return protocol.Spend{}, pow.Parameters{}, protocol.Errorf(protocol.PowInvalid,
@@ -177,6 +179,16 @@ func (i *Issuer) derive(ctx context.Context, s pow.Solution) error {
 	// derive keys for free.
 	i.burn(s.Challenge.Signature, time.Unix(s.Challenge.Parameters.ExpiresAt, 0))
 	return protocol.Errorf(protocol.PowInvalid, "the solution does not solve the challenge; solve the fresh one")
+}
+
+// Use is Check of a proof that pays for work other than a write, for any purpose where that is "": it is used up at once, in this process.
+// A proof that was spent by a write before still counts for one.
+func (i *Issuer) Use(ctx context.Context, raw []byte, purpose, network string) error {
+	_, p, err := i.Check(ctx, raw, cmp.Or(purpose, AnyPurpose), network)
+	if err == nil && !i.burn(p.MAC(i.secret(p.Data.KeyID)), time.Unix(p.ExpiresAt, 0)) {
+		err = protocol.Errorf(protocol.PowSpent, "the proof of work was used already; solve the fresh challenge")
+	}
+	return err
 }
 
 // spendKey returns bytes of the MAC: unique per challenge and unguessable.
@@ -216,9 +228,13 @@ func (i *Issuer) isBurnt(mac string) bool {
 	return burnt
 }
 
-func (i *Issuer) burn(mac string, until time.Time) {
+// burn uses up a challenge without a write. It reports whether it was not used up, and could be noted.
+func (i *Issuer) burn(mac string, until time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if _, burnt := i.burnt[mac]; burnt {
+		return false
+	}
 	if len(i.burnt) >= maxBurnt {
 		now := i.c.Now()
 		for m, t := range i.burnt {
@@ -227,8 +243,9 @@ func (i *Issuer) burn(mac string, until time.Time) {
 			}
 		}
 		if len(i.burnt) >= maxBurnt {
-			return
+			return false
 		}
 	}
 	i.burnt[mac] = until
+	return true
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -170,4 +172,28 @@ func BenchmarkAccept(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A proof that pays for something else than a write is used up by it.
+func TestUse(t *testing.T) {
+	t.Parallel()
+	i := New(Config{Master: []byte("0123456789abcdef"), Audience: "a.example"})
+	general, board := solve(t, i.Issue(AnyPurpose, "n")), solve(t, i.Issue("board", "n"))
+	ctx := t.Context()
+	code := func(err error) protocol.Code { return protocol.CodeOf(err) }
+	require.Equal(t, protocol.PowInvalid, code(i.Use(ctx, []byte(board.Encode()), "", "n")), "of another purpose")
+	require.NoError(t, i.Use(ctx, []byte(board.Encode()), "board", "n"))
+	var wg sync.WaitGroup
+	var good atomic.Int32
+	for range 20 {
+		wg.Go(func() {
+			if i.Use(ctx, []byte(general.Encode()), "", "n") == nil {
+				good.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1, good.Load(), "of twenty at once")
+	_, _, err := i.Check(ctx, []byte(general.Encode()), "board", "n")
+	require.Equal(t, protocol.PowInvalid, code(err), "it pays for no write any more")
 }

@@ -150,7 +150,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	for try := 0; ; try++ {
 		res, err := c.send(ctx, plan, call.IdempotencyKey)
 		problem, refused := errors.AsType[*Problem](err)
-		if !refused || problem.Status != http.StatusUnauthorized || problem.Fresh == nil || try == maxProofs {
+		if !refused || problem.Fresh == nil || try == maxProofs {
 			return res, err
 		}
 		if err := c.pay(ctx, plan, *problem.Fresh); err != nil {

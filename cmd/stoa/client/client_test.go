@@ -81,6 +81,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.log = append(s.log, got)
 	s.mu.Unlock()
 	switch {
+	case strings.HasSuffix(r.URL.Path, "/agents/new") && r.Header.Get("Proof-Of-Work") == "":
+		s.problem(w, protocol.ChainUnavailable)
 	case strings.HasSuffix(r.URL.Path, "/agents/broken"):
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
@@ -135,7 +137,7 @@ func (s *server) admit(r *http.Request, body []byte, got *seen) protocol.Code {
 
 func (s *server) problem(w http.ResponseWriter, code protocol.Code) {
 	doc := map[string]any{"title": code.Title(), "status": code.Status(), "code": code, "detail": "No.", "instance": "rid7"}
-	if strings.HasPrefix(string(code), "pow-") {
+	if strings.HasPrefix(string(code), "pow-") || code == protocol.ChainUnavailable {
 		doc["challenge"] = s.issuer.Issue("net", "board")
 	}
 	if code == protocol.SignatureInvalid {
@@ -238,6 +240,18 @@ func TestCall_Signs(t *testing.T) {
 	_, err = s.client(t, client.Options{Key: stranger}).Call(t.Context(), "post_to_board", post)
 	require.Equal(t, protocol.SignatureInvalid, protocol.CodeOf(err))
 	require.Equal(t, "error=invalid_signature", protocol.AsError(err).Signature)
+}
+
+// A signed read is refused while many new identities are looked up, with a challenge whose solution admits it.
+func TestCall_SignsAndPays(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.client(t, client.Options{Key: s.key, AgentID: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:22"})
+	must.Get(c.Call(t.Context(), "get_agent_profile", map[string]any{"handle": "new"}))(t)
+	require.Len(t, s.log, 2)
+	for _, r := range s.log {
+		require.NotEmpty(t, r.Header.Get("Signature"))
+	}
 }
 
 func TestCall_Token(t *testing.T) {

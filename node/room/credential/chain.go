@@ -151,12 +151,7 @@ func (c *Chain) Grant(ctx context.Context, claimed, keyid string) (erc8004.Grant
 // chainError converts a reader's error to its public code.
 func chainError(err error) error {
 	if spent, ok := errors.AsType[*erc8004.BudgetError](err); ok {
-		if spent.Source {
-			return &protocol.Error{Code: protocol.RateLimited, RetryAfter: spent.Wait, Err: err,
-				Detail: "this network asked about too many identities that are new here; send the request again later"}
-		}
-		return &protocol.Error{Code: protocol.ChainUnavailable, RetryAfter: spent.Wait, Err: err,
-			Detail: "too many identities are looked up now; send the request again"}
+		return budgetError(spent, err)
 	}
 	for _, row := range []struct {
 		is     error
@@ -178,6 +173,24 @@ func chainError(err error) error {
 		}
 	}
 	return err
+}
+
+// budgetError says what helps against a budget that is used up; err wraps it.
+func budgetError(spent *erc8004.BudgetError, err error) error {
+	if refused, ok := errors.AsType[*protocol.Error](spent.Payment); ok {
+		e := *refused
+		e.Err = err
+		return &e
+	}
+	e := &protocol.Error{Code: protocol.ChainUnavailable, RetryAfter: spent.Wait, Err: err,
+		Detail: "too many identities are looked up now; send the request again"}
+	if spent.Source {
+		e.Code, e.Detail = protocol.RateLimited, "this network asked about too many identities; send the request again later"
+	}
+	if spent.Payable {
+		e.Detail += ", or at once with the solved challenge as the member pow or the Proof-Of-Work header: the identity is new here"
+	}
+	return e
 }
 
 // issued is the reader's persistent memory (erc8004.Memory).
