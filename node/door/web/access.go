@@ -40,8 +40,8 @@ var accessKinds = []accessKind{
 		english("It signs in no more. Have another way to sign in first."), english("No wallet."), "", ""},
 	{protocol.HeldKey, english("Keys"), english("They sign as a profile of yours."), english("It never comes back. What it signed before stays valid."),
 		english("No key yet."), keysPath, english("Make a key")},
-	{protocol.HeldDelegated, english("Delegated keys"), english("A wallet of an identity lets them sign for a time."), english("It signs nothing any more, until a wallet names it again."),
-		english("No delegated key."), "", ""},
+	{protocol.HeldDelegated, english("Delegated keys"), english("A wallet of an identity lets them sign for a time."),
+		english("It signs nothing any more, until a wallet names it again."), english("No delegated key."), "", ""},
 }
 
 // of returns the credentials of the section.

@@ -136,21 +136,6 @@ func (a *Agents) DelegatedKey(ctx context.Context, erc8004, thumbprint string) (
 	return d.key, d.by, ok, err
 }
 
-// KeyUsed implements identity.Directory.
-func (a *Agents) KeyUsed(ctx context.Context, erc8004, thumbprint string) {
-	name, now := erc8004+" "+thumbprint, time.Now()
-	if _, lately := a.used.Get(name, now); lately {
-		return
-	}
-	a.used.Put(name, struct{}{}, 0, now.Add(touchEvery))
-	a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.Keys().Touch(ctx, thumbprint); err != nil || erc8004 == "" {
-			return err
-		}
-		return tx.DelegatedKeys().Touch(ctx, erc8004, thumbprint)
-	})
-}
-
 // An enrolled is a profile found by a key of its chain identity.
 type enrolled struct {
 	identity.Hosted
