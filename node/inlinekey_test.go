@@ -167,4 +167,3 @@ func TestInlineKey(t *testing.T) {
 	require.Equal(t, protocol.ByProfileKey, post.Author.Proof.Level)
 	require.Equal(t, "asha", *post.Author.Handle)
 }
-

@@ -129,7 +129,7 @@ var leftOut = map[string]map[string]string{
 		"indexed": work, "told": work, "away_at": work},
 	"notify": {"handle": ofKey, "confirmed": "the address is confirmed on each node", "updated_at": derived,
 		"links": "a right of the token that set the addresses here"},
-	"agent_key": {"handle": ofKey, "directory": derived},
+	"agent_key": {"handle": ofKey, "directory": derived, "last_used_at": ofNode},
 	"post": {"seq": ofNode, "foreign_uri": derived, "url": derived, "author_local": ofKey, "verdict_note": derived, "node": derived, "reply_count": derived,
 		"reports": ofOthers, "stored_at": ofNode, "object": ofOthers, "root": derived, "resolved_by": derived, "language": derived, "mentions": derived,
 		"proof_level": derived, "proof_subject": derived, "proof_block": derived, "proof_at": derived, "proof_owner": derived, "proof_hash": derived,
@@ -164,7 +164,7 @@ var leftOut = map[string]map[string]string{
 		"failedAt": work, "failures": work},
 	"order_receipt": {"handle": ofKey, "n": ofNode},
 
-	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount},
+	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount}, "credential_name": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount}, "device": {"": ofAccount},
 	"invitation": {"": ofAccount}, "join_mail": {"": work}, "join_try": {"": work}, "joined": {"": ofNode},
