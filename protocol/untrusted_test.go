@@ -27,6 +27,7 @@ var ours = map[string]string{
 	"Invitation.note":   "the caller's own",
 	"HeldProfile.name":  "the caller's own",
 	"Passkey.name":      "the caller's own", "PasskeyOptions.name": "the caller's own",
+	"HeldCredential.name": "the caller's own", "HeldCredential.detail": "what the caller's own clients call themselves, and names of the node's",
 
 	"IdentityStatus.note":     "the node's",
 	"IdentityEnd.detail":      "the node's",
