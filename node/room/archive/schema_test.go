@@ -185,7 +185,7 @@ var leftOut = map[string]map[string]string{
 	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
 	"sqlite_sequence": {"": ofNode},
 	"log_tree":        {"": ofNode}, "log_leaf": {"": ofNode}, "log_tile": {"": ofNode}, "followed_tree": {"": ofNode}, "log_witness": {"": ofNode},
-	"state_proof": {"": "of an identity and a block, not of a profile"},
+	"state_proof": {"": "of an identity and a block, not of a profile"}, "identity_move": {"": "of an identity, as the chain shows it to each node"},
 	"log_taken":   {"": ofNode}, "log_conflict": {"": ofNode}, "log_report": {"": ofNode}, "feed_origin": {"": ofNode},
 	"remote_agent": {"": ofNode}, "agent_told": {"": work}, "ard_source": {"": ofNode}, "ard_entry": {"": ofOthers},
 	"stream": {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
