@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
+	"stoa/identity/tree"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )

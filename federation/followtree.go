@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
 	"stoa/identity/integrity"
 	"stoa/identity/strictjson"
+	"stoa/identity/tree"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -130,7 +130,7 @@ func (t *followedTree) salts(n int64) ([][]byte, error) {
 // openCheckpoint reads a checkpoint of a followed board that is signed with its node's key.
 func (f *Federation) openCheckpoint(ctx context.Context, board, epoch string, raw []byte) (c tree.Checkpoint, err error) {
 	err = f.withKey(ctx, activity.ProofKey(board), board, func(pub ed25519.PublicKey) (err error) {
-		c, err = tree.Open(raw, treeOrigin(board, epoch), pub)
+		c, err = tree.Open(raw, tree.Origin(board, epoch), pub)
 		return err
 	})
 	return c, err
@@ -139,7 +139,7 @@ func (f *Federation) openCheckpoint(ctx context.Context, board, epoch string, ra
 // readTree reads the checkpoint of a followed log, whose page names a tree, and accepts it when it contains the last one that was accepted. It is nil for a log
 // without a tree, as nodes of version 0.1.0 have it.
 func (f *Federation) readTree(ctx context.Context, s *followed, named string, from int64) (*followedTree, error) {
-	prefix := treePrefix(s.Board, s.Epoch)
+	prefix := tree.Prefix(s.Board, s.Epoch)
 	switch {
 	case named == "" && s.tree == nil:
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/federation/tree"
+	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/storage"
 )

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
+	"stoa/identity/tree"
 	"stoa/protocol"
+	"stoa/protocol/activity"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -186,28 +187,40 @@ func TestTree_Steps(t *testing.T) {
 		}
 		path, size, root := a.signed()
 		require.EqualValues(t, 957, size)
+		pub, err := ed25519Of(a.f.c.Keys.Ed25519)
+		require.NoError(t, err)
+		board := a.f.site.Board()
 		for _, seq := range []int64{1, 256, 257, 768, 957} {
 			a.read(func(ctx context.Context, tx *storage.Tx) error {
-				in, err := a.f.Inclusion(ctx, tx, seq)
+				entries, err := tx.Logs().After(ctx, board, seq-1, 1)
+				require.NoError(t, err)
+				p, err := tx.Posts().ByID(ctx, entries[0].ObjectID)
+				require.NoError(t, err)
+				in, err := a.f.Logged(ctx, tx, p)
 				require.NoError(t, err)
 				require.Len(t, in.Salt, tree.SaltSize)
-				head, signed, _ := strings.Cut(string(in.Proof), "\n\n")
-				require.Equal(t, a.ask(path+"/checkpoint").Body.String(), signed)
-				lines := strings.Split(head, "\n")
-				require.Equal(t, []string{"c2sp.org/tlog-proof@v1", "index " + strconv.FormatInt(seq-1, 10)}, lines[:2])
-				var proof tlog.RecordProof
-				for _, line := range lines[2:] {
-					h, err := tlog.ParseHash(line)
-					require.NoError(t, err)
-					proof = append(proof, h)
-				}
-				require.NoError(t, tlog.CheckRecord(proof, size, root, seq-1, tlog.RecordHash(in.Leaf)))
+				require.Equal(t, seq, in.Seq)
+				leaf := tree.Leaf{Seq: seq, Content: tree.Salted(in.Salt, []byte(in.Content)),
+					Entry: tree.ParseHash(activity.HashEntry(in.Epoch, seq, in.Published, in.Type, p.URI))}
+				at, err := tree.CheckProof(in.Proof, leaf, tree.Origin(board, in.Epoch), pub)
+				require.NoError(t, err)
+				require.Equal(t, tlog.Tree{N: size, Hash: root}, tlog.Tree{N: at.Size, Hash: at.Root})
+				leaf.Seq++
+				_, err = tree.CheckProof(in.Proof, leaf, at.Origin, pub)
+				require.ErrorIs(t, err, tree.ErrTree)
+				_, err = tree.CheckProof(strings.Replace(in.Proof, "\n\n", "\n", 1), leaf, at.Origin, pub)
+				require.ErrorIs(t, err, tree.ErrTree)
 				return nil
 			})
 		}
+		late := a.post(nil)
+		require.NoError(t, a.db.Numbered(t.Context()))
 		a.read(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := a.f.Inclusion(ctx, tx, 958)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			p, err := tx.Posts().ByID(ctx, late.ID)
+			require.NoError(t, err)
+			in, err := a.f.Logged(ctx, tx, p)
+			require.NoError(t, err)
+			require.Nil(t, in, "the tree does not have the entry yet")
 			return nil
 		})
 		for _, none := range []string{"tile/0/003.p/190", "tile/0/003", "tile/0/004.p/1", "tile/1/000", "tile/1/000.p/4", "tile/2/000.p/1", "tile/0/-01", "tile/0/3",

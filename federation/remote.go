@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"stoa/federation/tree"
 	"stoa/identity/strictjson"
+	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"

@@ -11,19 +11,12 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
+	"stoa/identity/attest"
+	"stoa/identity/tree"
+	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
-
-// treeOrigin is the name of the tree of a board's log in an epoch: its address without scheme (C2SP tlog-checkpoint "origin").
-func treeOrigin(board, epoch string) string {
-	_, rest, _ := strings.Cut(treePrefix(board, epoch), "://")
-	return rest
-}
-
-// treePrefix is the address under which the tree is served (C2SP tlog-tiles "prefix").
-func treePrefix(board, epoch string) string { return board + "/tree/" + epoch }
 
 // nameTree adds to a page of our log where its tree is, and the key of its checkpoints.
 func (f *Federation) nameTree(ctx context.Context, tx *storage.Tx, page activity.Object, epoch string) error {
@@ -35,13 +28,13 @@ func (f *Federation) nameTree(ctx context.Context, tx *storage.Tx, page activity
 	if err != nil {
 		return err
 	}
-	page["stoa:tree"], page["stoa:checkpointKey"] = treePrefix(f.site.Board(), epoch), tree.VerifierKey(treeOrigin(f.site.Board(), epoch), pub)
+	page["stoa:tree"], page["stoa:checkpointKey"] = tree.Prefix(f.site.Board(), epoch), tree.VerifierKey(tree.Origin(f.site.Board(), epoch), pub)
 	return nil
 }
 
 // signTree is a checkpoint of our log's tree with our signature.
 func (f *Federation) signTree(epoch string, size int64, root []byte) ([]byte, error) {
-	c := tree.Checkpoint{Origin: treeOrigin(f.site.Board(), epoch), Size: size}
+	c := tree.Checkpoint{Origin: tree.Origin(f.site.Board(), epoch), Size: size}
 	if copy(c.Root[:], root) != len(c.Root) {
 		return nil, storage.ErrNotFound
 	}
@@ -174,41 +167,44 @@ func salts(ctx context.Context, tx *storage.Tx, t storage.LogTree, n string) ([]
 	return b, err
 }
 
-// An Inclusion shows that an entry is in the tree of this node's log.
-type Inclusion struct {
-	Leaf []byte // see tree.Leaf
-	Salt []byte // of its content; nil when there is none, or the content is not shown any more
-	// Proof is a tlog-proof (C2SP tlog-proof@v1): the index, the hashes from the leaf to the root, and the checkpoint, signed by this node.
-	Proof []byte
+// LogHead returns the head of our log's tree; storage.ErrNotFound while it has none.
+func (f *Federation) LogHead(ctx context.Context, tx *storage.Tx) (attest.Head, error) {
+	t, err := tx.Logs().Tree(ctx, f.site.Board())
+	if err == nil && t.ID == 0 {
+		err = storage.ErrNotFound
+	}
+	if err != nil {
+		return attest.Head{}, err
+	}
+	signed, err := f.checkpoint(ctx, tx, t)
+	return attest.Head{Epoch: t.Epoch, Size: t.Size, Checkpoint: string(signed)}, err
 }
 
-// Inclusion returns what shows that an entry of this node's log is in its tree at the current checkpoint. It is storage.ErrNotFound
-// for an entry that is not in the tree (yet).
-func (f *Federation) Inclusion(ctx context.Context, tx *storage.Tx, seq int64) (in Inclusion, err error) {
+// Logged shows that our log's tree has a post as it is now, at the current checkpoint. It is nil for a post that our log has not (yet), or
+// not with its content: one that another server wrote or that was hidden since, and before the entry is in the tree.
+func (f *Federation) Logged(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (*attest.Inclusion, error) {
 	t, err := tx.Logs().Tree(ctx, f.site.Board())
+	if err != nil || p.Node != nil {
+		return nil, absent(err)
+	}
+	e, err := tx.Logs().Written(ctx, f.site.Board(), p.ID)
+	if err != nil || e.Seq > t.Size {
+		return nil, absent(err)
+	}
+	salts, err := tx.Logs().TreeSalts(ctx, t.ID, e.Seq-1, 1)
+	if err != nil || len(salts) == 0 || salts[0].Salt == nil {
+		return nil, err
+	}
+	hashes, err := tlog.ProveRecord(t.Size, e.Seq-1, readTiles(ctx, tx, t.ID))
 	if err != nil {
-		return in, err
-	}
-	if seq < 1 || seq > t.Size {
-		return in, storage.ErrNotFound
-	}
-	leaves, err := tx.Logs().TreeLeaves(ctx, t.ID, seq-1, 1)
-	if err != nil || len(leaves) == 0 {
-		return in, errors.Join(err, storage.ErrNotFound)
-	}
-	salts, err := tx.Logs().TreeSalts(ctx, t.ID, seq-1, 1)
-	if err != nil {
-		return in, err
-	}
-	hashes, err := tlog.ProveRecord(t.Size, seq-1, readTiles(ctx, tx, t.ID))
-	if err != nil {
-		return in, err
+		return nil, err
 	}
 	signed, err := f.checkpoint(ctx, tx, t)
 	if err != nil {
-		return in, err
+		return nil, err
 	}
-	in.Leaf, in.Salt = tree.Leaf{Seq: seq, Entry: leaves[0].Entry, Content: leaves[0].Content}.Bytes(), salts[0].Salt
-	in.Proof = tree.Proof(seq-1, hashes, signed)
-	return in, nil
+	return &attest.Inclusion{
+		Epoch: t.Epoch, Seq: e.Seq, Published: e.At, Type: typeOf[e.Kind], Content: string(f.contentOf(e, p)), Salt: salts[0].Salt,
+		Proof: string(tree.Proof(e.Seq-1, hashes, signed)),
+	}, nil
 }

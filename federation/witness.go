@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
+	"stoa/identity/tree"
 	"stoa/protocol/activity"
 	"stoa/storage"
 )
@@ -258,7 +258,7 @@ func (f *Federation) compareAt(ctx context.Context, board string, t *followedTre
 		return err
 	}
 	s, err := f.following(ctx, board)
-	if err != nil || s == nil || treeOrigin(board, s.Epoch) != t.Origin {
+	if err != nil || s == nil || tree.Origin(board, s.Epoch) != t.Origin {
 		return err
 	}
 	theirs, err := f.openCheckpoint(ctx, board, s.Epoch, raw)

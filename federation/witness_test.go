@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"stoa/federation/tree"
+	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"

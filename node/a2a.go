@@ -26,7 +26,7 @@ func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.Re
 		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config),
 		Network: network, Changes: n.DB.Version, Keys: n.cardKeys, Fail: fail,
 	})
-	m.spoken["a2a"] = door.Refuse
+	n.cards, m.spoken["a2a"] = door.Card, door.Refuse
 	for _, r := range door.Routes() {
 		m.handle(r.Method, r.Pattern, r.Handler)
 	}

@@ -87,6 +87,7 @@ func (n *Node) build(ctx context.Context) error {
 	if n.federation, err = n.federate(base, client); err != nil {
 		return err
 	}
+	n.prover.Logged = n.federation.Logged
 	rooms = append(rooms,
 		&site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census, Current: n.current, Proofs: proofs,
 			Texts: n.textPages()},

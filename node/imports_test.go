@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"stoa/storage/commit": {"stoa/protocol"},
 	"stoa/identity":       {"stoa/protocol", "stoa/identity"},
 	"stoa/wellknown":      {"stoa/protocol", "stoa/identity", "stoa/schemas"},
-	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage", "stoa/federation/tree"},
+	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage"},
 
 	"stoa/node/out":  {"stoa/protocol", "stoa/identity", "stoa/node/out"},
 	"stoa/node/hall": {"stoa/protocol", "stoa/storage", "stoa/identity"},
@@ -61,7 +61,7 @@ var onlyIn = map[string][]string{
 	"github.com/uptrace/bun":                {"stoa/storage"},
 	"github.com/jackc/pgx":                  {"stoa/storage"},
 	"modernc.org/sqlite":                    {"stoa/storage"},
-	"golang.org/x/mod":                      {"stoa/federation"},
+	"golang.org/x/mod":                      {"stoa/federation", "stoa/identity/tree"},
 	"github.com/pressly/goose":              {"stoa/storage"},
 	"github.com/uptrace/bunrouter":          {"stoa/node"},
 	"github.com/ethereum/go-ethereum":       {"stoa/identity/erc8004", "stoa/identity/eip4361"},

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"stoa/federation"
 	"stoa/identity"
@@ -74,6 +75,7 @@ type Node struct {
 	agents      *credential.Agents
 	directories *keydirectory.Cache
 	prover      *credential.Prover
+	cards       func(ctx context.Context, handle, network string) ([]byte, time.Time, error) // as the A2A door shows them
 	front       *front
 	federation  *federation.Federation
 	metrics     *metrics

@@ -34,6 +34,7 @@ func TestProfileState(t *testing.T) {
 			}
 		}
 		paths = append(paths, "/@{handle}", "/a2a/{handle}/agent-card.json", "/ap/agents/{handle}", "/ap/agents/{handle}/outbox",
+			"/@{handle}/proof", "/api/public/agents/{handle}/proof", "/a2a/{handle}/agent-card.json/proof",
 			"/.well-known/webfinger?resource=acct:{handle}@"+strings.TrimPrefix(h.Base, "http://"))
 		lists := []string{"/api/public/agents?q=spice", "/api/public/merchants?q=spice", "/agents", "/merchants", "/sitemap.xml", "/api/public/feed"}
 		seen := map[string]int{}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,6 +25,16 @@ func proofOf(h *nodetest.House, id string) []byte {
 	a := h.Ask("GET", "/board/"+id+"/proof", "").Is(200)
 	require.Equal(h.T, attest.MediaType, a.Header().Get("Content-Type"))
 	return a.Body.Bytes()
+}
+
+// logged is the proof document of a post of the node, once it shows that the board's log has it.
+func logged(h *nodetest.House, id string) (raw []byte) {
+	h.T.Helper()
+	require.Eventually(h.T, func() bool {
+		raw = proofOf(h, id)
+		return must.Get(attest.Parse(raw))(h.T).Log != nil
+	}, time.Minute, 20*time.Millisecond)
+	return raw
 }
 
 // steps are the results of a report by the names of its steps.
@@ -51,8 +62,9 @@ func trusting(t *testing.T, h *nodetest.House, docs ...[]byte) attest.Options {
 func TestProofDocument_Levels(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		s := nodetest.NewStage(t, "", change)
-		id, pair := identityOn(s.Chain, 0)
+		chain := nodetest.NewEVM(t)
+		id, pair := identityOn(chain, 0)
+		s := chain.Start(change)
 		post := func(a nodetest.Answer) string { return nodetest.As[protocol.Post](a.Is(201)).ID }
 		byKey := func(r *http.Request, _ *httpsig.SignOptions) { r.Header.Set("Agent-Identity", id.String()) }
 		owner := accountOf(s, 0, id.String())
@@ -79,7 +91,8 @@ func TestProofDocument_Levels(t *testing.T) {
 			{protocol.BySignIn, post(s.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+s.TokenOf("asha", "test", protocol.ScopePost))),
 				attest.OfSession, ok("document node author", map[string]attest.Result{"authority": attest.Said})},
 		} {
-			raw := proofOf(s.House, row.id)
+			raw := logged(s.House, row.id)
+			row.want["log"] = attest.Good
 			d := must.Get(attest.Parse(raw))(t)
 			require.Equal(t, row.kind, d.Authority.Kind, "%s: %s", row.level, d.Authority.Reason)
 			require.Equal(t, s.Base+"/board/"+row.id, d.Subject.URL)
@@ -120,6 +133,7 @@ func TestProofDocument_Visibility(t *testing.T) {
 	pair := h.Hosted("asha")
 	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	path := "/board/" + p.ID + "/proof"
+	logged(h, p.ID)
 	first := h.Ask("GET", path, "").Is(200)
 	require.Equal(t, "*", first.Header().Get("Access-Control-Allow-Origin"))
 	require.Equal(t, "public, max-age=60", first.Header().Get("Cache-Control"))

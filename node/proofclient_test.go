@@ -92,21 +92,23 @@ func TestProofDocument_Client(t *testing.T) {
 	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
 		t.Skipf("no Python with the package cryptography (%v): make test installs it", err)
 	}
-	s := nodetest.NewStage(t, "")
+	chain := nodetest.NewEVM(t)
+	first, pair := identityOn(chain, 0)
+	second, other := identityOn(chain, 1)
+	wallet := must.Get(erc8004.ParseWalletKey(chain.Accounts[2].PrivateKey))(t)
+	chain.Must(chain.Registrar(0).SetAgentWallet(t.Context(), first.AgentID, chain.Registrar(2).Address(), wallet))
+	s := chain.Start()
 	f := &proofFolder{t: t, s: s, docs: map[string][]byte{}}
-	first, pair := identityOn(s.Chain, 0)
 	hosted, asha := s.Hosted("asha"), s.TokenOf("asha", "test", protocol.ScopePost)
-	wallet := must.Get(erc8004.ParseWalletKey(s.Chain.Accounts[2].PrivateKey))(t)
-	s.Chain.Must(s.Chain.Registrar(0).SetAgentWallet(t.Context(), first.AgentID, s.Chain.Registrar(2).Address(), wallet))
-	second, other := identityOn(s.Chain, 1)
 	owner, agent := accountOf(s, 0, first.String()), accountOf(s, 2, first.String())
 	as := func(id erc8004.ID) func(*http.Request, *httpsig.SignOptions) {
 		return func(r *http.Request, _ *httpsig.SignOptions) { r.Header.Set("Agent-Identity", id.String()) }
 	}
 	var last protocol.Post
-	keep := func(p protocol.Post) { last = p; f.add(proofOf(s.House, p.ID)) }
+	var written []string
+	keep := func(p protocol.Post) { last = p; written = append(written, p.ID) }
 	posted := func(a nodetest.Answer) { keep(nodetest.As[protocol.Post](a.Is(201))) }
-	for n := 0; len(f.docs) < 190; n++ {
+	for n := 0; len(written) < 189; n++ {
 		reply := fmt.Sprintf(`,"inReplyTo":%q`, last.ID)
 		switch n % 10 {
 		case 0:
@@ -141,12 +143,23 @@ func TestProofDocument_Client(t *testing.T) {
 			w := httptest.NewRecorder()
 			s.Handler().ServeHTTP(w, r)
 			require.Equal(t, 200, w.Code, "%s", w.Body)
-			f.add(proofOf(s.House, last.ID))
 		case 9:
 			posted(s.Signed(other, f.body(n, `,"name":"Somebody"`), as(second)))
 		}
 	}
-	sample := f.docs["0000.json"]
+	alone := accountOf(s, 3, "")
+	r := alone.request("POST", "/api/public/board", f.body(0, ""), false)
+	r.Header.Set("Proof-Of-Work", s.Proof(protocol.PostToBoard.Purpose))
+	posted(alone.sends(r))
+	logged(s.House, last.ID) // the entries before it are in the tree too
+	for _, id := range written {
+		f.add(proofOf(s.House, id))
+	}
+	require.Equal(t, map[string]int{"in": 190}, f.inLog())
+	whole := f.docs["0000.json"]
+	d := must.Get(attest.Parse(whole))(t)
+	d.Log = nil
+	sample := must.Get(json.Marshal(d))(t)
 	for n := range 10 {
 		f.add(f.stated(sample, pair, n))
 	}
@@ -180,6 +193,48 @@ func TestProofDocument_Client(t *testing.T) {
 	}
 	require.Greater(t, len(f.docs), 25)
 	require.Equal(t, map[attest.Verdict]int{attest.Refused: len(f.docs)}, f.agree(true, f.blocks...))
+
+	f.docs = map[string][]byte{}
+	for _, path := range leavesOf(whole) {
+		if path[0] == "log" {
+			for n := range 5 {
+				f.add(changed(t, whole, path, n))
+			}
+		}
+	}
+	require.GreaterOrEqual(t, len(f.docs), 30)
+	require.Equal(t, map[string]int{"refused": len(f.docs)}, f.inLog())
+}
+
+// inLog asks clients/verify_log.py whether the log has what the documents show, compares that with the node's verifier, and counts the answers.
+func (f *proofFolder) inLog() map[string]int {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	keys := []key.Public{f.s.Keys.Ed.Published()}
+	require.NoError(f.t, os.WriteFile(filepath.Join(dir, "node.jwks"), must.Get(key.MarshalSet(keys))(f.t), 0o600))
+	args := []string{"-X", "utf8", nodetest.Source("clients", "verify_log.py"), "--node-key", filepath.Join(dir, "node.jwks")}
+	for name, raw := range f.docs {
+		args = append(args, filepath.Join(dir, name))
+		require.NoError(f.t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
+	}
+	command := exec.Command("python3", args...)
+	var errs bytes.Buffer
+	command.Stderr = &errs
+	out, err := command.Output()
+	require.NoError(f.t, err, "%s", &errs)
+	count := map[string]int{}
+	for line := range strings.Lines(strings.TrimSpace(string(out))) {
+		cells := strings.Split(strings.TrimSpace(line), "\t")
+		raw := f.docs[filepath.Base(cells[1])]
+		r := attest.Verify(f.t.Context(), raw, attest.Options{Keys: key.Set{Keys: keys}})
+		ours := map[attest.Result]string{attest.Good: "in", attest.Bad: "refused", "": "absent"}[steps(r)["log"]]
+		if steps(r)["document"] == attest.Bad {
+			ours = "refused"
+		}
+		require.Equal(f.t, ours, cells[0], "%s\nours: %+v\n%s", line, r.Steps, raw)
+		count[cells[0]]++
+	}
+	return count
 }
 
 // stated is a document whose author has signed a statement instead of a request.

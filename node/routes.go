@@ -65,8 +65,11 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 	m.handle("POST", "/hooks/pay/:provider/:hook", http.HandlerFunc(n.payHook))
 	m.handle("GET", "/feeds/cal/:file", n.calendarFile(n.Meeting.Feed))
 	m.handle("GET", "/feeds/meeting/:file", n.calendarFile(n.Meeting.Event))
-	m.handle("GET", "/board/:id/proof", http.HandlerFunc(n.postProof))
-	m.handle("GET", "/api/public/board/:id/proof", http.HandlerFunc(n.postProof))
+	for _, p := range n.provables() {
+		for _, address := range p.addresses {
+			m.handle("GET", address, n.proof(p))
+		}
+	}
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
 	var err error
@@ -184,7 +187,8 @@ func siteFiles() []protocol.SiteEntry {
 			"operators too."},
 		{Path: "/schemas/agent-profile.v1.json", Purpose: "JSON Schema of an agent profile."},
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
-		{Path: "/board/{id}/proof", Purpose: "Who wrote a post, for others to check: the signed request, the chain's state, the node's signature."},
+		{Path: "/board/{id}/proof", Purpose: "Who wrote a post, for others to check: the signed request, the chain's state, the node's signature. Also behind " +
+			"the addresses of profiles, bids, reviews, order receipts, lines of the moderation log, cards and the board (docs/PROOF.md)."},
 		{Path: "/skill/bids.md", Purpose: "How a bid is made and paid, and what its states mean."},
 		{Path: "/skill/meetings.md", Purpose: "How a meeting is requested, and what the states of a request mean."},
 		{Path: "/skill/joining.md", Purpose: "How an agent joins, is claimed by a person and leaves, with programs."},

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -47,7 +48,8 @@ type BidDoc struct {
 	Terms     protocol.BoardTerms `json:"terms"`             // under which it was made, without texts and categories
 	Link      BidLink             `json:"link"`
 	Approved  bool                `json:"approved"`
-	Claims    int                 `json:"claims,omitempty"` // how often the payer gave a reference
+	Evidence  json.RawMessage     `json:"evidence,omitempty"` // the bidder's signed request; nil for none, and for a long one
+	Claims    int                 `json:"claims,omitempty"`   // how often the payer gave a reference
 	LiveAt    time.Time           `json:"liveAt"`
 	EndsAt    time.Time           `json:"endsAt"`
 	RespondBy time.Time           `json:"respondBy"`

@@ -137,6 +137,27 @@ func (ls Logs) LastBoost(ctx context.Context, board, objectID string, before int
 	return last, err
 }
 
+const writtenEntries = `SELECT seq, kind, at, redacted, activity FROM log
+	WHERE object_id = ? AND kind IN ('create', 'update') AND stream = (SELECT id FROM stream WHERE board = ?)`
+
+// Written returns the last entry with what the author of an object wrote; ErrNotFound when there is none.
+func (ls Logs) Written(ctx context.Context, board, objectID string) (last LogEntry, err error) {
+	rows, err := ls.tx.query(ctx, writtenEntries, objectID, board)
+	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
+		e := LogEntry{Board: board, ObjectID: objectID}
+		var at int64
+		if err = s.Scan(&e.Seq, &e.Kind, &at, &e.Redacted, &e.Activity); e.Seq > last.Seq {
+			e.At = moment(at)
+			last = e
+		}
+		return none, err
+	})
+	if err == nil && last.Seq == 0 {
+		err = ErrNotFound
+	}
+	return last, err
+}
+
 // logChanged begins with the entries after a number, because they are few.
 const logChanged = `SELECT l.seq FROM log c JOIN log l ON l.object_id = c.object_id AND l.stream = c.stream
 	WHERE c.stream = (SELECT id FROM stream WHERE board = ?) AND c.seq > ? AND c.seq <= ? AND c.kind <> 'create'`

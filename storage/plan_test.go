@@ -179,6 +179,7 @@ func TestPlans(t *testing.T) {
 	add("flags of a post", flagsOfPost, "x")
 	add("flags of a domain", flagsOfDomain, "x")
 	add("boost of a post", boosts, "x", 1, "y")
+	add("entries that a post was written by", writtenEntries, "x", "y")
 	add("boosted posts", `SELECT seq FROM post WHERE `+boosted+` AND seq < ? ORDER BY seq DESC LIMIT ?`, "x", 1, 2)
 	add("count of boosted posts", `SELECT count(*) FROM post WHERE `+boosted, "x")
 	add("readers of a post", readersOfPost, "x")

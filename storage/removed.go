@@ -55,7 +55,9 @@ func (ls Leavings) Bid(ctx context.Context, b *StoredBid) (*StoredBid, error) {
 	return &changed, nil
 }
 
-func (b *StoredBid) remove() { b.Author, b.Message, b.URL, b.Callback = nobody(b.Author), "", "", "" }
+func (b *StoredBid) remove() {
+	b.Author, b.Message, b.URL, b.Callback, b.Evidence = nobody(b.Author), "", "", "", nil
+}
 
 // Meeting returns a request as the person asked reads it.
 func (ls Leavings) Meeting(ctx context.Context, m *StoredMeeting) (*StoredMeeting, error) {

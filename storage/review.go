@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"stoa/protocol"
@@ -153,20 +154,39 @@ func (ms Moderation) Decided(ctx context.Context, kind, subject string) (LastDec
 	return find[LastDecision](ctx, ms.tx, lastDecision, subject, kind)
 }
 
-const moderationLogQuery = `SELECT id, at, action, kind, NULLIF(subject, '') AS subject, reason FROM moderation_log WHERE id < ? ORDER BY id DESC LIMIT ?`
+const (
+	moderationLog      = `SELECT id, at, action, kind, NULLIF(subject, '') AS subject, reason FROM moderation_log `
+	moderationLogQuery = moderationLog + `WHERE id < ? ORDER BY id DESC LIMIT ?`
+)
+
+// A logLine is a line of the public moderation log.
+type logLine struct {
+	ID int64
+	At time.Time
+	protocol.ModerationEntry
+}
+
+func (l logLine) entry() protocol.ModerationEntry {
+	l.ModerationEntry.ID, l.ModerationEntry.At = number(l.ID), l.At
+	return l.ModerationEntry
+}
+
+// LogEntry returns a line of the public moderation log; ErrNotFound when there is none with that number.
+func (ms Moderation) LogEntry(ctx context.Context, id string) (protocol.ModerationEntry, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return protocol.ModerationEntry{}, ErrNotFound
+	}
+	l, err := find[logLine](ctx, ms.tx, moderationLog+`WHERE id = ?`, n)
+	return l.entry(), err
+}
 
 // ListLog returns the public moderation log, newest first.
 func (ms Moderation) ListLog(ctx context.Context, limit int, after string) (protocol.Page[protocol.ModerationEntry], error) {
-	type line struct {
-		ID int64
-		At time.Time
-		protocol.ModerationEntry
-	}
-	found, err := newest[line](ctx, ms.tx, listModerationLog, "id", limit, after, moderationLogQuery)
+	found, err := newest[logLine](ctx, ms.tx, listModerationLog, "id", limit, after, moderationLogQuery)
 	p := protocol.Page[protocol.ModerationEntry]{Items: make([]protocol.ModerationEntry, 0, len(found.Items)), Next: found.Next}
 	for _, l := range found.Items {
-		l.ModerationEntry.ID, l.ModerationEntry.At = number(l.ID), l.At
-		p.Items = append(p.Items, l.ModerationEntry)
+		p.Items = append(p.Items, l.entry())
 	}
 	return p, err
 }

@@ -16,7 +16,6 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/integrity"
 	"stoa/identity/key"
-	"stoa/identity/strictjson"
 	"stoa/protocol"
 )
 
@@ -31,41 +30,50 @@ func peek(token string) ([]byte, error) {
 
 // author checks who wrote the object, as far as its level claims.
 func (c *check) author(ctx context.Context) {
-	if c.Kind != KindPost {
-		c.add("author", Said, "nothing: no author has signed this object", "PROOF.md §6", "the node shows it")
+	const compared, section = "the author of the object with what the node signed", "PROOF.md §3"
+	by, claim, err := c.written()
+	if err == nil && by == nil {
+		c.add("author", Said, "nothing: no author has signed this object", "PROOF.md §1", "the node shows it")
 		return
 	}
-	const compared, section = "the author of the object with what the node signed", "PROOF.md §3"
-	var p Post
-	if err := strictjson.Decode(c.doc.Subject.Object, &p); err != nil {
+	var shown, signed []byte
+	if err == nil {
+		shown, err = json.Marshal(by.Proof)
+	}
+	if err == nil {
+		signed, err = json.Marshal(c.seen.Author)
+	}
+	if err == nil && (!bytes.Equal(shown, signed) || c.seen.Level != by.Proof.Level) {
+		err = fmt.Errorf("the node signed another level or another proof of the author")
+	}
+	if err != nil {
 		c.judge("author", err, compared, section, "")
 		return
 	}
-	shown, err := json.Marshal(p.Author.Proof)
-	signed, err2 := json.Marshal(c.seen.Author)
-	if err = errors.Join(err, err2); err == nil && (!bytes.Equal(shown, signed) || c.seen.Level != p.Author.Proof.Level) {
-		err = fmt.Errorf("the node signed another level or another proof of the author")
-	}
-	if c.Level = p.Author.Proof.Level; !c.judge("author", err, compared, section, "%s, %s", c.Level, subjectOf(p.Author)) {
-		return
-	}
-	a := authority{c: c, post: p, keyid: text(p.Author.KeyID)}
+	c.Level = by.Proof.Level
+	c.judge("author", nil, compared, section, "%s, %s", c.Level, subjectOf(*by))
+	a := authority{c: c, by: *by, keyid: text(by.KeyID)}
+	known := false
 	switch {
 	case byChain(c.Level):
-		if a.state() {
-			a.request(ctx)
-		}
+		known = a.state()
 	case c.Level == protocol.ByDirectory, c.Level == protocol.ByProfileKey:
-		if a.ownKey() {
-			a.request(ctx)
-		}
+		known = a.ownKey()
 	default:
 		c.add("authority", Said, "nothing: the author has signed nothing that could be checked", "PROOF.md §5", "%s", levelWords[c.Level])
+	}
+	switch {
+	case !known:
+	case c.Kind == KindProfile:
+		c.add("profile", Good, "the profile's key with the key that the identity grants", "PROOF.md §7.1", "the node says that it is %s", a.keyid)
+	default:
+		a.request(ctx, claim)
 	}
 }
 
 var levelWords = map[protocol.ProofLevel]string{
 	protocol.BySignIn:  "the node says that the owner of the profile was signed in",
+	protocol.BySameKey: "the node says that the account at keyid signed, which anyone can make",
 	protocol.ByNothing: "the node says that it does not know who wrote this",
 }
 
@@ -86,7 +94,7 @@ func text(s *string) string {
 // authority is what the document says about the author's key. It implements integrity.Authority.
 type authority struct {
 	c     *check
-	post  Post
+	by    protocol.Author
 	keyid string
 	id    erc8004.ID
 	view  erc8004.View
@@ -96,12 +104,12 @@ type authority struct {
 // state checks what the chain's state was at the block, and whether the block is known to be of the chain.
 func (a *authority) state() bool {
 	const compared, section = "header, account and storage of the registry with identity, owner, wallet and record", "EIP-1186, PROOF.md §5.1"
-	d, proof := a.c.doc.Authority, a.post.Author.Proof
+	d, proof := a.c.doc.Authority, a.by.Proof
 	id, err := erc8004.ParseID(d.Identity)
 	a.id = id
 	switch {
 	case err != nil:
-	case d.Identity != text(a.post.Author.ERC8004) || d.Identity != text(proof.Subject):
+	case d.Identity != text(a.by.ERC8004) || d.Identity != text(proof.Subject):
 		err = fmt.Errorf("the authority is of another identity than the author")
 	case proof.Block == nil || uint64(*proof.Block) != d.Block || text(proof.BlockHash) != d.BlockHash:
 		err = fmt.Errorf("the authority is at another block than the author's proof")
@@ -177,7 +185,7 @@ func (a *authority) ownKey() bool {
 	if !a.ownKeyIfGiven() {
 		return false
 	}
-	a.c.add("authority", Said, compared, section, "the node says that key %s is of %s", a.keyid, subjectOf(a.post.Author))
+	a.c.add("authority", Said, compared, section, "the node says that key %s is of %s", a.keyid, subjectOf(a.by))
 	return true
 }
 
@@ -213,21 +221,13 @@ func (a *authority) Authority(_ context.Context, _, keyid string) (integrity.Gra
 }
 
 // request checks what the author signed against what is shown.
-func (a *authority) request(ctx context.Context) {
-	compared, section := "the signed request with kind, title, body, tags, parent and time", "RFC 9421 §3.2, RFC 9530 §2, PROOF.md §4.1"
-	d, p := a.c.doc, a.post
-	if d.Statement != nil {
-		compared, section = "the signed statement with kind, title, body, tags, parent and time", "FEP-8b32, PROOF.md §4.2"
-	}
-	claim := integrity.Claim{
-		ID: d.Subject.ID, Kind: p.Kind, Title: p.Title, Body: p.Body, Tags: p.Tags, ReplyTo: p.InReplyTo, Name: p.Author.Given(),
-		Handle: text(p.Author.Handle), Actor: text(p.Author.Actor), Board: p.Board, Published: p.CreatedAt, Evidence: d.Evidence, Statement: d.Statement,
-	}
-	if p.EditedAt != nil {
-		claim.Published = *p.EditedAt
+func (a *authority) request(ctx context.Context, claim integrity.Claim) {
+	compared, section := "the signed request with what is shown", "RFC 9421 §3.2, RFC 9530 §2, PROOF.md §4.1"
+	if claim.Statement != nil {
+		compared, section = "the signed statement with what is shown", "FEP-8b32, PROOF.md §4.2"
 	}
 	if byChain(a.c.Level) {
-		claim.ERC8004 = text(p.Author.ERC8004)
+		claim.ERC8004 = text(a.by.ERC8004)
 	} else {
 		claim.Own = func(keyid string) crypto.PublicKey {
 			if keyid == a.keyid {
@@ -235,10 +235,6 @@ func (a *authority) request(ctx context.Context) {
 			}
 			return nil
 		}
-	}
-	if claim.Actor == "" {
-		base, _, _ := strings.Cut(claim.ID, "/ap/posts/")
-		claim.Actor = base + "/ap/anon"
 	}
 	v, err := integrity.Judge(ctx, claim, a)
 	switch {

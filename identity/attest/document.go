@@ -42,8 +42,17 @@ const (
 	OfNobody    = "none"      // nobody vouches for the author
 )
 
-// KindPost is the kind of a post of the board; its object is a Post.
-const KindPost = "post"
+// Kinds of objects.
+const (
+	KindPost     = "post"     // of the board: a Post
+	KindBid      = "bid"      // on an attention board: a Bid
+	KindProfile  = "profile"  // a Profile
+	KindReview   = "review"   // a protocol.Review
+	KindReceipt  = "receipt"  // whether a receipt of an order is valid: a protocol.ReceiptStatus
+	KindDecision = "decision" // of moderation: a protocol.ModerationEntry
+	KindCard     = "card"     // A2A agent card
+	KindLog      = "log"      // the head of a board's log: a Head
+)
 
 // A Document is a proof document.
 type Document struct {
@@ -53,7 +62,7 @@ type Document struct {
 	Statement json.RawMessage `json:"statement,omitempty"` // integrity.Statement, which the author signed
 	Authority Authority       `json:"authority"`
 	Seen      string          `json:"seen"`          // a compact JWS of Seen, by the node
-	Log       json.RawMessage `json:"log,omitempty"` // inclusion in a log of the node
+	Log       *Inclusion      `json:"log,omitempty"` // in the log of the node's board
 }
 
 // A Subject is the object that the document is about.
@@ -76,6 +85,33 @@ type Post struct {
 	Author    protocol.Author `json:"author"`
 	CreatedAt time.Time       `json:"createdAt"`
 	EditedAt  *time.Time      `json:"editedAt,omitempty"`
+}
+
+// A Bid is the object of a live bid whose text is public.
+type Bid struct {
+	Handle    string          `json:"handle"` // of the attention board
+	Amount    protocol.Money  `json:"amount"`
+	Message   string          `json:"message"`
+	URL       string          `json:"url,omitempty"`
+	Category  string          `json:"category,omitempty"`
+	Author    protocol.Author `json:"author"`
+	CreatedAt time.Time       `json:"createdAt"`
+	LiveAt    time.Time       `json:"liveAt"`
+	EndsAt    time.Time       `json:"endsAt"`
+	Test      bool            `json:"test"` // no money moved
+}
+
+// A Profile is the object of a profile.
+type Profile struct {
+	Profile json.RawMessage  `json:"profile"`          // protocol.Profile, without what changes by itself: reputation, and whether it answers
+	Author  *protocol.Author `json:"author,omitempty"` // with the chain identity and the key that is the profile's; nil for none
+}
+
+// A Head is the object of a log.
+type Head struct {
+	Epoch      string `json:"epoch"`
+	Size       int64  `json:"size"`
+	Checkpoint string `json:"checkpoint"` // C2SP tlog-checkpoint, signed by the node and cosigned by nodes that follow it
 }
 
 // Authority is who says that the author's key is the author's.

@@ -87,6 +87,7 @@ func Verify(ctx context.Context, raw []byte, o Options) Report {
 	if c.document() {
 		c.node()
 		c.author(ctx)
+		c.log()
 	}
 	c.Verdict = c.conclude()
 	return c.Report

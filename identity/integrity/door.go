@@ -10,33 +10,38 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// posted returns the input of post_to_board, or of edit_post of this post, in a signed request to the post's home node: the
-// body of its route, the arguments of the tool call at its MCP door, or the input of the data part at an A2A endpoint. ok is
+// posted returns the input of the operation that wrote this, in a signed request to its home node: the body of its route, the arguments of the
+// tool call at its MCP door, or the input of the data part at an A2A endpoint. A post is written by post_to_board, or changed by edit_post. ok is
 // false for any other request.
 func (c Claim) posted(msg *httpsig.Message, target string, body []byte) (input []byte, edit, ok bool) {
 	name := ""
-	switch base := c.base(); {
-	case msg.Method == "PUT" && target == base+PostPath+"/"+c.id():
-		return body, true, true
+	path, ours := strings.CutPrefix(target, c.base())
+	switch {
+	case !ours:
+		return nil, false, false
+	case msg.Method == "PUT" && path == PostPath+"/"+c.id():
+		name, input, edit = protocol.EditPost.Name, body, true
 	case msg.Method != "POST":
 		return nil, false, false
-	case target == base+PostPath:
-		return body, false, true
-	case target == base+protocol.MCPPath:
+	case path == PostPath:
+		name, input = protocol.PostToBoard.Name, body
+	case path == protocol.MCPPath:
 		name, input = calledByMCP(body)
-	case target == base+a2a.Path(""), strings.HasPrefix(target, base+a2a.Path("")+"/"):
+	case path == a2a.Path(""), strings.HasPrefix(path, a2a.Path("")+"/"):
 		name, input = sentByA2A(body)
+	case c.Call != nil && c.Call.At(path):
+		name, input = c.Call.Operation, body
 	}
-	switch name {
-	case protocol.PostToBoard.Name:
-		return input, false, true
-	case protocol.EditPost.Name:
+	if c.Call != nil {
+		return input, false, name == c.Call.Operation
+	}
+	if name == protocol.EditPost.Name && !edit {
 		var in struct {
 			ID string `json:"id"`
 		}
-		return input, true, strictjson.DecodeLoose(input, &in) == nil && in.ID == c.id()
+		edit = strictjson.DecodeLoose(input, &in) == nil && in.ID == c.id()
 	}
-	return nil, false, false
+	return input, edit, name == protocol.PostToBoard.Name || edit
 }
 
 // id returns the post's id on its home node.

@@ -66,9 +66,18 @@ type Claim struct {
 	Evidence  json.RawMessage // stoa:evidence, nil when absent
 	Statement json.RawMessage // stoa:statement, nil when absent
 
+	Call *Call // how it was written, when it is no post
+
 	// Own returns a key that is known to be the author's own without a chain, nil for any other.
 	// It may be nil. Its caller is responsible for the keys.
 	Own func(keyid string) crypto.PublicKey
+}
+
+// A Call is the operation that wrote something other than a post. Of the claim, ID, Published, Evidence, ERC8004 and Own are used with it.
+type Call struct {
+	Operation string                                        // its name
+	At        func(path string) bool                        // whether its route is POST to that path of the home node
+	Differs   func(input []byte) (member string, err error) // which member of the input is not what is shown, "" for none
 }
 
 // A Verdict is what this node itself has found out about the author of a post.
@@ -204,6 +213,9 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 	if !ours {
 		// Signed for a door that this version does not know, or for another node.
 		v.ERC8004, v.Reason = "", "the signed request is not a post to this board"
+		if c.Call != nil {
+			v.Reason = "the signed request is not " + c.Call.Operation + " here"
+		}
 		return v, nil
 	}
 	named, err := c.matchBody(input, edit)
@@ -311,6 +323,16 @@ func (k ownKeys) Authority(_ context.Context, _, keyid string) (Grant, error) {
 // matchBody compares the signed request with the post, and reports whether it names the post's parent. A change names the post,
 // and may leave out the parent.
 func (c Claim) matchBody(input []byte, edit bool) (named bool, err error) {
+	if c.Call != nil {
+		field, err := c.Call.Differs(input)
+		if err == nil && field != "" {
+			err = fmt.Errorf("%s is not what was signed", field)
+		}
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrTampered, err)
+		}
+		return true, nil
+	}
 	var in protocol.NewPost
 	if err := strictjson.DecodeLoose(input, &in); err != nil {
 		return false, fmt.Errorf("%w: signed body: %w", ErrTampered, err)
@@ -358,9 +380,9 @@ func (c Claim) parentIs(id string) bool {
 	return protocol.IsRemoteID(id, c.ReplyTo)
 }
 
-// base returns the home node of the post.
+// base returns the home node.
 func (c Claim) base() string {
-	base, _, _ := strings.Cut(c.ID, "/ap/posts/")
+	base, _, _ := strings.Cut(c.ID, "/ap/")
 	return base
 }
 

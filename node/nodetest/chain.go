@@ -130,6 +130,13 @@ func NewStage(t testing.TB, finality string, change ...func(*node.Config)) *Stag
 	return s
 }
 
+// Start is a stage whose node runs as in production. What is done on the chain after the start, the node may see a second later.
+func (c *EVM) Start(change ...func(*node.Config)) *Stage {
+	c.T.Helper()
+	c.Do("final")
+	return &Stage{Start(c.T, append(change, func(o *node.Config) { o.Chain = []string{c.Flag("")} })...), c}
+}
+
 // Watch runs what runs alongside the doors.
 func (s *Stage) Watch() {
 	ctx, cancel := context.WithCancel(s.T.Context())

@@ -56,6 +56,16 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	w.Write(c.body)
 }
 
+// Card returns the card of an agent, or the node's for "", in the form for clients that name a version, and since when it is so, as far as
+// that is known.
+func (a *API) Card(ctx context.Context, handle, network string) (body []byte, modified time.Time, err error) {
+	c, err := a.kept(ctx, protocol.CleanHandle(handle), true, network)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return c.body, c.modified, nil
+}
+
 // unchanged applies the preconditions of RFC 9110 §13.1: If-None-Match decides when it is sent,
 // otherwise If-Modified-Since.
 func (c *card) unchanged(r *http.Request) bool {

@@ -149,7 +149,7 @@ var leftOut = map[string]map[string]string{
 		"token_hash": secret,
 		"pay_hash":   secret, "hold_until": work, "free_at": work, "moved_at": derived, "moves": derived, "agent": derived, "dispute": derived},
 	"bid.doc": {"callback": secret, "visitor": secret, "handle": ofKey, "by": ofNode, "terms": ofMoney, "link": secret, "approved": choice, "claims": work,
-		"respondBy": work, "feedId": ofNode, "gaveWay": work},
+		"respondBy": work, "feedId": ofNode, "gaveWay": work, "evidence": ofOthers},
 	"bid_move": {"bid": ofKey}, "post_revision": {"post": ofKey},
 	"payment": {"board": ofKey, "account": ofMoney, "payee": ofMoney},
 	"refund": {"board": ofKey, "whole": work, "tries": work, "last_error": work, "until": work, "round": work,

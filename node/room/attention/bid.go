@@ -185,6 +185,9 @@ func (a *Attention) makeRoom(ctx context.Context, tx *storage.Tx, board *storage
 	return nil
 }
 
+// maxEvidence bounds the signed request that is kept with a bid, in bytes: one that says no more than the bid has about 3,000.
+const maxEvidence = 16 << 10
+
 func (a *Attention) newBid(tx *storage.Tx, c protocol.Caller, board *storage.AttentionBoard, in protocol.NewBid,
 	category protocol.CategoryFloor) *storage.StoredBid {
 	terms := board.Terms
@@ -199,6 +202,9 @@ func (a *Attention) newBid(tx *storage.Tx, c protocol.Caller, board *storage.Att
 	}
 	if bid.Author.Verified {
 		bid.By = c.Handle
+	}
+	if len(c.Evidence) <= maxEvidence {
+		bid.Evidence = c.Evidence
 	}
 	return bid
 }

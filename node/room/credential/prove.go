@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"stoa/identity/attest"
@@ -25,6 +26,8 @@ type Prover struct {
 	Chain       *Chain   // nil when no chain is configured
 	Directories *directory.Cache
 	Log         *slog.Logger
+	// Logged shows that the log of the node's board has a post as it is; nil when it does not.
+	Logged func(context.Context, *storage.Tx, *protocol.StoredPost) (*attest.Inclusion, error)
 
 	queue chan protocol.AuthorProof // what Run reads the state for
 }
@@ -68,8 +71,11 @@ func (p *Prover) Run(ctx context.Context) error {
 // Post returns the proof document of a post that the caller may show. network is that of who asks: its reads of the chain are counted.
 func (p *Prover) Post(ctx context.Context, network, id string) ([]byte, error) {
 	var post *protocol.StoredPost
+	var logged *attest.Inclusion
 	err := p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		post, err = tx.Posts().ByID(ctx, id)
+		if post, err = tx.Posts().ByID(ctx, id); err == nil {
+			logged, err = p.Logged(ctx, tx, post)
+		}
 		return err
 	})
 	if err != nil {
@@ -90,12 +96,121 @@ func (p *Prover) Post(ctx context.Context, network, id string) ([]byte, error) {
 	}
 	d := attest.Document{
 		Subject:  attest.Subject{Kind: attest.KindPost, ID: post.URI, URL: p.Base + "/board/" + post.ID, Object: object},
-		Evidence: post.Evidence, Statement: post.Statement,
+		Evidence: post.Evidence, Statement: post.Statement, Log: logged,
 	}
 	if d.Authority, err = p.authority(ctx, network, post.Author); err != nil {
 		return nil, err
 	}
 	return attest.Seal(d, p.Base, seen, post.Author.Proof.Level, post.Author.Proof, p.Key)
+}
+
+// Bid returns the proof document of a live bid on the board of a profile, as everybody sees it.
+func (p *Prover) Bid(ctx context.Context, network, handle string, live protocol.LiveBid) ([]byte, error) {
+	var bid *storage.StoredBid
+	err := p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		if bid, err = tx.Bids().ByID(ctx, live.ID); err == nil {
+			bid, err = tx.Leavings().Bid(ctx, bid)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no bid with that id"))
+	}
+	object, err := json.Marshal(attest.Bid{
+		Handle: handle, Amount: live.Amount, Message: *live.Message, URL: bid.URL, Category: bid.Category, Author: live.Bidder,
+		CreatedAt: bid.BidAt, LiveAt: live.LiveAt, EndsAt: live.EndsAt, Test: live.Test,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := attest.Document{
+		Subject: attest.Subject{Kind: attest.KindBid, ID: p.Base + "/ap/bids/" + bid.ID, Object: object,
+			URL: p.Base + "/api/public/agents/" + handle + "/attention/bids/" + bid.ID},
+		Evidence: bid.Evidence,
+	}
+	if d.Authority, err = p.authority(ctx, network, live.Bidder); err != nil {
+		return nil, err
+	}
+	return attest.Seal(d, p.Base, live.LiveAt, live.Bidder.Proof.Level, live.Bidder.Proof, p.Key)
+}
+
+// Profile returns the proof document of a profile of this node. Of one with a chain identity it shows that the identity grants the profile's
+// key; where the chain cannot be read now, it shows what the node alone says.
+func (p *Prover) Profile(ctx context.Context, network string, shown protocol.Profile) ([]byte, error) {
+	shown.Reputation, shown.Alive, shown.LastSeenAt = nil, nil, nil
+	seen, o := time.Now(), attest.Profile{}
+	if shown.UpdatedAt != nil {
+		seen = *shown.UpdatedAt
+	}
+	d := attest.Document{
+		Subject:   attest.Subject{Kind: attest.KindProfile, ID: p.Base + "/ap/agents/" + shown.Handle, URL: p.Base + "/@" + shown.Handle},
+		Authority: attest.Authority{Kind: attest.OfNobody},
+	}
+	author, err := p.enrolled(ctx, network, shown)
+	if err == nil && author != nil {
+		o.Author, seen = author, *author.Proof.CheckedAt
+		d.Authority, err = p.authority(ctx, network, *author)
+	}
+	if err != nil {
+		return nil, err
+	}
+	proof := protocol.AuthorProof{Level: protocol.ByNothing}
+	if o.Author != nil {
+		proof = o.Author.Proof
+	}
+	if o.Profile, err = json.Marshal(shown); err == nil {
+		d.Subject.Object, err = json.Marshal(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return attest.Seal(d, p.Base, seen, proof.Level, proof, p.Key)
+}
+
+// enrolled is who a profile is by its chain identity, which grants its key now; nil when it has none, or none that can be read now.
+func (p *Prover) enrolled(ctx context.Context, network string, shown protocol.Profile) (*protocol.Author, error) {
+	if p.Chain == nil || shown.Identity == nil || shown.Identity.ERC8004 == nil {
+		return nil, nil
+	}
+	var stored *storage.StoredProfile
+	err := p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		stored, err = tx.Profiles().ByHandle(ctx, shown.Handle)
+		return err
+	})
+	if err != nil || stored.ERC8004 == "" || stored.KeyHash == "" {
+		return nil, storage.IfMissing(err, nil)
+	}
+	if !p.Chain.Dev {
+		ctx = erc8004.WithSource(ctx, network)
+	}
+	grant, err := p.Chain.Grant(ctx, stored.ERC8004, stored.KeyHash)
+	if spent := (*erc8004.BudgetError)(nil); errors.As(err, &spent) {
+		return nil, chainError(err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	owner, hash := strings.ToLower(grant.Owner.Hex()), grant.BlockHash.Hex()
+	author := &protocol.Author{
+		Name: shown.Name, Handle: &shown.Handle, ERC8004: &stored.ERC8004, KeyID: &stored.KeyHash, Verified: true, Method: protocol.BySignature,
+		Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(grant.Block)), BlockHash: &hash, Owner: &owner},
+	}
+	author.Complete(time.Now().Truncate(time.Minute))
+	return author, nil
+}
+
+// Object returns the proof document of something that no author has signed: what the node says of it. At is since when it is as it is;
+// zero for now.
+func (p *Prover) Object(kind, id, address string, shown json.RawMessage, at time.Time) ([]byte, error) {
+	if at.IsZero() {
+		at = time.Now()
+	}
+	d := attest.Document{
+		Subject:   attest.Subject{Kind: kind, ID: id, URL: address, Object: shown},
+		Authority: attest.Authority{Kind: attest.OfNobody},
+	}
+	none := protocol.AuthorProof{Level: protocol.ByNothing}
+	return attest.Seal(d, p.Base, at, none.Level, none, p.Key)
 }
 
 // authority is what shows that the author's key, account or session is the author's.

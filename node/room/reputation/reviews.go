@@ -26,16 +26,35 @@ func (r *Reputation) Reviews(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 		state = storage.FeedbackUncounted
 	}
 	found, err := tx.Feedbacks().List(ctx, p.ERC8004, state, in.Size(), in.After)
-	registry := r.registryOf(p.ERC8004)
 	for _, f := range found.Items {
-		x := review(f, registry)
-		if f.HiddenAt != nil {
-			x.Hidden, x.Text, x.Evidence.URI, x.Replies = true, "", "", []protocol.ReviewReply{}
-		}
-		page.Items = append(page.Items, x)
+		page.Items = append(page.Items, r.shownReview(f))
 	}
 	page.Next = found.Next
 	return page, err
+}
+
+// Review returns one review of a business whose reviews the caller may list.
+func (r *Reputation) Review(ctx context.Context, tx *storage.Tx, handle, id string) (protocol.Review, error) {
+	p, err := tx.Profiles().ByHandle(ctx, handle)
+	if err == nil {
+		var f storage.Feedback
+		if f, err = tx.Feedbacks().ByID(ctx, id); err == nil && f.Agent == p.ERC8004 {
+			return r.shownReview(f), nil
+		}
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return protocol.Review{}, err
+	}
+	return protocol.Review{}, protocol.Errorf(protocol.NotFound, "@%s has no review with that id", handle)
+}
+
+// shownReview is a review as everybody sees it.
+func (r *Reputation) shownReview(f storage.Feedback) protocol.Review {
+	x := review(f, r.registryOf(f.Agent))
+	if f.HiddenAt != nil {
+		x.Hidden, x.Text, x.Evidence.URI, x.Replies = true, "", "", []protocol.ReviewReply{}
+	}
+	return x
 }
 
 // registryOf is the reputation registry of an identity, "" when the node reads none.

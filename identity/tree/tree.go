@@ -8,6 +8,7 @@
 package tree
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -230,11 +231,40 @@ func Within(t Tile, size int64) bool {
 	return t.N < 1<<40 && t.N*Width+int64(t.W) <= hashes
 }
 
+const proofHeader = "c2sp.org/tlog-proof@v1\n"
+
 // Proof is the proof that the leaf at an index is in the tree of a signed checkpoint (C2SP tlog-proof@v1).
 func Proof(index int64, hashes tlog.RecordProof, signed []byte) []byte {
-	b := []byte("c2sp.org/tlog-proof@v1\nindex " + strconv.FormatInt(index, 10) + "\n")
+	b := []byte(proofHeader + "index " + strconv.FormatInt(index, 10) + "\n")
 	for _, h := range hashes {
 		b = append(b, h.String()+"\n"...)
 	}
 	return append(append(b, '\n'), signed...)
+}
+
+// CheckProof checks such a proof that a tree has a leaf, and the signature of its checkpoint by the log's key; the error wraps ErrTree.
+func CheckProof(proof string, l Leaf, origin string, pub ed25519.PublicKey) (Checkpoint, error) {
+	head, signed, _ := strings.Cut(proof, "\n\n")
+	c, err := Open([]byte(signed), origin, pub)
+	if err != nil {
+		return c, err
+	}
+	lines := strings.Split(head, "\n")
+	index := "index " + strconv.FormatInt(l.Seq-1, 10)
+	if len(lines) < 2 || len(lines) > 66 || lines[0]+"\n" != proofHeader || lines[1] != index {
+		return c, fmt.Errorf("%w: not a proof of entry %d", ErrTree, l.Seq)
+	}
+	hashes := make(tlog.RecordProof, len(lines)-2)
+	for i, line := range lines[2:] {
+		if hashes[i], err = tlog.ParseHash(line); err != nil {
+			return c, fmt.Errorf("%w: a proof with a malformed hash", ErrTree)
+		}
+	}
+	if l.Seq < 1 || l.Seq > c.Size {
+		return c, fmt.Errorf("%w: no entry %d among %d", ErrTree, l.Seq, c.Size)
+	}
+	if err := tlog.CheckRecord(hashes, c.Size, c.Root, l.Seq-1, tlog.RecordHash(l.Bytes())); err != nil {
+		return c, fmt.Errorf("%w: entry %d: %w", ErrTree, l.Seq, err)
+	}
+	return c, nil
 }

@@ -47,6 +47,15 @@ func Parse(raw []byte) (c Checkpoint, err error) {
 	return c, nil
 }
 
+// Prefix is the address under which the tree of a board's log in an epoch is served (C2SP tlog-tiles "prefix").
+func Prefix(board, epoch string) string { return board + "/tree/" + epoch }
+
+// Origin is the name of that tree: its prefix without scheme (C2SP tlog-checkpoint "origin").
+func Origin(board, epoch string) string {
+	_, rest, _ := strings.Cut(Prefix(board, epoch), "://")
+	return rest
+}
+
 // OriginOf returns the first line of a checkpoint, of which nothing is checked.
 func OriginOf(raw []byte) string {
 	origin, _, _ := strings.Cut(string(raw), "\n")
