@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"time"
 
 	"stoa/identity"
 	"stoa/identity/eip4361"
@@ -61,20 +60,6 @@ func (c *Chain) accountKey(ctx context.Context, claimed string, account httpsig.
 			return good, chainError(err)
 		}),
 	}, level, nil
-}
-
-// remember makes an identity one that is known here, as those with a key record are, after an account of it signed. A record that the account
-// issued before still counts.
-func (c *Chain) remember(ctx context.Context, identity, account string) error {
-	now, name := time.Now(), identity+" "+account
-	if _, known := c.seen.Get(name, now); known {
-		return nil
-	}
-	err := c.memory.Raise(ctx, identity, account, 0)
-	if err == nil {
-		c.seen.Put(name, struct{}{}, 0, now.Add(time.Hour))
-	}
-	return err
 }
 
 // Account implements identity.Chain.

@@ -195,6 +195,20 @@ func budgetError(spent *erc8004.BudgetError, err error) error {
 	return e
 }
 
+// remember makes an identity one that is known here, as those with a key record are, after an account of it signed. A record that the account
+// issued before still counts.
+func (c *Chain) remember(ctx context.Context, identity, account string) error {
+	now, name := time.Now(), identity+" "+account
+	if _, known := c.seen.Get(name, now); known {
+		return nil
+	}
+	err := c.memory.Raise(ctx, identity, account, 0)
+	if err == nil {
+		c.seen.Put(name, struct{}{}, 0, now.Add(time.Hour))
+	}
+	return err
+}
+
 // issued is the reader's persistent memory (erc8004.Memory).
 type issued struct{ db *storage.DB }
 
