@@ -63,6 +63,8 @@ type Directory interface {
 	HostedAgent(ctx context.Context, k ChainKey, thumbprint string) (h Hosted, ok bool, err error)
 	// DelegatedKey finds a key that signs for a chain identity by the word of an account, which has to be asked whether it still controls it.
 	DelegatedKey(ctx context.Context, erc8004, thumbprint string) (key httpsig.Key, by httpsig.Account, ok bool, err error)
+	// KeyUsed notes that a key of a hosted profile, or a delegated one of a chain identity, has signed a request.
+	KeyUsed(ctx context.Context, erc8004, thumbprint string)
 	// TokenBySecret finds an unrevoked API token by its secret text.
 	TokenBySecret(ctx context.Context, secret string) (c Credential, ok bool, err error)
 	// SessionBySecret finds an active session by its secret text.
@@ -281,6 +283,9 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	who := res.Principal.(principal)
 	if who.alone {
 		return g.alone(ctx, ev, op, res)
+	}
+	if who.handle != "" || who.delegated {
+		g.Directory.KeyUsed(ctx, who.erc8004, res.Thumbprint)
 	}
 	c := protocol.Caller{
 		Standing: protocol.Signed, Network: ev.Network, KeyID: res.Thumbprint,

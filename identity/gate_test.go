@@ -36,6 +36,7 @@ type place struct {
 	sessions map[string]identity.Credential
 	onChain  map[string]identity.ChainKey // by identity and thumbprint
 	looked   int                          // times that a session was looked up
+	used     []string                     // keys whose use was noted
 	err      error
 }
 
@@ -51,6 +52,10 @@ func (p *place) DirectoryAgent(context.Context, string) (identity.Hosted, bool, 
 func (p *place) HostedAgent(_ context.Context, k identity.ChainKey, _ string) (identity.Hosted, bool, error) {
 	h, ok := p.agents[k.Identity]
 	return h, ok, p.err
+}
+
+func (p *place) KeyUsed(_ context.Context, erc8004, thumbprint string) {
+	p.used = append(p.used, strings.TrimSpace(erc8004+" "+thumbprint))
 }
 
 func (p *place) TokenBySecret(_ context.Context, secret string) (identity.Credential, bool, error) {
@@ -391,6 +396,8 @@ func TestAdmit_Signatures(t *testing.T) {
 	} {
 		c, err := tt.gate.Admit(t.Context(), tt.ev, tt.op)
 		require.Equal(t, tt.code, protocol.CodeOf(err), "%s: %v", tt.name, err)
+		require.Equal(t, tt.handle != "", len(w.place.used) == 1, "%s: the use of a profile's key is noted, once its signature was checked", tt.name)
+		w.place.used = nil
 		if err != nil {
 			continue
 		}

@@ -19,6 +19,7 @@ type principal struct {
 	public                                 crypto.PublicKey // with erc8004
 	claimed                                string           // name that its key directory gives itself
 	proof                                  protocol.AuthorProof
+	delegated                              bool // the key signs by the word of an account
 	alone                                  bool // an account without identity, which proves only that it is the same
 }
 
@@ -141,7 +142,7 @@ func (r resolver) delegated(ctx context.Context, q httpsig.KeyRequest, unknown e
 	if err != nil {
 		return httpsig.Resolved{}, err
 	}
-	return httpsig.Resolved{Key: k, Principal: principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet, public: k.Public(),
+	return httpsig.Resolved{Key: k, Principal: principal{erc8004: found.Identity, owner: found.Owner, wallet: found.Wallet, public: k.Public(), delegated: true,
 		proof: protocol.AuthorProof{Level: level, Block: new(int64(found.Block)), BlockHash: &found.BlockHash}}}, nil
 }
 

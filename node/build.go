@@ -22,6 +22,7 @@ import (
 	"stoa/node/hall"
 	"stoa/node/out/calendar"
 	"stoa/node/out/outbound"
+	"stoa/node/out/signed"
 	"stoa/node/out/push"
 	"stoa/node/out/webhook"
 	"stoa/node/room/account"
@@ -58,6 +59,7 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	client := outbound.New(outboundOptions(c, n.Base))
+	n.signer = &signed.Signer{Key: n.Keys.Ed, Base: n.Base, First: signed.Form(c.AgentForm), Memory: formMemory{n.DB}}
 	if err := n.openChain(ctx); err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (n *Node) build(ctx context.Context) error {
 	if n.Chain != nil {
 		n.metrics.chains(n.Chain.Reader)
 	}
-	if n.directories, err = credential.NewDirectories(n.DB, client, n.log, c.private()); err != nil {
+	if n.directories, err = credential.NewDirectories(n.DB, n.signer.Client(client), n.log, c.private()); err != nil {
 		return err
 	}
 	n.prover = credential.NewProver(credential.Prover{DB: n.DB, Base: n.Base, Key: n.Keys.Ed, Chain: n.Chain, Directories: n.directories, Log: n.log})
@@ -111,7 +113,7 @@ func (n *Node) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.route(documents, client)
+	return n.route(documents, n.signer.Client(client))
 }
 
 // A room does operations; one with a method Jobs, what is to be done after their commits too.
@@ -127,7 +129,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 		return secret
 	}
 	h := hall.House{Base: n.Base, DB: n.DB, Log: n.log, Words: lettersIn(), Private: c.private()}
-	hooks := &webhook.Sender{Client: client, Key: n.Keys.Ed, Base: n.Base, Private: h.Private, Form: webhook.Form(c.AgentForm)}
+	hooks := &webhook.Sender{Client: client, Sign: n.signer, Private: h.Private}
 	floors, err := reputation.ParseFloors(c.ReviewFloor)
 	faults = append(faults, err)
 	ways, err := n.signInWays(random(credential.SecretSignIn))
@@ -141,7 +143,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	posts := board.New(n.Base, signer.Sign)
 	reviews := reputation.New(h, n.Keys.Ed, reader, client, c.ReceiptNodes, floors, n.author, c.Dev)
 	n.Directory = directory.New(n.Base, reviews.Of)
-	n.Directory.House, n.Directory.Client = h, outbound.New(directoryOptions(c, n.Base))
+	n.Directory.House, n.Directory.Client = h, n.signer.Client(outbound.New(directoryOptions(c, n.Base)))
 	reviews.Sign, n.Directory.Sign = signer.SignNews, signer.SignNews
 	n.agents = credential.NewAgents(n.DB, n.Directory, n.Chain, n.Enrolments)
 	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)

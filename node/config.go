@@ -16,7 +16,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node/hall"
-	"stoa/node/out/webhook"
+	"stoa/node/out/signed"
 	"stoa/node/room/complaint"
 	"stoa/node/room/reputation"
 	"stoa/protocol"
@@ -106,8 +106,8 @@ func (c Config) Validate() error {
 		bad("data: must name a directory")
 	}
 	c.mailFaults(bad)
-	if c.AgentForm != "" && !slices.Contains(webhook.Forms, webhook.Form(c.AgentForm)) {
-		bad("signature-agent-form: must be one of %v", webhook.Forms)
+	if c.AgentForm != "" && !slices.Contains(signed.Forms, signed.Form(c.AgentForm)) {
+		bad("signature-agent-form: must be one of %v", signed.Forms)
 	}
 	for _, s := range c.Chain {
 		if _, err := erc8004.ParseChain(s); err != nil {

@@ -46,9 +46,7 @@ func accountForms() []formRow {
 			fields: map[string][]string{"name": oneLine, "handle": {"", "asha"}, "scopes": {"post,inbox", "", "post"},
 				"expiresInDays": {"90", "", "0", "4000", "many"}}, about: none},
 		{op: protocol.RevokeToken.Operation, page: "/account/tokens", read: "/api/owner/tokens?limit=1", about: func(s *formSide) map[string]string {
-			var made protocol.MadeToken
-			s.signedIn("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, &made)
-			return map[string]string{"id": made.Token.ID}
+			return map[string]string{"id": s.aToken()}
 		}},
 		{op: protocol.CreateInvitation.Operation, page: "/account/invitations", about: none, fields: map[string][]string{"note": append([]string{"For Ravi", ""},
 			oneLine...)}, read: "/api/owner/invitations?limit=1"},
@@ -84,6 +82,12 @@ func accountForms() []formRow {
 			s.signedIn("POST", "/api/owner/devices", subscriptionAt("https://push.example/a"), &d)
 			return map[string]string{"id": d.ID}
 		}},
+		{op: protocol.RenameCredential.Operation, page: "/account/access", read: "/api/owner/tokens?limit=1", about: func(s *formSide) map[string]string {
+			return map[string]string{"kind": "token", "id": s.aToken()}
+		}, fields: map[string][]string{"name": append([]string{"My assistant"}, oneLine...)}},
+		{op: protocol.RemoveCredential.Operation, page: "/account/access", read: "/api/owner/tokens?limit=1", about: func(s *formSide) map[string]string {
+			return map[string]string{"kind": "token", "id": s.aToken()}
+		}},
 		{op: protocol.MakeRecoveryCodes.Operation, page: security, about: none, read: "/api/owner/sign-in"},
 		{op: protocol.EndSession.Operation, page: security, read: sessions, about: func(s *formSide) map[string]string {
 			s.SessionOf(s.account, 0)
@@ -100,6 +104,13 @@ func accountForms() []formRow {
 		}, fields: map[string][]string{"archive": {"{given}", "no archive"}, "as": {"", "asha", "No handle"}, "replace": ticked,
 			"passphrase": {"", "short"}}, read: "/api/owner/profile?handle=bazaar"},
 	}
+}
+
+// aToken returns the id of a new token.
+func (s *formSide) aToken() string {
+	var made protocol.MadeToken
+	s.signedIn("POST", "/api/owner/tokens", `{"name":"x","scopes":["post"]}`, &made)
+	return made.Token.ID
 }
 
 // otherSession returns the id of a session of the account that is not this one's.

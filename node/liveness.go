@@ -28,7 +28,7 @@ func (n *Node) liveness(ctx context.Context) error {
 	n.sightings = &liveness.Sightings{DB: n.DB, Log: n.log}
 	n.prober = &liveness.Prober{
 		DB: n.DB, Agent: agent, Self: base.Host, Observe: n.metrics.probed, Log: n.log,
-		Client: outbound.New(outbound.Options{AllowPrivate: c.private(), UserAgent: agent, Timeout: probeTimeout, MaxBody: probeBody}),
+		Client: n.signer.Client(outbound.New(outbound.Options{AllowPrivate: c.private(), UserAgent: agent, Timeout: probeTimeout, MaxBody: probeBody})),
 	}
 	if c.Dev {
 		n.prober.Pause = devPause

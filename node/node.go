@@ -25,6 +25,7 @@ import (
 	"stoa/node/door/ucpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
+	"stoa/node/out/signed"
 	"stoa/node/room/account"
 	"stoa/node/room/archive"
 	"stoa/node/room/attention"
@@ -74,6 +75,7 @@ type Node struct {
 	log         *slog.Logger
 	agents      *credential.Agents
 	directories *keydirectory.Cache
+	signer      *signed.Signer // of what the node asks of others
 	prover      *credential.Prover
 	cards       func(ctx context.Context, handle, network string) ([]byte, time.Time, error) // as the A2A door shows them
 	front       *front

@@ -36,6 +36,7 @@ var unreached = map[string]string{
 	"delete_device":        "needs one that a browser added",
 	"remove_wallet":        "takes a browser that signed in lately",
 	"delete_passkey":       "takes a browser that signed in lately",
+	"remove_credential":    "takes a browser that is signed in",
 	"make_recovery_codes":  "takes a browser that signed in lately",
 	"close_account":        "takes a browser that signed in lately",
 	"connect_identity":     "takes a browser that signed in lately, and a chain",

@@ -49,6 +49,7 @@ var walls = map[string]wall{
 	"get_calendar": ofOwner, "check_calendar": ofOwner, "choose_calendars": ofOwner, "disconnect_calendar": ofOwner,
 
 	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount, "withdraw_invitation": ofAccount,
+	"rename_credential": ofAccount, "remove_credential": ofAccount,
 
 	"check_conversation": ofBoth, "continue_conversation": ofBoth, "delete_message": ofMaker, "get_exchange": ofMaker, "send_exchange": ofMaker,
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
@@ -62,8 +63,8 @@ var walls = map[string]wall{
 }
 
 // notOurs are members that name nothing of the node's: a profile by its handle, which is public, the client's own message, a key at a
-// payment provider.
-var notOurs = []string{"handle", "messageId", "keyId"}
+// payment provider, a kind of credential.
+var notOurs = []string{"handle", "messageId", "keyId", "kind"}
 
 // naming returns the members by which an operation names a thing: those in its path, and those that are an id.
 func naming(op *protocol.Operation) (list []string) {

@@ -94,7 +94,7 @@ type Operation struct {
 	Visitor     bool       // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
 	OneTime     bool       // a write whose answer contains a secret: it is not stored for an Idempotency-Key
 	Unprofiled  bool       // an owner does it as the account, with or without a profile
-	Browser     bool       // of owners: needs a browser that signed in lately; no token can do it
+	Browser     bool       // of owners: needs a browser that is signed in, mostly one that signed in lately; no token can do it
 	Dialect     Dialect    // standard in whose form errors are also given
 	Body        int64      // longest body over HTTP in bytes; 0 means 64 KiB (contract §1)
 	Upload      int64      // the body is a file of at most so many bytes, not JSON; the input is in the query

@@ -143,7 +143,7 @@ func (as Accounts) SetMail(ctx context.Context, id, mail string) error {
 	return err
 }
 
-// Delete deletes an account with its sessions, tickets, tokens, passkeys, recovery codes and devices. Its profiles
+// Delete deletes an account with its sessions, tickets, tokens, passkeys, recovery codes, devices, and the names that it gave them. Its profiles
 // belong to no account afterwards, and no notices about them are sent.
 // ErrNotFound when there is none.
 func (as Accounts) Delete(ctx context.Context, id string) error {
@@ -153,6 +153,7 @@ func (as Accounts) Delete(ctx context.Context, id string) error {
 		`DELETE FROM api_token WHERE account = ?`,
 		`DELETE FROM passkey WHERE account = ?`,
 		`DELETE FROM recovery_code WHERE account = ?`,
+		`DELETE FROM credential_name WHERE account = ?`,
 		`DELETE FROM device WHERE reader = ?`,
 		`DELETE FROM notify WHERE handle IN (SELECT handle FROM account_profile WHERE account = ?)`,
 		`DELETE FROM account_profile WHERE account = ?`,

@@ -14,6 +14,7 @@ type DelegatedKey struct {
 	PublicJWK  string
 	CreatedAt  time.Time
 	EndsAt     time.Time
+	LastUsedAt *time.Time // when it last signed a request, to within ten minutes; nil: never
 }
 
 var delegatedKeyTable = tableOf[DelegatedKey]("delegated_key")
@@ -44,6 +45,23 @@ var keyDelegated = delegatedKeyTable.from + `WHERE id = ?`
 // Find returns a key; ErrNotFound when there is none. Whether it has ended is the caller's to see.
 func (ds DelegatedKeys) Find(ctx context.Context, identity, thumbprint string) (DelegatedKey, error) {
 	return findIn[DelegatedKey](ds.tx.lookup(ctx, keyDelegated, delegatedID(identity, thumbprint)))
+}
+
+// Of returns the keys of an identity that have not ended, newest first, at most n.
+func (ds DelegatedKeys) Of(ctx context.Context, identity string, n int) ([]DelegatedKey, error) {
+	return list[DelegatedKey](ctx, ds.tx, delegatedKeyTable.from+`WHERE identity = ? AND ends_at > ? ORDER BY created_at DESC, id DESC LIMIT ?`,
+		identity, millis(ds.tx.Now), n)
+}
+
+// Touch records that a key signed a request now, if it is a delegated one.
+func (ds DelegatedKeys) Touch(ctx context.Context, identity, thumbprint string) error {
+	_, err := ds.tx.writeAside(ctx, `UPDATE delegated_key SET last_used_at = ? WHERE id = ?`, millis(ds.tx.Now), delegatedID(identity, thumbprint))
+	return err
+}
+
+// DeleteOne deletes a key of an identity; ErrNotFound when it has none of that thumbprint.
+func (ds DelegatedKeys) DeleteOne(ctx context.Context, identity, thumbprint string) error {
+	return one(ds.tx.write(ctx, `DELETE FROM delegated_key WHERE id = ?`, delegatedID(identity, thumbprint)))
 }
 
 // Delete deletes the keys of an identity, all of them, and returns how many there were.

@@ -197,6 +197,18 @@ func (es Enrolments) unchanged(ctx context.Context, e Enrolment) error {
 	return err
 }
 
+// Drop ends the enrolment of a profile, if there is one, and what the keys of a key directory may do as it.
+func (es Enrolments) Drop(ctx context.Context, actor string, p *StoredProfile) error {
+	if err := es.tx.Joins().DropDirectory(ctx, p.Draft.Handle); err != nil || p.ERC8004 == "" {
+		return err
+	}
+	e, err := es.ByIdentity(ctx, p.ERC8004)
+	if err != nil {
+		return err
+	}
+	return es.End(ctx, actor, e, protocol.EndedByDrop)
+}
+
 // End removes an identity from its profile, with the keys that came with it and what the
 // feed told of its reviews, and notifies the owner. ErrNotFound when the enrolment has changed.
 func (es Enrolments) End(ctx context.Context, actor string, e Enrolment, reason protocol.EnrolmentEnd) error {

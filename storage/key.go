@@ -17,6 +17,7 @@ type AgentKey struct {
 	RetiredAt          *time.Time // signatures made after this are not valid; nil while in use
 	Identity           string     // the chain identity with whose enrolment the key ends; "" for none
 	OnChain            bool       // the key has its authority from the record of that identity
+	LastUsedAt         *time.Time // when it last signed a request, to within ten minutes; nil: never
 }
 
 var agentKeyTable = tableOf[AgentKey]("agent_key")
@@ -56,6 +57,12 @@ var keyByThumbprint = agentKeyTable.from + `WHERE thumbprint = ?`
 // OfProfile returns the keys of a profile, including retired ones, newest first.
 func (ks Keys) OfProfile(ctx context.Context, handle string) ([]AgentKey, error) {
 	return list[AgentKey](ctx, ks.tx, agentKeyTable.from+`WHERE handle = ? ORDER BY created_at DESC, thumbprint LIMIT 1000`, handle)
+}
+
+// Touch records that a key signed a request now, if it is one of a profile.
+func (ks Keys) Touch(ctx context.Context, thumbprint string) error {
+	_, err := ks.tx.writeAside(ctx, `UPDATE agent_key SET last_used_at = ? WHERE thumbprint = ?`, millis(ks.tx.Now), thumbprint)
+	return err
 }
 
 // CountUsed is how many keys of a profile are not retired.

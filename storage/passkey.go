@@ -68,6 +68,11 @@ func (ps Passkeys) Use(ctx context.Context, read, now Passkey) error {
 		AND suspect = ?`, int64(now.Count), now.BackedUp, now.Suspect, millis(ps.tx.Now), read.ID, int64(read.Count), read.Suspect))
 }
 
+// Rename gives a passkey of an account another name; ErrNotFound when it has none of that id.
+func (ps Passkeys) Rename(ctx context.Context, account, id, name string) error {
+	return one(ps.tx.write(ctx, `UPDATE passkey SET name = ? WHERE account = ? AND id = ?`, name, account, id))
+}
+
 // Delete deletes a passkey of an account; ErrNotFound when it has none of that id.
 func (ps Passkeys) Delete(ctx context.Context, account, id string) error {
 	return one(ps.tx.write(ctx, `DELETE FROM passkey WHERE account = ? AND id = ?`, account, id))

@@ -123,6 +123,7 @@ func TestPlans(t *testing.T) {
 	add("feedback of a proof", feedbackByProof, "payment 1")
 	add("account by wallet", accountByWallet, "0x1")
 	add("passkey", passkeyByCredential, []byte{1})
+	add("names of credentials", credentialNames, "acc")
 	add("passkeys of an account", passkeysOfAccount, "acc_x", 20)
 	add("recovery codes of an account", codesOfAccount, "acc_x")
 	text, args = blockQuery("", 1)

@@ -103,6 +103,11 @@ func (ts Tokens) Revoke(ctx context.Context, id string) error {
 	return one(ts.tx.write(ctx, `UPDATE api_token SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?`, millis(ts.tx.Now), id))
 }
 
+// Rename gives a token of an account another name; ErrNotFound when it has none of that id.
+func (ts Tokens) Rename(ctx context.Context, account, id, name string) error {
+	return one(ts.tx.writeAside(ctx, `UPDATE api_token SET name = ? WHERE account = ? AND id = ?`, name, account, id))
+}
+
 // Touch records that a token was used now; ErrNotFound when unknown.
 func (ts Tokens) Touch(ctx context.Context, id string) error {
 	return one(ts.tx.writeAside(ctx, `UPDATE api_token SET last_used_at = ? WHERE id = ?`, millis(ts.tx.Now), id))

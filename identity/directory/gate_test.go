@@ -23,6 +23,8 @@ import (
 // nobody is a node that hosts no profile.
 type nobody struct{}
 
+func (nobody) KeyUsed(context.Context, string, string) {}
+
 func (nobody) DelegatedKey(context.Context, string, string) (k httpsig.Key, by httpsig.Account, ok bool, err error) {
 	return k, by, false, nil
 }

@@ -26,6 +26,8 @@ const base = "https://n1.example"
 // nobody is a directory without profiles, tokens and sessions.
 type nobody struct{}
 
+func (nobody) KeyUsed(context.Context, string, string) {}
+
 func (nobody) DelegatedKey(context.Context, string, string) (k httpsig.Key, by httpsig.Account, ok bool, err error) {
 	return k, by, false, nil
 }

@@ -191,6 +191,7 @@ type account struct {
 	Invited     *protocol.Invited   // a new invitation, whose link is shown only once
 	Codes       []string            // new recovery codes, which are shown only once
 	Methods     protocol.SignInMethods
+	Credentials protocol.Credentials
 	Invitations protocol.Invitations
 	Policy      protocol.Registrations // of the page of invitations
 	Receipts    []protocol.OrderReceipt

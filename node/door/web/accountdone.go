@@ -25,6 +25,7 @@ var doneWords = map[string]string{
 	"withdraw_invitation": english("The invitation was withdrawn. Its link lets nobody join any more."),
 	"end_session":         english("That browser was signed out."), "end_other_sessions": english("All other browsers were signed out."),
 	"add_passkey": english("The passkey was added. You can sign in with it from now on."), "delete_passkey": english("The passkey was removed."),
+	"rename_credential": english("The name was saved."), "remove_credential": english("It was removed."),
 	"remove_wallet": english("The Ethereum account was removed. It signs in no more."),
 	"add_device":    english("This device is notified from now on."), "delete_device": english("The device is notified no more."),
 	"put_notify": english("The settings for notices were saved."), "confirm_mail": english("The address was confirmed."),

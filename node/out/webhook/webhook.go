@@ -6,7 +6,6 @@ package webhook
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +13,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
-	"stoa/identity/httpsig"
-	"stoa/identity/key"
 	"stoa/node/out/outbound"
+	"stoa/node/out/signed"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )
@@ -30,7 +26,6 @@ const (
 	timeout       = 10 * time.Second // for the whole exchange
 	maxAnswer     = 16 << 10         // bytes of an answer that are read, so that the connection can be reused
 	maxRetryAfter = 6 * time.Hour
-	signatureTTL  = 5 * time.Minute
 )
 
 // lanes is how many documents a deployment sends at once: half of a worker, so that receivers that
@@ -70,49 +65,10 @@ func (f *Failure) Unwrap() []error { return []error{f.Kind, f.Err} }
 
 // A Sender sends as one node. It is safe for concurrent use.
 type Sender struct {
-	Client  *http.Client // of node/out/outbound
-	Key     key.Pair     // the node's own; its key directory publishes it
-	Base    string       // public address of the node, where the key directory is
-	Private bool         // allow loopback addresses and plain http to them: development
-	Form    Form         // of Signature-Agent, for hosts that have refused none; "" is FormField
+	Client  *http.Client   // of node/out/outbound
+	Sign    *signed.Signer // whose form of Signature-Agent changes with each 401 or 403 of a host
+	Private bool           // allow loopback addresses and plain http to them: development
 	Now     func() time.Time
-
-	mu    sync.Mutex      // guards forms
-	forms map[string]Form // by host: the form to send next, after a form was refused
-}
-
-// A Form is a way to write and cover Signature-Agent. Verifiers implement several drafts, and no
-// form suits all: the npm package web-bot-auth 0.1.3 refuses FormMember, which newer drafts
-// require.
-type Form string
-
-const (
-	FormField  Form = "field"  // sig1="https://node", covered as a field
-	FormMember Form = "member" // sig1="https://node", covered with ;key="sig1"
-	FormString Form = "string" // "https://node", covered as a field
-)
-
-// Forms are all forms, in the order in which they are tried with a host that refuses one.
-var Forms = []Form{FormField, FormMember, FormString}
-
-const maxForms = 1000 // hosts remembered
-
-// form returns the form to send to a host.
-func (s *Sender) form(host string) Form {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return cmp.Or(s.forms[host], s.Form, FormField)
-}
-
-// formRefused records that the host answered 401 or 403 to a form: the next attempt uses another. A
-// form that a host accepts is kept until the host refuses it or the process ends.
-func (s *Sender) formRefused(host string, f Form) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.forms == nil || len(s.forms) >= maxForms {
-		s.forms = map[string]Form{}
-	}
-	s.forms[host] = Forms[(slices.Index(Forms, f)+1)%len(Forms)]
 }
 
 // Send posts body to address, with id as its Webhook-Id, and returns nil when the receiver
@@ -135,7 +91,7 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 	defer res.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
 	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
-		s.formRefused(r.URL.Host, form)
+		s.Sign.Refused(ctx, r.URL.Host, form)
 	}
 	switch {
 	case res.StatusCode >= 200 && res.StatusCode <= 299:
@@ -153,23 +109,15 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 
 // request returns the signed request. The signature covers method, address, media type, digest,
 // the key directory that it names, and the id.
-func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, Form, error) {
+func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, signed.Form, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, "", &Failure{Kind: ErrRefused, Text: "the address is not valid", Err: err}
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(protocol.WebhookID, id)
-	form := s.form(r.URL.Host)
-	agent := `"` + s.Base + `"`
-	if form != FormString {
-		agent = "sig1=" + agent
-	}
-	r.Header.Set("Signature-Agent", agent)
-	err = httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, httpsig.SignOptions{
-		Key: s.Key.Signer(), Created: s.now(), TTL: signatureTTL, Extra: []string{"webhook-id"}, WholeAgent: form == FormField,
-	})
-	if err != nil {
+	form := s.Sign.Form(ctx, r.URL.Host)
+	if err := s.Sign.Sign(r, body, form, "webhook-id"); err != nil {
 		return nil, "", fmt.Errorf("sign webhook %s: %w", id, err)
 	}
 	return r, form, nil

@@ -20,6 +20,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/node/out/outbound"
+	"stoa/node/out/signed"
 	"stoa/node/out/webhook"
 	"stoa/protocol/must"
 )
@@ -39,7 +40,7 @@ func sender(t *testing.T, private bool) *webhook.Sender {
 	pair := must.Get(key.GenerateEd25519())(t)
 	return &webhook.Sender{
 		Client: outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute}),
-		Key:    pair, Base: "https://n1.example", Private: private,
+		Sign:   &signed.Signer{Key: pair, Base: "https://n1.example"}, Private: private,
 	}
 }
 
@@ -58,7 +59,7 @@ func TestSend_Signed(t *testing.T) {
 			verdict = err
 			return
 		}
-		v := &httpsig.Verifier{Keys: knows{s.Key}, Now: time.Now, AllowLoopback: true}
+		v := &httpsig.Verifier{Keys: knows{s.Sign.Key}, Now: time.Now, AllowLoopback: true}
 		_, verdict = v.Verify(r.Context(), &m, body, httpsig.WritePolicy())
 		require.Equal(t, `{"type":"x"}`, string(body))
 		w.WriteHeader(http.StatusAccepted)
@@ -163,26 +164,26 @@ func TestSend_Refuses(t *testing.T) {
 func TestSend_FormsOfSignatureAgent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		wants webhook.Form
-		first webhook.Form
+		wants signed.Form
+		first signed.Form
 		tries int
 	}{
-		{webhook.FormField, "", 1}, {webhook.FormMember, "", 2}, {webhook.FormString, "", 3},
-		{webhook.FormString, webhook.FormString, 1}, {webhook.FormField, webhook.FormString, 2},
+		{signed.FormField, "", 1}, {signed.FormMember, "", 2}, {signed.FormString, "", 3},
+		{signed.FormString, signed.FormString, 1}, {signed.FormField, signed.FormString, 2},
 	} {
 		s := sender(t, true)
-		s.Form = tt.first
+		s.Sign.First = tt.first
 		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			got := webhook.FormField
+			got := signed.FormField
 			if strings.HasPrefix(r.Header.Get("Signature-Agent"), `"`) {
-				got = webhook.FormString
+				got = signed.FormString
 			} else if strings.Contains(r.Header.Get("Signature-Input"), `"signature-agent";key="sig1"`) {
-				got = webhook.FormMember
+				got = signed.FormMember
 			}
 			body, _ := io.ReadAll(r.Body)
 			m, err := httpsig.FromRequest(r, httpsig.NewTarget("http", r.Host))
 			if err == nil {
-				v := &httpsig.Verifier{Keys: knows{s.Key}, Now: time.Now, AllowLoopback: true}
+				v := &httpsig.Verifier{Keys: knows{s.Sign.Key}, Now: time.Now, AllowLoopback: true}
 				_, err = v.Verify(r.Context(), &m, body, httpsig.WritePolicy())
 			}
 			if err != nil {
@@ -212,7 +213,7 @@ func TestForms_Captured(t *testing.T) {
 	var file struct {
 		Cases []struct {
 			Body, URL string
-			Form      webhook.Form
+			Form      signed.Form
 			Created   int64
 			Headers   map[string]string
 			WBA       bool `json:"accepted_by_web_bot_auth_0_1_3"`
@@ -229,12 +230,12 @@ func TestForms_Captured(t *testing.T) {
 		}
 		require.NoError(t, httpsig.SignRequest(r, httpsig.NewTarget("https", "agent.example"), []byte(c.Body), httpsig.SignOptions{
 			Key: ed25519.NewKeyFromSeed(seed), Created: time.Unix(c.Created, 0), TTL: 5 * time.Minute, Nonce: "c3RvYSB3ZWJob29rIDE",
-			Extra: []string{"webhook-id"}, WholeAgent: c.Form == webhook.FormField,
+			Extra: []string{"webhook-id"}, WholeAgent: c.Form == signed.FormField,
 		}))
 		for name, want := range c.Headers {
 			require.Equal(t, want, r.Header.Get(name), name)
 		}
 		require.True(t, c.HMS, c.Form)
-		require.Equal(t, c.Form != webhook.FormMember, c.WBA, c.Form)
+		require.Equal(t, c.Form != signed.FormMember, c.WBA, c.Form)
 	}
 }

@@ -17,11 +17,13 @@ import (
 	"stoa/storage"
 )
 
+var errNoBrowser = protocol.Errorf(protocol.Forbidden, "a token cannot do this: sign in with a browser")
+
 // recent refuses a caller whose session did not begin lately: a browser that was left open, or a
 // stolen cookie, must not become a way to sign in that its owner does not know. Tokens are refused.
 func (a *Accounts) recent(ctx context.Context, tx *storage.Tx, c protocol.Caller) (storage.Session, error) {
 	if !protocol.IsID(protocol.SessionID, c.Secret) {
-		return storage.Session{}, protocol.Errorf(protocol.Forbidden, "a token cannot do this: sign in with a browser")
+		return storage.Session{}, errNoBrowser
 	}
 	s, err := tx.Sessions().ByID(ctx, c.Secret)
 	if err != nil {

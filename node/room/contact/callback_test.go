@@ -14,6 +14,7 @@ import (
 
 	"stoa/identity/key"
 	"stoa/node/out/outbound"
+	"stoa/node/out/signed"
 	"stoa/node/out/webhook"
 	"stoa/protocol"
 	"stoa/storage"
@@ -70,7 +71,7 @@ func (w *world) sends(private bool) {
 	require.NoError(w.t, err)
 	client := outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute})
 	w.t.Cleanup(client.CloseIdleConnections)
-	w.Webhook = &webhook.Sender{Client: client, Key: pair, Base: w.Base, Private: private}
+	w.Webhook = &webhook.Sender{Client: client, Sign: &signed.Signer{Key: pair, Base: w.Base}, Private: private}
 }
 
 // replied begins a thread with a callback address and answers it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/identity"
+	"stoa/identity/cache"
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/node/room/directory"
@@ -36,6 +37,8 @@ type Agents struct {
 
 	tokens, sessions current[identity.Credential] // by hash of the secret
 
+	used *cache.Cache[struct{}] // keys whose use was stored lately
+
 	Counts storage.Memo[wellknown.Usage] // what Usage returns
 }
 
@@ -49,6 +52,7 @@ func NewAgents(db *storage.DB, d *directory.Directory, chain *Chain, enrolments 
 		directories: newCurrent[identity.Hosted](db, storage.GroupKeys), delegated: newCurrent[delegation](db, storage.GroupKeys),
 		tokens: newCurrent[identity.Credential](db, storage.GroupAccounts), sessions: newCurrent[identity.Credential](db, storage.GroupAccounts),
 	}
+	a.used = cache.Of[struct{}](memoMax)
 	a.Counts.Age, a.Counts.Count = usageTTL, countUsage
 	return a
 }

@@ -77,6 +77,21 @@ func (a *Agents) SessionBySecret(ctx context.Context, secret string) (identity.C
 	})
 }
 
+// KeyUsed implements identity.Directory.
+func (a *Agents) KeyUsed(ctx context.Context, erc8004, thumbprint string) {
+	name, now := erc8004+" "+thumbprint, time.Now()
+	if _, lately := a.used.Get(name, now); lately {
+		return
+	}
+	a.used.Put(name, struct{}{}, 0, now.Add(touchEvery))
+	a.touch(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Keys().Touch(ctx, thumbprint); err != nil || erc8004 == "" {
+			return err
+		}
+		return tx.DelegatedKeys().Touch(ctx, erc8004, thumbprint)
+	})
+}
+
 // credential reads which profiles an account may act as: all of its profiles, or
 // the named one, if it still belongs to the account.
 func credential(ctx context.Context, tx *storage.Tx, id, account, handle string) (identity.Credential, error) {

@@ -175,15 +175,8 @@ func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Cal
 // DropIdentity ends the enrolment of a profile, if there is one, and what the keys of a key directory may do as it.
 func (d *Directory) DropIdentity(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
 	p, err := hall.Own(ctx, tx, c, in.Owned)
-	if err == nil {
-		err = tx.Joins().DropDirectory(ctx, p.Draft.Handle)
-	}
-	if err != nil || p.ERC8004 == "" {
-		return protocol.None{}, err
-	}
-	e, err := tx.Enrolments().ByIdentity(ctx, p.ERC8004)
 	if err != nil {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, tx.Enrolments().End(ctx, c.Actor(), e, protocol.EndedByDrop)
+	return protocol.None{}, tx.Enrolments().Drop(ctx, c.Actor(), p)
 }
