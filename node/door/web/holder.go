@@ -29,11 +29,11 @@ func (s *Web) moved(ctx context.Context, a protocol.Author) (bool, error) {
 
 // heldBy says who holds an identity, and since when.
 func heldBy(ctx context.Context, h protocol.Holder) templ.Component {
-	key := english("Held by %s since %s")
-	if !h.Exact {
-		key = english("Held by %s at least since %s")
+	who, since := ethereum(h.Owner), date(ctx, h.Since.In(protocol.India).Format(time.DateOnly))
+	if h.Exact {
+		return say("Held by %s since %s", who, since)
 	}
-	return say(key, ethereum(h.Owner), date(ctx, h.Since.In(protocol.India).Format(time.DateOnly)))
+	return say("Held by %s at least since %s", who, since)
 }
 
 // ethereum is an Ethereum account, as people know it: its beginning and its end.
