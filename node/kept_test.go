@@ -81,6 +81,7 @@ func TestKept(t *testing.T) {
 		mcpSigned := signedFields(h, pair, "POST", protocol.MCPPath, call)
 
 		require.Equal(t, 200, h.Ask("GET", "/api/public/about", "", bearer...).Code, "the first use of a token is noted, which is a commit")
+		h.Ask("GET", "/api/public/about", "", signedFields(h, pair, "GET", "/api/public/about", "")...).Is(200) // that of a key too
 		first := h.Ask("GET", path, "", signed...).Is(200)
 		require.Zero(t, kept.Load())
 		for name, headers := range map[string][]string{"nobody": nil, "signed": signed, "token": bearer} {
