@@ -14,6 +14,7 @@ package federation
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ import (
 type Keys struct {
 	RSA     key.Pair // 2048 bits
 	Ed25519 key.Pair
+
+	Others func() []ed25519.PublicKey // that were, or will be, valid beside Ed25519; nil for none
 }
 
 // A Receiver stores what federation has accepted. Its methods run inside the
@@ -154,7 +157,7 @@ func New(c Config) (*Federation, error) {
 		c: c, target: target, log: c.Log, now: c.Now,
 		site: activity.Site{
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
-			PublicKeyPEM: pem, Multikey: multikey, Icon: c.Icon,
+			PublicKeyPEM: pem, Multikey: multikey, Others: c.Keys.multikeys, Icon: c.Icon,
 		},
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
@@ -179,6 +182,15 @@ func New(c Config) (*Federation, error) {
 	client.CheckRedirect = sameOriginRedirect
 	f.client = &client
 	return f, nil
+}
+
+func (k Keys) multikeys() (all []string) {
+	if k.Others != nil {
+		for _, public := range k.Others() {
+			all = append(all, key.Multikey(public))
+		}
+	}
+	return all
 }
 
 func multikeyOf(pair key.Pair) (string, error) {
