@@ -2,11 +2,13 @@ package federation
 
 import (
 	"context"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"stoa/identity/httpsig"
 	"stoa/identity/integrity"
 	"stoa/protocol"
 	"stoa/protocol/activity"
@@ -54,6 +56,11 @@ func (f *Federation) examine(ctx context.Context, n *activity.Note, raw json.Raw
 	}
 	if p.Author.Handle != nil {
 		claim.Handle = *p.Author.Handle
+	}
+	if f.c.Listed != nil {
+		claim.Listed = func(ctx context.Context, ref httpsig.AgentRef, keyid string) (crypto.PublicKey, error) {
+			return f.c.Listed(ctx, *p.Node, ref, keyid)
+		}
 	}
 	v, err := integrity.Judge(ctx, claim, f.c.Authority)
 	if err != nil {

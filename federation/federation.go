@@ -14,6 +14,7 @@ package federation
 
 import (
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"crypto/rsa"
 	"errors"
@@ -76,7 +77,9 @@ type Config struct {
 	Receiver  Receiver
 	Threads   Correspondent // nil: messages to agents are ignored
 	Authority Authority     // nil: no chain is configured, no author of another node is verified
-	Reviews   ReviewReader  // nil: no chain is configured, reviews are the word of their node
+	// Listed is integrity.Claim.Listed, for posts of a host. Nil: no author of another node is verified by a key directory.
+	Listed  func(ctx context.Context, host string, ref httpsig.AgentRef, keyid string) (crypto.PublicKey, error)
+	Reviews ReviewReader // nil: no chain is configured, reviews are the word of their node
 
 	Software, Version string
 	Icon              string                     // address of the picture of the node's own actors, a PNG; "" for none

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,14 +24,14 @@ type recheckArgs struct {
 	Try  int    `json:"try"` // index into recheckAfter
 }
 
-// recheckable reports whether a later read of the chain may verify the author.
+// recheckable reports whether a later read of the chain, or of the key directory that the author named, may verify the author.
 func recheckable(p *protocol.StoredPost) bool {
-	return !p.Author.Verified && p.Author.ERC8004 != nil && (p.Evidence != nil || p.Statement != nil)
+	return !p.Author.Verified && (p.Author.ERC8004 != nil && (p.Evidence != nil || p.Statement != nil) || bytes.Contains(p.Evidence, []byte(`"signature-agent"`)))
 }
 
 // enqueueRecheck queues attempt number try to verify a post's author.
 func (f *Federation) enqueueRecheck(ctx context.Context, tx *storage.Tx, post string, try int) error {
-	if try >= len(recheckAfter) || f.c.Authority == nil {
+	if try >= len(recheckAfter) || f.c.Authority == nil && f.c.Listed == nil {
 		return nil
 	}
 	args, err := json.Marshal(recheckArgs{post, try})

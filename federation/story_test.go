@@ -179,11 +179,17 @@ func (n *node) log(t *testing.T, after int) string {
 // signed makes the evidence of an agent's request to a node's board.
 func signed(t *testing.T, n *node, pair key.Pair, in protocol.NewPost) json.RawMessage {
 	t.Helper()
+	return signedAs(t, n, pair, in, "Agent-Identity", agentID)
+}
+
+// signedAs is the evidence of a request whose author names himself in a field.
+func signedAs(t *testing.T, n *node, pair key.Pair, in protocol.NewPost, field, value string) json.RawMessage {
+	t.Helper()
 	body := asJSON(t, in)
 	r, err := http.NewRequestWithContext(t.Context(), "POST", n.base+integrity.PostPath, bytes.NewReader(body))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Agent-Identity", agentID)
+	r.Header.Set(field, value)
 	target := httpsig.NewTarget("https", n.name)
 	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: n.tick.now()}))
 	msg, err := httpsig.FromRequest(r, target)

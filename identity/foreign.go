@@ -14,7 +14,7 @@ import (
 var foreignHeaders = []struct{ field, name string }{
 	{"X-Siwa-Receipt", "a receipt of SIWA (X-SIWA-Receipt) without the signature that covers it (ERC-8128)"},
 	{"Dpop", "a proof of possession (DPoP, RFC 9449)"},
-	{"Signature-Key", "an inline key (Signature-Key)"},
+	{"Signature-Key", "a key (Signature-Key) without a signature that covers it"},
 	{"Erc-8128-Delegation", "a delegation (ERC-8395)"},
 	{"X-Signature", "a signature in X-Signature"},
 	{"X-Ethereum-Signature", "a signature in X-Ethereum-Signature"},

@@ -296,7 +296,8 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	c.Hide(who.handle, who.state)
 	if !op.ReadOnly {
 		c.Spend = []protocol.Spend{{Key: res.NonceKey, Until: res.NonceUntil, Code: protocol.SignatureReplayed}}
-		if len(ev.Body) <= httpsig.MaxEvidenceBody { // only the A2A door accepts longer bodies, which are no evidence for others
+		// Only the A2A door accepts longer bodies. They are no evidence for others, nor is a request that brings its own key.
+		if len(ev.Body) <= httpsig.MaxEvidenceBody && !res.Inline {
 			if c.Evidence, err = capture(&m, ev.Body, res); err != nil {
 				return protocol.Caller{}, signatureError(err)
 			}
@@ -305,8 +306,9 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	return c, nil
 }
 
-// alone admits an Ethereum account that claims no identity. It costs nothing to make, so that it pays the proof of work and is limited by
-// its network as a caller without signature is; it is named, so that readers see that texts have the same author.
+// alone admits an Ethereum account, or a key that the request itself gives, that claims no identity. It costs nothing to make, so that it
+// pays the proof of work and is limited by its network as a caller without signature is; it is named, so that readers see that texts have the
+// same author.
 func (g *Gate) alone(ctx context.Context, ev Evidence, op *protocol.Operation, res *httpsig.Result) (protocol.Caller, error) {
 	c, err := g.proof(ctx, ev, op)
 	if err != nil {

@@ -65,7 +65,22 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		}
 		return httpsig.Resolved{Key: k, Principal: who}, nil
 	}
+	if q.Inline != nil {
+		return httpsig.Resolved{Key: q.Inline, Principal: principal{alone: true}}, r.payable("a key in Signature-Key by itself identifies nobody here")
+	}
 	return httpsig.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Detail: foreignKey(q.Params.KeyID)}
+}
+
+// payable refuses a caller whom a key of his own making does not identify, unless strangers may do this with a proof of work and one is there.
+func (r resolver) payable(nobody string) error {
+	nobody += ": send Agent-Identity, covered by the signature, with an ERC-8004 identity that it controls"
+	switch {
+	case r.op == nil || r.op.Access&protocol.Proof == 0:
+		return protocol.Errorf(protocol.KeyUnknown, "%s", nobody)
+	case !r.proof:
+		return protocol.Errorf(protocol.PowRequired, "%s; or solve the challenge too", nobody)
+	}
+	return nil
 }
 
 // account resolves a signature of an Ethereum account: as the owner or the agent wallet of the chain identity that it claims in
@@ -97,13 +112,12 @@ func (r resolver) account(ctx context.Context, q httpsig.KeyRequest, account htt
 
 // alone resolves a signature of an account that claims no identity, before anything is paid for it.
 func (r resolver) alone(ctx context.Context, account httpsig.Account) (httpsig.Resolved, error) {
-	const nobody = "an Ethereum account by itself identifies nobody here: send Agent-Identity, covered by the signature, with an ERC-8004 " +
-		"identity that it controls"
-	switch {
-	case r.op == nil || r.op.Access&protocol.Proof == 0 || r.g.Chain == nil:
-		return httpsig.Resolved{}, protocol.Errorf(protocol.KeyUnknown, nobody)
-	case !r.proof:
-		return httpsig.Resolved{}, protocol.Errorf(protocol.PowRequired, nobody+"; or solve the challenge too")
+	const nobody = "an Ethereum account by itself identifies nobody here"
+	if r.g.Chain == nil {
+		return httpsig.Resolved{}, protocol.Errorf(protocol.KeyUnknown, nobody+", as the node is not connected to a chain")
+	}
+	if err := r.payable(nobody); err != nil {
+		return httpsig.Resolved{}, err
 	}
 	k, err := r.g.Chain.Account(ctx, r.network, account)
 	return httpsig.Resolved{Key: k, Principal: principal{alone: true}}, err

@@ -339,7 +339,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,
-		Network: n.front.network, Return: n.front.handBack,
+		Network: n.front.network, Return: n.front.handBack, Listed: n.prover.Listed,
 	}
 	if n.Chain != nil {
 		c.Authority, c.Reviews = n.Chain, n.Chain.Review

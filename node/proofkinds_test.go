@@ -71,7 +71,9 @@ func TestProofDocument_Kinds(t *testing.T) {
 		s.PutProfile([]byte(`{"handle":"ravi","name":"Ravi","kind":"person"}`))
 		require.NoError(t, s.Admin().AddKey(t.Context(), "ravi", pair, true))
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "ravi", id.String(), pair.Thumbprint()))
-		authority := func() string { return must.Get(attest.Parse(s.Ask("GET", "/@ravi/proof", "").Is(200).Body.Bytes()))(t).Authority.Kind }
+		authority := func() string {
+			return must.Get(attest.Parse(s.Ask("GET", "/@ravi/proof", "").Is(200).Body.Bytes()))(t).Authority.Kind
+		}
 		enrolled := good("document node author state block record profile")
 		raw := proven("/api/public/agents/ravi", attest.KindProfile, enrolled)
 		proven("/@ravi", attest.KindProfile, enrolled)

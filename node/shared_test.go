@@ -157,6 +157,46 @@ func TestSigned_KeyDirectory(t *testing.T) {
 	require.EqualValues(t, 1, fetches.Load())
 }
 
+// TestSigned_KeyDirectoryElsewhere: a node that follows another one verifies by the author's key directory itself; what the other node says counts
+// for nothing, and a key that the directory does not list verifies nobody.
+func TestSigned_KeyDirectoryElsewhere(t *testing.T) {
+	t.Parallel()
+	pair, other := must.Get(key.GenerateEd25519())(t), must.Get(key.GenerateEd25519())(t)
+	var lists atomic.Pointer[[]key.Public]
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/http-message-signatures-directory+json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Write(must.Get(key.MarshalSet(*lists.Load()))(t))
+	}))
+	t.Cleanup(agent.Close)
+	lists.Store(&[]key.Public{pair.Published()})
+	home, away, late := nodetest.Start(t), nodetest.Start(t), nodetest.Start(t)
+	require.NoError(t, away.Admin().Follow(t.Context(), home.Base))
+	asAgent := func(r *http.Request, o *httpsig.SignOptions) {
+		r.Header.Set("Signature-Agent", `sig1="`+agent.URL+`"`)
+	}
+	post := nodetest.As[protocol.Post](home.Signed(pair, nodetest.GoodPost, asAgent).Is(201))
+	copyOn := func(h *nodetest.House) (p protocol.Post) {
+		for _, p := range nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", "")).Items {
+			if p.Title == post.Title {
+				return p
+			}
+		}
+		return p
+	}
+	require.Eventually(t, func() bool { return copyOn(away).Author.Proof.Level == protocol.ByDirectory }, time.Minute, 50*time.Millisecond)
+	there := copyOn(away).Author
+	require.True(t, there.Verified)
+	require.Equal(t, agent.Listener.Addr().String(), there.Name)
+	require.Equal(t, agent.URL, *there.Proof.Subject)
+	require.Equal(t, pair.Thumbprint(), *there.KeyID)
+
+	lists.Store(&[]key.Public{other.Published()})
+	require.NoError(t, late.Admin().Follow(t.Context(), home.Base))
+	require.Eventually(t, func() bool { return copyOn(late).ID != "" }, time.Minute, 50*time.Millisecond)
+	require.False(t, copyOn(late).Author.Verified)
+}
+
 func TestReports(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {

@@ -223,13 +223,13 @@ const (
 	ByDirectory  ProofLevel = "directory"   // the key is in the key directory at an address
 	ByProfileKey ProofLevel = "profile-key" // the key is registered with a profile
 	BySignIn     ProofLevel = "session"     // the profile's owner was signed in, or sent its token
-	BySameKey    ProofLevel = "key"         // the same Ethereum account signed, which says nothing more: verified is false
+	BySameKey    ProofLevel = "key"         // the same account or key signed, which says nothing more: verified is false
 	ByNothing    ProofLevel = "none"        // nothing was checked: verified is false
 )
 
 // An AuthorProof is how this node verified an author.
 type AuthorProof struct {
-	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,key,none" doc:"chain-key, wallet, owner: by the chain. directory: the key is in the key directory at subject, a Web address and nothing more. profile-key, session: by a profile of the node where it was written. key: not verified; the account at subject signed. none: not verified."`
+	Level     ProofLevel `json:"level" enum:"chain-key,wallet,owner,directory,profile-key,session,key,none" doc:"chain-key, wallet, owner: by the chain. directory: the key is in the key directory at subject, a Web address and nothing more. profile-key, session: by a profile of the node where it was written. key: not verified; the account or key at subject signed. none: not verified."`
 	Subject   *string    `json:"subject" doc:"What was verified to be the author's: the chain identity, the address of the key directory, or the profile's actor; null with none."`
 	Chain     *string    `json:"chain" doc:"Chain that was asked, such as eip155:1; null for none."`
 	Block     *int64     `json:"block" minimum:"0" doc:"Block of the chain's answer; null when no chain was asked, or the block is not known."`

@@ -24,7 +24,8 @@ func (o *Operation) Ways(base string, chain bool) (ways []Way) {
 		ways = append(ways, Way{string(BySignIn), base + "/sign-in", "Authorization: Bearer stoa_…"})
 	}
 	if o.Access&Proof != 0 {
-		ways = append(ways, Way{string(ByNothing), base + "/SKILL.md", "Proof-Of-Work: …"})
+		ways = append(ways, Way{string(BySameKey), signing + "#by-a-key-alone", `Signature-Key: sig=hwk;kty="OKP";crv="Ed25519";x="…"`},
+			Way{string(ByNothing), base + "/SKILL.md", "Proof-Of-Work: …"})
 	}
 	return ways
 }

@@ -21,6 +21,7 @@ const (
 	coverUCPAgent
 	coverIdempotencyKey
 	coverReceipt
+	coverKey
 )
 
 // coverageOf returns the coverage of a signature whose base could be built.
@@ -57,6 +58,8 @@ func coverageOf(comps []component) coverage {
 				if c.flags == 0 {
 					cov |= coverIdentity
 				}
+			case "signature-key":
+				cov |= coverKey
 			case "x-siwa-receipt":
 				if c.flags == 0 {
 					cov |= coverReceipt

@@ -53,7 +53,7 @@ func proveKey(m *Message, body []byte, k Key, now time.Time, allowTestKeys bool)
 	err := fail(CodeSignatureMissing, "")
 	for i := range p.members { // at most Limits.Labels, one verification for each key
 		sig := &p.members[i]
-		if !q.ours(sig.params) || sig.params.KeyID != k.Thumbprint() {
+		if !q.ours(m, sig) || sig.params.KeyID != k.Thumbprint() {
 			continue
 		}
 		_, e := v.judge(context.Background(), p, m, body, q, sig, now)

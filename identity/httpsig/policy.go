@@ -59,6 +59,10 @@ type Policy struct {
 	// Accounts accepts signatures of Ethereum accounts (ERC-8128) in addition to Tags.
 	Accounts bool
 
+	// Inline accepts signatures without tag and keyid whose key is in Signature-Key, covered, by the scheme hwk
+	// (draft-hardt-httpbis-signature-key-08), in addition to Tags. They need no nonce and no expires: NonceKey names each all the same.
+	Inline bool
+
 	// SkipUncovered ignores a signature that does not cover what is required, as if it were for
 	// another application.
 	SkipUncovered bool
@@ -84,6 +88,7 @@ func WritePolicy() *Policy {
 		MaxWindow: 300 * time.Second,
 		Skew:      30 * time.Second,
 		Accounts:  true,
+		Inline:    true,
 	}
 }
 
@@ -135,7 +140,11 @@ func DirectoryPolicy() *Policy {
 
 func (q *Policy) wants(r Require) bool { return q.Require&r != 0 }
 
-func (q *Policy) ours(p Params) bool {
+func (q *Policy) ours(m *Message, sig *member) bool {
+	p := &sig.params
+	if q.Inline && !p.HasTag && !p.HasKeyID && m.Header["Signature-Key"] != nil {
+		return true
+	}
 	return q.Tags == nil || p.HasTag && slices.Contains(q.Tags, p.Tag) || q.Untagged && !p.HasTag || q.Accounts && p.byAccount()
 }
 
@@ -144,7 +153,7 @@ func (q *Policy) accepts(a Algorithm) bool {
 }
 
 // checkParams checks types, presence, order and time, before anything expensive.
-func (q *Policy) checkParams(sig *member, now time.Time) *Error {
+func (q *Policy) checkParams(sig *member, now time.Time, inline bool) *Error {
 	if sig.wrongType != "" {
 		return malformed(CodeParameterInvalid, sig.wrongType+": type")
 	}
@@ -155,9 +164,9 @@ func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 		missing bool
 	}{
 		{"created", !p.HasCreated && dated},
-		{"expires", !p.HasExpires && (q.wants(RequireExpires) || q.Undated && p.HasTag)},
+		{"expires", !p.HasExpires && !inline && (q.wants(RequireExpires) || q.Undated && p.HasTag)},
 		{"keyid", !p.HasKeyID},
-		{"nonce", !p.HasNonce && q.wants(RequireNonce)},
+		{"nonce", !p.HasNonce && !inline && q.wants(RequireNonce)},
 	} {
 		if want.missing {
 			return fail(CodeParameterMissing, want.name)
@@ -166,7 +175,7 @@ func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 	if len(p.KeyID) > MaxKeyID || p.KeyID == "" {
 		return fail(CodeParameterInvalid, "keyid: 1 to 512 bytes")
 	}
-	if len(p.Nonce) > MaxNonce || q.wants(RequireNonce) && len(p.Nonce) < MinNonce {
+	if len(p.Nonce) > MaxNonce || p.HasNonce && q.wants(RequireNonce) && len(p.Nonce) < MinNonce {
 		return fail(CodeParameterInvalid, "nonce: 16 to 256 bytes")
 	}
 	if p.HasAlg && (!Algorithm(p.Alg).known() || q.Accounts && p.byAccount()) {
@@ -176,6 +185,9 @@ func (q *Policy) checkParams(sig *member, now time.Time) *Error {
 		if _, ok := p.Account(); !ok {
 			return fail(CodeKeyUnknown, "keyid: eip155:<chainId>:<address> in lower case with the tag erc8128, or erc8128:<chainId>:<address> without a tag")
 		}
+	}
+	if inline && !p.HasExpires && now.Unix() > p.Created+int64((inlineWindow+q.Skew)/time.Second) {
+		return fail(CodeExpired, "created: at most "+inlineWindow.String()+" ago without expires")
 	}
 	return q.checkTimes(p, now.Unix())
 }

@@ -19,6 +19,7 @@ type KeyRequest struct {
 	Agent    AgentRef
 	Identity string // Agent-Identity field value, "" when not covered
 	Receipt  string // X-SIWA-Receipt field value, "" when not covered
+	Inline   Key    // that the request itself gives in Signature-Key, covered; nil for none. Params.KeyID is its thumbprint
 	Now      time.Time
 }
 
@@ -58,6 +59,7 @@ type Result struct {
 	Principal  any
 	Algorithm  Algorithm
 	Thumbprint string // of the key
+	Inline     bool   // the request itself gave the key (Signature-Key)
 	BodyBound  bool   // content-digest is covered and matches the body
 
 	coverage coverage
@@ -115,7 +117,7 @@ func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte
 	}
 	ours := 0
 	for i := range p.members {
-		if q.ours(p.members[i].params) {
+		if q.ours(m, &p.members[i]) {
 			ours++
 		}
 	}
@@ -128,7 +130,7 @@ func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte
 	var first *Error
 	for i := range p.members {
 		sig := &p.members[i]
-		if !q.ours(sig.params) {
+		if !q.ours(m, sig) {
 			continue // for another application (RFC 9421 §2.3, tag)
 		}
 		r, e := v.judge(ctx, p, m, body, q, sig, now)
@@ -150,7 +152,11 @@ func (v *Verifier) verify(ctx context.Context, p *parse, m *Message, body []byte
 
 // judge checks one signature in every step, cheap ones first.
 func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte, q *Policy, sig *member, now time.Time) (*Result, *Error) {
-	if e := q.checkParams(sig, now); e != nil {
+	inline, e := q.inline(m, sig)
+	if e != nil {
+		return nil, e
+	}
+	if e := q.checkParams(sig, now, inline != nil); e != nil {
 		return nil, e
 	}
 	if e := p.buildBase(m, sig); e != nil {
@@ -161,11 +167,14 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	if e := q.checkCoverage(m, body, &sig.params, cov); e != nil {
 		return nil, e.wanting(m, body)
 	}
+	if inline != nil && cov&coverKey == 0 {
+		return nil, fail(CodeCoverageInsufficient, "signature-key")
+	}
 	agent, e := agentOf(m, sig.label, comps, v.AllowLoopback)
 	if e != nil {
 		return nil, e
 	}
-	ask := KeyRequest{Params: sig.params, Agent: agent, Now: now}
+	ask := KeyRequest{Params: sig.params, Agent: agent, Now: now, Inline: inline}
 	if cov&coverIdentity != 0 {
 		ask.Identity = fieldOf(m, "Agent-Identity")
 	}
@@ -206,10 +215,12 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	}
 	r := &Result{
 		Label: sig.label, Params: sig.params, Covered: Covered{list: string(p.listOf(sig))}, Agent: agent,
-		Principal: found.Principal, Algorithm: alg, Thumbprint: thumb, BodyBound: cov&coverDigest != 0, coverage: cov,
+		Principal: found.Principal, Algorithm: alg, Thumbprint: thumb, Inline: inline != nil, BodyBound: cov&coverDigest != 0, coverage: cov,
 	}
 	if sig.params.HasNonce {
 		r.NonceKey, r.NonceUntil = p.nonceKey(&sig.params), q.until(&sig.params)
+	} else if inline != nil {
+		r.NonceKey, r.NonceUntil = onceOnly(p.base, thumb), now.Add(q.MaxWindow+q.Skew)
 	}
 	return r, nil
 }

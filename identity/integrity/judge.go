@@ -71,6 +71,10 @@ type Claim struct {
 	// Own returns a key that is known to be the author's own without a chain, nil for any other.
 	// It may be nil. Its caller is responsible for the keys.
 	Own func(keyid string) crypto.PublicKey
+
+	// Listed returns a key of that thumbprint that the key directory at an address lists now, which the author named in Signature-Agent; an error
+	// where it does not, or cannot be asked now. It may be nil.
+	Listed func(ctx context.Context, ref httpsig.AgentRef, keyid string) (crypto.PublicKey, error)
 }
 
 // A Call is the operation that wrote something other than a post. Of the claim, ID, Published, Evidence, ERC8004 and Own are used with it.
@@ -86,6 +90,7 @@ type Verdict struct {
 	Method   protocol.Method // signature when Verified, otherwise federation
 	KeyID    string          // thumbprint of the key that signed or claims to have, "" none
 	ERC8004  string          // claimed identity that the signature covers, "" for none
+	Listed   string          // address of the key directory that lists the key, "" for none
 	Grant    Grant           // of the key, with the state of the chain that was used; without the key
 	Reason   string          // why it is not verified, for the operator; "" when it is
 }
@@ -181,6 +186,8 @@ func (v Verdict) Proof() protocol.AuthorProof {
 	switch {
 	case !v.Verified:
 		return protocol.AuthorProof{Level: protocol.ByNothing}
+	case v.Listed != "":
+		return protocol.AuthorProof{Level: protocol.ByDirectory, Subject: &v.Listed}
 	case v.ERC8004 == "":
 		return protocol.AuthorProof{Level: protocol.ByProfileKey}
 	}
@@ -229,7 +236,7 @@ func judgeEvidence(ctx context.Context, c Claim, a Authority) (Verdict, error) {
 		return v, nil
 	}
 	if v.ERC8004 == "" {
-		if c.Own != nil {
+		if c.Own != nil || c.Listed != nil && len(msg.Header["Signature-Agent"]) > 0 {
 			return c.checkSignature(ctx, ownKeys{c}, v, msg, body)
 		}
 		v.Reason = "the signed request names no chain identity"
@@ -252,6 +259,7 @@ func parseEvidence(raw json.RawMessage) (httpsig.Evidence, error) {
 // signer gives the verifier the one key that the chain grants, and stores the result of the
 // lookup.
 type signer struct {
+	claim   Claim
 	verdict *Verdict
 	from    Authority
 	err     error // temporary
@@ -262,6 +270,9 @@ func (s *signer) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Res
 	s.verdict.KeyID = strings.Clone(q.Params.KeyID)
 	if account, ok := q.Params.Account(); ok {
 		s.verdict.KeyID = account.String()
+	}
+	if s.verdict.ERC8004 == "" && s.claim.Own == nil {
+		return s.listed(ctx, q)
 	}
 	g, err := s.verdict.ask(ctx, s.from)
 	if err != nil || g == nil {
@@ -278,9 +289,25 @@ func (s *signer) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Res
 	return httpsig.Resolved{Key: k}, nil
 }
 
+// listed looks for the key in the directory that the author named, covered by the signature.
+func (s *signer) listed(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	s.none, s.verdict.Reason = true, "the signed request names no key directory"
+	if q.Agent.URL == "" {
+		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	}
+	pub, err := s.claim.Listed(ctx, q.Agent, s.verdict.KeyID)
+	if err != nil {
+		s.verdict.Reason = protocol.AsError(err).Error()
+		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	}
+	s.none, s.verdict.Listed = false, strings.Clone(q.Agent.URL)
+	k, err := httpsig.NewKey(pub)
+	return httpsig.Resolved{Key: k}, err
+}
+
 // checkSignature verifies the author's request as of the time when it was made.
 func (c Claim) checkSignature(ctx context.Context, a Authority, v Verdict, msg httpsig.Message, body []byte) (Verdict, error) {
-	keys := &signer{verdict: &v, from: a}
+	keys := &signer{claim: c, verdict: &v, from: a}
 	policy := httpsig.WritePolicy()
 	policy.Require |= httpsig.RequireDigest
 	policy.At = c.Published

@@ -19,6 +19,10 @@ func markOf(ctx context.Context, a protocol.Author) mark {
 			return mark{tr(ctx, "on the word of %s", *a.Node), "fair", tr(ctx, "Another node says who wrote this. This node has not verified the author's key.")}
 		}
 		if a.Proof.Level == protocol.BySameKey && a.KeyID != nil {
+			if !strings.HasPrefix(*a.KeyID, "eip155:") {
+				return mark{tr(ctx, "unverified"), "poor", tr(ctx,
+					"The key %s signed this. Nothing more is known of who has it; the same key always has the same name.", *a.KeyID)}
+			}
 			account := (*a.KeyID)[strings.LastIndexByte(*a.KeyID, ':')+1:]
 			return mark{tr(ctx, "unverified"), "poor", tr(ctx,
 				"The Ethereum account %s signed this. Nothing more is known of it; the same account always has the same address.", account)}

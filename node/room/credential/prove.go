@@ -2,6 +2,7 @@ package credential
 
 import (
 	"context"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -344,4 +345,14 @@ func (p *Prover) listed(address, keyid string) json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// Listed is a key that a key directory lists, for a post of a host (integrity.Claim.Listed). A fetch of the directory is waited for as for a
+// request of a network.
+func (p *Prover) Listed(ctx context.Context, host string, ref httpsig.AgentRef, keyid string) (crypto.PublicKey, error) {
+	k, _, err := p.Directories.Await(ctx, "node "+host, ref, keyid, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return k.Public(), nil
 }

@@ -1,0 +1,87 @@
+package httpsig
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"stoa/identity/key"
+)
+
+// maxKeyField bounds Signature-Key in bytes: a P-256 key has about 200.
+const maxKeyField = 2 << 10
+
+// signatureKey is the member of Signature-Key for a signature (draft-hardt-httpbis-signature-key-08): its scheme and parameters. ok is false
+// without one.
+func signatureKey(m *Message, label string) (scheme string, params *httpsfv.Params, ok bool) {
+	lines := m.Header["Signature-Key"]
+	size := 0
+	for _, line := range lines {
+		size += len(line)
+	}
+	if size == 0 || size > maxKeyField {
+		return "", nil, false
+	}
+	d, err := httpsfv.UnmarshalDictionary(trimmed(lines))
+	if err != nil {
+		return "", nil, false
+	}
+	member, _ := d.Get(label)
+	item, ok := member.(httpsfv.Item)
+	if !ok {
+		return "", nil, false
+	}
+	token, ok := item.Value.(httpsfv.Token)
+	return string(token), item.Params, ok
+}
+
+// inline makes the keyid of a signature without one from the key that the request itself gives (scheme hwk): the RFC 7638 thumbprint.
+// It is nil for every other signature, also one that has a keyid or a tag.
+func (q *Policy) inline(m *Message, sig *member) (Key, *Error) {
+	if !q.Inline || sig.params.HasKeyID || sig.params.HasTag || m.Header["Signature-Key"] == nil {
+		return nil, nil
+	}
+	scheme, params, ok := signatureKey(m, sig.label)
+	if !ok {
+		return nil, malformed(CodeKeyMalformed, "Signature-Key has no scheme for this signature")
+	}
+	if scheme != "hwk" {
+		return nil, fail(CodeKeyUnknown, "Signature-Key of the scheme "+scheme+" is not read, only hwk; send the address of a key directory as Signature-Agent")
+	}
+	jwk := map[string]string{}
+	for _, name := range params.Names() {
+		value, _ := params.Get(name)
+		if jwk[name], ok = value.(string); !ok {
+			return nil, malformed(CodeKeyMalformed, "Signature-Key: "+name+" is not a string")
+		}
+	}
+	raw, err := json.Marshal(jwk)
+	if err != nil {
+		return nil, malformed(CodeKeyMalformed, "Signature-Key")
+	}
+	pub, err := key.ParsePublic(raw)
+	if err != nil {
+		return nil, malformed(CodeKeyMalformed, "Signature-Key: "+err.Error())
+	}
+	k, err := NewKey(pub.Key)
+	if err != nil {
+		return nil, asError(err, CodeKeyMalformed)
+	}
+	sig.params.KeyID, sig.params.HasKeyID = pub.Thumbprint, true
+	return k, nil
+}
+
+// onceOnly is what a signature by an inline key, which has no nonce, is known by: its base, with the key. A base cannot be signed again, also not
+// by changing the signature.
+func onceOnly(base []byte, thumbprint string) (k [16]byte) {
+	h := sha256.New()
+	h.Write([]byte(thumbprint + "\x00"))
+	h.Write(base)
+	copy(k[:], h.Sum(nil))
+	return k
+}
+
+// inlineWindow is how long after created a signature by an inline key that has no expires is valid.
+const inlineWindow = 60 * time.Second

@@ -1,0 +1,169 @@
+package node_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/identity/httpsig"
+	"stoa/identity/key"
+	"stoa/node/nodetest"
+	"stoa/protocol"
+	"stoa/protocol/must"
+)
+
+// An inlineSigner signs with a key that each request itself gives, as the clients of draft-hardt-httpbis-signature-key do.
+type inlineSigner struct {
+	h       *nodetest.House
+	pair    key.Pair
+	scheme  string    // instead of hwk
+	created time.Time // zero: now
+	covered string    // instead of all
+	more    string    // fields, "Name: value", covered by their lower-case names
+}
+
+func (c inlineSigner) request(method, path, body string) *http.Request {
+	t := c.h.T
+	t.Helper()
+	var jwk map[string]string
+	require.NoError(t, json.Unmarshal(must.Get(key.MarshalPublic(key.Public{Key: c.pair.Published().Key}))(t), &jwk))
+	named := c.scheme
+	if named == "" {
+		named = "hwk"
+		for _, name := range []string{"kty", "crv", "x", "y"} {
+			if jwk[name] != "" {
+				named += fmt.Sprintf(";%s=%q", name, jwk[name])
+			}
+		}
+	}
+	sum := sha256.Sum256([]byte(body))
+	r := httptest.NewRequest(method, c.h.Base+path, strings.NewReader(body))
+	r.RequestURI = path
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
+	r.Header.Set("Signature-Key", "sig="+named)
+	target := must.Get(httpsig.ParseTarget(c.h.Base))(t)
+	covered := c.covered
+	if covered == "" {
+		covered = "@method @authority @path content-digest content-type signature-key"
+	}
+	if name, value, ok := strings.Cut(c.more, ": "); ok {
+		r.Header.Set(name, value)
+		covered += " " + strings.ToLower(name)
+	}
+	created := time.Now()
+	if !c.created.IsZero() {
+		created = c.created
+	}
+	var base strings.Builder
+	var list []string
+	for name := range strings.FieldsSeq(covered) {
+		value := map[string]string{"@method": method, "@authority": target.Authority, "@path": path}[name]
+		if value == "" {
+			value = r.Header.Get(name)
+		}
+		fmt.Fprintf(&base, "%q: %s\n", name, value)
+		list = append(list, fmt.Sprintf("%q", name))
+	}
+	params := fmt.Sprintf("(%s);created=%d", strings.Join(list, " "), created.Unix())
+	fmt.Fprintf(&base, `"@signature-params": %s`, params)
+	message, hash := []byte(base.String()), crypto.Hash(0)
+	if jwk["y"] != "" { // ECDSA signs a hash
+		digest := sha256.Sum256(message)
+		message, hash = digest[:], crypto.SHA256
+	}
+	sig := must.Get(c.pair.Signer().Sign(rand.Reader, message, hash))(t)
+	if jwk["y"] != "" { // RFC 9421 §3.3.4: both numbers, 32 bytes each
+		var n struct{ R, S *big.Int }
+		must.Get(asn1.Unmarshal(sig, &n))(t)
+		sig = append(n.R.FillBytes(make([]byte, 32)), n.S.FillBytes(make([]byte, 32))...)
+	}
+	r.Header.Set("Signature-Input", "sig="+params)
+	r.Header.Set("Signature", "sig=:"+base64.StdEncoding.EncodeToString(sig)+":")
+	return r
+}
+
+// sends sends a request, with a proof of work for a purpose where one is given.
+func (c inlineSigner) sends(r *http.Request, purpose string) nodetest.Answer {
+	if purpose != "" {
+		r.Header.Set("Proof-Of-Work", c.h.Proof(purpose))
+	}
+	w := httptest.NewRecorder()
+	c.h.Handler().ServeHTTP(w, r)
+	return nodetest.Answer{ResponseRecorder: w, T: c.h.T}
+}
+
+// TestInlineKey: a key that a request itself gives is the same pseudonym each time and nothing more: it pays the proof of work, and is not
+// verified. Each request is taken once, also without a nonce.
+func TestInlineKey(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	const board = "/api/public/board"
+	for name, pair := range map[string]key.Pair{"Ed25519": must.Get(key.GenerateEd25519())(t), "P-256": must.Get(key.GenerateP256())(t)} {
+		c := inlineSigner{h: h, pair: pair}
+		refused := c.sends(c.request("POST", board, nodetest.GoodPost), "").Is(401)
+		require.Equal(t, protocol.PowRequired, refused.Problem().Code, name)
+		require.NotNil(t, refused.Problem().Challenge, name)
+
+		var posts [2]protocol.Post
+		for i := range posts {
+			body := fmt.Sprintf(`{"kind":"offer","title":"Number %d","body":"Three looms."}`, i)
+			c.sends(c.request("POST", board, body), protocol.PostToBoard.Purpose).Is(201).Into(&posts[i])
+			require.False(t, posts[i].Author.Verified)
+			require.Equal(t, protocol.BySameKey, posts[i].Author.Proof.Level)
+			require.Equal(t, pair.Thumbprint(), *posts[i].Author.KeyID)
+			require.Equal(t, pair.Thumbprint(), *posts[i].Author.Proof.Subject)
+		}
+		require.NotContains(t, h.Ask("GET", board+"?verifiedOnly=true", "").Is(200).Body.String(), posts[0].ID)
+		require.Contains(t, h.Ask("GET", "/board/"+posts[0].ID, "", "Accept", "text/html").Is(200).Body.String(), pair.Thumbprint())
+
+		r := c.request("POST", board, nodetest.GoodPost)
+		again := r.Clone(t.Context())
+		again.Body = io.NopCloser(strings.NewReader(nodetest.GoodPost))
+		c.sends(r, protocol.PostToBoard.Purpose).Is(201)
+		require.Equal(t, protocol.SignatureReplayed, c.sends(again, protocol.PostToBoard.Purpose).Problem().Code, "with another proof of work")
+	}
+
+	c := inlineSigner{h: h, pair: must.Get(key.GenerateEd25519())(t)}
+	other := inlineSigner{h: h, pair: must.Get(key.GenerateEd25519())(t)}
+	stolen := c.request("POST", board, nodetest.GoodPost)
+	stolen.Header.Set("Signature-Key", other.request("POST", board, "{}").Header.Get("Signature-Key"))
+	require.Equal(t, protocol.SignatureInvalid, c.sends(stolen, protocol.PostToBoard.Purpose).Problem().Code)
+	for detail, bad := range map[string]inlineSigner{
+		"coverage-insufficient: signature-key":  {covered: "@method @authority @path content-digest content-type"},
+		"coverage-insufficient: content-digest": {covered: "@method @authority @path content-type signature-key"},
+		"created":                               {created: time.Now().Add(-10 * time.Minute)},
+		"scheme jwks_uri is not read":           {scheme: `jwks_uri;id="https://agent.example";kid="k"`},
+		"key-malformed":                         {scheme: `hwk;kty="OKP";crv="Ed25519";x="AAAA"`},
+		"private":                               {scheme: `hwk;kty="OKP";crv="Ed25519";x="11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";d="AAAA"`},
+		"has no scheme for this signature":      {scheme: `"hwk"`},
+		"this node is not connected to a chain": {more: "Agent-Identity: eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:7"},
+	} {
+		bad.h, bad.pair = h, c.pair
+		a := bad.sends(bad.request("POST", board, nodetest.GoodPost), protocol.PostToBoard.Purpose)
+		require.GreaterOrEqual(t, a.Code, 400, detail)
+		require.Less(t, a.Code, 500, detail)
+		require.Contains(t, a.Body.String(), detail)
+	}
+	require.Equal(t, protocol.KeyUnknown, c.sends(c.request("PUT", "/api/owner/profile", "{}"), "").Problem().Code, "what only owners may do")
+	require.Equal(t, 200, c.sends(c.request("GET", board, ""), "").Code, "an open read")
+
+	// The key of a profile is the profile's, whoever carries it.
+	hosted := inlineSigner{h: h, pair: h.Hosted("asha")}
+	post := nodetest.As[protocol.Post](hosted.sends(hosted.request("POST", board, nodetest.GoodPost), "").Is(201))
+	require.Equal(t, protocol.ByProfileKey, post.Author.Proof.Level)
+	require.Equal(t, "asha", *post.Author.Handle)
+}
