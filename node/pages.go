@@ -15,6 +15,7 @@ import (
 	"stoa/node/door/web"
 	"stoa/node/out/pay/qr"
 	"stoa/node/room/account"
+	"stoa/node/room/credential"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -41,6 +42,13 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 				return err
 			})
 			return used, err
+		},
+		Held: func(ctx context.Context, agent string) (h protocol.Holder, err error) {
+			err = n.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				h, err = credential.Holder(ctx, tx, agent)
+				return err
+			})
+			return h, err
 		},
 		PushKey: n.Accounts.Push.Key.Public(), Registries: registries, Texts: n.texts, GrievanceOfficer: n.Config.GrievanceOfficer, Contact: n.Config.Contact,
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },

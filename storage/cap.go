@@ -31,6 +31,7 @@ const (
 	StockDevices    Stock = "devices"    // device, of visitors
 	StockProofs     Stock = "proofs"     // state_proof
 	StockDelegated  Stock = "delegated"  // delegated_key
+	StockMoves      Stock = "moves"      // identity_move
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -61,6 +62,7 @@ var Caps = map[Stock]Cap{
 	StockDevices:    {Rows: 100_000, Bytes: 64 << 20},
 	StockProofs:     {Rows: 20_000, Bytes: 256 << 20},
 	StockDelegated:  {Rows: 100_000, Bytes: 64 << 20},
+	StockMoves:      {Rows: 100_000, Bytes: 32 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -105,6 +107,8 @@ var stocks = map[Stock]stock{
 	StockDevices:   {table: "device", key: "id", age: "ends_at", size: "length(reader) + length(endpoint) + length(program)", of: "s.ends_at IS NOT NULL"},
 	StockProofs:    {table: "state_proof", key: "id", age: "at", size: "length(doc)"},
 	StockDelegated: {table: "delegated_key", key: "id", age: "ends_at", size: "length(identity) + length(account) + length(public_jwk)"},
+	StockMoves: {table: "identity_move", key: "agent", age: "at", size: "length(agent) + length(owner) + length(former)",
+		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.agent)"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }

@@ -21,7 +21,9 @@ func TestDelegatedKeys(t *testing.T) {
 		put := func(identity string, n int) {
 			k := storage.DelegatedKey{Identity: identity, Thumbprint: fmt.Sprintf("key-%02d", n), Account: "eip155:1:0xbb", PublicJWK: "{}",
 				EndsAt: start.Add(time.Hour)}
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.DelegatedKeys().Put(ctx, k, protocol.MaxDelegatedKeys) })
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.DelegatedKeys().Put(ctx, k, protocol.MaxDelegatedKeys)
+			})
 		}
 		has := func(identity string, n int) (ok bool) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {

@@ -24,7 +24,7 @@ type chain struct {
 	now       func() time.Time
 	log       *slog.Logger
 	drop      func(key string) // removes a cached agent
-	changed   func(chainID uint64, agents []string, all bool)
+	changed   func(Changes)
 
 	polling sync.Mutex         // held during one poll
 	fresh   singleflight.Group // looks that callers wait for

@@ -28,10 +28,9 @@ type Config struct {
 	// must not dial out.
 	Known func(ctx context.Context, id string) (bool, error)
 	Log   *slog.Logger
-	// Changed is called after each look of [Reader.Run] with the agents, in canonical form, whose
-	// authority changed; with all it means any agent of the chain: after a reorganisation, a gap
-	// in the events, an upgrade, and at the first look. It must not block. It may be nil.
-	Changed func(chainID uint64, agents []string, all bool)
+	// Changed is called after each look of [Reader.Run] at which something changed. It must not
+	// block. It may be nil.
+	Changed func(Changes)
 	// AllowPending grants a change of authority before it is final and sets Grant.Pending. For
 	// development only: such a grant can be reverted.
 	AllowPending bool

@@ -73,7 +73,7 @@ func (c *chain) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	c.mu.Lock()
-	last, covered := c.view.head, c.covered
+	last, settled, covered := c.view.head, c.view.final, c.covered
 	c.mu.Unlock()
 	p := c.panel()
 	p.hedge = 0 // nobody waits
@@ -89,7 +89,10 @@ func (c *chain) poll(ctx context.Context) error {
 	switch {
 	case covered && there.Hash == last.Hash:
 		from, reset = uint64(last.Number)+1, false
-	case covered:
+	case settled > 0 && v.final > settled && v.final-settled <= 4*c.LogRange:
+		from = settled + 1 // what became final since the last look may not be what that look saw
+	}
+	if covered && reset {
 		c.log.Warn("chain reorganised", "chain", c.ID, "block", uint64(last.Number))
 	}
 	logs, err := agree(ctx, p, func(ctx context.Context, e *endpoint) ([]logEntry, error) {
@@ -99,7 +102,7 @@ func (c *chain) poll(ctx context.Context) error {
 		return err
 	}
 	c.advance(v, logs, reset)
-	c.reportChanged(logs, reset)
+	c.reportChanged(logs, reset, from-1)
 	return nil
 }
 

@@ -132,22 +132,45 @@ func (r *Reader) Keep(chainID uint64) {
 	}
 }
 
-// reportChanged reports the agents whose authority changed. all means that the events since the last
-// readBlocks are unknown or invalid.
-func (c *chain) reportChanged(logs []logEntry, all bool) {
+// Changes are what a look at a chain saw.
+type Changes struct {
+	Chain  uint64
+	Agents []string // in canonical form, whose authority changed
+	// All means any agent of the chain: after a reorganisation, a gap in the events, an upgrade, and at the first look.
+	All bool
+	// Transfers are those in the blocks after After. With All, the chain may have other blocks after it than an earlier look saw.
+	After     uint64
+	Transfers []Transfer
+}
+
+// A Transfer is a token that changed its owner. From and To are addresses in lower case, "" for the zero address.
+type Transfer struct {
+	Agent    string // in canonical form
+	From, To string
+	Block    uint64
+}
+
+// reportChanged reports what the events after a block changed. all means that the events since the last look are unknown or invalid.
+func (c *chain) reportChanged(logs []logEntry, all bool, after uint64) {
 	if c.changed == nil {
 		return
 	}
-	var agents []string
+	ch := Changes{Chain: c.ID, All: all, After: after}
 	for _, l := range logs {
-		if l.Topics[0] == topicUpgraded {
-			all = true
-		} else if l.authority() {
-			agents = append(agents, ID{c.ID, l.Address, l.agent()}.String())
+		switch {
+		case l.Topics[0] == topicUpgraded:
+			ch.All = true
+		case l.authority():
+			agent := ID{c.ID, l.Address, l.agent()}.String()
+			ch.Agents = append(ch.Agents, agent)
+			if l.Topics[0] == topicTransfer {
+				from, to := common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:])
+				ch.Transfers = append(ch.Transfers, Transfer{agent, addressText(from), addressText(to), uint64(l.Block)})
+			}
 		}
 	}
-	if all || len(agents) > 0 {
-		c.changed(c.ID, agents, all)
+	if ch.All || len(ch.Agents) > 0 {
+		c.changed(ch)
 	}
 }
 

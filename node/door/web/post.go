@@ -29,10 +29,14 @@ func (s *Web) postWith(r *http.Request, sent *sent) (view, error) {
 		}
 		f.values.Set("thread", "true")
 	}
+	moved, err := s.moved(r.Context(), found.Post.Author)
+	if err != nil {
+		return view{}, err
+	}
 	next := f.next("/board/"+id, found.Replies.Next)
 	v := view{
 		Title: found.Post.Title, Description: excerpt(protocol.OneLine(cmp.Or(found.Post.Warning, found.Post.Body)), 150), Next: next,
-		Data: found, Body: postPage(s, f, found, next, sent),
+		Data: found, Body: postPage(s, f, found, moved, next, sent),
 	}
 	if v.Hidden = found.State == protocol.Hidden; !v.Hidden {
 		v.Linked = s.postData(found.Post, branches(found.Replies.Items))

@@ -12,7 +12,7 @@ import (
 	"stoa/protocol"
 )
 
-func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent *sent) templ.Component {
+func postPage(s *Web, f *form, found protocol.PostWithReplies, moved bool, next string, sent *sent) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -313,7 +313,7 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = standing(found.Post, found.State != protocol.Hidden).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = standing(found.Post, moved, found.State != protocol.Hidden).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -370,8 +370,8 @@ func postPage(s *Web, f *form, found protocol.PostWithReplies, next string, sent
 }
 
 // standing shows what this node knows about the author of a post, and what is needed to verify it
-// again.
-func standing(p protocol.Post, proven bool) templ.Component {
+// again. moved means that the author's identity has another owner since.
+func standing(p protocol.Post, moved, proven bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -405,6 +405,10 @@ func standing(p protocol.Post, proven bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = in("p", markOf(ctx, p.Author).Why).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = when(moved, para("The identity has changed hands since.")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

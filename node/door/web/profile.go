@@ -31,6 +31,12 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	var held protocol.Holder
+	if p.Identity != nil {
+		if held, err = s.holder(r.Context(), p.Identity.ERC8004); err != nil {
+			return view{}, err
+		}
+	}
 	var m *protocol.Merchant
 	var data any = p
 	if p.Kind == protocol.Business {
@@ -61,7 +67,7 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 	}
 	v := view{
 		Title: p.Name + " (@" + handle + ")", Description: about,
-		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts, sent, after != ""),
+		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts, held, sent, after != ""),
 	}
 	if m != nil {
 		v.Linked, v.Picture = shopData(*m, s.host), shownPicture(m.Items)

@@ -36,6 +36,8 @@ type Config struct {
 	Census func(ctx context.Context) (listed, answering, verified int, err error)
 	// InUse returns the values of filters that listed profiles and shops have, the most frequent first.
 	InUse func(ctx context.Context) (InUse, error)
+	// Held returns who holds a chain identity, without asking the chain; nil for a node that reads none.
+	Held func(ctx context.Context, agent string) (protocol.Holder, error)
 	// QR draws a text as a QR code, an SVG whose text alternative is label.
 	QR       func(text, label string) ([]byte, error)
 	Accounts Accounts // nil when the node has no accounts

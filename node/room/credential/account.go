@@ -54,6 +54,9 @@ func (c *Chain) accountKey(ctx context.Context, claimed string, account httpsig.
 		Identity: id.String(), Owner: control.Owner, Wallet: control.Wallet, Block: control.Block, BlockHash: control.BlockHash.Hex(),
 		Key: signing(account, func(digest [32]byte, sig []byte) (bool, error) {
 			good, err := c.Reader.SignedBy(ctx, id, account.Address, digest, sig)
+			if err == nil && good {
+				err = c.remember(ctx, id.String(), account.Address)
+			}
 			return good, chainError(err)
 		}),
 	}, level, nil

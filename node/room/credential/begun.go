@@ -73,6 +73,9 @@ func (w *Enrolments) sold(ctx context.Context, agent string) {
 		ended, newer := 0, 0
 		err = w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			ended, newer, err = tx.Begun().End(ctx, s)
+			if err == nil && ended > 0 && s.Owner != "" {
+				err = tx.Moves().Note(ctx, storage.IdentityMove{Agent: agent, Owner: s.Owner, Block: s.Block})
+			}
 			return err
 		})
 		if all += ended; ended > 0 {

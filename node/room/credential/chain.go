@@ -22,9 +22,11 @@ import (
 type Chain struct {
 	Reader *erc8004.Reader           // the caller runs it
 	keys   *cache.Cache[httpsig.Key] // by thumbprint, which names the key for good
-	Dev    bool                      // all callers are on one machine
+	seen   *cache.Cache[struct{}]    // accounts that signed for identities, which are stored as known
+	memory issued
+	Dev    bool // all callers are on one machine
 	// tell is told of agents that changed; set before the reader runs. Nil tells nobody.
-	tell func(chainID uint64, agents []string, all bool)
+	tell func(erc8004.Changes)
 }
 
 // NewChain makes a reader of the chains that settings names (see [erc8004.ParseChain]);
@@ -45,13 +47,13 @@ func NewChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*C
 		}
 		chains = append(chains, parsed)
 	}
-	ch := &Chain{Dev: dev, keys: cache.Of[httpsig.Key](memoMax)}
+	ch := &Chain{Dev: dev, keys: cache.Of[httpsig.Key](memoMax), seen: cache.Of[struct{}](memoMax), memory: issued{db}}
 	var err error
 	ch.Reader, err = erc8004.NewReader(erc8004.Config{
-		Chains: chains, Memory: issued{db}, Known: issued{db}.known, Log: log,
-		Changed: func(chainID uint64, agents []string, all bool) {
+		Chains: chains, Memory: ch.memory, Known: ch.memory.known, Log: log,
+		Changed: func(seen erc8004.Changes) {
 			if ch.tell != nil {
-				ch.tell(chainID, agents, all)
+				ch.tell(seen)
 			}
 		},
 	})
@@ -191,6 +193,20 @@ func budgetError(spent *erc8004.BudgetError, err error) error {
 		e.Detail += ", or at once with the solved challenge as the member pow or the Proof-Of-Work header: the identity is new here"
 	}
 	return e
+}
+
+// remember makes an identity one that is known here, as those with a key record are, after an account of it signed. A record that the account
+// issued before still counts.
+func (c *Chain) remember(ctx context.Context, identity, account string) error {
+	now, name := time.Now(), identity+" "+account
+	if _, known := c.seen.Get(name, now); known {
+		return nil
+	}
+	err := c.memory.Raise(ctx, identity, account, 0)
+	if err == nil {
+		c.seen.Put(name, struct{}{}, 0, now.Add(time.Hour))
+	}
+	return err
 }
 
 // issued is the reader's persistent memory (erc8004.Memory).

@@ -32,6 +32,7 @@ type Enrolments struct {
 	walk  map[string]string    // registries that are walked through, with the last identity
 	begun map[string]string    // the same for what identities began, with the last name
 	lost  map[uint64]time.Time // chains whose blocks are to be looked at, and when
+	looks []erc8004.Changes    // whose transfers are to be stored
 }
 
 const (
@@ -57,17 +58,20 @@ func NewEnrolments(db *storage.DB, c *Chain, log *slog.Logger) *Enrolments {
 }
 
 // changed notes what the poller saw (erc8004.Config.Changed).
-func (w *Enrolments) changed(chainID uint64, agents []string, all bool) {
+func (w *Enrolments) changed(seen erc8004.Changes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if all || len(w.due)+len(agents) > enrolmentMost {
-		w.lost[chainID] = time.Time{}
-		for _, registry := range w.chain.Reader.Registries()[chainID] {
+	if seen.All || len(w.due)+len(seen.Agents) > enrolmentMost {
+		w.lost[seen.Chain] = time.Time{}
+		for _, registry := range w.chain.Reader.Registries()[seen.Chain] {
 			w.walk[registry], w.begun[registry] = "", ""
 		}
 	}
-	if len(w.due)+len(agents) <= enrolmentMost {
-		for _, id := range agents {
+	if (seen.All || len(seen.Transfers) > 0) && len(w.looks) < enrolmentMost {
+		w.looks = append(w.looks, seen)
+	}
+	if len(w.due)+len(seen.Agents) <= enrolmentMost {
+		for _, id := range seen.Agents {
 			w.due[id] = time.Time{}
 			if len(w.again) < enrolmentMost {
 				w.again[id] = time.Now().Add(lookTimeout)
@@ -90,7 +94,7 @@ func (w *Enrolments) suspect(identity string) {
 	_, waits := w.due[identity]
 	w.mu.Unlock()
 	if !waits {
-		w.changed(0, []string{identity}, false)
+		w.changed(erc8004.Changes{Agents: []string{identity}})
 	}
 }
 
@@ -176,6 +180,7 @@ func (w *Enrolments) step(ctx context.Context) {
 	}
 	w.mu.Unlock()
 
+	w.record(ctx)
 	for _, chainID := range lost {
 		if err := w.blocks(ctx, chainID); err != nil && ctx.Err() == nil {
 			w.log.Warn("look at the blocks of enrolments", "chain", chainID, "err", err)
@@ -254,22 +259,27 @@ func (w *Enrolments) settle(ctx context.Context, e storage.Enrolment) {
 	switch {
 	case err == nil, errors.Is(err, storage.ErrNotFound): // enrolled otherwise meanwhile
 	case errors.Is(err, storage.ErrKeyTaken):
-		w.end(ctx, e, protocol.EndedByKey)
+		w.end(ctx, e, &endedError{why: protocol.EndedByKey})
 	case errors.Is(err, erc8004.ErrRegistryNotAllowed), errors.Is(err, erc8004.ErrChainNotSupported):
 	default:
 		if ended, ok := errors.AsType[*endedError](err); ok {
-			w.end(ctx, e, ended.why)
+			w.end(ctx, e, ended)
 			return
 		}
 		w.later(e.ERC8004)
 	}
 }
 
-func (w *Enrolments) end(ctx context.Context, e storage.Enrolment, why protocol.EnrolmentEnd) {
-	err := w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().End(ctx, "node", e, why) })
+func (w *Enrolments) end(ctx context.Context, e storage.Enrolment, ended *endedError) {
+	err := w.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		if err := tx.Enrolments().End(ctx, "node", e, ended.why); err != nil || ended.why != protocol.EndedByOwner {
+			return err
+		}
+		return tx.Moves().Note(ctx, storage.IdentityMove{Agent: e.ERC8004, Owner: ended.owner, Former: e.Owner, Block: ended.block})
+	})
 	switch {
 	case err == nil:
-		w.log.Warn("enrolment ended", "handle", e.Handle, "identity", e.ERC8004, "reason", string(why))
+		w.log.Warn("enrolment ended", "handle", e.Handle, "identity", e.ERC8004, "reason", string(ended.why))
 	case !errors.Is(err, storage.ErrNotFound):
 		w.log.Warn("end enrolment", "handle", e.Handle, "err", err)
 		w.later(e.ERC8004)
@@ -319,14 +329,18 @@ func (w *Enrolments) lostBlocks(ctx context.Context, chainID uint64, some []stor
 		case hash == "": // the chain is shorter now, or this endpoint lags
 			w.blocksLater(chainID)
 		default:
-			w.end(ctx, e, protocol.EndedByBlock)
+			w.end(ctx, e, &endedError{why: protocol.EndedByBlock})
 		}
 	}
 	return nil
 }
 
 // endedError means that an enrolment is no longer valid.
-type endedError struct{ why protocol.EnrolmentEnd }
+type endedError struct {
+	why   protocol.EnrolmentEnd
+	owner string // with EndedByOwner: the present one, at a block
+	block int64
+}
 
 func (e *endedError) Error() string { return "enrolment ended: " + e.why.Text() }
 
@@ -338,19 +352,19 @@ var errUndecided = errors.New("the chain does not say yet")
 func judge(e storage.Enrolment, s erc8004.Control, err error) (follow bool, _ error) {
 	switch {
 	case errors.Is(err, erc8004.ErrNotRegistered):
-		return false, &endedError{protocol.EndedByRegistry}
+		return false, &endedError{why: protocol.EndedByRegistry}
 	case errors.Is(err, erc8004.ErrIdentityBound):
-		return false, &endedError{protocol.EndedByBinding}
+		return false, &endedError{why: protocol.EndedByBinding}
 	case err != nil:
 		return false, err
 	case s.Block < e.Block: // this process lags the one that enrolled it
 		return false, errUndecided
 	case s.Owner != e.Owner:
-		return false, &endedError{protocol.EndedByOwner}
+		return false, &endedError{protocol.EndedByOwner, s.Owner, int64(s.Block)}
 	case s.Wallet != e.Wallet:
-		return false, &endedError{protocol.EndedByWallet}
+		return false, &endedError{why: protocol.EndedByWallet}
 	case len(s.Keys) == 0:
-		return false, &endedError{protocol.EndedByKey}
+		return false, &endedError{why: protocol.EndedByKey}
 	case s.Pending:
 		return false, errUndecided // of keys that are new; a key that is gone has no authority meanwhile
 	}
@@ -392,7 +406,7 @@ func (c *Chain) bind(ctx context.Context, e storage.Enrolment) (func(context.Con
 		made.Handle = e.Handle
 		return func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().Bind(ctx, made) }, nil
 	case protocol.KeyUnknown:
-		return nil, &endedError{protocol.EndedByKey}
+		return nil, &endedError{why: protocol.EndedByKey}
 	}
 	_, err = judge(e, erc8004.Control{}, err)
 	return nil, err

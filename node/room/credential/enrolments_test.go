@@ -25,6 +25,6 @@ func TestEnrolments_Retries(t *testing.T) {
 	for _, at := range []time.Time{w.due["eip155:1:0xabc:7"], w.lost[1]} {
 		require.WithinRange(t, at, began.Add(enrolmentRetry), time.Now().Add(enrolmentRetry))
 	}
-	w.changed(1, []string{"eip155:1:0xabc:7"}, false) // the chain told of it
+	w.changed(erc8004.Changes{Chain: 1, Agents: []string{"eip155:1:0xabc:7"}}) // the chain told of it
 	require.Zero(t, w.due["eip155:1:0xabc:7"])
 }
