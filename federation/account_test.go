@@ -52,7 +52,7 @@ func TestMovedFollower(t *testing.T) {
 	onEachWorld(t, func(t *testing.T, w *world) {
 		const target, thief = "https://new.example/u/bob", "https://new.example/u/thief"
 		for id, was := range map[string]string{target: bob, thief: mallory} {
-			w.actors[id] = &actorKeys{id, nodeKeys(103)}
+			w.actors[id] = &actorKeys{id: id, keys: nodeKeys(103)}
 			w.served[id] = func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", activity.MediaType)
 				doc := strings.Replace(string(w.actors[id].document(t)), "{", `{"alsoKnownAs":["https://x.example/","`+was+`"],`, 1)
@@ -85,7 +85,7 @@ func TestAttack_Blocks(t *testing.T) {
 	w.f.growth.caps = map[storage.Stock]storage.Cap{storage.StockBlockedBy: {Rows: 4, Bytes: 1 << 20}}
 	for i := range 12 {
 		id := fmt.Sprintf("https://t%d.example/u/x", i)
-		w.actors[id] = &actorKeys{id, nodeKeys(100)}
+		w.actors[id] = &actorKeys{id: id, keys: nodeKeys(100)}
 		w.net.hosts[hostOf(id)] = http.HandlerFunc(w.remote)
 		w.says(id, "Block", 1, quoted(adaActor))
 	}

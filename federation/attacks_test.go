@@ -72,8 +72,9 @@ var elsewhere = map[string]string{
 
 // actorKeys are the keys of one made-up actor.
 type actorKeys struct {
-	id   string
-	keys Keys
+	id     string
+	keys   Keys
+	former []ed25519.PublicKey // which the document names too
 }
 
 // world is the node under test with the hosts of the attack cases around it.
@@ -104,7 +105,7 @@ func newWorldOn(t *testing.T, c storage.Config) *world {
 	w := &world{t: t, actors: map[string]*actorKeys{}, served: map[string]http.HandlerFunc{}}
 	w.node = newNodeOn(t, net, tick, 'u'-'a', nil, c)
 	for i, id := range []string{mallory, alice, bob} {
-		w.actors[id] = &actorKeys{id, nodeKeys(100 + i)}
+		w.actors[id] = &actorKeys{id: id, keys: nodeKeys(100 + i)}
 	}
 	for _, host := range []string{"evil.example", "victim.example"} {
 		net.hosts[host] = http.HandlerFunc(w.remote)
@@ -142,13 +143,18 @@ func (a *actorKeys) document(t testing.TB) []byte {
 	t.Helper()
 	pem, err := key.PublicPEM(a.keys.RSA.Public())
 	require.NoError(t, err)
+	method := func(id string, k ed25519.PublicKey) any {
+		return map[string]any{"id": a.id + "#" + id, "type": "Multikey", "controller": a.id, "publicKeyMultibase": key.Multikey(k)}
+	}
+	methods := []any{method("ed25519-key", a.keys.Ed25519.Public().(ed25519.PublicKey))}
+	for _, k := range a.former {
+		methods = append(methods, method(key.Multikey(k), k))
+	}
 	return asJSON(t, map[string]any{
 		"@context": "https://www.w3.org/ns/activitystreams", "id": a.id, "type": "Person", "preferredUsername": a.id[strings.LastIndexByte(a.id, '/')+1:],
 		"name": "A\u202e <b>name</b>", "inbox": a.id + "/inbox", "outbox": a.id + "/outbox",
-		"publicKey": map[string]any{"id": a.id + "#main-key", "owner": a.id, "publicKeyPem": pem},
-		"assertionMethod": []any{map[string]any{
-			"id": a.id + "#ed25519-key", "type": "Multikey", "controller": a.id, "publicKeyMultibase": key.Multikey(a.keys.Ed25519.Public().(ed25519.PublicKey)),
-		}},
+		"publicKey":       map[string]any{"id": a.id + "#main-key", "owner": a.id, "publicKeyPem": pem},
+		"assertionMethod": methods,
 	})
 }
 
@@ -485,7 +491,7 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 	w := newWorld(t)
 	require.NoError(t, w.write(block))
 	sub := "https://sub.evil.example/u/mallory"
-	w.actors[sub] = &actorKeys{sub, nodeKeys(100)}
+	w.actors[sub] = &actorKeys{id: sub, keys: nodeKeys(100)}
 	w.net.hosts["sub.evil.example"] = http.HandlerFunc(w.remote)
 	for _, actor := range []string{mallory, sub} {
 		body := fmt.Sprintf(`{"id":"%s/v/1","type":"View","actor":%q,"object":"x"}`, strings.TrimSuffix(actor, "/u/mallory"), actor)
@@ -588,7 +594,7 @@ func TestAttack_Flags(t *testing.T) {
 	for i := range 5 {
 		host := fmt.Sprintf("throwaway%d.example", i)
 		id := "https://" + host + "/u/x"
-		w.actors[id] = &actorKeys{id, nodeKeys(100)}
+		w.actors[id] = &actorKeys{id: id, keys: nodeKeys(100)}
 		w.net.hosts[host] = http.HandlerFunc(w.remote)
 		body := fmt.Sprintf(`{"id":"%s/f","type":"Flag","actor":%q,"content":"spam","object":[%q]}`, id, id, w.post.URI)
 		require.Equal(t, 202, w.deliver(id, []byte(body)))

@@ -71,7 +71,7 @@ func newBurst(tb testing.TB, hosts, each, followers int) *burst {
 		actor := "https://" + host + "/u/ada"
 		if documents[actor] == nil {
 			net.hosts[host] = serve
-			documents[actor] = (&actorKeys{actor, nodeKeys(2)}).document(tb)
+			documents[actor] = (&actorKeys{id: actor, keys: nodeKeys(2)}).document(tb)
 		}
 		body := fmt.Appendf(nil, `{"@context":"https://www.w3.org/ns/activitystreams","id":"https://%s/a/%d","type":"Create","actor":%q,"to":"as:Public",
 			"object":{"id":"https://%s/n/%d","type":"Note","attributedTo":%q,"content":"<p>Reply %d</p>","published":%q,"to":"as:Public","inReplyTo":%q}}`,

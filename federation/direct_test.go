@@ -39,7 +39,7 @@ func newStranger(t *testing.T) *stranger {
 func strangerIn(w *world) *stranger {
 	s := &stranger{world: w, note: "https://peer.example/n/1"}
 	t := s.t
-	s.actors[carol] = &actorKeys{carol, nodeKeys(103)}
+	s.actors[carol] = &actorKeys{id: carol, keys: nodeKeys(103)}
 	s.net.hosts["peer.example"] = http.HandlerFunc(s.remote)
 	s.served[carol+"/inbox"] = func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -172,7 +172,7 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 			t.Parallel()
 			s := newStranger(t)
 			dave := "https://peer.example/u/dave"
-			s.actors[dave] = &actorKeys{dave, nodeKeys(101)}
+			s.actors[dave] = &actorKeys{id: dave, keys: nodeKeys(101)}
 			s.served[dave] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 			res := deliver(s, dave)
 			require.Equal(t, want, res.StatusCode)
@@ -200,7 +200,7 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 		t.Parallel()
 		s := newStranger(t)
 		dave := "https://inside.example/u/dave"
-		s.actors[dave] = &actorKeys{dave, nodeKeys(101)}
+		s.actors[dave] = &actorKeys{id: dave, keys: nodeKeys(101)}
 		s.node.f.client.Transport = refusing{s.net}
 		require.Equal(t, 401, deliver(s, dave).StatusCode)
 	})
@@ -299,7 +299,7 @@ func TestDeletedAccount(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		calls := w.net.count("GET ")
-		w.actors[carol] = &actorKeys{carol, nodeKeys(103)}
+		w.actors[carol] = &actorKeys{id: carol, keys: nodeKeys(103)}
 		s := &stranger{world: w}
 		require.Equal(t, 202, s.leave(carol))
 		require.Equal(t, calls, w.net.count("GET "), "nothing is fetched")

@@ -52,7 +52,7 @@ func (m *mailbox) take() string {
 
 // sharing makes an actor of a server with a shared inbox.
 func (w *world) sharing(id, shared string) string {
-	w.actors[id] = &actorKeys{id, nodeKeys(103)}
+	w.actors[id] = &actorKeys{id: id, keys: nodeKeys(103)}
 	w.net.hosts[hostOf(id)] = http.HandlerFunc(w.remote)
 	w.served[id] = func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", activity.MediaType)

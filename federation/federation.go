@@ -15,6 +15,7 @@ package federation
 import (
 	"context"
 	"crypto"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ import (
 type Keys struct {
 	RSA     key.Pair // 2048 bits
 	Ed25519 key.Pair
+
+	Others func() []ed25519.PublicKey // that were, or will be, valid beside Ed25519; nil for none
 }
 
 // A Receiver stores what federation has accepted. Its methods run inside the
@@ -157,7 +160,7 @@ func New(c Config) (*Federation, error) {
 		c: c, target: target, log: c.Log, now: c.Now,
 		site: activity.Site{
 			Base: base, Host: strings.ToLower(c.Base.Host), Software: c.Software, Version: c.Version,
-			PublicKeyPEM: pem, Multikey: multikey, Icon: c.Icon,
+			PublicKeyPEM: pem, Multikey: multikey, Others: c.Keys.multikeys, Icon: c.Icon,
 		},
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
@@ -182,6 +185,15 @@ func New(c Config) (*Federation, error) {
 	client.CheckRedirect = sameOriginRedirect
 	f.client = &client
 	return f, nil
+}
+
+func (k Keys) multikeys() (all []string) {
+	if k.Others != nil {
+		for _, public := range k.Others() {
+			all = append(all, key.Multikey(public))
+		}
+	}
+	return all
 }
 
 func multikeyOf(pair key.Pair) (string, error) {

@@ -240,11 +240,36 @@ func (f *Federation) withKey(ctx context.Context, id, owner string, verify func(
 			return f.keepProven(ctx, k)
 		}
 		if fresh {
-			return err
+			return f.byAnother(ctx, k, verify, err)
 		}
 	}
 	return nil
 }
+
+// byAnother verifies what a key has not signed with the other keys by which its owner signs documents now: the owner may have rotated its
+// key, and what it signed before is on its way still. failed is the error when none of them has signed it.
+func (f *Federation) byAnother(ctx context.Context, k *remoteKey, verify func(ed25519.PublicKey) error, failed error) error {
+	a, err := f.lookUpActor(ctx, k.Owner)
+	if err != nil {
+		return failed
+	}
+	for i, other := range a.AssertionMethod {
+		if i == maxAssertion {
+			break
+		}
+		found, err := keyIn(a, string(other.ID))
+		if err != nil {
+			continue
+		}
+		if pub, ok := found.Public.(ed25519.PublicKey); ok && !pub.Equal(k.Public) && verify(pub) == nil {
+			return nil
+		}
+	}
+	return failed
+}
+
+// maxAssertion is how many keys of an actor are tried.
+const maxAssertion = 8
 
 // httpKey converts a remote key for the signature verifier: Ed25519, or RSA with
 // PKCS #1 v1.5 padding, the only one that the fediverse uses.

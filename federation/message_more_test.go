@@ -18,7 +18,7 @@ import (
 // person adds an actor of a server.
 func (s *correspondence) person(id string) string {
 	s.t.Helper()
-	s.actors[id] = &actorKeys{id, nodeKeys(105)}
+	s.actors[id] = &actorKeys{id: id, keys: nodeKeys(105)}
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
 	s.net.hosts[hostOf(id)] = http.HandlerFunc(s.remote)

@@ -194,7 +194,7 @@ func TestMessage_PrivateNote(t *testing.T) {
 	s := newCorrespondence(t, storage.Config{})
 	s.create(carol, "Hello", nil)
 	note := s.sentAfter("Hello, Carol")
-	s.actors["https://peer.example/actor"] = &actorKeys{"https://peer.example/actor", nodeKeys(104)}
+	s.actors["https://peer.example/actor"] = &actorKeys{id: "https://peer.example/actor", keys: nodeKeys(104)}
 	straight := func(*http.Request) {}
 	unsigned := func(r *http.Request) { r.Header.Del("Signature") }
 	forged := func(r *http.Request) { r.Header.Set("Date", "Fri, 20 Nov 2026 10:20:01 GMT") }

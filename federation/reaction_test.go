@@ -114,7 +114,7 @@ func TestReactions_Whose(t *testing.T) {
 		require.Zero(t, w.held(w.reply).Likes, "a copy")
 
 		const board = "https://evil.example/ap/board"
-		w.actors[board] = &actorKeys{board, nodeKeys(103)}
+		w.actors[board] = &actorKeys{id: board, keys: nodeKeys(103)}
 		w.served[board] = func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", activity.MediaType)
 			doc := strings.Replace(string(w.actors[board].document(t)), "{", `{"generator":{"implements":"urn:stoa:ns:v1#log"},`, 1)

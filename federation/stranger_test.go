@@ -50,7 +50,7 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const padded = "https://evil.example/u/padded"
-	a := &actorKeys{padded, nodeKeys(103)}
+	a := &actorKeys{id: padded, keys: nodeKeys(103)}
 	w.actors[padded] = a
 	w.served[padded] = func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", activity.MediaType)
@@ -81,7 +81,7 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 		"long": `"stoa:log":"https://evil.example/` + strings.Repeat("l", activity.MaxID) + `",`,
 	} {
 		id := "https://evil.example/u/" + name
-		w.actors[id] = &actorKeys{id, nodeKeys(103)}
+		w.actors[id] = &actorKeys{id: id, keys: nodeKeys(103)}
 		w.served[id] = func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", activity.MediaType)
 			_, _ = rw.Write([]byte(strings.Replace(string(w.actors[id].document(t)), "{", "{"+doc, 1)))
@@ -124,7 +124,7 @@ func TestAttack_CapsOfStocks(t *testing.T) {
 	id := func(i int) string { return fmt.Sprintf("https://t%d.example/u/x", i) }
 	for i := range 60 {
 		host := hostOf(id(i))
-		w.actors[id(i)] = &actorKeys{id(i), nodeKeys(100)}
+		w.actors[id(i)] = &actorKeys{id: id(i), keys: nodeKeys(100)}
 		w.net.hosts[host] = http.HandlerFunc(w.remote)
 		body := fmt.Appendf(nil, `{"id":"%s/d","type":"Delete","actor":%q,"object":"https://%s/n/1"}`, id(i), id(i), host)
 		r := w.request(id(i), schemeRSA, body)
@@ -266,7 +266,7 @@ func (w *world) undisputed(d time.Duration) {
 // newcomer is an actor of a host that nobody has heard of.
 func (w *world) newcomer() string {
 	const id = "https://honest.example/u/new"
-	w.actors[id] = &actorKeys{id, nodeKeys(101)}
+	w.actors[id] = &actorKeys{id: id, keys: nodeKeys(101)}
 	w.net.hosts["honest.example"] = http.HandlerFunc(w.remote)
 	return id
 }
@@ -361,7 +361,7 @@ func TestAttack_Followers(t *testing.T) {
 	w.f.maxFollowers = 3
 	id := func(i int) string { return fmt.Sprintf("https://f%d.example/u/x", i) }
 	follow := func(i, n int) {
-		w.actors[id(i)] = &actorKeys{id(i), nodeKeys(100)}
+		w.actors[id(i)] = &actorKeys{id: id(i), keys: nodeKeys(100)}
 		w.net.mu.Lock()
 		w.net.hosts[hostOf(id(i))] = http.HandlerFunc(w.remote)
 		w.net.mu.Unlock()

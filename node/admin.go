@@ -73,7 +73,7 @@ func newAdmin(db *storage.DB, keys *credential.Keyring, base string, c Config) (
 	decides := moderation.New(base, c.limits(), keys.Networks.Of, b.Delete, b.Distribute)
 	decides.SetState = d.SetState
 	for _, r := range []room{
-		decides, &operate.Operate{Base: base}, d, accounts, a.archive,
+		decides, &operate.Operate{Base: base}, d, accounts, a.archive, keys,
 	} {
 		r.Bind(a.Table)
 	}

@@ -22,8 +22,8 @@ import (
 	"stoa/node/hall"
 	"stoa/node/out/calendar"
 	"stoa/node/out/outbound"
-	"stoa/node/out/signed"
 	"stoa/node/out/push"
+	"stoa/node/out/signed"
 	"stoa/node/out/webhook"
 	"stoa/node/room/account"
 	"stoa/node/room/attention"
@@ -144,6 +144,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	reviews := reputation.New(h, n.Keys.Ed, reader, client, c.ReceiptNodes, floors, n.author, c.Dev)
 	n.Directory = directory.New(n.Base, reviews.Of)
 	n.Directory.House, n.Directory.Client = h, n.signer.Client(outbound.New(directoryOptions(c, n.Base)))
+	reviews.Ever = n.Keys.Ever
 	reviews.Sign, n.Directory.Sign = signer.SignNews, signer.SignNews
 	n.agents = credential.NewAgents(n.DB, n.Directory, n.Chain, n.Enrolments)
 	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)
@@ -334,7 +335,7 @@ type receiver struct {
 func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federation, error) {
 	c := federation.Config{
 		Base: base, DB: n.DB, Client: client,
-		Keys:     federation.Keys{RSA: n.Keys.RSA, Ed25519: n.Keys.Ed},
+		Keys:     federation.Keys{RSA: n.Keys.RSA, Ed25519: n.Keys.Ed, Others: n.Keys.Others},
 		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,

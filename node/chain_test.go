@@ -235,39 +235,42 @@ func TestChain_FloodOfNetworks(t *testing.T) {
 	rpc := newRPC(t)
 	h := nodetest.New(t, func(c *node.Config) { c.Chain = []string{rpc.setting()} })
 	h.Chain.Dev = false
-	proof := h.Proof("contact")
 	n := 0
-	next := func(headers ...string) nodetest.Answer {
-		n++
-		id, pair := rpc.agent(1000 + n)
-		return readOnce(h, fmt.Sprintf("198.18.%d.%d", n/250, 1+n%250), id, pair, headers...)
-	}
-	// full asks until an answer to one without proof says that the share is used up.
-	full := func() (a nodetest.Answer) {
-		for a.ResponseRecorder == nil || a.Code == 200 {
-			a = next()
+	// burst is the answers to new identities, each of another network, all at once; they have an answer with a status among them.
+	burst := func(status int, headers ...string) (found nodetest.Answer) {
+		for end := time.Now().Add(time.Minute); found.ResponseRecorder == nil; {
+			require.True(t, time.Now().Before(end), "no answer %d", status)
+			answers := make([]nodetest.Answer, 100)
+			var wg sync.WaitGroup
+			for i := range answers {
+				n++
+				id, pair := rpc.agent(1000 + n)
+				address := fmt.Sprintf("198.18.%d.%d", n/250, 1+n%250)
+				wg.Go(func() { answers[i] = readOnce(h, address, id, pair, headers...) })
+			}
+			wg.Wait()
+			for _, a := range answers {
+				if a.Code == status {
+					found = a
+				}
+			}
 		}
-		return a
+		return found
 	}
-	a := full()
-	require.Equal(t, 503, a.Code, a.Body)
+	a := burst(503)
 	p := a.Problem()
 	require.Equal(t, protocol.ChainUnavailable, p.Code)
 	require.Contains(t, a.Body.String(), "Proof-Of-Work")
 	require.NotEmpty(t, a.Header().Get("Retry-After"))
 	fresh := must.Get(pow.Solve(t.Context(), *p.Challenge))(t)
-	for _, given := range []string{proof, fresh.Encode()} {
-		full()
-		a = next("Proof-Of-Work", given)
+	for i, given := range []string{h.Proof("contact"), fresh.Encode()} {
+		burst(503)
+		id, pair := rpc.agent(500 + i)
+		a = readOnce(h, fmt.Sprintf("203.0.113.%d", i+1), id, pair, "Proof-Of-Work", given)
 		require.Equal(t, 200, a.Code, a.Body)
 	}
-	// The second use of a proof, unless a read was free in the meantime.
-	for a.Code == 200 {
-		full()
-		a = next("Proof-Of-Work", proof)
-	}
-	require.Equal(t, 401, a.Code, a.Body)
-	require.Equal(t, protocol.PowInvalid, a.Problem().Code)
+	a = burst(401, "Proof-Of-Work", fresh.Encode())
+	require.Equal(t, protocol.PowInvalid, a.Problem().Code, "it was used, here or by one of the others")
 	require.NotNil(t, a.Problem().Challenge)
 }
 

@@ -44,6 +44,7 @@ func (n *Node) Run(ctx context.Context) error {
 		group.Go(func() error { return r.Serve(failed, n.lmtp) })
 	}
 	group.Go(func() error { return n.sightings.Run(failed) })
+	group.Go(func() error { return n.Keys.Run(failed, n.log) })
 	group.Go(func() error { return n.usage.Run(failed) })
 	group.Go(func() error { return n.Meter.Run(failed) })
 	group.Go(func() error { return n.federation.Run(failed) })

@@ -23,5 +23,7 @@ func (m formMemory) Form(ctx context.Context, host string) (form string, err err
 
 // Keep implements signed.Memory.
 func (m formMemory) Keep(ctx context.Context, host, form string) error {
-	return m.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Peers().SetScheme(ctx, agentForms+host, form) })
+	return m.db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Peers().SetScheme(ctx, agentForms+host, form)
+	})
 }

@@ -65,6 +65,32 @@ type SignedDirectory struct {
 // signature runs out.
 var PutKeyDirectory = local[SignedDirectory, None](Operation{Name: "put_key_directory"})
 
+// A NodeKeyRotation says when the node's next key begins, and how long the present one is taken beside it.
+type NodeKeyRotation struct {
+	InHours     int `json:"inHours" minimum:"0" maximum:"720"`
+	OverlapDays int `json:"overlapDays" minimum:"0" maximum:"400"`
+}
+
+// A NodeKey is an Ed25519 key of the node.
+type NodeKey struct {
+	KeyID string     `json:"keyid"` // RFC 7638 thumbprint
+	From  *time.Time `json:"from"`  // nil: from the beginning
+	Until *time.Time `json:"until"` // nil: it has no end yet
+	Ended bool       `json:"ended"`
+	Signs bool       `json:"signs"` // a process that starts now signs with it
+}
+
+// NodeKeys are those of the node, the oldest first.
+type NodeKeys struct {
+	Items []NodeKey `json:"items"`
+}
+
+// ListNodeKeys lists the Ed25519 keys of the node.
+var ListNodeKeys = local[None, NodeKeys](Operation{Name: "list_node_keys", ReadOnly: true})
+
+// RotateNodeKey makes the node's next Ed25519 key, and gives the present one its end. conflict while one waits for its time.
+var RotateNodeKey = local[NodeKeyRotation, NodeKeys](Operation{Name: "rotate_node_key"})
+
 // A NewEnrolment names a profile, a chain identity and the key that speaks for it.
 type NewEnrolment struct {
 	HandleInput

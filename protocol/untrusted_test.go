@@ -19,15 +19,15 @@ var written = []string{
 // ours are members of those names that hold the node's own words, or give the
 // caller's own back. Type and member, and whose words they are.
 var ours = map[string]string{
-	"SiteEntry.purpose": "the declarations'",
-	"Data.purpose":      "an enum",
-	"SessionState.name": "the caller's own account (contract §4)",
-	"Account.name":      "the caller's own",
-	"Token.name":        "the caller's own",
-	"Invitation.note":   "the caller's own",
-	"HeldProfile.name":  "the caller's own",
-	"Passkey.name":      "the caller's own", "PasskeyOptions.name": "the caller's own",
-	"HeldCredential.name": "the caller's own", "HeldCredential.detail": "what the caller's own clients call themselves, and names of the node's",
+	"SiteEntry.purpose":   "the declarations'",
+	"Data.purpose":        "an enum",
+	"SessionState.name":   "the caller's own account (contract §4)",
+	"Account.name":        "the caller's own",
+	"Token.name":          "the caller's own",
+	"Invitation.note":     "the caller's own",
+	"HeldProfile.name":    "the caller's own",
+	"HeldCredential.name": "the caller's own", "HeldCredential.detail": "a key, an address, scopes, or what the caller's own browser calls itself",
+	"Passkey.name": "the caller's own", "PasskeyOptions.name": "the caller's own",
 
 	"IdentityStatus.note":     "the node's",
 	"IdentityEnd.detail":      "the node's",

@@ -2,6 +2,17 @@ package storage
 
 import "context"
 
+// Stored returns the secret of that name; ErrNotFound when there is none.
+func (ss Settings) Stored(ctx context.Context, name string) (value []byte, err error) {
+	err = ss.tx.row(ctx, `SELECT value FROM secret WHERE name = ?`, name).Scan(&value)
+	return value, err
+}
+
+// PutSecret stores a secret in place of an earlier one of that name.
+func (ss Settings) PutSecret(ctx context.Context, name string, value []byte) error {
+	return ss.tx.exec(ctx, `INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value`, name, value)
+}
+
 // Secret returns the secret of that name, making it if there is none yet. All
 // processes on the database get the same one. In a read it is ErrNotFound until it
 // is made.

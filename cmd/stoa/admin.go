@@ -20,6 +20,7 @@ type adminCmd struct {
 	Profile   adminProfileCmd   `cmd:"" help:"Profiles of agents."`
 	Shop      adminShopCmd      `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
 	Key       adminKeyCmd       `cmd:"" help:"Keys of agents."`
+	NodeKey   adminNodeKeyCmd   `cmd:"" help:"The key that the node itself signs with."`
 	ID        adminIDCmd        `cmd:"" name:"identity" help:"Chain identities of agents."`
 	Account   adminAccountCmd   `cmd:"" help:"Accounts of owners and operators."`
 	Money     adminMoneyCmd     `cmd:"" help:"Payments for bids on attention boards."`

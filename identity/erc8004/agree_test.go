@@ -200,19 +200,21 @@ func TestHedge(t *testing.T) {
 		<-release
 	})
 	r := newTestReader(t, nil, slow, good)
+	fastest := time.Hour // the machine may be busy
 	for range breakAfter {
 		begin := time.Now()
 		require.NoError(t, askKey(t, r))
 		took := time.Since(begin)
 		require.GreaterOrEqual(t, took, hedgeAfter)
-		require.Less(t, took, attemptTimeout, "one wait, though a lookup has several steps")
+		fastest = min(fastest, took)
 		r.cache.InvalidateAll()
 	}
+	require.Less(t, fastest, attemptTimeout)
 	require.Equal(t, []bool{true, false}, r.States()[0].Bad)
-	begin := time.Now()
 	require.NoError(t, askKey(t, r))
-	require.Less(t, time.Since(begin), hedgeAfter, "its breaker is open")
-	slow.do(func() { require.Equal(t, breakAfter, asked) })
+	slow.do(func() {
+		require.Equal(t, breakAfter, asked, "once in a lookup, though it has several steps, and not while its breaker is open")
+	})
 }
 
 // The address of an endpoint is in no error: its path often holds a secret.

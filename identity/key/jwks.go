@@ -45,10 +45,9 @@ func MarshalPublic(p Public) ([]byte, error) {
 	return b, nil
 }
 
-// Published returns the pair's public key as an entry for MarshalSet, without
-// time bounds.
+// Published returns the pair's public key as an entry for MarshalSet, with the bounds of [Pair.Between].
 func (p Pair) Published() Public {
-	return Public{Key: p.Public(), Thumbprint: p.thumbprint, ID: p.thumbprint, Use: "sig"}
+	return Public{Key: p.Public(), Thumbprint: p.thumbprint, ID: p.thumbprint, Use: "sig", NotBefore: p.from, Expires: p.until}
 }
 
 func publicJWK(p Public) (jwk.Key, error) {

@@ -8,14 +8,16 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"fmt"
+	"time"
 )
 
 // Pair is a private key with its public half. The zero Pair is not a key; make one with Generate…,
 // NewPair or ParsePair. A Pair is immutable, safe for concurrent use, and never prints its private
 // half.
 type Pair struct {
-	signer     crypto.Signer
-	thumbprint string
+	signer      crypto.Signer
+	thumbprint  string
+	from, until time.Time
 }
 
 // NewPair wraps an ed25519.PrivateKey, *rsa.PrivateKey or *ecdsa.PrivateKey
@@ -67,6 +69,15 @@ func GenerateRSA(bits int) (Pair, error) {
 	}
 	return NewPair(priv)
 }
+
+// Between returns the pair with the times from which and until which its public key is published as valid (nbf, exp); zero for no bound.
+func (p Pair) Between(from, until time.Time) Pair {
+	p.from, p.until = from, until
+	return p
+}
+
+// Bounds are the times of Between.
+func (p Pair) Bounds() (from, until time.Time) { return p.from, p.until }
 
 // IsZero reports whether p holds no key.
 func (p Pair) IsZero() bool { return p.signer == nil }

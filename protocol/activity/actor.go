@@ -159,6 +159,17 @@ func (a *Actor) Kept() ([]byte, error) {
 	return raw, err
 }
 
+// multikeys are the keys that sign documents of an actor, first the one that is in use.
+func (s Site) multikeys(id string) []any {
+	all := []any{Object{"id": ProofKey(id), "type": "Multikey", "controller": id, "publicKeyMultibase": s.Multikey}}
+	if s.Others != nil {
+		for _, m := range s.Others() {
+			all = append(all, Object{"id": id + "#" + m, "type": "Multikey", "controller": id, "publicKeyMultibase": m})
+		}
+	}
+	return all
+}
+
 // actor returns what all actors of a node have in common.
 func (s Site) actor(id, kind, username, name, summary, url string) Object {
 	return Object{
@@ -168,10 +179,8 @@ func (s Site) actor(id, kind, username, name, summary, url string) Object {
 		"inbox": id + "/inbox", "outbox": id + "/outbox", "followers": id + "/followers", "following": id + "/following",
 		"endpoints":                 Object{"sharedInbox": s.SharedInbox()},
 		"manuallyApprovesFollowers": false, "discoverable": true, "indexable": true,
-		"publicKey": Object{"id": MainKey(id), "owner": id, "publicKeyPem": s.PublicKeyPEM},
-		"assertionMethod": []any{Object{
-			"id": ProofKey(id), "type": "Multikey", "controller": id, "publicKeyMultibase": s.Multikey,
-		}},
+		"publicKey":       Object{"id": MainKey(id), "owner": id, "publicKeyPem": s.PublicKeyPEM},
+		"assertionMethod": s.multikeys(id),
 		"generator": Object{"type": "Application", "name": s.Software, "implements": []any{
 			Object{"href": "https://datatracker.ietf.org/doc/html/rfc9421", "name": "RFC-9421: HTTP Message Signatures"},
 			Object{"href": "https://datatracker.ietf.org/doc/html/rfc9421#name-eddsa-using-curve-edwards25", "name": "RFC-9421 signatures using the Ed25519 algorithm"},

@@ -17,6 +17,8 @@ type Site struct {
 	Software, Version string
 	PublicKeyPEM      string // RSA, SPKI: the fediverse verifies requests with it
 	Multikey          string // Ed25519, FEP-521a: proofs are verified with it
+
+	Others func() []string // Multikeys that were, or will be, valid beside it; nil for none
 }
 
 // The actors of a node itself.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
+	"time"
 
 	"stoa/identity"
 	"stoa/identity/key"
@@ -36,8 +38,11 @@ const rsaBits = 2048
 type Keyring struct {
 	db            *storage.DB
 	sealer        *key.Sealer
-	Ed, RSA, P256 key.Pair
+	Ed, RSA, P256 key.Pair // Ed is the one that this process signs with, see Refresh
 	Networks      *identity.Networks
+
+	first key.Pair // the first Ed25519 key
+	now   atomic.Pointer[published]
 }
 
 // MasterKey reads the master key, or makes it for a new database. A database that
@@ -81,7 +86,13 @@ func MissingMaster(file string) error {
 func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA func() (key.Pair, error)) (*Keyring, error) {
 	k := &Keyring{db: db, sealer: sealer}
 	var err error
-	if k.Ed, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
+	if k.first, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
+		return nil, err
+	}
+	if err := k.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	if k.Ed, err = k.current(time.Now()); err != nil {
 		return nil, err
 	}
 	if k.P256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
@@ -174,9 +185,6 @@ func (k *Keyring) OpenAgent(stored *storage.AgentKey) (key.Pair, error) {
 	}
 	return key.ParsePair(raw)
 }
-
-// Node implements wellknown.Keys.
-func (k *Keyring) Node(context.Context) ([]key.Pair, error) { return []key.Pair{k.Ed, k.P256}, nil }
 
 // Agent implements wellknown.Keys.
 func (k *Keyring) Agent(ctx context.Context, handle, thumbprint string) (key.Pair, error) {

@@ -420,7 +420,14 @@ func (r *Reputation) readOwnReceipt(f *storage.Feedback) bool {
 	return true
 }
 
-func (r *Reputation) keys() key.Set { return key.Set{Keys: []key.Public{r.Key.Published()}} }
+// keys are those that have signed receipts of this node.
+func (r *Reputation) keys() key.Set {
+	set := key.Set{Keys: []key.Public{r.Key.Published()}}
+	if r.Ever != nil {
+		set.Keys = append(set.Keys, r.Ever()...)
+	}
+	return set
+}
 
 // checkReceipt verifies a receipt, with the keys of the node that issued it, and asks that node whether
 // it was revoked.

@@ -26,8 +26,9 @@ import (
 
 // A Reputation is the room of order receipts and reviews.
 type Reputation struct {
-	Base string   // address of the node, the issuer of its receipts
-	Key  key.Pair // signs receipts; its public half is in the node's key directory
+	Base string              // address of the node, the issuer of its receipts
+	Key  key.Pair            // signs receipts; its public half is in the node's key directory
+	Ever func() []key.Public // those that signed receipts before it
 
 	DB      *storage.DB
 	Log     *slog.Logger
