@@ -141,6 +141,9 @@ func TestProofDocument_Visibility(t *testing.T) {
 	require.Equal(t, first.Body.String(), h.Ask("GET", "/api/public"+path, "").Is(200).Body.String())
 
 	old := first.Body.Bytes()
+	next := trusting(t, h)
+	next.Keys.Keys[0].NotBefore = time.Now().Add(time.Hour)
+	require.Equal(t, attest.Verified, attest.Verify(t.Context(), old, next).Verdict, "signed with a key that is newer than the post")
 	status, _ := send(t, h, pair, "PUT", "/api/public/board/"+p.ID, `{"kind":"offer","title":"Looms","body":"Three looms."}`)
 	require.Equal(t, 200, status)
 	now := proofOf(h, p.ID)
