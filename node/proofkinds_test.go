@@ -79,7 +79,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 		proven("/@ravi", attest.KindProfile, enrolled)
 
 		// Bids: by an account, by a key over MCP, by nobody.
-		s.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":3,"protectHours":0,"autoApprove":false,"categories":[{"name":"Yarn","floor":"500"}]}`,
+		s.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":4,"protectHours":0,"autoApprove":false,"categories":[{"name":"Yarn","floor":"500"}]}`,
 			"Authorization", owner).Is(200)
 		s.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", owner).Is(200)
 		bids := "/api/public/agents/asha/attention/bids"
@@ -109,6 +109,13 @@ func TestProofDocument_Kinds(t *testing.T) {
 		}
 		require.Empty(t, tool(id).Bid.ID, "an identity that does not grant the key")
 		byKey := paid(tool(other))
+		const callback = "https://agent.example/secret-of-the-bidder"
+		called := paid(nodetest.As[protocol.BidReceipt](account.sends(account.request("POST", bids,
+			`{"amount":900,"message":"Silk.","callbackUrl":"`+callback+`"}`, false)).Is(201)))
+		withCallback := s.Ask("GET", bids+"/"+called.Bid.ID+"/proof", "").Is(200).Body.Bytes()
+		require.NotContains(t, string(withCallback), "secret")
+		require.Empty(t, must.Get(attest.Parse(withCallback))(t).Evidence, "the address is not public")
+		require.Equal(t, attest.Undecided, attest.Verify(t.Context(), withCallback, trusting(t, s.House, withCallback)).Verdict)
 		byNobody := paid(nodetest.As[protocol.BidReceipt](s.Ask("POST", bids, `{"amount":500,"message":"Tea."}`, "Proof-Of-Work", s.Proof("bid")).Is(201)))
 		signed := good("document node author state block record request")
 		first := proven(bids+"/"+byAccount.Bid.ID, attest.KindBid, signed)

@@ -48,7 +48,7 @@ type BidDoc struct {
 	Terms     protocol.BoardTerms `json:"terms"`             // under which it was made, without texts and categories
 	Link      BidLink             `json:"link"`
 	Approved  bool                `json:"approved"`
-	Evidence  json.RawMessage     `json:"evidence,omitempty"` // the bidder's signed request; nil for none, and for a long one
+	Evidence  json.RawMessage     `json:"evidence,omitempty"` // the bidder's signed request, public with the bid; nil for none
 	Claims    int                 `json:"claims,omitempty"`   // how often the payer gave a reference
 	LiveAt    time.Time           `json:"liveAt"`
 	EndsAt    time.Time           `json:"endsAt"`

@@ -203,7 +203,7 @@ func (a *Attention) newBid(tx *storage.Tx, c protocol.Caller, board *storage.Att
 	if bid.Author.Verified {
 		bid.By = c.Handle
 	}
-	if len(c.Evidence) <= maxEvidence {
+	if len(c.Evidence) <= maxEvidence && in.CallbackURL == "" { // it is public, and the callback's address is not
 		bid.Evidence = c.Evidence
 	}
 	return bid
