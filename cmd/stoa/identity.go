@@ -82,6 +82,16 @@ func (f onChainFlags) open(stderr io.Writer) (*registryAccount, error) {
 	return &registryAccount{chain, reader, registrar, wallet}, err
 }
 
+// openFor is open for a command about one identity.
+func (f onChainFlags) openFor(stderr io.Writer, identity string) (*registryAccount, erc8004.ID, error) {
+	o, err := f.open(stderr)
+	if err != nil {
+		return nil, erc8004.ID{}, err
+	}
+	id, err := only(o.chain, identity)
+	return o, id, err
+}
+
 // readWallet reads the private key of an account. It warns when others can read the file.
 func readWallet(file, passphrase string, stderr io.Writer) (*ecdsa.PrivateKey, error) {
 	info, err := os.Stat(file)
@@ -272,11 +282,7 @@ type identityTransferCmd struct {
 }
 
 func (c *identityTransferCmd) Run(w *world) error {
-	o, err := c.open(w.stderr)
-	if err != nil {
-		return err
-	}
-	id, err := only(o.chain, c.Identity)
+	o, id, err := c.openFor(w.stderr, c.Identity)
 	if err != nil {
 		return err
 	}

@@ -63,11 +63,7 @@ type identityKeysCmd struct {
 }
 
 func (c *identityKeysCmd) Run(w *world) error {
-	o, err := c.open(w.stderr)
-	if err != nil {
-		return err
-	}
-	id, err := only(o.chain, c.Identity)
+	o, id, err := c.openFor(w.stderr, c.Identity)
 	if err != nil {
 		return err
 	}
@@ -107,11 +103,7 @@ func (c *identityDropCmd) Help() string {
 }
 
 func (c *identityDropCmd) Run(w *world) error {
-	o, err := c.open(w.stderr)
-	if err != nil {
-		return err
-	}
-	id, err := only(o.chain, c.Identity)
+	o, id, err := c.openFor(w.stderr, c.Identity)
 	if err != nil {
 		return err
 	}
