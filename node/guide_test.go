@@ -210,9 +210,7 @@ func TestGuide_Joining(t *testing.T) {
 // identity, and a signed read.
 func TestGuide_SamplesRun(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
-		t.Skipf("no Python with the package cryptography (%v): the samples of SKILL.md were not run (make test installs it)", err)
-	}
+	needsCryptography(t)
 	h := nodetest.Start(t)
 	pair := h.Hosted("asha")
 	outside := h.Agents(1)[0]

@@ -85,13 +85,19 @@ func (f *proofFolder) body(n int, more string) string {
 	return fmt.Sprintf(`{"kind":"offer","title":"Number %d","body":%s,"tags":["Looms","tag-%d"]%s}`, n, text, n%7, more)
 }
 
+// needsCryptography skips a test that runs programs in Python where their one package is missing.
+func needsCryptography(t *testing.T) {
+	t.Helper()
+	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
+		t.Skipf("no Python with the package cryptography (%v): make test installs it", err)
+	}
+}
+
 // TestProofDocument_Client: a program that follows docs/PROOF.md alone comes to the same verdicts on 200 documents, whatever it is given,
 // and on each of 60 documents in which one member is another, also where the node itself has signed the change.
 func TestProofDocument_Client(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command("python3", "-c", "import cryptography").Run(); err != nil {
-		t.Skipf("no Python with the package cryptography (%v): make test installs it", err)
-	}
+	needsCryptography(t)
 	chain := nodetest.NewEVM(t)
 	first, pair := identityOn(chain, 0)
 	second, other := identityOn(chain, 1)

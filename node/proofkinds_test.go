@@ -1,10 +1,10 @@
 package node_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +18,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
+	"stoa/storage"
 )
 
 // proven asks for the proof behind an address, verifies it with what the node's key and blocks show, and returns it.
@@ -76,6 +77,11 @@ func TestProofDocument_Kinds(t *testing.T) {
 		}
 		enrolled := good("document node author state block record profile")
 		raw := proven("/api/public/agents/ravi", attest.KindProfile, enrolled)
+		read := must.Get(attest.Parse(raw))(t).Authority
+		require.ErrorIs(t, s.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Keys().StateProof(ctx, read.Identity+" "+read.BlockHash)
+			return err
+		}), storage.ErrNotFound, "who asks for profiles displaces no state that a post needs")
 		proven("/@ravi", attest.KindProfile, enrolled)
 
 		// Bids: by an account, by a key over MCP, by nobody.
@@ -161,10 +167,11 @@ func TestProofDocument_Kinds(t *testing.T) {
 		require.Equal(t, attest.Refused, attest.Verify(t.Context(), forged, trusting(t, s.House)).Verdict)
 
 		// A program that follows docs/PROOF.md alone comes to the same verdicts.
-		if exec.Command("python3", "-c", "import cryptography").Run() == nil { // make test installs it
+		t.Run("by another program", func(t *testing.T) {
+			needsCryptography(t)
 			require.Equal(t, map[attest.Verdict]int{attest.Verified: len(folder.docs)}, folder.agree(true, folder.blocks...))
 			require.Equal(t, map[attest.Verdict]int{attest.Refused: 12}, mutated.agree(true, mutated.blocks...))
-		}
+		})
 
 		// After a sale the profile has no identity, nor a proof of one; the proof of before stays what it was.
 		s.Watch()

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
 
 	"stoa/identity/attest"
+	"stoa/identity/cache"
 	"stoa/identity/directory"
 	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
@@ -31,14 +31,23 @@ type Prover struct {
 	Logged func(context.Context, *storage.Tx, *protocol.StoredPost) (*attest.Inclusion, error)
 
 	queue chan protocol.AuthorProof // what Run reads the state for
+	// passing has states that nothing written rests on, by identity and block: those of profiles, which anyone has read anew every few minutes.
+	// They are not stored, so that they displace none that an old post needs.
+	passing *cache.Cache[attest.Authority]
 }
+
+// Limits of Prover.passing.
+const (
+	passingBytes = 8 << 20
+	passingFor   = 10 * time.Minute
+)
 
 // proofQueue is how many states wait to be read; further ones are read when somebody asks.
 const proofQueue = 64
 
 // NewProver completes a prover.
 func NewProver(p Prover) *Prover {
-	p.queue = make(chan protocol.AuthorProof, proofQueue)
+	p.queue, p.passing = make(chan protocol.AuthorProof, proofQueue), cache.OfBytes[attest.Authority](passingBytes)
 	return &p
 }
 
@@ -62,7 +71,7 @@ func (p *Prover) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case at := <-p.queue:
-			if _, err := p.state(ctx, at); err != nil && ctx.Err() == nil {
+			if _, err := p.state(ctx, at, true); err != nil && ctx.Err() == nil {
 				p.Log.Debug("state of an author not read", "identity", *at.Subject, "err", err)
 			}
 		}
@@ -99,7 +108,7 @@ func (p *Prover) Post(ctx context.Context, network, id string) ([]byte, error) {
 		Subject:  attest.Subject{Kind: attest.KindPost, ID: post.URI, URL: p.Base + "/board/" + post.ID, Object: object},
 		Evidence: post.Evidence, Statement: post.Statement, Log: logged,
 	}
-	if d.Authority, err = p.authority(ctx, network, post.Author); err != nil {
+	if d.Authority, err = p.authority(ctx, network, post.Author, true); err != nil {
 		return nil, err
 	}
 	return attest.Seal(d, p.Base, seen, post.Author.Proof.Level, post.Author.Proof, p.Key)
@@ -129,7 +138,7 @@ func (p *Prover) Bid(ctx context.Context, network, handle string, live protocol.
 			URL: p.Base + "/api/public/agents/" + handle + "/attention/bids/" + bid.ID},
 		Evidence: bid.Evidence,
 	}
-	if d.Authority, err = p.authority(ctx, network, live.Bidder); err != nil {
+	if d.Authority, err = p.authority(ctx, network, live.Bidder, true); err != nil {
 		return nil, err
 	}
 	return attest.Seal(d, p.Base, live.LiveAt, live.Bidder.Proof.Level, live.Bidder.Proof, p.Key)
@@ -150,7 +159,7 @@ func (p *Prover) Profile(ctx context.Context, network string, shown protocol.Pro
 	author, err := p.enrolled(ctx, network, shown)
 	if err == nil && author != nil {
 		o.Author, seen = author, *author.Proof.CheckedAt
-		d.Authority, err = p.authority(ctx, network, *author)
+		d.Authority, err = p.authority(ctx, network, *author, false)
 	}
 	if err != nil {
 		return nil, err
@@ -191,7 +200,8 @@ func (p *Prover) enrolled(ctx context.Context, network string, shown protocol.Pr
 	if err != nil {
 		return nil, nil
 	}
-	owner, hash := strings.ToLower(grant.Owner.Hex()), grant.BlockHash.Hex()
+	owner, _ := grant.Controllers()
+	hash := grant.BlockHash.Hex()
 	author := &protocol.Author{
 		Name: shown.Name, Handle: &shown.Handle, ERC8004: &stored.ERC8004, KeyID: &stored.KeyHash, Verified: true, Method: protocol.BySignature,
 		Proof: protocol.AuthorProof{Level: protocol.ByChainKey, Block: new(int64(grant.Block)), BlockHash: &hash, Owner: &owner},
@@ -215,13 +225,13 @@ func (p *Prover) Object(kind, id, address string, shown json.RawMessage, at time
 }
 
 // authority is what shows that the author's key, account or session is the author's.
-func (p *Prover) authority(ctx context.Context, network string, a protocol.Author) (attest.Authority, error) {
+func (p *Prover) authority(ctx context.Context, network string, a protocol.Author, stored bool) (attest.Authority, error) {
 	switch a.Proof.Level {
 	case protocol.ByChainKey, protocol.ByOwner, protocol.ByWallet:
 		if p.Chain != nil && !p.Chain.Dev {
 			ctx = erc8004.WithSource(ctx, network)
 		}
-		at, err := p.state(ctx, a.Proof)
+		at, err := p.state(ctx, a.Proof, stored)
 		if err != nil || a.KeyID == nil {
 			return at, err
 		}
@@ -229,9 +239,9 @@ func (p *Prover) authority(ctx context.Context, network string, a protocol.Autho
 		switch {
 		case a.Proof.Level != protocol.ByChainKey && !byAccount:
 			err = p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				stored, err := tx.DelegatedKeys().Find(ctx, at.Identity, *a.KeyID)
+				delegated, err := tx.DelegatedKeys().Find(ctx, at.Identity, *a.KeyID)
 				if err == nil {
-					at.Key = json.RawMessage(stored.PublicJWK)
+					at.Key = json.RawMessage(delegated.PublicJWK)
 				}
 				return storage.IfMissing(err, nil)
 			})
@@ -246,9 +256,9 @@ func (p *Prover) authority(ctx context.Context, network string, a protocol.Autho
 	case protocol.ByProfileKey:
 		at := attest.Authority{Kind: attest.OfProfile}
 		err := p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-			stored, err := tx.Keys().ByThumbprint(ctx, *a.KeyID)
+			own, err := tx.Keys().ByThumbprint(ctx, *a.KeyID)
 			if err == nil {
-				at.Key = stored.PublicJWK
+				at.Key = own.PublicJWK
 			}
 			return storage.IfMissing(err, nil)
 		})
@@ -259,9 +269,10 @@ func (p *Prover) authority(ctx context.Context, network string, a protocol.Autho
 	return attest.Authority{Kind: attest.OfNobody}, nil
 }
 
-// state is the state of the chain at the block of an author's proof: as it was stored, or as the chain's endpoint still has it. An error is a
+// state is the state of the chain at the block of an author's proof: as it was stored, or as the chain's endpoint still has it; then it
+// is stored, unless nothing written rests on it. An error is a
 // *protocol.Error, when the caller's or the chain's reads are used up.
-func (p *Prover) state(ctx context.Context, at protocol.AuthorProof) (attest.Authority, error) {
+func (p *Prover) state(ctx context.Context, at protocol.AuthorProof, stored bool) (attest.Authority, error) {
 	a := attest.Authority{Kind: attest.OfNode, Identity: *at.Subject}
 	if at.Owner != nil {
 		a.Owner = *at.Owner
@@ -272,13 +283,16 @@ func (p *Prover) state(ctx context.Context, at protocol.AuthorProof) (attest.Aut
 	}
 	a.Block, a.BlockHash = uint64(*at.Block), *at.BlockHash
 	id := a.Identity + " " + a.BlockHash
-	var stored storage.StateProof
+	if passing, ok := p.passing.Get(id, time.Now()); ok && !stored {
+		return passing, nil
+	}
+	var kept storage.StateProof
 	err := p.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		stored, err = tx.Keys().StateProof(ctx, id)
+		kept, err = tx.Keys().StateProof(ctx, id)
 		return err
 	})
 	if err == nil {
-		return a, json.Unmarshal(stored.Doc, &a)
+		return a, json.Unmarshal(kept.Doc, &a)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
 		return a, err
@@ -308,6 +322,10 @@ func (p *Prover) state(ctx context.Context, at protocol.AuthorProof) (attest.Aut
 	doc, err := json.Marshal(a)
 	if err != nil {
 		return a, err
+	}
+	if !stored {
+		p.passing.Put(id, a, len(doc), time.Now().Add(passingFor))
+		return a, nil
 	}
 	return a, p.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Keys().PutStateProof(ctx, storage.StateProof{ID: id, Doc: doc, At: tx.Now})
