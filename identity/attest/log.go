@@ -2,6 +2,7 @@ package attest
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,61 +38,71 @@ type logContent struct {
 
 // log checks what the document shows of the node's log: that it has the object, or what its head is.
 func (c *check) log() {
-	compared, section := "the entry and its content with the tree of the log, and with the object", "C2SP tlog-proof, PROOF.md §6"
-	l, board := c.doc.Log, c.doc.Subject.ID
-	var epoch string
-	var p Post
-	var h Head
-	var err error
 	switch {
 	case c.Kind == KindLog:
-		compared, section = "the checkpoint with its signature, and with the object", "C2SP tlog-checkpoint, PROOF.md §7.3"
-		err = strictjson.Decode(c.doc.Subject.Object, &h)
-		epoch = h.Epoch
-	case l == nil:
-		return
-	case c.Kind != KindPost:
-		err = fmt.Errorf("what is no post is in no log")
-	default:
-		if err = strictjson.Decode(c.doc.Subject.Object, &p); err == nil {
-			err = l.is(c.doc.Subject.ID, p)
-		}
-		board, epoch = p.Board, l.Epoch
-	}
-	switch {
-	case err != nil:
-	case !strings.HasPrefix(board, c.seen.Issuer+"/"):
-		err = fmt.Errorf("%s has no log at %s", c.seen.Issuer, board)
-	case len(c.Keys.Keys) == 0:
-		c.add("log", Open, compared, section, "the key of %s was not given", c.seen.Issuer)
-		return
-	}
-	var at tree.Checkpoint
-	if err == nil {
-		at, err = c.signed(func(pub ed25519.PublicKey) (tree.Checkpoint, error) {
-			if c.Kind != KindLog {
-				return tree.CheckProof(l.Proof, l.leaf(c.doc.Subject.ID), tree.Origin(board, epoch), pub)
-			}
-			at, err := tree.Open([]byte(h.Checkpoint), tree.Origin(board, epoch), pub)
-			if err == nil && at.Size != h.Size {
-				err = fmt.Errorf("the checkpoint is of %d entries", at.Size)
-			}
-			return at, err
-		})
-	}
-	if c.Kind == KindLog {
-		c.judge("log", err, compared, section, "%d entries of %s", at.Size, at.Origin)
-	} else {
-		c.judge("log", err, compared, section, "entry %d of %d of %s", l.Seq, at.Size, at.Origin)
+		c.head()
+	case c.doc.Log != nil:
+		c.included(*c.doc.Log)
 	}
 }
 
-// signed returns what is found with one of the node's keys, those of checkpoints.
-func (c *check) signed(open func(ed25519.PublicKey) (tree.Checkpoint, error)) (at tree.Checkpoint, err error) {
+func (c *check) head() {
+	var h Head
+	var at tree.Checkpoint
+	err := strictjson.Decode(c.doc.Subject.Object, &h)
+	if err == nil {
+		at, err = c.signed(c.doc.Subject.ID, h.Epoch, func(origin string, pub ed25519.PublicKey) (tree.Checkpoint, error) {
+			return tree.Open([]byte(h.Checkpoint), origin, pub)
+		})
+	}
+	if err == nil && at.Size != h.Size {
+		err = fmt.Errorf("the checkpoint is of %d entries", at.Size)
+	}
+	c.logged(err, "the checkpoint with its signature, and with the object", "C2SP tlog-checkpoint, PROOF.md §7.3", "%d entries of %s", at.Size, at.Origin)
+}
+
+func (c *check) included(l Inclusion) {
+	var p Post
+	var at tree.Checkpoint
+	err := strictjson.Decode(c.doc.Subject.Object, &p)
+	switch {
+	case c.Kind != KindPost:
+		err = fmt.Errorf("what is no post is in no log")
+	case err == nil:
+		err = l.is(c.doc.Subject.ID, p)
+	}
+	if err == nil {
+		at, err = c.signed(p.Board, l.Epoch, func(origin string, pub ed25519.PublicKey) (tree.Checkpoint, error) {
+			return tree.CheckProof(l.Proof, l.leaf(c.doc.Subject.ID), origin, pub)
+		})
+	}
+	c.logged(err, "the entry and its content with the tree of the log, and with the object", "C2SP tlog-proof, PROOF.md §6",
+		"entry %d of %d of %s", l.Seq, at.Size, at.Origin)
+}
+
+// logged adds the step of the log; it is open without the node's keys.
+func (c *check) logged(err error, compared, section, format string, args ...any) {
+	if errors.Is(err, errNoKeys) {
+		c.add("log", Open, compared, section, "%s", err)
+		return
+	}
+	c.judge("log", err, compared, section, format, args...)
+}
+
+var errNoKeys = errors.New("the key of the node was not given")
+
+// signed returns what is found of the log of the node's board with one of the node's keys, those of checkpoints.
+func (c *check) signed(board, epoch string, open func(origin string, pub ed25519.PublicKey) (tree.Checkpoint, error)) (at tree.Checkpoint, err error) {
+	if !strings.HasPrefix(board, c.seen.Issuer+"/") {
+		return at, fmt.Errorf("%s has no log at %s", c.seen.Issuer, board)
+	}
+	if len(c.Keys.Keys) == 0 {
+		return at, errNoKeys
+	}
 	err = fmt.Errorf("the node has no Ed25519 key, which signs checkpoints")
 	for _, k := range c.Keys.Keys {
 		if pub, ok := k.Key.(ed25519.PublicKey); ok {
-			if at, err = open(pub); err == nil {
+			if at, err = open(tree.Origin(board, epoch), pub); err == nil {
 				break
 			}
 		}
