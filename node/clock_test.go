@@ -23,6 +23,8 @@ var wallClock = map[string]string{
 	"node/room/credential/keys.go":        "which key the process signs with",
 	"node/room/credential/rotate.go":      "which keys are published",
 	"node/room/credential/signin.go":      "ages of texts and tokens, which are signed and not stored",
+	"node/room/account/oauth.go":          "ages of codes and ids, which are sealed and not stored",
+	"node/room/account/oauthclient.go":    "age of a cache",
 	"node/room/directory/fetch.go":        "how long a directory asks to wait",
 	"node/room/operate/health.go":         "when this process began",
 	"node/room/reputation/check.go":       "ages of limits and caches, in memory",
