@@ -88,7 +88,7 @@ type AgentLinks struct {
 
 // An AgentLink is a host, or an identity in lower case, that an identity is linked to.
 type AgentLink struct {
-	Name      string    `json:"name" maxLength:"253"`
+	Name      string    `json:"name" maxLength:"260"`
 	Since     time.Time `json:"since" doc:"First of the unbroken readings that found it."`
 	CheckedAt time.Time `json:"checkedAt" doc:"Last reading that found it."`
 }

@@ -69,11 +69,11 @@ func ParseDomain(raw []byte) (Document, error) {
 
 func parse(raw []byte, most, entries int) (d Document, err error) {
 	if err := strictjson.Check(raw, strictjson.Limits{MaxBytes: most, MaxDepth: 16, MaxTokens: 100_000}); err != nil {
-		return d, err
+		return d, errors.New("the document is not acceptable JSON")
 	}
 	var f file
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return d, fmt.Errorf("the document has another shape: %w", err)
+		return d, errors.New("the document has another shape")
 	}
 	switch {
 	case f.Type != "" && f.Type != Type:

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -177,6 +178,9 @@ type domainAnswer struct {
 	err  error
 }
 
+// hostName is what may be shown as the name of a domain: no text that somebody wrote.
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
+
 // errUnread wraps what says nothing: the chain or a host did not answer, or not now.
 var errUnread = errors.New("not read")
 
@@ -282,7 +286,7 @@ func (d *documentRunner) candidates(uri, site string, doc registration.Document)
 	}
 	var some []string
 	for _, host := range append(hosts, doc.Hosts...) {
-		if host != "" && len(host) <= 253 && host != d.Host && !slices.Contains(some, host) && len(some) < maxDomains {
+		if hostName.MatchString(host) && host != d.Host && !slices.Contains(some, host) && len(some) < maxDomains {
 			some = append(some, host)
 		}
 	}
