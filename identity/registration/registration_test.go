@@ -24,7 +24,8 @@ func TestParse(t *testing.T) {
 	}{
 		{"as in the standard", `{"type":"` + Type + `","registrations":[` + one + `]}`, true, nil, ""},
 		{"without a type", `{"registrations":[` + one + `]}`, true, nil, ""},
-		{"a number as text, an address in lower case", `{"registrations":[{"agentId":"22","agentRegistry":"eip155:8453:` + strings.ToLower(registry) + `"}]}`, true, nil, ""},
+		{"a number as text, an address in lower case", `{"registrations":[{"agentId":"22","agentRegistry":"eip155:8453:` + strings.ToLower(registry) + `"}]}`,
+			true, nil, ""},
 		{"another chain", `{"registrations":[{"agentId":22,"agentRegistry":"eip155:1:` + registry + `"}]}`, false, nil, ""},
 		{"another namespace", `{"registrations":[{"agentId":22,"agentRegistry":"solana:1:x"}]}`, false, nil, ""},
 		{"a number in another form", `{"registrations":[{"agentId":2.2e1,"agentRegistry":"eip155:8453:` + registry + `"}]}`, false, nil, ""},

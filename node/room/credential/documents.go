@@ -71,8 +71,9 @@ func (d *Documents) enqueueAt(ctx context.Context, tx *storage.Tx, at time.Time)
 // A linked is an identity whose document is due, with the profile that has it.
 type linked struct {
 	storage.AgentDocument
-	owner string // of its enrolment
-	site  string // of its profile, "" for none
+	now   time.Time // of the run
+	owner string    // of its enrolment
+	site  string    // of its profile, "" for none
 	links protocol.AgentLinks
 }
 
@@ -81,8 +82,7 @@ func (d *Documents) Job(ctx context.Context, _ storage.Job) (func(context.Contex
 	if d.Chain == nil {
 		return nil, nil
 	}
-	began := time.Now()
-	due, gone, err := d.due(ctx)
+	began, due, gone, err := d.due(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +129,16 @@ func (d *Documents) Job(ctx context.Context, _ storage.Job) (func(context.Contex
 	}, nil
 }
 
-// due returns the identities of the next run, and those that have no profile any more.
-func (d *Documents) due(ctx context.Context) (due []linked, gone []string, err error) {
+// due returns the time, the identities of the next run, and those that have no profile any more.
+func (d *Documents) due(ctx context.Context) (now time.Time, due []linked, gone []string, err error) {
 	err = d.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		now = tx.Now
 		all, err := tx.AgentDocuments().Due(ctx, documentsAtOnce+documentsGone)
 		for _, doc := range all {
 			if err != nil || len(due) == documentsAtOnce {
 				return err
 			}
-			l := linked{AgentDocument: doc}
+			l := linked{AgentDocument: doc, now: tx.Now}
 			var e storage.Enrolment
 			switch e, err = tx.Enrolments().ByIdentity(ctx, doc.Agent); {
 			case errors.Is(err, storage.ErrNotFound):
@@ -160,7 +161,7 @@ func (d *Documents) due(ctx context.Context) (due []linked, gone []string, err e
 		}
 		return err
 	})
-	return due, gone, err
+	return now, due, gone, err
 }
 
 // A documentRunner is one run of Documents.
@@ -191,7 +192,7 @@ var errCrowded = errors.New("the host is asked about other identities now")
 
 // read reads what concerns one identity. It returns the links that are shown from now on, and sets in l what is stored of the reading.
 func (d *documentRunner) read(ctx context.Context, l *linked) (links protocol.AgentLinks) {
-	now := time.Now()
+	now := l.now
 	l.ReadAt, l.Fault = now, ""
 	id, err := erc8004.ParseID(l.Agent)
 	var snap erc8004.Snapshot

@@ -31,10 +31,12 @@ func TestDocuments_Bounded(t *testing.T) {
 		for i := range all {
 			write(func(ctx context.Context, tx *storage.Tx) error {
 				handle := fmt.Sprint("agent", i)
-				if _, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}); err != nil {
+				draft := protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}
+				if _, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft}); err != nil {
 					return err
 				}
-				return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: handle, ERC8004: unreadChain + fmt.Sprint(i), KeyID: handle, Owner: "0xa", Block: 1}, []byte("{}"))
+				e := storage.Enrolment{Handle: handle, ERC8004: unreadChain + fmt.Sprint(i), KeyID: handle, Owner: "0xa", Block: 1}
+				return tx.Enrolments().Begin(ctx, "operator", e, []byte("{}"))
 			})
 		}
 		left := func() (n int) {
@@ -81,7 +83,8 @@ func TestDocuments_Candidates(t *testing.T) {
 	}{
 		{"https://A.example/x.json", "https://shop.example/", []string{"web.example"}, []string{"a.example", "shop.example", "web.example"}},
 		{"data:application/json,{}", "", []string{"web.example"}, []string{"web.example"}},
-		{"https://n1.example/.well-known/x", "https://a.example", []string{"a.example", "b.example", "c.example", "d.example"}, []string{"a.example", "b.example", "c.example"}},
+		{"https://n1.example/.well-known/x", "https://a.example", []string{"a.example", "b.example", "c.example", "d.example"},
+			[]string{"a.example", "b.example", "c.example"}},
 		{"ipfs://x/y", "javascript:alert(1)", nil, nil},
 	} {
 		require.Equal(t, c.want, r.candidates(c.uri, c.site, registration.Document{Hosts: c.hosts}), c.uri)
