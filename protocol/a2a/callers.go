@@ -74,7 +74,8 @@ func (h Host) proofExtension() []Extension {
 	if h.Callers == SignedCallers {
 		who = "A key that nobody vouches for"
 	}
-	return []Extension{{ExtProof, who + ` sends a solved challenge with what writes (contact, skills tagged write), also as metadata["` + ExtProof + `"] of the message. ` +
+	return []Extension{{ExtProof, who + ` sends a solved challenge with what writes (contact, skills tagged write), ` +
+		`also as metadata["` + ExtProof + `"] of the message. ` +
 		`A new task has a read token in metadata["` + ExtContact + `/readToken"]; send it as bearer token with later requests about the task.`,
 		map[string]any{"challenge": h.Base + "/api/public/pow?purpose=contact", "header": "Proof-Of-Work"}}}
 }

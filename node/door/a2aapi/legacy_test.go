@@ -68,7 +68,8 @@ func TestA2A_Legacy(t *testing.T) {
 		read(old(me, "tasks/get", fmt.Sprintf(`{"id":%q}`, made.ID)))
 		require.Equal(t, made.ID, task.ID)
 
-		direct := old(me, "message/send", `{"message":{"kind":"message","messageId":"d","role":"user","parts":[{"kind":"data","data":{"operation":"get_agent_profile"}}]}}`)
+		direct := old(me, "message/send",
+			`{"message":{"kind":"message","messageId":"d","role":"user","parts":[{"kind":"data","data":{"operation":"get_agent_profile"}}]}}`)
 		require.Contains(t, string(direct.Result), `"kind":"message"`)
 		require.Contains(t, string(direct.Result), `"parts":[{"kind":"data","data":{`)
 
@@ -114,7 +115,8 @@ func TestA2A_CombinedCard(t *testing.T) {
 			require.Equal(t, h.Ask("GET", path, "").Body.String(), h.Ask("GET", path, "", "A2A-Version", version).Body.String())
 		}
 		pure := must.Get(json.Marshal(nodetest.As[map[string]any](h.Ask("GET", path, "", "A2A-Version", "1.0"))))(t)
-		for _, member := range []string{`"url":"` + h.Base + endpoint + `","version"`, `"preferredTransport"`, `"additionalInterfaces"`, `"type":"apiKey"`, `"security":`} {
+		for _, member := range []string{`"url":"` + h.Base + endpoint + `","version"`, `"preferredTransport"`,
+			`"additionalInterfaces"`, `"type":"apiKey"`, `"security":`} {
 			require.NotContains(t, string(pure), member)
 		}
 	}

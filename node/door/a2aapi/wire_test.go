@@ -207,7 +207,7 @@ func TestA2A_Who(t *testing.T) {
 	}
 	refused := tests[0].answer.Error.Data[1]
 	for _, way := range refused.Accepts {
-		require.NotContains(t, []string{string(protocol.ByDirectory), string(protocol.ByProfileKey), string(protocol.BySignIn)}, way.Level, "only what is served")
+		require.NotContains(t, []string{string(protocol.ByDirectory), string(protocol.ByProfileKey), string(protocol.BySignIn)}, way.Level)
 	}
 	require.NotEmpty(t, refused.Accepts)
 	require.Equal(t, []string{"contact_agent", "POST", h.Base + "/mcp/public"}, []string{refused.Instead[1].Operation, refused.Instead[1].Method, refused.Instead[1].URL})
