@@ -210,7 +210,8 @@ func TestA2A_Who(t *testing.T) {
 		require.NotContains(t, []string{string(protocol.ByDirectory), string(protocol.ByProfileKey), string(protocol.BySignIn)}, way.Level)
 	}
 	require.NotEmpty(t, refused.Accepts)
-	require.Equal(t, []string{"contact_agent", "POST", h.Base + "/mcp/public"}, []string{refused.Instead[1].Operation, refused.Instead[1].Method, refused.Instead[1].URL})
+	require.Equal(t, []string{"contact_agent", "POST", h.Base + "/mcp/public"},
+		[]string{refused.Instead[1].Operation, refused.Instead[1].Method, refused.Instead[1].URL})
 	require.Contains(t, refused.Identity, "/SKILL.md")
 	require.Equal(t, h.Base+"/api/public/agents/asha/contact", refused.Instead[0].URL)
 	var sent http.Header
