@@ -190,7 +190,10 @@ func TestWalletPage(t *testing.T) {
 	b.Picture("wallet-none")
 
 	b.On(`window.ethereum = { request: asked => fetch("/test-wallet", { method: "POST", body: JSON.stringify({ ...asked, params: asked.params || [] }) })
-		.then(said => said.json()).then(({ result, error }) => { if (error) throw Object.assign(new Error(error.message), { code: error.code }); return result; }) };`)
+		.then(said => said.json()).then(({ result, error }) => {
+			if (error) throw Object.assign(new Error(error.message), { code: error.code });
+			return result;
+		}) };`)
 	require.Equal(t, 200, b.Open("/account/keys/register?handle=asha"))
 	press := func(step, do string) {
 		t.Helper()
