@@ -5,6 +5,7 @@ module stoa/clients
 go 1.26.0
 
 require (
+	github.com/a2aproject/a2a-go/v2 v2.4.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/stretchr/testify v1.12.1
 	stoa v0.0.0-00010101000000-000000000000

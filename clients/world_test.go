@@ -22,9 +22,13 @@ type world struct {
 	t *testing.T
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*node.Config)) *world {
 	ctx, stop := context.WithCancel(context.Background())
-	n, err := node.New(ctx, node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}, slog.New(slog.DiscardHandler))
+	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
+	for _, set := range change {
+		set(&c)
+	}
+	n, err := node.New(ctx, c, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
@@ -38,7 +42,7 @@ func newWorld(t *testing.T) *world {
 // agent puts a person.
 func (w *world) agent(handle string) {
 	w.t.Helper()
-	draft := protocol.ProfileDraft{Handle: handle, Name: "Asha Rao", Kind: protocol.Person,
+	draft := protocol.ProfileDraft{Handle: handle, Name: "Asha Rao", Kind: protocol.Person, ContactPolicy: protocol.NewPolicy(),
 		Capabilities: []protocol.Capability{{ID: "make-paper", Name: "Paper", Description: "Hand-made paper to order."}}}
 	require.NoError(w.t, w.Admin().Operate(w.t.Context(), protocol.PutProfile.Operation, draft, &protocol.WrittenProfile{}))
 }

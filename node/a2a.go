@@ -10,6 +10,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/door/a2aapi"
 	"stoa/node/room/credential"
+	"stoa/protocol/a2a"
 	"stoa/storage"
 )
 
@@ -23,7 +24,7 @@ func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.Re
 		_, name, _ = strings.Cut(n.Base, "://")
 	}
 	door := a2aapi.New(a2aapi.Config{
-		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config),
+		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config), Callers: a2a.Callers(n.Config.A2ACallers),
 		Network: network, Changes: n.DB.Version, Keys: n.cardKeys, Fail: fail,
 	})
 	n.cards, m.spoken["a2a"] = door.Card, door.Refuse

@@ -21,6 +21,7 @@ var wallClock = map[string]string{
 	"storage/pending.go":                  "when to look again, in memory",
 	"storage/commit/generation.go":        "age of what was read, in memory",
 	"node/room/credential/keys.go":        "which key the process signs with",
+	"node/room/credential/progress.go":    "age of a cache",
 	"node/room/credential/rotate.go":      "which keys are published",
 	"node/room/credential/signin.go":      "ages of texts and tokens, which are signed and not stored",
 	"node/room/account/oauth.go":          "ages of codes and ids, which are sealed and not stored",

@@ -135,7 +135,10 @@ func TestEquivalence_Forms(t *testing.T) {
 
 // withoutOperation are the forms that do no operation, by the routes that they are sent to.
 var withoutOperation = map[string]string{
-	"/language":          "keeps a cookie",
+	"/language": "keeps a cookie",
+
+	"/account/keys/register": "is for scripts, and stores nothing: TestWalletPage",
+
 	"/join/code":         "takes a code of a letter: TestBrowser_Join",
 	"/join/confirm":      "takes the link of a letter: TestBrowser_JoinPerson",
 	"/sign-in":           "begins a session: what begins one is no operation",

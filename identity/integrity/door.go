@@ -66,10 +66,14 @@ func sentByA2A(body []byte) (name string, input []byte) {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
-	if strictjson.DecodeLoose(body, &request) != nil || request.Method != a2a.SendMessage {
+	if strictjson.DecodeLoose(body, &request) != nil {
 		return "", nil
 	}
-	send, err := a2a.ParseSend(request.Params)
+	version, sends := a2a.Sends(request.Method)
+	if !sends {
+		return "", nil
+	}
+	send, err := a2a.ParseSend(version, request.Params)
 	if err != nil {
 		return "", nil
 	}

@@ -18,6 +18,7 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/protocol/must"
+	"stoa/protocol/pow"
 )
 
 // chainStub is a chain that vouches for what a test registers.
@@ -101,17 +102,33 @@ type A2AAnswer struct {
 	Error  *struct {
 		Code    int
 		Message string
-		Data    []struct {
-			Type       string `json:"@type"`
-			Reason     string
-			Domain     string
-			Metadata   map[string]string
-			Violations []a2a.Violation `json:"fieldViolations"`
-			Code       protocol.Code
-			Advice     string
-			Errors     []protocol.Fault
-		}
+		Data    a2aData
 	}
+}
+
+// An A2ADatum is one of the objects of an error's data; the only one in 0.3.
+type A2ADatum struct {
+	Type       string `json:"@type"`
+	Reason     string
+	Domain     string
+	Metadata   map[string]string
+	Violations []a2a.Violation `json:"fieldViolations"`
+	Code       protocol.Code
+	Advice     string
+	Errors     []protocol.Fault
+	Challenge  *pow.Challenge
+	Accepts    []protocol.Way
+	Instead    []struct{ Door, Operation, Method, URL string }
+	Identity   string
+}
+
+type a2aData []A2ADatum
+
+func (d *a2aData) UnmarshalJSON(raw []byte) error {
+	if raw[0] == '{' {
+		raw = append(append([]byte{'['}, raw...), ']')
+	}
+	return json.Unmarshal(raw, (*[]A2ADatum)(d))
 }
 
 // ReadA2A reads a JSON-RPC answer, which may be empty.

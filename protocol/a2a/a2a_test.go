@@ -18,7 +18,11 @@ type pair struct {
 		Params json.RawMessage
 		Result json.RawMessage
 	} `json:"v1"`
-	V03 struct{ Method string } `json:"v03"`
+	V03 struct {
+		Method string
+		Params json.RawMessage
+		Result json.RawMessage
+	} `json:"v03"`
 }
 
 func pairs(t testing.TB) []pair {
@@ -39,83 +43,142 @@ func TestWirePairs(t *testing.T) {
 			case p.V1.Method == SendMessage:
 				// The vector holds an inline file and a push configuration, of which
 				// this side takes neither; without them it is read whole.
-				_, err := ParseSend(p.V1.Params)
+				_, err := ParseSend(Version, p.V1.Params)
 				require.ErrorIs(t, err, ErrContentType)
-				var params map[string]any
-				require.NoError(t, json.Unmarshal(p.V1.Params, &params))
-				m := params["message"].(map[string]any)
-				m["parts"] = m["parts"].([]any)[:2]
-				raw, err := json.Marshal(params)
-				require.NoError(t, err)
-				s, err := ParseSend(raw)
-				require.NoError(t, err)
-				require.True(t, s.Push)
-				require.True(t, s.Immediately)
-				require.Equal(t, 2, *s.HistoryLength)
-				again, err := json.Marshal(s.Message)
-				require.NoError(t, err)
-				want, err := json.Marshal(m)
-				require.NoError(t, err)
-				require.JSONEq(t, string(want), string(again))
+				want := sent(t, Version, p.V1.Params)
+				require.Equal(t, want, sent(t, Legacy, p.V03.Params), "the same message in 0.3")
+				require.True(t, want.Push)
+				require.True(t, want.Immediately)
+				require.Equal(t, 2, *want.HistoryLength)
+				require.JSONEq(t, `{"k":"v"}`, string(want.Message.Metadata))
+				require.Len(t, want.Message.Parts, 2)
 			case strings.HasPrefix(p.Name, "result: "):
 				var r SendResult
 				require.NoError(t, json.Unmarshal(p.V1.Result, &r))
 				again, err := json.Marshal(r)
 				require.NoError(t, err)
 				require.JSONEq(t, string(p.V1.Result), string(again))
+				old, err := json.Marshal(In(Legacy, r))
+				require.NoError(t, err)
+				require.JSONEq(t, string(p.V03.Result), string(old))
 			case p.V1.Method != "":
-				require.NotNil(t, Unoffered(p.V1.Method), "named and refused")
-			}
-			if p.V03.Method != "" {
-				require.ErrorIs(t, Negotiate("", p.V03.Method), ErrVersionNotSupported)
+				name, _ := Method(Legacy, p.V03.Method)
+				require.Equal(t, p.V1.Method, name)
 			}
 		})
 	}
 }
 
+// sent reads the parameters of a vector without its file and the type of its text, which only one of the versions has.
+func sent(t *testing.T, version string, raw []byte) Send {
+	t.Helper()
+	var params map[string]any
+	require.NoError(t, json.Unmarshal(raw, &params))
+	m := params["message"].(map[string]any)
+	m["parts"] = m["parts"].([]any)[:2]
+	raw, err := json.Marshal(params)
+	require.NoError(t, err)
+	s, err := ParseSend(version, raw)
+	require.NoError(t, err)
+	for i := range s.Message.Parts {
+		s.Message.Parts[i].MediaType = ""
+	}
+	return s
+}
+
 func TestNegotiate(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		asked, method string
-		good          bool
-	}{
-		{"1.0", "SendMessage", true}, {"1", "SendMessage", true}, {"1.0.1", "GetTask", true}, {" 1.0 ", "GetTask", true},
-		{"1.0", "message/send", true}, // the method is then unknown
-		{"", "SendMessage", true},     // the client forgot the header
-		{"", "SendStreamingMessage", true},
-		{"", "message/send", false}, {"", "tasks/get", false}, {"", "nonsense", false},
-		{"0.3", "message/send", false}, {"0.3", "SendMessage", false}, {"0.3.0", "GetTask", false},
-		{"1.1", "SendMessage", false}, {"2", "SendMessage", false}, {"10", "SendMessage", false},
-		{"one", "SendMessage", false}, {"1.0.0.0", "SendMessage", false}, {"1..0", "SendMessage", false}, {"-1", "GetTask", false}, {"1.0, 0.3", "GetTask", false},
+	tests := []struct{ asked, method, version string }{
+		{"1.0", "SendMessage", Version}, {"1", "SendMessage", Version}, {"1.0.1", "GetTask", Version}, {" 1.0 ", "GetTask", Version},
+		{"1.0", "message/send", Version}, // the method is then unknown
+		{"", "SendMessage", Version},     // the client forgot the header
+		{"", "SendStreamingMessage", Version},
+		{"", "message/send", Legacy}, {"", "tasks/get", Legacy}, {"", "nonsense", Legacy}, {"", "", Legacy},
+		{"0.3", "message/send", Legacy}, {"0.3", "SendMessage", Legacy}, {"0.3.0", "GetTask", Legacy},
+		{"1.1", "SendMessage", ""}, {"2", "SendMessage", ""}, {"10", "SendMessage", ""}, {"0.2", "message/send", ""},
+		{"one", "SendMessage", ""}, {"1.0.0.0", "SendMessage", ""}, {"1..0", "SendMessage", ""}, {"-1", "GetTask", ""}, {"1.0, 0.3", "GetTask", ""},
 	}
 	for _, tt := range tests {
-		err := Negotiate(tt.asked, tt.method)
-		if tt.good {
+		version, err := Negotiate(tt.asked, tt.method)
+		if tt.version != "" {
 			require.Nil(t, err, "%q %s", tt.asked, tt.method)
+			require.Equal(t, tt.version, version, "%q %s", tt.asked, tt.method)
 			continue
 		}
 		require.ErrorIs(t, err, ErrVersionNotSupported, "%q %s", tt.asked, tt.method)
-		require.Equal(t, "1.0", err.Metadata["supportedVersions"])
+		require.Equal(t, "1.0,0.3", err.Metadata["supportedVersions"])
 	}
 }
 
-func TestUnoffered(t *testing.T) {
+func TestMethod(t *testing.T) {
 	t.Parallel()
-	for method, want := range map[string]*Error{
-		"SendStreamingMessage": ErrUnsupportedOperation, "SubscribeToTask": ErrUnsupportedOperation, "ListTasks": ErrUnsupportedOperation,
-		"GetExtendedAgentCard": ErrUnsupportedOperation, "CreateTaskPushNotificationConfig": ErrPushNotSupported,
-		"GetTaskPushNotificationConfig": ErrPushNotSupported, "ListTaskPushNotificationConfigs": ErrPushNotSupported,
-		"DeleteTaskPushNotificationConfig": ErrPushNotSupported,
-		"message/send":                     ErrMethodNotFound, "sendMessage": ErrMethodNotFound, "": ErrMethodNotFound, strings.Repeat("x", 500): ErrMethodNotFound,
-	} {
-		err := Unoffered(method)
-		require.ErrorIs(t, err, want, method)
-		require.Less(t, len(err.Text), 200)
+	for name, refusal := range methods {
+		got, err := Method(Version, name)
+		require.Equal(t, name, got)
+		require.Equal(t, refusal == nil, err == nil)
+		_, err = Method(Legacy, name)
+		require.ErrorIs(t, err, ErrMethodNotFound, "a name of 1.0 in 0.3")
 	}
-	for _, method := range []string{SendMessage, GetTask, CancelTask} {
-		require.Nil(t, Unoffered(method))
+	for old, name := range legacy {
+		got, err := Method(Legacy, old)
+		require.Equal(t, name, got)
+		require.Equal(t, methods[name] == nil, err == nil)
+		_, err = Method(Version, old)
+		require.ErrorIs(t, err, ErrMethodNotFound, "a name of 0.3 in 1.0")
+	}
+	require.Len(t, legacy, len(methods)-1, "all but the list of tasks")
+	for _, method := range []string{"sendMessage", "", "tasks/list", strings.Repeat("x", 500)} {
+		for _, version := range []string{Version, Legacy} {
+			_, err := Method(version, method)
+			require.ErrorIs(t, err, ErrMethodNotFound, method)
+			require.Less(t, len(err.Text), 200)
+		}
 	}
 	require.Empty(t, ErrUnsupportedOperation.Metadata, "the shared errors are never changed")
+}
+
+// TestParseSend_Legacy reads messages of 0.3.
+func TestParseSend_Legacy(t *testing.T) {
+	t.Parallel()
+	message := func(parts string) string {
+		return `{"message":{"kind":"message","messageId":"m","role":"user","parts":[` + parts + `]}}`
+	}
+	for name, tt := range map[string]struct {
+		params string
+		field  string // of the violation; "": it is good
+	}{
+		"text":             {message(`{"kind":"text","text":"hi"}`), ""},
+		"data":             {message(`{"kind":"data","data":{"a":1},"metadata":{"b":2}}`), ""},
+		"address":          {message(`{"kind":"file","file":{"uri":"https://a.example/f.pdf","name":"f.pdf","mimeType":"application/pdf"}}`), ""},
+		"without a type":   {message(`{"kind":"file","file":{"uri":"https://a.example/f"}}`), ""},
+		"no kind":          {message(`{"text":"hi"}`), "message.parts[0].kind"},
+		"unknown kind":     {message(`{"kind":"video","text":"hi"}`), "message.parts[0].kind"},
+		"no text":          {message(`{"kind":"text"}`), "message.parts[0].text"},
+		"data of no shape": {message(`{"kind":"data","data":[1]}`), "message.parts[0].data"},
+		"no file":          {message(`{"kind":"file"}`), "message.parts[0].file"},
+		"empty file":       {message(`{"kind":"file","file":{}}`), "message.parts[0].file"},
+		"both":             {message(`{"kind":"file","file":{"uri":"https://a.example/","bytes":"aGk="}}`), "message.parts[0].file"},
+		"plain http":       {message(`{"kind":"file","file":{"uri":"http://a.example/"}}`), "message.parts[0].file.uri"},
+		"role of 1.0":      {`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"kind":"text","text":"hi"}]}}`, "message.role"},
+		"no parts":         {message(``), "message.parts"},
+	} {
+		s, err := ParseSend(Legacy, json.RawMessage(tt.params))
+		if tt.field == "" {
+			require.NoError(t, err, name)
+			require.Equal(t, RoleUser, s.Message.Role)
+			continue
+		}
+		e, ok := errors.AsType[*Error](err)
+		require.True(t, ok, name)
+		require.Equal(t, tt.field, e.Violations[0].Field, name)
+	}
+	_, err := ParseSend(Legacy, json.RawMessage(message(`{"kind":"file","file":{"bytes":"aGk="}}`)))
+	require.ErrorIs(t, err, ErrContentType)
+	for blocking, immediately := range map[string]bool{`"blocking":true`: false, `"blocking":false`: true, `"x":1`: false} {
+		s, err := ParseSend(Legacy, json.RawMessage(`{"configuration":{`+blocking+`},`+message(`{"kind":"text","text":"hi"}`)[1:]))
+		require.NoError(t, err)
+		require.Equal(t, immediately, s.Immediately, blocking)
+	}
 }
 
 func TestParseSend(t *testing.T) {
@@ -163,7 +226,7 @@ func TestParseSend(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ParseSend(json.RawMessage(tt.params))
+			_, err := ParseSend(Version, json.RawMessage(tt.params))
 			switch {
 			case tt.other != nil:
 				require.ErrorIs(t, err, tt.other)
@@ -212,10 +275,15 @@ func TestRecent(t *testing.T) {
 func FuzzParseSend(f *testing.F) {
 	for _, p := range pairs(f) {
 		f.Add([]byte(p.V1.Params))
+		f.Add([]byte(p.V03.Params))
 	}
 	f.Add([]byte(`{"message":{"message_id":"m","role":1,"parts":[{"data":null},{"url":"https://a.example/"}]}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		s, err := ParseSend(params)
+		if _, err := ParseSend(Legacy, params); err != nil {
+			_, ok := errors.AsType[*Error](err)
+			require.True(t, ok)
+		}
+		s, err := ParseSend(Version, params)
 		if err != nil {
 			e, ok := errors.AsType[*Error](err)
 			require.True(t, ok)
@@ -226,7 +294,7 @@ func FuzzParseSend(f *testing.F) {
 		require.NotEmpty(t, s.Message.Parts)
 		written, err := json.Marshal(map[string]any{"message": s.Message})
 		require.NoError(t, err)
-		again, err := ParseSend(written)
+		again, err := ParseSend(Version, written)
 		require.NoError(t, err, "%s", written)
 		require.Equal(t, s.Message.MessageID, again.Message.MessageID)
 		require.Len(t, again.Message.Parts, len(s.Message.Parts))

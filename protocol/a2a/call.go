@@ -12,6 +12,9 @@ type Call struct {
 	Input json.RawMessage // an object; nil when absent
 }
 
+// At is the path of its data.
+func (c *Call) At() string { return fmt.Sprintf("message.parts[%d].data", c.Part) }
+
 // FindCall returns the one data part that names an operation, nil when there is none.
 func FindCall(parts []Part) (*Call, error) {
 	var found *Call
@@ -24,7 +27,7 @@ func FindCall(parts []Part) (*Call, error) {
 		if !decodeText(members["operation"], &c.Name) {
 			continue
 		}
-		at := fmt.Sprintf("message.parts[%d].data", i)
+		at := c.At()
 		switch {
 		case found != nil:
 			return nil, Invalid(Violation{Field: at, Description: "a message calls at most one operation"})

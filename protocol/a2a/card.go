@@ -9,12 +9,13 @@ const (
 	ExtOperations     = "urn:stoa:a2a:operations:v1"      // a data part names an operation
 	ExtContact        = "urn:stoa:a2a:contact:v1"         // kind of a message: in the message's metadata, under this name
 	ExtProfile        = "urn:stoa:a2a:profile:v1"         // the profile that a card was made from
+	ExtProof          = "urn:stoa:a2a:proof-of-work:v1"   // a solved challenge: in the message's metadata, under this name
 )
 
 // MaxCard is the longest card, in bytes: registries refuse longer ones.
 const MaxCard = 10 << 10
 
-// A Card is an agent card of A2A 1.0 (§4.4, §8). It contains no empty list, object or string, no
+// A Card is an agent card of A2A 1.0 (§4.4, §8), or with members of 0.3 beside. It contains no empty list, object or string, no
 // null and no false, so that every reader derives the same canonical form.
 type Card struct {
 	Name                string                    `json:"name"`
@@ -30,6 +31,47 @@ type Card struct {
 	OutputModes         []string                  `json:"defaultOutputModes"`
 	Skills              []Skill                   `json:"skills"`
 	Signatures          []Signature               `json:"signatures,omitempty"`
+
+	// Members of 0.3, in a combined card only.
+	URL        string                `json:"url,omitempty"`
+	Version03  string                `json:"protocolVersion,omitempty"`
+	Transport  string                `json:"preferredTransport,omitempty"`
+	Additional []Interface03         `json:"additionalInterfaces,omitempty"`
+	Security03 []map[string][]string `json:"security,omitempty"`
+}
+
+// An Interface03 is an endpoint in the form of 0.3.
+type Interface03 struct {
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+}
+
+// Combined returns the card for clients that name no version: with the members of 0.3 beside those of 1.0. It has no
+// securityRequirements, since a2a-go 2.4.0 (2026), which names no version either, cannot read them in ProtoJSON's form; schemes and
+// security say the same.
+func (c Card) Combined() Card {
+	first := c.SupportedInterfaces[0]
+	c.URL, c.Transport, c.Version03 = first.URL, first.ProtocolBinding, Legacy+".0"
+	c.Additional = []Interface03{{first.URL, first.ProtocolBinding}}
+	for _, need := range c.Security {
+		or := map[string][]string{}
+		for name, scopes := range need.Schemes {
+			or[name] = scopes.List
+		}
+		c.Security03 = append(c.Security03, or)
+	}
+	schemes := map[string]SecurityScheme{}
+	for name, s := range c.SecuritySchemes {
+		switch {
+		case s.APIKey != nil:
+			s.Type, s.In, s.Name = "apiKey", s.APIKey.Location, s.APIKey.Name
+		case s.HTTP != nil:
+			s.Type, s.Scheme = "http", s.HTTP.Scheme
+		}
+		schemes[name] = s
+	}
+	c.SecuritySchemes, c.Security = schemes, nil
+	return c
 }
 
 // An Interface is an endpoint of the agent.
@@ -59,9 +101,21 @@ type Extension struct {
 }
 
 // A SecurityScheme is how a caller authenticates. A2A 1.0 has no scheme for RFC 9421; a header is
-// the nearest.
+// the nearest. The members below are those of OpenAPI, for clients of 0.3; see [Card.Combined].
 type SecurityScheme struct {
 	APIKey *APIKeyScheme `json:"apiKeySecurityScheme,omitempty"`
+	HTTP   *HTTPScheme   `json:"httpAuthSecurityScheme,omitempty"`
+
+	Type   string `json:"type,omitempty"`
+	In     string `json:"in,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Scheme string `json:"scheme,omitempty"`
+}
+
+// An HTTPScheme is a scheme of the Authorization field.
+type HTTPScheme struct {
+	Description string `json:"description"`
+	Scheme      string `json:"scheme"`
 }
 
 // An APIKeyScheme names the header that carries the credential.

@@ -1,16 +1,12 @@
 // Package a2a contains the types of the Agent2Agent protocol, version 1.0 (1.0.1 of 2026-05-28),
 // over its JSON-RPC binding: messages, tasks, errors, agent cards, and the conversion of a profile
-// to a card. Of version 0.3, streams and push notifications it only knows the names, so that they
-// can be refused as the specification requires. It does no I/O.
+// to a card. There is one model; version 0.3 is read into it and written from it. It does no I/O.
 package a2a
 
 import (
 	"encoding/json"
 	"time"
 )
-
-// Version is the supported version; patch numbers are never sent.
-const Version = "1.0"
 
 // Limits of what a caller sends.
 const (

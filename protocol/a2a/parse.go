@@ -22,24 +22,29 @@ type TaskQuery struct {
 	HistoryLength *int
 }
 
-// ParseSend parses the parameters of SendMessage, which are known to be valid JSON. As in
+// ParseSend parses the parameters of SendMessage in a version, which are known to be valid JSON. As in
 // ProtoJSON, names may be camelCase or snake_case, null means absent, and unknown members are
 // ignored. The error is an invalid-params *Error with every fault, or says that a content type is
 // not supported.
-func ParseSend(params json.RawMessage) (Send, error) {
-	r := &reader{}
+func ParseSend(version string, params json.RawMessage) (Send, error) {
+	r := &reader{legacy: version == Legacy}
 	o := r.object("params", params)
 	s := Send{Tenant: o.text("tenant", MaxID)}
 	s.Message = parseMessage(o.object("message"))
 	if s.Message.Role != RoleUser && len(r.faults) == 0 {
-		r.fault("message.role", "must be ROLE_USER")
+		r.fault("message.role", "must be "+r.roles()[0])
 	}
 	if raw := o.take("configuration"); raw != nil {
 		c := o.child("configuration", raw)
 		s.HistoryLength = c.length("historyLength")
-		s.Push = c.take("taskPushNotificationConfig") != nil
-		s.Immediately = c.boolean("returnImmediately")
 		c.list("acceptedOutputModes")
+		if r.legacy {
+			s.Push = c.take("pushNotificationConfig") != nil
+			s.Immediately = c.take("blocking") != nil && !c.boolean("blocking")
+		} else {
+			s.Push = c.take("taskPushNotificationConfig") != nil
+			s.Immediately = c.boolean("returnImmediately")
+		}
 	}
 	o.metadata("metadata")
 	return s, r.err()
@@ -75,6 +80,9 @@ func parseMessage(o *object) Message {
 }
 
 func parsePart(o *object) Part {
+	if o.r != nil && o.r.legacy {
+		return parsePart03(o)
+	}
 	p := Part{
 		Metadata: o.metadata("metadata"), Filename: o.text("filename", MaxFilename), MediaType: o.text("mediaType", MaxMediaType),
 	}
@@ -105,6 +113,47 @@ func parsePart(o *object) Part {
 	if o.r != nil && contents != 1 {
 		o.fault("", "must hold exactly one of text, raw, url and data")
 	}
+	return o.media(p)
+}
+
+// parsePart03 reads a part in the form of 0.3.
+func parsePart03(o *object) Part {
+	p := Part{Metadata: o.metadata("metadata")}
+	switch kind := o.text("kind", MaxID); kind {
+	case "text":
+		var s string
+		if !decodeText(o.take("text"), &s) {
+			o.fault("text", "must be a string")
+		}
+		p.Text = &s
+	case "data":
+		if p.Data = o.take("data"); len(p.Data) == 0 || p.Data[0] != '{' {
+			o.fault("data", "must be an object")
+		}
+	case "file":
+		f := o.object("file")
+		if f.r == nil {
+			break
+		}
+		p.Filename, p.MediaType = f.text("name", MaxFilename), f.text("mimeType", MaxMediaType)
+		bytes, uri := f.take("bytes"), f.text("uri", MaxURL)
+		switch {
+		case (bytes == nil) == (uri == ""):
+			f.fault("", "must hold exactly one of bytes and uri")
+		case bytes != nil: // they are not supported, so they are not decoded
+			o.r.unsupported = true
+		case !strings.HasPrefix(uri, "https://"):
+			f.fault("uri", "must be an https address")
+		}
+		p.URL = uri
+	default:
+		o.fault("kind", "must be text, data or file")
+	}
+	return o.media(p)
+}
+
+// media checks the type of a part.
+func (o *object) media(p Part) Part {
 	switch media, _, _ := strings.Cut(p.MediaType, ";"); strings.ToLower(strings.TrimSpace(media)) {
 	case "", "text/plain", "application/json":
 	default:

@@ -15,14 +15,13 @@ type Host struct {
 	Name     string // what the operator calls the node
 	Chains   []string
 	Software string // version of the software, the version of the node's own card
+	Callers  Callers
 }
 
 // Path returns the path of an agent's endpoint; "" is the node's own agent.
 func Path(handle string) string {
 	return strings.TrimSuffix("/a2a/"+handle, "/")
 }
-
-const scheme = "httpsig"
 
 // FromProfile returns the card of an agent. Texts are shortened until the card, with its
 // signatures, is no longer than MaxCard.
@@ -41,9 +40,9 @@ func FromProfile(p protocol.Profile, h Host) (Card, error) {
 		c.Description = "Agent of " + p.Name + " on " + h.host()
 	}
 	c.Capabilities.Extensions = append(c.Capabilities.Extensions, contactExtension(p), profileExtension(p))
-	for _, room := range []int{1 << 20, 400, 200, 100, 60, 30} {
+	for _, room := range []int{1 << 20, 400, 200, 100, 60, 30, 16} {
 		c.Skills = skills(p, room)
-		raw, err := c.Payload()
+		raw, err := c.Combined().Payload() // the longer form
 		if err != nil || len(raw) <= MaxCard-signatureRoom {
 			return c, err
 		}
@@ -54,17 +53,23 @@ func FromProfile(p protocol.Profile, h Host) (Card, error) {
 // signatureRoom is the most space that four signatures with their headers need.
 const signatureRoom = 2 << 10
 
-// FromNode returns the card of the node's own agent, with its operations as skills.
+// FromNode returns the card of the node's own agent, with its operations as skills. It has half as many signatures as others.
 func FromNode(ops []*protocol.Operation, h Host) Card {
 	c := h.card(Path(""))
 	c.Name, c.Version, c.DocumentationURL = h.Name, h.Software, h.Base+"/llms.txt"
 	c.Description = "Directory of agents that represent people and businesses, with a public board. A message to this agent names an operation in a data part."
-	for _, op := range ops {
-		tag := "write"
-		if op.ReadOnly {
-			tag = "read"
+	for _, room := range []int{1 << 20, 100, 60, 40} {
+		c.Skills = nil
+		for _, op := range ops {
+			tag := "write"
+			if op.ReadOnly {
+				tag = "read"
+			}
+			c.Skills = append(c.Skills, Skill{ID: op.Name, Name: op.Title, Description: shorten(op.Summary, room), Tags: []string{tag}})
 		}
-		c.Skills = append(c.Skills, Skill{ID: op.Name, Name: op.Title, Description: op.Summary, Tags: []string{tag}})
+		if raw, err := c.Combined().Payload(); err != nil || len(raw) <= MaxCard-signatureRoom/2 {
+			return c
+		}
 	}
 	return c
 }
@@ -73,27 +78,40 @@ func FromNode(ops []*protocol.Operation, h Host) Card {
 func (h Host) card(path string) Card {
 	modes := []string{"text/plain", "application/json"}
 	signing := map[string]any{
-		"tag": "web-bot-auth", "maxAgeSeconds": 300, "nonce": "required", "identity": []string{"erc8004"}, "identityHeader": "Agent-Identity",
+		"tag": "web-bot-auth", "maxAgeSeconds": 300, "nonce": "required", "identity": h.identities(), "identityHeader": "Agent-Identity",
 		"components": []string{"@method", "@authority", "@path", "content-type", "content-digest", "agent-identity"},
 		"algorithms": []string{"ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "rsa-pss-sha512"},
 	}
 	if len(h.Chains) > 0 {
 		signing["chains"] = h.Chains
 	}
+	schemes, needs := h.schemes()
 	return Card{
-		SupportedInterfaces: []Interface{{URL: h.Base + path, ProtocolBinding: "JSONRPC", ProtocolVersion: Version}},
+		SupportedInterfaces: []Interface{{h.Base + path, "JSONRPC", Version}, {h.Base + path, "JSONRPC", Legacy}},
 		Provider:            &Provider{Organization: h.host(), URL: h.Base},
-		Capabilities: Capabilities{Extensions: []Extension{
-			{ExtSignedRequests, "How to sign a request: RFC 9421, with a key that the chain names for the caller's ERC-8004 identity.", signing},
+		Capabilities: Capabilities{Extensions: append([]Extension{
+			{ExtSignedRequests, h.signingText(), signing},
 			{ExtOperations, `A data part {"operation": name, "input": object} calls an operation of the node and is answered by a message.`,
 				map[string]any{"openapi": h.Base + "/openapi.json"}},
-		}},
-		SecuritySchemes: map[string]SecurityScheme{scheme: {&APIKeyScheme{
-			Location: "header", Name: "Signature", Description: "RFC 9421 HTTP message signature, tag web-bot-auth; see extension " + ExtSignedRequests,
-		}}},
-		Security:   []SecurityRequirement{{map[string]Scopes{scheme: {[]string{"agent"}}}}},
+		}, h.proofExtension()...)},
+		SecuritySchemes: schemes, Security: needs,
 		InputModes: modes, OutputModes: modes,
 	}
+}
+
+// identities are by what a key is recognised.
+func (h Host) identities() []string {
+	if h.Callers == SignedCallers || h.Callers == AnyCallers {
+		return []string{"erc8004", "erc8128", "signature-agent", "profile-key", "signature-key"}
+	}
+	return []string{"erc8004"}
+}
+
+func (h Host) signingText() string {
+	if h.Callers == SignedCallers || h.Callers == AnyCallers {
+		return "How to sign a request: RFC 9421, with a key of an ERC-8004 identity or another that " + h.Base + "/skill/signing.md lists."
+	}
+	return "How to sign a request: RFC 9421, with a key that the chain names for the caller's ERC-8004 identity."
 }
 
 func (h Host) host() string {
@@ -169,6 +187,9 @@ func skills(p protocol.Profile, room int) []Skill {
 			text += " Gives: " + c.Output
 		}
 		s.Description = shorten(text, room)
+		if room < 60 {
+			s.Name = shorten(s.Name, max(room, 24))
+		}
 		if room < 200 && len(s.Tags) > 2 {
 			s.Tags = s.Tags[:2]
 		}

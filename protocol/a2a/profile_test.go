@@ -34,7 +34,7 @@ func profile() protocol.Profile {
 func TestFromProfile(t *testing.T) {
 	t.Parallel()
 	c := must.Get(FromProfile(profile(), host))(t)
-	require.Equal(t, []Interface{{"https://node.example/a2a/asha", "JSONRPC", "1.0"}}, c.SupportedInterfaces)
+	require.Equal(t, []Interface{{"https://node.example/a2a/asha", "JSONRPC", "1.0"}, {"https://node.example/a2a/asha", "JSONRPC", "0.3"}}, c.SupportedInterfaces)
 	require.Equal(t, "1795168800", c.Version)
 	require.Equal(t, &Provider{"node.example", "https://node.example"}, c.Provider)
 	require.Equal(t, []Skill{
@@ -80,15 +80,20 @@ func TestCard_Stable(t *testing.T) {
 		})
 	}
 	for _, p := range []protocol.Profile{bare, full, longest} {
-		c := must.Get(FromProfile(p, Host{Base: "https://node.example", Name: "n", Software: "1"}))(t)
-		stable(t, c)
-		raw := must.Get(c.Payload())(t)
-		require.Less(t, len(raw), MaxCard)
+		for _, callers := range []Callers{"", ChainCallers, SignedCallers, AnyCallers} {
+			c := must.Get(FromProfile(p, Host{Base: "https://node.example", Name: "n", Software: "1", Callers: callers}))(t)
+			stable(t, c)
+			stable(t, c.Combined())
+			raw := must.Get(c.Combined().Payload())(t)
+			require.LessOrEqual(t, len(raw), MaxCard-signatureRoom)
+		}
 	}
-	node := FromNode(protocol.OperationsFor(protocol.Everybody, protocol.A2A), host)
+	any := host
+	any.Callers = AnyCallers
+	node := FromNode(protocol.OperationsFor(protocol.Everybody, protocol.A2A), any)
 	stable(t, node)
-	raw := must.Get(node.Payload())(t)
-	require.Less(t, len(raw), MaxCard)
+	raw := must.Get(node.Combined().Payload())(t)
+	require.LessOrEqual(t, len(raw), MaxCard-signatureRoom/2, "it has half as many signatures")
 	require.Equal(t, "https://node.example/a2a", node.SupportedInterfaces[0].URL)
 }
 

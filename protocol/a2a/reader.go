@@ -12,6 +12,15 @@ import (
 type reader struct {
 	faults      []Violation
 	unsupported bool // a content type
+	legacy      bool // it is of 0.3
+}
+
+// roles are the names of the caller's role and the agent's.
+func (r *reader) roles() [2]string {
+	if r.legacy {
+		return [2]string{"user", "agent"}
+	}
+	return [2]string{string(RoleUser), string(RoleAgent)}
 }
 
 // maxFaults bounds the list of faults; more would only repeat.
@@ -145,10 +154,14 @@ func (o *object) needed(name string, most int) string {
 
 // role reads the role by its name or, as ProtoJSON allows, its number.
 func (o *object) role() Role {
-	switch raw := o.take("role"); string(raw) {
-	case `"ROLE_USER"`, "1":
+	if o.r == nil {
+		return ""
+	}
+	names := o.r.roles()
+	switch raw := string(o.take("role")); {
+	case raw == `"`+names[0]+`"`, raw == "1" && !o.r.legacy:
 		return RoleUser
-	case `"ROLE_AGENT"`, "2":
+	case raw == `"`+names[1]+`"`, raw == "2" && !o.r.legacy:
 		return RoleAgent
 	}
 	return ""

@@ -11,6 +11,7 @@
 package a2aapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -21,13 +22,14 @@ import (
 // requestIDHeader carries the id of a request; the router sets it.
 const requestIDHeader = "Request-Id"
 
-// A Config configures the door. All fields but Chains are required.
+// A Config configures the door. All fields but Chains and Callers are required.
 type Config struct {
 	Table    *hall.Table
 	Base     string   // public address of the node, without a slash at the end
 	Name     string   // what the operator calls the node
 	Software string   // version of the software
 	Chains   []string // chains whose identities are verified, eip155:<chainId>
+	Callers  a2a.Callers
 	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
 	// Changes returns a number that grows whenever stored data may have changed; cards are kept
@@ -48,8 +50,9 @@ type API struct {
 
 // New returns the door.
 func New(c Config) *API {
+	c.Callers = cmp.Or(c.Callers, a2a.ChainCallers)
 	return &API{
-		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software},
+		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software, Callers: c.Callers},
 		cards: hall.NewCache[*card](c.Changes),
 	}
 }

@@ -1,67 +1,43 @@
 package a2aapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
-	"stoa/identity"
 	"stoa/identity/httpsig"
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/protocol/netx"
 )
 
-// admit returns the caller, which must have an identity that the chain vouches for (spec §5). The
-// error has the status of its answer.
-func (a *API) admit(r *http.Request, m *message, body []byte) (*protocol.Caller, error) {
-	network := a.c.Network(r)
-	if m.method == a2a.SendMessage {
-		if err := a.c.Table.Limits.Write(network); err != nil {
-			return nil, err
-		}
-	}
-	c, err := a.c.Table.Gate.Admit(r.Context(), identity.Evidence{Request: r, Body: body, Network: network}, signedCall)
-	if err != nil {
-		e := protocol.AsError(err)
-		if e.Code == protocol.Unauthorized {
-			err = protocol.Errorf(protocol.Unauthorized, "sign the request (RFC 9421) with a key that the chain grants to your ERC-8004 identity "+
-				"and name the identity in Agent-Identity; a token or a proof of work is not enough here")
-		}
-		return nil, &refusal{err, e.Code.Status()}
-	}
-	if c.Agent == "" {
-		err = protocol.Errorf(protocol.IdentityUnverified, "the signature is valid but names no ERC-8004 identity; send Agent-Identity, covered by the signature")
-		return nil, &refusal{err, protocol.IdentityUnverified.Status()}
-	}
-	return &c, nil
-}
-
 // Refuse answers a request that the node has refused before it reaches this door.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Method == http.MethodPost {
-		a.refuse(w, r, nil, err)
+		a.refuse(&visit{w: w, r: r, m: &message{version: a2a.Version}}, err)
 		return
 	}
 	a.c.Fail(w, r, err)
 }
 
-// answer sends a result.
-func (a *API) answer(w http.ResponseWriter, id json.RawMessage, result any) error {
-	raw, err := json.Marshal(result)
+// answer sends a result in the version of its request.
+func (a *API) answer(v *visit, result any) error {
+	raw, err := json.Marshal(a2a.In(v.m.version, result))
 	if err != nil {
 		return err
 	}
-	write(w, http.StatusOK, id, "result", raw)
+	write(v.w, http.StatusOK, v.m.id, "result", raw)
 	return nil
 }
 
 // refuse sends a JSON-RPC error.
-func (a *API) refuse(w http.ResponseWriter, r *http.Request, id json.RawMessage, err error) {
-	head := w.Header()
+func (a *API) refuse(v *visit, err error) {
+	head := v.w.Header()
 	status := statusOf(err)
-	code, text, data := a.describe(err, head.Get(requestIDHeader))
+	code, text, data := a.describe(v, err)
 	if _, foreign := errors.AsType[*a2a.Error](err); !foreign {
 		e := protocol.AsError(err)
 		if e.Signature != "" {
@@ -72,20 +48,28 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, id json.RawMessage,
 		}
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		head.Set("Accept-Signature", httpsig.AcceptFor(r, "agent-identity"))
+		if a.c.Callers == a2a.ChainCallers {
+			head.Set("Accept-Signature", httpsig.AcceptFor(v.r, "agent-identity"))
+		} else {
+			head.Set("Accept-Signature", httpsig.AcceptFor(v.r))
+		}
 	}
-	if status == http.StatusUnauthorized { // a 401 must name a scheme (RFC 9110 §15.5.2); this is the only one
-		head.Set("WWW-Authenticate", `Signature realm="stoa"`)
+	if status == http.StatusUnauthorized { // a 401 must name a scheme (RFC 9110 §15.5.2)
+		head.Add("WWW-Authenticate", `Signature realm="stoa"`)
+		if a.c.Callers == a2a.AnyCallers {
+			head.Add("WWW-Authenticate", `ProofOfWork purpose="contact"`)
+			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
+		}
 	}
-	body, err := json.Marshal(struct {
+	body, err := hall.JSON(struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
-		Data    []any  `json:"data,omitempty"`
+		Data    any    `json:"data,omitempty"`
 	}{code, text, data})
 	if err != nil {
 		body = []byte(`{"code":-32603,"message":"internal"}`)
 	}
-	write(w, status, id, "error", body)
+	write(v.w, status, v.m.id, "error", bytes.TrimSpace(body))
 }
 
 func write(w http.ResponseWriter, status int, id json.RawMessage, member string, value []byte) {

@@ -58,6 +58,9 @@ func (a *API) newBid(v *visit, res hall.Result) (any, error) {
 		return nil, fmt.Errorf("result of %s: %w", res.Op.Name, err)
 	}
 	b := made.Bid
+	if v.c.Standing == protocol.Proof {
+		v.c.ReadToken = made.StatusToken
+	}
 	if res.Replayed {
 		now, _, err := a.readBid(v, protocol.GetBid.Operation, b.ID)
 		if err != nil {

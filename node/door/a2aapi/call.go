@@ -9,21 +9,17 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// signedCall is what the gate requires of every request to this door. Reading a task needs a
-// signature like a write, so that an old signature cannot be used to read.
-var signedCall = &protocol.Operation{Name: "a2a", Access: protocol.Signed}
-
 // call answers one request. It checks in this order: HTTP, version, caller, envelope, method,
 // parameters, operation.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Access-Control-Allow-Origin", "*")
 	head.Set("Access-Control-Expose-Headers", "A2A-Version, "+protocol.ExposedHeaders)
-	head.Set("A2A-Version", a2a.Version)
 	head.Add("Vary", "A2A-Version") // in addition to what the compression layer adds
+	v := &visit{w: w, r: r, m: &message{version: a2a.Version}, handle: protocol.CleanHandle(r.PathValue("handle"))}
 	body, err := readBody(w, r)
 	if err != nil {
-		a.refuse(w, r, nil, err)
+		a.refuse(v, err)
 		return
 	}
 	m, broken := parse(body)
@@ -31,19 +27,29 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	if err := a2a.Negotiate(versionOf(r), m.method); err != nil {
-		a.refuse(w, r, m.id, err)
+	v.m = m
+	var unknown *a2a.Error
+	m.version, unknown = a2a.Negotiate(versionOf(r), m.method)
+	head.Set("A2A-Version", m.version)
+	if unknown != nil {
+		a.refuse(v, unknown)
 		return
 	}
-	c, err := a.admit(r, m, body)
-	if err == nil {
+	var unoffered *a2a.Error
+	if m.method, unoffered = a2a.Method(m.version, m.method); broken == nil && unoffered != nil {
+		broken = unoffered
+	}
+	if a.aimed(v); broken == nil {
+		broken = v.wrong
+	}
+	if err = a.admit(v, body); err == nil {
 		err = broken
 	}
 	if err == nil {
-		err = a.serve(&visit{w, r, m, c, protocol.CleanHandle(r.PathValue("handle"))})
+		err = a.serve(v)
 	}
 	if err != nil {
-		a.refuse(w, r, m.id, err)
+		a.refuse(v, err)
 	}
 }
 
@@ -55,20 +61,25 @@ func versionOf(r *http.Request) string {
 	return r.URL.Query().Get("A2A-Version")
 }
 
-// A visit is one request of an admitted caller.
+// A visit is one request. What it aims at is known before its caller is.
 type visit struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	m      *message
-	c      *protocol.Caller
 	handle string // of the agent that the endpoint belongs to; "" for the node's own
+
+	send  a2a.Send // of a message
+	call  *a2a.Call
+	op    *protocol.Operation // that the request comes to; of a request about a task, get_exchange
+	args  []byte              // its arguments, nil when they cannot be made
+	proof []byte              // the solved challenge, nil for none
+	wrong error               // with the parameters of a message
+
+	c *protocol.Caller
 }
 
-// serve executes a request.
+// serve executes a request of an admitted caller.
 func (a *API) serve(v *visit) error {
-	if err := a2a.Unoffered(v.m.method); err != nil {
-		return err
-	}
 	var result any
 	var err error
 	if v.m.method == a2a.SendMessage {
@@ -79,8 +90,8 @@ func (a *API) serve(v *visit) error {
 	if err != nil {
 		return err
 	}
-	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, v.m.method != a2a.SendMessage)
-	return a.answer(v.w, v.m.id, result)
+	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, !v.m.writes())
+	return a.answer(v, result)
 }
 
 // invoke runs an operation for the caller that this door has admitted.

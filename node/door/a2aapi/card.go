@@ -35,7 +35,7 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 	head.Add("Vary", "A2A-Version")
 	network := a.c.Network(r)
-	c, err := a.kept(hall.WithRequestID(r.Context(), head.Get(requestIDHeader)), protocol.CleanHandle(r.PathValue("handle")), versionOf(r) != "", network)
+	c, err := a.kept(hall.WithRequestID(r.Context(), head.Get(requestIDHeader)), protocol.CleanHandle(r.PathValue("handle")), asksForOne(r), network)
 	a.c.Table.Limits.Fields(head, network, true)
 	if err != nil {
 		a.c.Fail(w, r, err)
@@ -54,6 +54,12 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head.Set("Content-Length", strconv.Itoa(len(c.body)))
 	w.WriteHeader(http.StatusOK)
 	w.Write(c.body)
+}
+
+// asksForOne reports whether a request for a card names a version that has a card of its own: 1.0. Others get the combined card.
+func asksForOne(r *http.Request) bool {
+	version, err := a2a.Negotiate(versionOf(r), "")
+	return err == nil && version == a2a.Version
 }
 
 // Card returns the card of an agent, or the node's for "", in the form for clients that name a version, and since when it is so, as far as
@@ -125,9 +131,7 @@ func (a *API) make(ctx context.Context, handle string, versioned bool, network s
 		}
 	}
 	if !versioned {
-		// a2a-go 2.4.0 (2026) sends no version and cannot read security requirements in
-		// ProtoJSON's form; schemes and extension say the same.
-		shown.Security = nil
+		shown = shown.Combined()
 	}
 	keys, err := a.c.Keys(ctx, handle)
 	if err != nil {

@@ -3,8 +3,10 @@ package a2aapi
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"stoa/protocol"
 	"stoa/protocol/a2a"
@@ -84,49 +86,83 @@ type retryInfo struct {
 
 // A problem is the node's description of an error, with its code (contract §1).
 type problem struct {
-	Type     string           `json:"@type"`
-	Code     protocol.Code    `json:"code"`
-	Detail   string           `json:"detail"`
-	Advice   string           `json:"advice,omitempty"`
-	Errors   []protocol.Fault `json:"errors,omitempty"`
-	Instance string           `json:"instance,omitempty"`
+	Type      string              `json:"@type"`
+	Code      protocol.Code       `json:"code"`
+	Detail    string              `json:"detail"`
+	Advice    string              `json:"advice,omitempty"`
+	Errors    []protocol.Fault    `json:"errors,omitempty"`
+	Challenge any                 `json:"challenge,omitempty"`
+	Slot      *protocol.SlotPrice `json:"slot,omitempty"`
+	Accepts   []protocol.Way      `json:"accepts,omitempty"`  // with 401: what would admit the caller
+	Instead   []way               `json:"instead,omitempty"`  // with 401: the same at other doors
+	Identity  string              `json:"identity,omitempty"` // with 401: how an agent gets an identity
+	Instance  string              `json:"instance,omitempty"`
+}
+
+// legacyData is the data of an error in 0.3.
+type legacyData struct {
+	Reason   string            `json:"reason"`
+	Domain   string            `json:"domain"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	problem
 }
 
 const rpcTypes = "type.googleapis.com/google.rpc."
 
-// describe returns the members of the JSON-RPC error for a failure.
-func (a *API) describe(err error, requestID string) (code int, text string, data []any) {
+// describe returns the members of the JSON-RPC error for a failure. In 1.0 its data are typed objects, in 0.3 one object.
+func (a *API) describe(v *visit, err error) (code int, text string, data any) {
+	var info errorInfo
+	var broken []a2a.Violation
+	var about problem
+	var wait time.Duration
 	if e, ok := errors.AsType[*a2a.Error](err); ok {
-		data = append(data, errorInfo{rpcTypes + "ErrorInfo", e.Reason, a2a.ErrorDomain, e.Metadata})
-		if len(e.Violations) > 0 {
-			data = append(data, badRequest{rpcTypes + "BadRequest", e.Violations})
-		}
+		info = errorInfo{rpcTypes + "ErrorInfo", e.Reason, a2a.ErrorDomain, e.Metadata}
 		// The advice of the node's codes is about HTTP; here the text says what to do.
-		return e.Code, e.Text, append(data, a.problem(codeOf(e), e.Text, "", e.Faults(), requestID))
+		code, text, broken, about = e.Code, e.Text, e.Violations, problem{Code: codeOf(e), Errors: e.Faults()}
+	} else {
+		e := protocol.AsError(err)
+		info = errorInfo{rpcTypes + "ErrorInfo", strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_")), ourDomain, nil}
+		code, text, broken, wait, about = classOf(e.Code).Code, e.Detail, violations(e.Faults), e.RetryAfter, a.detail(v, e)
+		if limit, ok := errors.AsType[protocol.LimitReached](e.Err); ok {
+			// The advice of a conflict is about idempotency keys; the text says what to do.
+			info.Reason, about.Advice = limit.Reason, ""
+			info.Metadata = map[string]string{"limit": strconv.Itoa(limit.Most), "of": limit.Of}
+		}
 	}
-	e := protocol.AsError(err)
-	reason := strings.ToUpper(strings.ReplaceAll(string(e.Code), "-", "_"))
-	advice := e.Code.Advice()
-	if e.Code == protocol.Unauthorized {
-		advice = "" // the advice recommends a token, which is not enough here
+	about.Type, about.Detail, about.Instance = a.c.Base+"/problems/"+string(about.Code), text, v.w.Header().Get(requestIDHeader)
+	if v.m.version == a2a.Legacy {
+		return code, text, legacyData{info.Reason, info.Domain, info.Metadata, about}
 	}
-	var metadata map[string]string
-	if limit, ok := errors.AsType[protocol.LimitReached](e.Err); ok {
-		// The advice of a conflict is about idempotency keys; the text says what to do.
-		reason, advice, metadata = limit.Reason, "", map[string]string{"limit": strconv.Itoa(limit.Most), "of": limit.Of}
+	all := []any{info}
+	if len(broken) > 0 {
+		all = append(all, badRequest{rpcTypes + "BadRequest", broken})
 	}
-	data = append(data, errorInfo{rpcTypes + "ErrorInfo", reason, ourDomain, metadata})
-	if len(e.Faults) > 0 {
-		data = append(data, badRequest{rpcTypes + "BadRequest", violations(e.Faults)})
+	if wait > 0 {
+		all = append(all, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(netx.Seconds(wait)) + "s"})
 	}
-	if wait := e.RetryAfter; wait > 0 {
-		data = append(data, retryInfo{rpcTypes + "RetryInfo", strconv.Itoa(netx.Seconds(wait)) + "s"})
-	}
-	return classOf(e.Code).Code, e.Detail, append(data, a.problem(e.Code, e.Detail, advice, e.Faults, requestID))
+	return code, text, append(all, about)
 }
 
-func (a *API) problem(code protocol.Code, detail, advice string, faults []protocol.Fault, requestID string) problem {
-	return problem{a.c.Base + "/problems/" + string(code), code, detail, advice, faults, requestID}
+// detail returns what an error of the node tells beside its text: the one place for what a refusal of the hall has for the caller,
+// as problem documents and tool errors show it at the other doors.
+func (a *API) detail(v *visit, e *protocol.Error) problem {
+	p := problem{Code: e.Code, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot}
+	if e.Code == protocol.Unauthorized || e.Code == protocol.IdentityUnverified {
+		p.Advice = "" // which may recommend what is not enough here
+	}
+	if status := statusOf(e); v.op != nil && (status == http.StatusUnauthorized || e.Code == protocol.IdentityUnverified) {
+		served := &protocol.Operation{Access: a.needs(v).Access | protocol.Signed}
+		p.Accepts = served.Ways(a.c.Base, a.c.Table.Gate.Chain != nil)
+		if a.c.Callers == a2a.ChainCallers {
+			p.Accepts = slices.DeleteFunc(p.Accepts, func(w protocol.Way) bool {
+				return w.Level == string(protocol.ByDirectory) || w.Level == string(protocol.ByProfileKey)
+			})
+		}
+		if a.c.Callers != a2a.AnyCallers {
+			p.Instead, p.Identity = a.instead(v), a.c.Base+"/SKILL.md"
+		}
+	}
+	return p
 }
 
 // codeOf returns the code of contract §1 for an error of the protocol.

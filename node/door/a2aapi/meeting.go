@@ -46,6 +46,9 @@ func (a *API) newMeeting(v *visit, res hall.Result) (any, error) {
 		return nil, fmt.Errorf("result of %s: %w", res.Op.Name, err)
 	}
 	r := made.Request
+	if v.c.Standing == protocol.Proof {
+		v.c.ReadToken = made.StatusToken
+	}
 	if res.Replayed {
 		now, _, err := a.readMeeting(v, protocol.GetMeeting.Operation, r.ID)
 		if err != nil {

@@ -14,10 +14,14 @@ import (
 
 // A message is one JSON-RPC request or notification.
 type message struct {
-	id     json.RawMessage // as sent; nil for a notification
-	method string
-	params json.RawMessage // nil when absent
+	id      json.RawMessage // as sent; nil for a notification
+	version string
+	method  string          // as sent, then its name in 1.0
+	params  json.RawMessage // nil when absent
 }
+
+// writes reports whether a message counts as a write of its network.
+func (m *message) writes() bool { return m.method == a2a.SendMessage }
 
 var bodyLimits = strictjson.Limits{MaxBytes: a2a.MaxBody, MaxDepth: 24, MaxTokens: 16_384}
 

@@ -2,7 +2,6 @@ package a2aapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"stoa/protocol"
@@ -11,19 +10,11 @@ import (
 
 // operate runs the operation that a data part names and returns its result as a message, or for a
 // bid as a task.
-func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string) (any, error) {
-	at := fmt.Sprintf("message.parts[%d].data", call.Part)
-	op := protocol.Lookup(call.Name)
-	if op == nil || op.Doors&protocol.A2A == 0 || op.For != protocol.Everybody {
-		return nil, a2a.Invalid(a2a.Violation{Field: at + ".operation", Description: "there is no such operation; " + a.c.Base + "/openapi.json lists them"})
-	}
-	args, err := a.address(op, v.handle, call.Input, at)
+func (a *API) operate(v *visit, idemKey string) (any, error) {
+	op := v.op
+	res, err := a.invoke(v, op, v.args, idemKey)
 	if err != nil {
-		return nil, err
-	}
-	res, err := a.invoke(v, op, args, idemKey)
-	if err != nil {
-		return nil, operationError(err, at)
+		return nil, a.refused(v, err)
 	}
 	if op == protocol.BidForAttention.Operation {
 		return a.newBid(v, res)
@@ -41,7 +32,7 @@ func (a *API) operate(v *visit, sent a2a.Message, call *a2a.Call, idemKey string
 	return a2a.SendResult{Message: &a2a.Message{
 		// The same message gets the same answer with the same id. When its message id is reused
 		// with other input, the answer has another id.
-		MessageID: "reply-" + digest(v.c.ID(), v.handle, sent.MessageID, op.Name, string(args))[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
+		MessageID: "reply-" + digest(v.c.ID(), v.handle, v.send.Message.MessageID, op.Name, string(v.args))[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
 		Metadata: untrusted,
 	}}, nil
 }

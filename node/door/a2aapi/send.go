@@ -17,34 +17,28 @@ import (
 // with a message; anything else is a message to the agent and becomes a task. The owner of an
 // agent may need days, so the call does not wait: it returns the task in its present state.
 func (a *API) send(v *visit) (any, error) {
-	s, err := a2a.ParseSend(v.m.params)
-	if err != nil {
+	if err := ownTenant(v.send.Tenant, v.handle); err != nil {
 		return nil, err
 	}
-	if err := ownTenant(s.Tenant, v.handle); err != nil {
-		return nil, err
-	}
-	if s.Push {
+	if v.send.Push {
 		return nil, a2a.ErrPushNotSupported
 	}
 	idemKey := v.r.Header.Get("Idempotency-Key")
 	if idemKey == "" {
-		idemKey = digest(v.handle, s.Message.MessageID)
+		// Guests of one network are one caller for receipts. Their ids may be equal, so that each proof has its own.
+		idemKey = digest(v.handle, v.send.Message.MessageID, string(v.guestProof()))
 	}
-	call, err := a2a.FindCall(s.Message.Parts)
-	if err != nil {
-		return nil, err
+	if v.call != nil {
+		return a.operate(v, idemKey)
 	}
-	if call != nil {
-		return a.operate(v, s.Message, call, idemKey)
+	return a.write(v, idemKey)
+}
+
+func (v *visit) guestProof() []byte {
+	if v.c.Standing == protocol.Proof {
+		return v.proof
 	}
-	if v.handle == "" {
-		return nil, a2a.Invalid(a2a.Violation{
-			Field:       "message.parts",
-			Description: `the node's own agent accepts a data part {"operation": name, "input": object}; write to an agent at its own endpoint`,
-		})
-	}
-	return a.write(v, s, idemKey)
+	return nil
 }
 
 // digest returns the idempotency key for a message id. It need not contain the caller, which is
@@ -55,36 +49,37 @@ func digest(parts ...string) string {
 }
 
 // write begins or continues an exchange and returns its task.
-func (a *API) write(v *visit, s a2a.Send, idemKey string) (any, error) {
-	kind, err := kindOf(s.Message.Metadata)
+func (a *API) write(v *visit, idemKey string) (any, error) {
+	res, err := a.invoke(v, protocol.SendExchange.Operation, v.args, idemKey)
 	if err != nil {
-		return nil, err
-	}
-	in := protocol.AgentMessage{
-		Handle: v.handle, MessageID: s.Message.MessageID, Text: textOf(s.Message.Parts), Kind: kind,
-		ThreadID: s.Message.ContextID, ExchangeID: s.Message.TaskID,
-	}
-	args, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	res, err := a.invoke(v, protocol.SendExchange.Operation, args, idemKey)
-	if err != nil {
-		return nil, sendError(err, in)
+		return nil, a.refused(v, err)
 	}
 	e, err := decode(res)
+	token := e.ReadToken
+	if token != "" {
+		v.c.ReadToken = token
+	}
 	if err == nil && res.Replayed { // the answer is the task in its present state
 		e, err = a.exchange(v, e.ID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t := a.taskOf(e, s.HistoryLength)
+	e.ReadToken = token
+	t := a.taskOf(e, v.send.HistoryLength)
 	return a2a.SendResult{Task: &t}, nil
 }
 
+// refused converts the error of the operation that a message comes to.
+func (a *API) refused(v *visit, err error) error {
+	if v.call != nil {
+		return operationError(err, v.call.At())
+	}
+	return sendError(err, v.send.Message)
+}
+
 // sendError gives an error of the room the code that A2A has for it (A2A 1.0 §3.4.2, §7).
-func sendError(err error, in protocol.AgentMessage) error {
+func sendError(err error, in a2a.Message) error {
 	e := protocol.AsError(err)
 	switch e.Code {
 	case protocol.Validation:
@@ -94,9 +89,9 @@ func sendError(err error, in protocol.AgentMessage) error {
 		})...)
 	case protocol.NotFound:
 		switch {
-		case in.ExchangeID != "":
-			return a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", in.ExchangeID)
-		case in.ThreadID != "":
+		case in.TaskID != "":
+			return a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", in.TaskID)
+		case in.ContextID != "":
 			return a2a.Invalid(a2a.Violation{Field: "message.contextId", Description: "you have no such context with this agent; leave it out to begin one"})
 		}
 	case protocol.Gone: // the exchange or thread has ended

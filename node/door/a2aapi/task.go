@@ -115,6 +115,8 @@ func (a *API) taskOf(e protocol.Exchange, historyLength *int) a2a.Task {
 			MessageID: e.ID + "-" + string(e.State), ContextID: e.ThreadID, TaskID: e.ID, Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)},
 		}
 	}
-	t.Metadata = untrusted
+	if t.Metadata = untrusted; e.ReadToken != "" {
+		t.Metadata = json.RawMessage(`{"` + a2a.ExtProfile + `/untrustedContent":true,"` + a2a.ExtContact + `/readToken":"` + e.ReadToken + `"}`)
+	}
 	return t
 }

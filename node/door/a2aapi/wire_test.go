@@ -52,10 +52,12 @@ func TestA2A_Refusals(t *testing.T) {
 		{name: "null id", body: `{"jsonrpc":"2.0","id":null,"method":"nonsense"}`, code: -32601, ours: protocol.NotFound, id: "null"},
 		{name: "unknown method", body: method("Nonsense"), code: -32601, ours: protocol.NotFound},
 		{name: "method of 0.3 in 1.0", body: method("message/send"), code: -32601, ours: protocol.NotFound},
-		{name: "0.3 by its method", body: method("message/send"), headers: []string{"A2A-Version", ""}, code: -32009, ours: protocol.InvalidRequest,
+		{name: "0.3 by its method", body: method("message/send"), headers: []string{"A2A-Version", ""}, code: -32602, ours: protocol.Validation,
+			reason: "INVALID_PARAMS"},
+		{name: "method of 1.0 in 0.3", body: nodetest.Hello, headers: []string{"A2A-Version", "0.3"}, code: -32601, ours: protocol.NotFound},
+		{name: "unknown method without a version", body: method("nonsense"), headers: []string{"A2A-Version", ""}, code: -32601, ours: protocol.NotFound},
+		{name: "9.9", body: nodetest.Hello, headers: []string{"A2A-Version", "9.9"}, code: -32009, ours: protocol.InvalidRequest,
 			reason: "VERSION_NOT_SUPPORTED"},
-		{name: "0.3", body: nodetest.Hello, headers: []string{"A2A-Version", "0.3"}, code: -32009, ours: protocol.InvalidRequest},
-		{name: "9.9", body: nodetest.Hello, headers: []string{"A2A-Version", "9.9"}, code: -32009, ours: protocol.InvalidRequest},
 		{name: "streaming", body: method("SendStreamingMessage"), code: -32004, ours: protocol.Conflict, reason: "UNSUPPORTED_OPERATION"},
 		{name: "subscribing", body: method("SubscribeToTask"), code: -32004, ours: protocol.Conflict},
 		{name: "listing", body: method("ListTasks"), code: -32004, ours: protocol.Conflict},
@@ -201,8 +203,17 @@ func TestA2A_Who(t *testing.T) {
 		require.Contains(t, tt.answer.Header.Get("Accept-Signature"), `"agent-identity"`, tt.name)
 		require.Equal(t, tt.fault, tt.answer.Header.Get("Signature-Error") != "", tt.name)
 		require.Equal(t, tt.status == 401, tt.answer.Header.Get("WWW-Authenticate") != "", tt.name)
-		require.NotContains(t, string(tt.answer.Raw), "Bearer", "%s: no token helps here", tt.name)
+		require.NotContains(t, string(tt.answer.Raw), "API token", "%s: it does not help here", tt.name)
 	}
+	refused := tests[0].answer.Error.Data[1]
+	for _, way := range refused.Accepts {
+		require.NotContains(t, []string{string(protocol.ByDirectory), string(protocol.ByProfileKey), string(protocol.BySignIn)}, way.Level)
+	}
+	require.NotEmpty(t, refused.Accepts)
+	require.Equal(t, []string{"contact_agent", "POST", h.Base + "/mcp/public"},
+		[]string{refused.Instead[1].Operation, refused.Instead[1].Method, refused.Instead[1].URL})
+	require.Contains(t, refused.Identity, "/SKILL.md")
+	require.Equal(t, h.Base+"/api/public/agents/asha/contact", refused.Instead[0].URL)
 	var sent http.Header
 	once := signed(me.Pair, me.ID, func(r *http.Request) { sent = r.Header.Clone() })
 	require.Nil(t, once.Error, "%s", once.Raw)

@@ -31,6 +31,7 @@ func (r *Contact) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ListCallbacks, r.ListCallbacks)
 	hall.Bind(t, protocol.ReplayCallback, r.Replay)
 	hall.Bind(t, protocol.SendExchange, r.SendExchange)
+	hall.Ahead(t, protocol.SendExchange, r.AheadExchange)
 	hall.Bind(t, protocol.GetExchange, r.GetExchange)
 }
 

@@ -7,7 +7,7 @@ import (
 	"stoa/storage"
 )
 
-// SendExchange begins or continues a thread, for an agent with a chain identity (A2A 1.0 §3.4). A
+// SendExchange begins or continues a thread (A2A 1.0 §3.4). A
 // message that names an exchange is added to it while it waits for the agent. A message that names
 // only the thread joins the exchange that is waiting there, or begins the next.
 func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (protocol.Exchange, error) {
@@ -15,12 +15,15 @@ func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err != nil {
 		return protocol.Exchange{}, err
 	}
+	token := ""
 	if threadID == "" {
 		receipt, err := r.Begin(ctx, tx, c, protocol.NewContact{Handle: in.Handle, Message: in.Text, Kind: in.Kind})
 		if err != nil {
 			return protocol.Exchange{}, err
 		}
-		threadID = receipt.ThreadID
+		if threadID = receipt.ThreadID; c.Standing == protocol.Proof { // others are recognised
+			token = receipt.ReadToken
+		}
 	} else if _, err := r.Continue(ctx, tx, c, protocol.NewMessage{ThreadID: threadID, Message: in.Text}); err != nil {
 		return protocol.Exchange{}, err
 	}
@@ -31,7 +34,9 @@ func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err := tx.Threads().SetClientID(ctx, t.ID, t.Messages, in.MessageID); err != nil {
 		return protocol.Exchange{}, err
 	}
-	return exchange(ctx, tx, t, waiting(t))
+	e, err := exchange(ctx, tx, t, waiting(t))
+	e.ReadToken = token
+	return e, err
 }
 
 // waiting returns the number of the first message that the agent has not answered.
@@ -79,10 +84,18 @@ func (r *Contact) writerThread(ctx context.Context, tx *storage.Tx, c protocol.C
 	if err != nil {
 		return nil, storage.IfMissing(err, threadNotFound())
 	}
-	if asWriter, _ := sidesOf(t, c, ""); !asWriter || t.Handle != handle {
+	if asWriter, _ := sidesOf(t, c, c.ReadToken); !asWriter || t.Handle != handle {
 		return nil, threadNotFound()
 	}
 	return t, nil
+}
+
+// AheadExchange is Ahead for a message by A2A, of which only one that begins a thread depends on the policy.
+func (r *Contact) AheadExchange(ctx context.Context, tx *storage.Tx, in protocol.AgentMessage) error {
+	if in.ThreadID != "" || in.ExchangeID != "" {
+		return nil
+	}
+	return r.Ahead(ctx, tx, protocol.NewContact{Handle: in.Handle, Message: in.Text, Kind: in.Kind})
 }
 
 // GetExchange returns one exchange of the caller.
