@@ -57,6 +57,7 @@ func TestCrash_Join(t *testing.T) {
 		took := time.Since(begin) // long on a busy machine
 		time.Sleep(time.Duration(2 * random.Float64() * float64(took)))
 		s.kill()
+		answered()
 		stop()
 		group.Wait()
 		s.start()
