@@ -162,7 +162,7 @@ func connectBody(in connecting) templ.Component {
 		posted("card form", "connect", protocol.OAuthAuthorizePath, pairs, once(), ask(op, in.sent, "connect", shown,
 			choose("handle", "For##which profile", ofProfiles(in.handles, english("Every profile of the account"))).chosen(),
 			several("scopes", "What it may do", given), choose("expiresInDays", "For how long", daysToAsk)), sendRow("Allow")),
-		element{"<p>" + openLink(`class="quiet"`, p.Refusal), "</a></p>", "Refuse, and go back to the program", nil},
+		inside("p", linkAs(`class="quiet"`, p.Refusal, "Refuse, and go back to the program")),
 	}
 }
 
