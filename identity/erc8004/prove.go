@@ -185,7 +185,9 @@ func AskNow(ctx context.Context, address string, id ID, height uint64) (now View
 // AskFeedback asks one endpoint of a chain for the feedback to an agent that a transaction gave by the event with a number in the block, in
 // a reputation registry of that chain, for programs that run once. known is false when the endpoint knows no such transaction, and found when
 // the transaction failed or has no such event.
-func AskFeedback(ctx context.Context, address string, agent ID, registry common.Address, tx string, logIndex uint64) (f Feedback, known, found bool, err error) {
+func AskFeedback(ctx context.Context, address string, agent ID, registry common.Address, tx string, logIndex uint64) (
+	f Feedback, known, found bool, err error,
+) {
 	client, err := rpc.DialOptions(ctx, address, rpc.WithHTTPClient(httpClient(nil)))
 	if err != nil {
 		return f, false, false, err
