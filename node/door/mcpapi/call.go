@@ -114,7 +114,11 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
 	head := w.Header()
 	e := protocol.AsError(err)
-	answer, err := newToolError(err, head.Get(requestIDHeader))
+	var accepts []protocol.Way
+	if t.op != nil && e.Code.Status() == http.StatusUnauthorized {
+		accepts = t.op.Ways(a.c.Base, a.c.Table.Gate.Chain != nil)
+	}
+	answer, err := newToolError(err, accepts, head.Get(requestIDHeader))
 	if err != nil {
 		return &rpcError{
 			status: http.StatusInternalServerError, code: internalError, text: "the error cannot be encoded",

@@ -81,6 +81,7 @@ type toolError struct {
 	Slot       *protocol.SlotPrice `json:"slot,omitempty"`
 	How        string              `json:"how,omitempty"`
 	Retry      string              `json:"retry,omitempty"`
+	Accepts    []protocol.Way      `json:"accepts,omitempty"` // with 401: what would admit the caller
 	Instance   string              `json:"instance,omitempty"`
 }
 
@@ -90,9 +91,10 @@ var solving = protocol.GetChallenge.Description
 const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as you got it, "solution": {"counter": n}}, ` +
 	`as an object or as a JSON string.`
 
-func newToolError(err error, requestID string) ([]byte, error) {
+func newToolError(err error, accepts []protocol.Way, requestID string) ([]byte, error) {
 	e := protocol.AsError(err)
-	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot, Instance: requestID}
+	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot, Accepts: accepts,
+		Instance: requestID}
 	if e.RetryAfter > 0 || e.Code == protocol.RateLimited || e.Code.Status() == http.StatusServiceUnavailable {
 		t.RetryAfter = netx.Seconds(e.RetryAfter)
 	}
