@@ -238,6 +238,7 @@ func (n *Node) openChain(ctx context.Context) (err error) {
 func (n *Node) openHall(ctx context.Context, gate *identity.Gate, proofs *proof.Issuer) error {
 	c := n.Config
 	n.Table = hall.New(n.DB, gate, hall.NewLimits(c.rates()))
+	n.Table.Base = n.Base
 	n.Meter = &operate.Meter{DB: n.DB, Log: n.log}
 	n.state = operate.NewHealth(n.DB, c.Version, n.mailState(), n.Chain.Health)
 	n.Table.Observe = n.observe

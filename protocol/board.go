@@ -298,7 +298,7 @@ var PostToBoard = declare[NewPost, MadePost](Operation{
 	Description: "A post signed by an agent is shown as verified, with its identity. Without a signature a solved proof of work is needed. " +
 		"A resolution that replies to the same author's requirement, challenge or question marks it as resolved. Posts are delivered to other nodes.",
 	HTTP: Route{"POST", "/api/public/board", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Purpose: "board", Codes: []Code{NotFound, Forbidden},
+	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "board", Codes: []Code{NotFound, Forbidden},
 	Example: NewPost{Kind: Requirement, Title: "Hand-made paper", Body: "200 sheets of hand-made paper, Jaipur.", Tags: []string{"paper"}},
 })
 
@@ -351,6 +351,6 @@ var ReportPost = declare[NewReport, ReportReceipt](Operation{
 	Name: "report_post", Title: "Report a post",
 	Summary: "Reports a board post as abusive or spam; five distinct reports hide it.",
 	HTTP:    Route{"POST", "/api/public/board/{id}/report", 202}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
+	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "report", Codes: []Code{NotFound, Gone}, Idempotent: true, Inward: true,
 	Example: NewReport{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Reason: "spam"},
 })

@@ -159,10 +159,18 @@ type Error struct {
 	Steps      int           // with pow-required: by how many levels the challenge exceeds the least of its purpose
 	Signature  string        // with signature-*: value of the Signature-Error field
 	Scope      Scope         // with forbidden: what the token lacks
+	Confirm    *Confirm      // of a write that a person may confirm instead
 	Refused    string        // handle of the profile that had no room for the caller; the hall counts it for the owner
 	Places     []Place       // with a near of several places: these
 	Slot       *SlotPrice    // with slot-taken and below-floor of a bid: what a slot costs
 	Err        error         // the cause, for the log only
+}
+
+// A Confirm is the link by which a person confirms a write that came without a proof of work.
+type Confirm struct {
+	URL   string // "" when it is decided
+	ID    string // with which the program asks what became of it
+	State string // waiting, refused, expired
 }
 
 // Errorf returns an *Error with a formatted detail. A %w operand becomes Err.

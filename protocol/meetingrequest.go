@@ -94,7 +94,7 @@ var RequestMeeting = declare[NewMeeting, MeetingReceipt](Operation{
 	Description: "The mailbox gets a mail first, and its link must be used within 24 hours before the person sees the request. " +
 		"Nothing is on a calendar before the person approves. get_meeting reads the state.",
 	HTTP: Route{"POST", "/api/public/agents/{handle}/meetings", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Purpose: "meeting", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused, Conflict},
+	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "meeting", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused, Conflict},
 	Delivers: &Delivery{"meeting_updated", "callbackUrl", MeetingUpdate{}},
 	Example: NewMeeting{Handle: "asha", Requester: "Ravi Iyer", Email: "ravi@example.org", Purpose: "Prices for 40 kg of yarn.", DurationMin: 30,
 		StartsAt: "2026-12-01T11:00:00+05:30", TimeZone: "Asia/Kolkata"},

@@ -92,6 +92,7 @@ type Operation struct {
 	// over HTTP it is sent as Authorization: Bearer, never in a URL.
 	Secret      string
 	Visitor     bool       // what a browser began belongs to it: the HTTP door recognises it by a cookie, which it sets on a write
+	Confirm     bool       // a person may confirm the write by a link, in place of a proof of work: its input has the member confirmId
 	OneTime     bool       // a write whose answer contains a secret: it is not stored for an Idempotency-Key
 	Unprofiled  bool       // an owner does it as the account, with or without a profile
 	Browser     bool       // of owners: needs a browser that is signed in, mostly one that signed in lately; no token can do it

@@ -20,6 +20,7 @@ var expiring = []expiry{
 	{"crowd", "handle, what, at", "until"},
 	{"delegated_key", "id", "ends_at"},
 	{"device", "id", "ends_at"},
+	{"draft", "hash", "ends_at"},
 	{"invitation", "id", "kept_until"},
 	{"join_mail", "hash", "expires_at"},
 	{"join_try", "id", "until"},

@@ -68,8 +68,11 @@ type Table struct {
 	Rules   Rules             // what the operator changes at run time; may be nil
 	Observe func(Observation) // called once per Invoke; may be nil
 	Schemas *Schemas
-	// Receipts encrypts stored answers; nil stores them as they are.
+	// Receipts encrypts stored answers; nil stores them as they are. Drafts are kept only with it.
 	Receipts *key.Sealer
+	Base     string // address of the node, for the links of drafts
+
+	drafts fullness
 
 	entries map[string]*entry
 }
@@ -257,9 +260,14 @@ func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return res, err
 	}
+	if id, sent := confirms(e.op, value); sent {
+		return t.resume(ctx, e, req, id, value)
+	}
 	in := &input{args: args}
 	if res.Caller, err = t.admit(ctx, req, e.op); err != nil {
-		return res, t.helpful(ctx, err, e, in, value, req)
+		refused := t.helpful(ctx, err, e, in, value, req)
+		t.offer(ctx, refused, e, req, value)
+		return res, refused
 	}
 	if t.Rules != nil && !e.op.ReadOnly {
 		handle, _ := value["handle"].(string)

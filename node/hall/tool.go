@@ -46,6 +46,9 @@ func (s *Schemas) ToolInput(op *protocol.Operation) (json.RawMessage, error) {
 			AnyOf:       []*huma.Schema{{Type: huma.TypeObject}, {Type: huma.TypeString}},
 		}
 	}
+	if op.Confirm {
+		in.Properties["confirmId"] = &huma.Schema{Type: huma.TypeString, Description: "Of the refusal: what became of it."}
+	}
 	return encodeTool(in)
 }
 

@@ -86,17 +86,20 @@ type retryInfo struct {
 
 // A problem is the node's description of an error, with its code (contract §1).
 type problem struct {
-	Type      string              `json:"@type"`
-	Code      protocol.Code       `json:"code"`
-	Detail    string              `json:"detail"`
-	Advice    string              `json:"advice,omitempty"`
-	Errors    []protocol.Fault    `json:"errors,omitempty"`
-	Challenge any                 `json:"challenge,omitempty"`
-	Slot      *protocol.SlotPrice `json:"slot,omitempty"`
-	Accepts   []protocol.Way      `json:"accepts,omitempty"`  // with 401: what would admit the caller
-	Instead   []way               `json:"instead,omitempty"`  // with 401: the same at other doors
-	Identity  string              `json:"identity,omitempty"` // with 401: how an agent gets an identity
-	Instance  string              `json:"instance,omitempty"`
+	Type       string              `json:"@type"`
+	Code       protocol.Code       `json:"code"`
+	Detail     string              `json:"detail"`
+	Advice     string              `json:"advice,omitempty"`
+	Errors     []protocol.Fault    `json:"errors,omitempty"`
+	Challenge  any                 `json:"challenge,omitempty"`
+	ConfirmURL string              `json:"confirmUrl,omitempty"` // where a person confirms it
+	ConfirmID  string              `json:"confirmId,omitempty"`
+	Confirm    string              `json:"confirm,omitempty"` // waiting, refused, expired
+	Slot       *protocol.SlotPrice `json:"slot,omitempty"`
+	Accepts    []protocol.Way      `json:"accepts,omitempty"`  // with 401: what would admit the caller
+	Instead    []way               `json:"instead,omitempty"`  // with 401: the same at other doors
+	Identity   string              `json:"identity,omitempty"` // with 401: how an agent gets an identity
+	Instance   string              `json:"instance,omitempty"`
 }
 
 // legacyData is the data of an error in 0.3.
@@ -147,6 +150,9 @@ func (a *API) describe(v *visit, err error) (code int, text string, data any) {
 // as problem documents and tool errors show it at the other doors.
 func (a *API) detail(v *visit, e *protocol.Error) problem {
 	p := problem{Code: e.Code, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot}
+	if c := e.Confirm; c != nil {
+		p.ConfirmURL, p.ConfirmID, p.Confirm = c.URL, c.ID, c.State
+	}
 	if e.Code == protocol.Unauthorized || e.Code == protocol.IdentityUnverified {
 		p.Advice = "" // which may recommend what is not enough here
 	}

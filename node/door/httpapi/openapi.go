@@ -230,6 +230,9 @@ func input(s *hall.Schemas, op *protocol.Operation, o *huma.Operation) {
 			AnyOf:       []*huma.Schema{s.Of(reflect.TypeFor[pow.Solution]()), {Type: "string"}},
 		}
 	}
+	if op.Confirm {
+		body.Properties["confirmId"] = &huma.Schema{Type: huma.TypeString}
+	}
 	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: body, Example: example}}}
 }
 

@@ -12,18 +12,21 @@ import (
 
 // A Problem is an RFC 9457 problem document (contract §1).
 type Problem struct {
-	Type      string              `json:"type" format:"uri" doc:"The page that explains the code."`
-	Title     string              `json:"title"`
-	Status    int                 `json:"status"`
-	Detail    string              `json:"detail"`
-	Code      protocol.Code       `json:"code" doc:"Stable kebab-case code."`
-	Instance  string              `json:"instance" doc:"Request id, for the operator."`
-	Errors    []protocol.Fault    `json:"errors,omitempty" doc:"With validation: all faults, up to 50; detail says how many more there are."`
-	Challenge any                 `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
-	Slot      *protocol.SlotPrice `json:"slot,omitempty" doc:"With slot-taken and below-floor of a bid: what a slot costs now."`
-	Accepts   []protocol.Way      `json:"accepts,omitempty" doc:"With 401: what would admit the caller."`
-	ErrorCode string              `json:"errorCode,omitempty" doc:"In ARD operations: the code that ARD defines."`
-	Message   string              `json:"message,omitempty" doc:"In ARD operations: the detail."`
+	Type       string              `json:"type" format:"uri" doc:"The page that explains the code."`
+	Title      string              `json:"title"`
+	Status     int                 `json:"status"`
+	Detail     string              `json:"detail"`
+	Code       protocol.Code       `json:"code" doc:"Stable kebab-case code."`
+	Instance   string              `json:"instance" doc:"Request id, for the operator."`
+	Errors     []protocol.Fault    `json:"errors,omitempty" doc:"With validation: all faults, up to 50; detail says how many more there are."`
+	Challenge  any                 `json:"challenge,omitempty" doc:"With pow-*: a fresh challenge."`
+	ConfirmURL string              `json:"confirmUrl,omitempty" doc:"Where a person confirms the write, in place of a proof."`
+	ConfirmID  string              `json:"confirmId,omitempty" doc:"Send the same request with it, to learn what became of it."`
+	Confirm    string              `json:"confirm,omitempty" enum:"waiting,refused,expired"`
+	Slot       *protocol.SlotPrice `json:"slot,omitempty" doc:"With slot-taken and below-floor of a bid: what a slot costs now."`
+	Accepts    []protocol.Way      `json:"accepts,omitempty" doc:"With 401: what would admit the caller."`
+	ErrorCode  string              `json:"errorCode,omitempty" doc:"In ARD operations: the code that ARD defines."`
+	Message    string              `json:"message,omitempty" doc:"In ARD operations: the detail."`
 }
 
 // RequestIDHeader carries the id of a request; the router sets it.
@@ -42,6 +45,9 @@ func writeProblem(w http.ResponseWriter, base string, dialect protocol.Dialect, 
 		Type: base + "/problems/" + string(e.Code), Title: e.Code.Title(), Status: dialect.Status(e.Code),
 		Detail: e.Detail, Code: e.Code, Instance: head.Get(RequestIDHeader), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot,
 		Accepts: accepts,
+	}
+	if c := e.Confirm; c != nil {
+		p.ConfirmURL, p.ConfirmID, p.Confirm = c.URL, c.ID, c.State
 	}
 	if dialect == protocol.DialectARD {
 		p.ErrorCode, p.Message = ardCode(p.Status), e.Detail

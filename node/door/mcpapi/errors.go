@@ -72,8 +72,12 @@ func unsupported(version string) error {
 // A toolError is what the caller of a tool reads when the operation failed. It is sent as text
 // only, because some clients check structured content against the output schema even for an error.
 type toolError struct {
+	Tell       string              `json:"tell,omitempty"` // first, so that a model reads it first
 	Code       protocol.Code       `json:"code"`
 	Detail     string              `json:"detail"`
+	Confirm    string              `json:"confirm,omitempty"`
+	ConfirmURL string              `json:"confirmUrl,omitempty"`
+	ConfirmID  string              `json:"confirmId,omitempty"`
 	Advice     string              `json:"advice,omitempty"`
 	Errors     []protocol.Fault    `json:"errors,omitempty"`
 	RetryAfter int                 `json:"retryAfter,omitempty"` // seconds
@@ -100,6 +104,12 @@ func newToolError(err error, accepts []protocol.Way, requestID string) ([]byte, 
 	}
 	if e.Challenge != nil {
 		t.How, t.Retry, t.Advice = solving, retrying, ""
+	}
+	if c := e.Confirm; c != nil {
+		t.Confirm, t.ConfirmURL, t.ConfirmID = c.State, c.URL, c.ID
+		if c.URL != "" {
+			t.Tell = "Give this link to the person: " + c.URL + " . When they have confirmed, call the tool again with the same arguments and confirmId."
+		}
 	}
 	text, err := hall.JSON(t)
 	return bytes.TrimSpace(text), err

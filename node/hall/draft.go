@@ -1,0 +1,205 @@
+package hall
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"stoa/identity/session"
+	"stoa/protocol"
+	"stoa/storage"
+)
+
+// A program that cannot solve a proof of work gives its person a link: the write waits as a draft, sealed, until somebody confirms it on a page of
+// this node, whose network and session pay and count. The program asks with the same arguments and the draft's id what became of it.
+
+// Bounds of drafts.
+const (
+	DraftLifetime = 15 * time.Minute // from the write; after the press, again as long for the program to read the result
+	maxDraft      = 64 << 10         // bytes of arguments
+	draftsOf      = 100              // of one network, which may be that of many people's programs
+	maxDrafts     = 5000             // of the node; over it no link is offered
+	countedFor    = 5 * time.Second
+)
+
+// ConfirmPath is the page of a draft's link, before its secret.
+const ConfirmPath = "/confirm/"
+
+// A Draft is a write that waits, or waited, for a person.
+type Draft struct {
+	Op     *protocol.Operation
+	Args   map[string]any
+	State  storage.DraftState
+	EndsAt time.Time
+
+	link [32]byte
+	row  storage.Draft
+}
+
+// body is what is sealed of a draft.
+type body struct {
+	Args map[string]any `json:"args"`
+	Link string         `json:"link"`
+}
+
+// fullness remembers for some seconds whether the node has as many drafts as it keeps.
+type fullness struct {
+	mu   sync.Mutex
+	at   time.Time
+	full bool
+}
+
+func (f *fullness) is(ctx context.Context, db *storage.DB, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.at) > countedFor {
+		err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+			n, err := tx.Drafts().Count(ctx, maxDrafts)
+			f.full = n >= maxDrafts
+			return err
+		})
+		f.full, f.at = f.full || err != nil, now
+	}
+	return f.full
+}
+
+// offer adds a link for a person to the refusal of a write that lacks nothing but a proof of work. Without one, for any reason, the refusal stays as
+// it is.
+func (t *Table) offer(ctx context.Context, refused error, e *entry, req Request, value map[string]any) {
+	asks, ok := errors.AsType[*protocol.Error](refused)
+	ev := req.Evidence
+	signed := ev.Request != nil && (ev.Request.Header["Signature"] != nil || ev.Request.Header["Signature-Input"] != nil)
+	if !ok || asks.Code != protocol.PowRequired || asks.Challenge == nil || !e.op.Confirm || req.Door == "page" || len(ev.Proof) > 0 || signed ||
+		t.Receipts == nil || t.drafts.is(ctx, t.DB, time.Now()) {
+		return
+	}
+	secret, hash := session.New(session.Ticket)
+	link, linkHash := session.New(session.Ticket)
+	raw, err := json.Marshal(body{value, link})
+	if err != nil || len(raw) > maxDraft {
+		return
+	}
+	d := storage.Draft{Hash: hash, Link: linkHash, Network: ev.Network, Op: e.op.Name, Digest: draftDigest(e.op, value), State: storage.DraftWaits,
+		Body: t.Receipts.Seal(draftPurpose(hash), raw), Result: []byte{}}
+	err = t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		d.EndsAt = tx.Now.Add(DraftLifetime)
+		return tx.Drafts().Insert(ctx, d, draftsOf)
+	})
+	if err == nil {
+		asks.Confirm = &protocol.Confirm{URL: t.Base + ConfirmPath + link, ID: secret, State: string(storage.DraftWaits)}
+	}
+}
+
+// confirms returns the id of a draft among the arguments, which it takes out.
+func confirms(op *protocol.Operation, value map[string]any) (id string, sent bool) {
+	if !op.Confirm {
+		return "", false
+	}
+	id, sent = value["confirmId"].(string)
+	delete(value, "confirmId")
+	return id, sent && id != ""
+}
+
+func draftPurpose(hash [32]byte) string {
+	return "draft:" + base64.RawURLEncoding.EncodeToString(hash[:])
+}
+
+func draftDigest(op *protocol.Operation, value map[string]any) [32]byte {
+	raw, _ := json.Marshal(value) // cannot fail: it was decoded
+	return digestOf(op.Name, raw)
+}
+
+// resume answers the write of a program that sent it before: with what it did, when it was confirmed.
+func (t *Table) resume(ctx context.Context, e *entry, req Request, id string, value map[string]any) (Result, error) {
+	res := Result{Op: e.op, Caller: protocol.Caller{Network: req.Evidence.Network}}
+	refuse := func(code protocol.Code, state, why string) (Result, error) {
+		err := protocol.Errorf(code, "%s", why)
+		err.Confirm = &protocol.Confirm{ID: id, State: state}
+		return res, err
+	}
+	hash, ok := session.Hash(session.Ticket, id)
+	var d storage.Draft
+	err := error(storage.ErrNotFound)
+	if ok {
+		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+			d, err = tx.Drafts().ByHash(ctx, hash)
+			return err
+		})
+	}
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return refuse(protocol.Gone, "expired", "nobody confirmed it in time, or confirmId is not one of this node; leave confirmId out to begin again")
+	case err != nil:
+		return res, err
+	case d.Digest != draftDigest(e.op, value):
+		return refuse(protocol.Conflict, string(d.State), "confirmId belongs to other arguments; send those again, or leave confirmId out to begin anew")
+	case d.State == storage.DraftRefused:
+		return refuse(protocol.Forbidden, string(d.State), "the person refused; nothing was done")
+	case d.State == storage.DraftDone:
+		res.JSON, err = t.Receipts.Open(draftPurpose(d.Hash), d.Result)
+		return res, err
+	}
+	b, err := t.bodyOf(d)
+	if err != nil {
+		return res, err
+	}
+	_, err = refuse(protocol.PowRequired, string(d.State), "the person has not confirmed it yet; ask again in a while, with the same arguments and confirmId")
+	asks := protocol.AsError(err)
+	asks.Confirm.URL, asks.Challenge = t.Base+ConfirmPath+b.Link, t.Gate.Proofs.Issue(e.op.Purpose, req.Evidence.Network)
+	return res, asks
+}
+
+func (t *Table) bodyOf(d storage.Draft) (b body, err error) {
+	raw, err := t.Receipts.Open(draftPurpose(d.Hash), d.Body)
+	if err != nil {
+		return b, err
+	}
+	return b, json.Unmarshal(raw, &b)
+}
+
+// Draft returns the draft of a person's link; not-found for none, and for one that has ended.
+func (t *Table) Draft(ctx context.Context, link string) (d Draft, err error) {
+	hash, _ := session.Hash(session.Ticket, link)
+	err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		d.row, err = tx.Drafts().ByLink(ctx, hash)
+		return err
+	})
+	if err != nil {
+		return d, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is nothing to confirm at this link any more: it is good for 15 minutes"))
+	}
+	b, err := t.bodyOf(d.row)
+	d.Op, d.Args, d.State, d.EndsAt, d.link = protocol.Lookup(d.row.Op), b.Args, d.row.State, d.row.EndsAt, hash
+	return d, err
+}
+
+// Confirm does what a draft waits for, by the evidence of who confirms. What is pressed twice is done once.
+func (t *Table) Confirm(ctx context.Context, d Draft, req Request) (Result, error) {
+	args, err := json.Marshal(d.Args)
+	if err != nil {
+		return Result{}, err
+	}
+	req.Op, req.Args, req.Door, req.IdempotencyKey = d.Op.Name, args, "page", "confirm-"+base64.RawURLEncoding.EncodeToString(d.link[:24])
+	res, err := t.Invoke(ctx, req)
+	if err != nil {
+		return res, err
+	}
+	return res, t.decide(ctx, d, storage.DraftDone, t.Receipts.Seal(draftPurpose(d.row.Hash), res.JSON))
+}
+
+// Refuse ends a draft.
+func (t *Table) Refuse(ctx context.Context, d Draft) error {
+	return t.decide(ctx, d, storage.DraftRefused, nil)
+}
+
+func (t *Table) decide(ctx context.Context, d Draft, state storage.DraftState, result []byte) error {
+	err := t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Drafts().Decide(ctx, d.link, state, result, tx.Now.Add(DraftLifetime))
+	})
+	if state == storage.DraftDone && errors.Is(err, storage.ErrNotFound) { // it was pressed twice
+		return nil
+	}
+	return storage.IfMissing(err, protocol.Errorf(protocol.Conflict, "this was decided already"))
+}
