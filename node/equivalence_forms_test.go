@@ -135,7 +135,10 @@ func TestEquivalence_Forms(t *testing.T) {
 
 // withoutOperation are the forms that do no operation, by the routes that they are sent to.
 var withoutOperation = map[string]string{
-	"/language":          "keeps a cookie",
+	"/language": "keeps a cookie",
+
+	"/account/keys/register": "is for scripts, and stores nothing: TestWalletPage",
+
 	"/join/code":         "takes a code of a letter: TestBrowser_Join",
 	"/join/confirm":      "takes the link of a letter: TestBrowser_JoinPerson",
 	"/sign-in":           "begins a session: what begins one is no operation",
@@ -155,6 +158,7 @@ var elsewhere = map[string]string{
 	"/undo undo_deletion":              "TestUndoLink",
 	"/join register_profile":           "TestBrowser_JoinShop",
 	"/account/claim claim_profile":     "TestBrowser_JoinAgent",
+	"/oauth/authorize grant_client":    "TestBrowser_Connect",
 }
 
 // complete checks that every form which a page had and every operation that a route of forms does was sent.

@@ -5,10 +5,23 @@ import (
 	"net/url"
 	"time"
 
+	"stoa/identity/registration"
 	"stoa/node/out/outbound"
+	"stoa/node/room/credential"
 	"stoa/node/work/liveness"
 	"stoa/storage"
 )
+
+// documents makes what reads the registration documents of identities.
+func (n *Node) documents(base string) *credential.Documents {
+	o := outboundOptions(n.Config, n.Base)
+	o.MaxBody = registration.MaxDomainDocument
+	d := &credential.Documents{DB: n.DB, Chain: n.Chain, Client: n.signer.Client(outbound.New(o)), Host: base, Log: n.log}
+	if n.Config.Dev {
+		d.Pause = devPause
+	}
+	return d
+}
 
 const (
 	probeTimeout = 10 * time.Second
@@ -32,6 +45,11 @@ func (n *Node) liveness(ctx context.Context) error {
 	}
 	if c.Dev {
 		n.prober.Pause = devPause
+	}
+	documents := n.documents(base.Host)
+	n.Worker.Handle(storage.DocumentsJob, documents.Job)
+	if err := n.DB.Write(ctx, documents.Enqueue); err != nil {
+		return err
 	}
 	if n.Chain != nil {
 		n.prober.Identity = func(ctx context.Context, identity, thumbprint string) error {

@@ -50,6 +50,14 @@ func (n *Node) pages(network func(*http.Request) string) *web.Web {
 			})
 			return h, err
 		},
+		Registering: func(ctx context.Context, network, agent, keyid string) (web.Registering, error) {
+			chain, err := n.readChain()
+			if err != nil {
+				return web.Registering{}, err
+			}
+			p, err := chain.Progress(ctx, network, agent, keyid)
+			return web.Registering(p), err
+		},
 		PushKey: n.Accounts.Push.Key.Public(), Registries: registries, Texts: n.texts, GrievanceOfficer: n.Config.GrievanceOfficer, Contact: n.Config.Contact,
 		Problem: func(w http.ResponseWriter, err error) { httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err) },
 	})

@@ -54,6 +54,14 @@ type IdentityStatus struct {
 	Block      *int64       `json:"block" doc:"Newest final block at that time."`
 	EnrolledAt *time.Time   `json:"enrolledAt"`
 	Ended      *IdentityEnd `json:"ended,omitempty" doc:"How the last enrolment ended; absent if none has ended, or there is a newer one."`
+
+	Document *DocumentReading `json:"document,omitempty" doc:"How its registration document was read; absent before the first time."`
+}
+
+// A DocumentReading is the last reading of the registration document of an identity, from which its links are.
+type DocumentReading struct {
+	ReadAt time.Time `json:"readAt"`
+	Fault  string    `json:"fault,omitempty" doc:"Why it, or a domain, is not used."`
 }
 
 var GetIdentity = declare[OwnInput, IdentityStatus](Operation{

@@ -76,6 +76,21 @@ type Identity struct {
 	Registration *string `json:"registration" nullable:"true" format:"uri"`
 	KeyDirectory *string `json:"keyDirectory" nullable:"true" format:"uri" doc:"Web Bot Auth key directory, signed by the key itself."`
 	Note         string  `json:"note" maxLength:"300"`
+	AgentLinks
+}
+
+// AgentLinks are what an identity and something else say of each other, as the node that has the profile read it. They show to whom
+// the identity belongs, and nothing about who signs for it.
+type AgentLinks struct {
+	Domains        []AgentLink `json:"domains,omitempty" maxItems:"3" doc:"Hosts whose /.well-known/agent-registration.json names this identity."`
+	AlsoRegistered []AgentLink `json:"alsoRegistered,omitempty" maxItems:"4" doc:"Identities of the same owner; each document names both."`
+}
+
+// An AgentLink is a host, or an identity in lower case, that an identity is linked to.
+type AgentLink struct {
+	Name      string    `json:"name" maxLength:"260"`
+	Since     time.Time `json:"since" doc:"First of the unbroken readings that found it."`
+	CheckedAt time.Time `json:"checkedAt" doc:"Last reading that found it."`
 }
 
 // Interfaces are the ways to reach an agent (spec §2.4). A null value means

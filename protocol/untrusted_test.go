@@ -30,6 +30,7 @@ var ours = map[string]string{
 	"Passkey.name": "the caller's own", "PasskeyOptions.name": "the caller's own",
 
 	"IdentityStatus.note":     "the node's",
+	"AgentLink.name":          "the name of a host, or an identity",
 	"IdentityEnd.detail":      "the node's",
 	"LineFault.detail":        "the node's, about the caller's own file",
 	"ModerationEntry.subject": "a name, no text", "ModerationEntry.reason": "the operator's",

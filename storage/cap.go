@@ -32,6 +32,8 @@ const (
 	StockProofs     Stock = "proofs"     // state_proof
 	StockDelegated  Stock = "delegated"  // delegated_key
 	StockMoves      Stock = "moves"      // identity_move
+	StockDocuments  Stock = "documents"  // agent_document
+	StockTwins      Stock = "twins"      // agent_twin
 )
 
 // A Cap limits a stock. Bytes are those of the values that others chose.
@@ -63,6 +65,8 @@ var Caps = map[Stock]Cap{
 	StockProofs:     {Rows: 20_000, Bytes: 256 << 20},
 	StockDelegated:  {Rows: 100_000, Bytes: 64 << 20},
 	StockMoves:      {Rows: 100_000, Bytes: 32 << 20},
+	StockDocuments:  {Rows: 200_000, Bytes: 64 << 20},
+	StockTwins:      {Rows: 200_000, Bytes: 64 << 20},
 }
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -109,6 +113,9 @@ var stocks = map[Stock]stock{
 	StockDelegated: {table: "delegated_key", key: "id", age: "ends_at", size: "length(identity) + length(account) + length(public_jwk)"},
 	StockMoves: {table: "identity_move", key: "agent", age: "at", size: "length(agent) + length(owner) + length(former)",
 		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.agent)"},
+	StockDocuments: {table: "agent_document", key: "agent", age: "read_at", size: "length(agent) + length(uri) + length(fault)",
+		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.agent)"},
+	StockTwins: {table: "agent_twin", key: "id", age: "at", size: "length(id) + length(agent)"},
 	// || keeps the index by done_at
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }

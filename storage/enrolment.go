@@ -137,7 +137,13 @@ var enrolmentTable = tableOf[enrolmentRow]("enrolment")
 
 func (es Enrolments) put(ctx context.Context, e Enrolment, ended *time.Time, reason protocol.EnrolmentEnd) error {
 	err := enrolmentTable.put(ctx, es.tx, &enrolmentRow{e, ended, reason}, "handle")
-	if err != nil || ended != nil {
+	if err == nil && ended != nil {
+		return es.tx.AgentDocuments().Drop(ctx, e.ERC8004)
+	}
+	if err == nil {
+		err = es.tx.AgentDocuments().begin(ctx, e.ERC8004)
+	}
+	if err != nil {
 		return err
 	}
 	return es.tx.Feedbacks().enrolled(ctx, e)

@@ -87,6 +87,8 @@ func skew(t *testing.T, db *storage.DB, scale int) {
 		map[bool]string{true: "''::bytea", false: "x''"}[storage.OnPostgres(db)]+` FROM series`)
 	fill(10_000, `INSERT INTO remote_agent (actor, host, agent, doc) `+series+
 		`SELECT 'https://p.example/ap/agents/s' || CAST(n AS TEXT), 'p' || CAST(n AS TEXT) || '.example', '', '{}' FROM series`)
+	fill(100_000, `INSERT INTO agent_document (agent, uri, fault, failures, read_at, next_at) `+series+
+		`SELECT 'eip155:1:0xaa:' || CAST(n AS TEXT), '', '', 0, 1, n FROM series`)
 	fill(10_000, `INSERT INTO ard_entry (source, identifier, publisher, digest, doc) `+series+
 		`SELECT 'https://d' || CAST(n AS TEXT) || '.example/x.json', 'urn:air:x.example:s' || CAST(n % 10 AS TEXT), '', '', '{}' FROM series`)
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -200,6 +202,10 @@ var grown = []struct {
 	{"entries taken of a log", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Subscriptions().ListTaken(ctx, "https://p.example/ap/board")
 		return err
+	})},
+	{"documents of identities", reading(func(ctx context.Context, tx *storage.Tx) error {
+		all, err := tx.AgentDocuments().Due(ctx, 60)
+		return found(len(all), err)
 	})},
 	{"nodes that are gone", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.RemoteAgents().Prune(ctx)

@@ -56,6 +56,7 @@ const (
 	DropItemsJob JobKind = "drop-items"   // deletes the rest of the items of a deleted profile; the arguments are its number
 	DirectoryJob JobKind = "directory"    // reads a followed directory and enqueues the next reading; the arguments are its address
 	ConcealJob   JobKind = "conceal"      // hides the posts of a profile that is not shown, or shows them again; see ConcealArgs
+	DocumentsJob JobKind = "documents"    // reads registration documents of chain identities that are due; one runs at a time over all processes
 	DropJob      JobKind = "drop-threads" // deletes the rest of the threads of a deleted profile; the arguments are the handle
 )
 
@@ -102,7 +103,7 @@ func JobKinds() []JobKind {
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob, WitnessJob,
 		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
 		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
-		AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
+		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob, ComplaintMailJob,

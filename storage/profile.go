@@ -17,6 +17,7 @@ type StoredProfile struct {
 	ERC8004              string // chain identity, lower case; "" none
 	KeyHash              string // thumbprint shown in identity; "" none
 	IdentityNote         string
+	Links                protocol.AgentLinks   // of the chain identity; only AgentDocuments changes them
 	Unlisted             bool                  // readable by handle, but in no list or search
 	State                protocol.ProfileState // "" shown; else its owner and the operators see it alone. SetState changes it
 	StateAt              time.Time             // when it got that state
@@ -45,7 +46,8 @@ type profileRow struct {
 	Handle, Draft        string
 	ERC8004, KeyHash     string `db:",null"` // "" none
 	IdentityNote         string
-	Listed, Attention    bool // Listed: Wish, and the profile is shown
+	IdentityLinks        string // of ERC8004, as AgentDocuments stores them
+	Listed, Attention    bool   // Listed: Wish, and the profile is shown
 	Meetings, Catalog    bool
 	Wish                 bool // its owner lists it
 	State, StateReason   string
@@ -65,6 +67,10 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 		Reviews: r.Reviews, Stars: r.Stars,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
+	}
+	var err error
+	if p.Links, err = linksOf(r.IdentityLinks); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
 	}
 	if p.Draft.Agent != nil {
@@ -167,9 +173,10 @@ func (ps Profiles) store(ctx context.Context, r *profileRow, p *StoredProfile, m
 func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 	if r.Seq != 0 {
 		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?,
+			identity_links = CASE WHEN erc8004 = ? THEN identity_links ELSE '' END,
 			listed = ?, wish = ?, state = ?, state_at = ?, state_reason = ?,
 			meetings = ?, updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
-			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.Listed, r.Wish,
+			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.ERC8004, r.Listed, r.Wish,
 			r.State, r.StateAt, r.StateReason, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
 	} else if err = ps.tx.dirty(); err == nil {
 		var text string

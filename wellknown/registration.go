@@ -7,32 +7,29 @@ import (
 	"strings"
 	"time"
 
+	"stoa/identity/registration"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
 
-// registrationType is the type of a registration file (ERC-8004 "Agent
-// Registration", 2025-10).
-const registrationType = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
-
 const (
 	registrationAge = 5 * time.Minute
-	maxRegistered   = 10_000    // entries of agent-registration.json
-	maxExactInteger = 1<<53 - 1 // the largest integer that every JSON reader represents exactly
+	maxRegistered   = registration.MaxDomainEntries // entries of agent-registration.json
+	maxExactInteger = 1<<53 - 1                     // the largest integer that every JSON reader represents exactly
 )
 
 // A registrationFile is the document that an agent's URI on chain refers to. It has no image: the
 // node stores no pictures.
 type registrationFile struct {
-	Type           string         `json:"type"`
-	Name           string         `json:"name"`
-	Description    string         `json:"description"`
-	Services       []service      `json:"services"`
-	X402Support    bool           `json:"x402Support"`
-	Active         bool           `json:"active"`
-	Registrations  []registration `json:"registrations"`
-	SupportedTrust []string       `json:"supportedTrust,omitempty"`
-	UpdatedAt      int64          `json:"updatedAt,omitempty"` // seconds since the epoch
+	Type           string       `json:"type"`
+	Name           string       `json:"name"`
+	Description    string       `json:"description"`
+	Services       []service    `json:"services"`
+	X402Support    bool         `json:"x402Support"`
+	Active         bool         `json:"active"`
+	Registrations  []registered `json:"registrations"`
+	SupportedTrust []string     `json:"supportedTrust,omitempty"`
+	UpdatedAt      int64        `json:"updatedAt,omitempty"` // seconds since the epoch
 }
 
 type service struct {
@@ -42,7 +39,7 @@ type service struct {
 	Thumbprint string `json:"thumbprint,omitempty"`
 }
 
-type registration struct {
+type registered struct {
 	AgentID       any    `json:"agentId"` // a number up to 2^53-1, above it a decimal string
 	AgentRegistry string `json:"agentRegistry"`
 }
@@ -59,12 +56,12 @@ func (w *WellKnown) registration(r *http.Request) (document, error) {
 		return document{}, err
 	}
 	file := registrationFile{
-		Type: registrationType, Name: p.Name, Description: describe(p), Active: true,
+		Type: registration.Type, Name: p.Name, Description: describe(p), Active: true,
 		Services:      w.services(p, k.Public.Thumbprint),
-		Registrations: []registration{},
+		Registrations: []registered{},
 	}
 	if p.Identity != nil && p.Identity.ERC8004 != nil {
-		if entry, ok := registered(*p.Identity.ERC8004); ok {
+		if entry, ok := registeredAs(*p.Identity.ERC8004); ok {
 			file.Registrations = append(file.Registrations, entry)
 		}
 	}
@@ -103,13 +100,13 @@ func (w *WellKnown) services(p protocol.Profile, thumbprint string) []service {
 	})
 }
 
-// registered splits a chain identity into registry and agent id.
-func registered(erc8004 string) (registration, bool) {
+// registeredAs splits a chain identity into registry and agent id.
+func registeredAs(erc8004 string) (registered, bool) {
 	i := strings.LastIndexByte(erc8004, ':')
 	if i < 0 {
-		return registration{}, false
+		return registered{}, false
 	}
-	entry := registration{AgentID: erc8004[i+1:], AgentRegistry: erc8004[:i]}
+	entry := registered{AgentID: erc8004[i+1:], AgentRegistry: erc8004[:i]}
 	if n, err := strconv.ParseUint(erc8004[i+1:], 10, 64); err == nil && n <= maxExactInteger {
 		entry.AgentID = json.Number(erc8004[i+1:])
 	}
@@ -124,14 +121,14 @@ func (w *WellKnown) domainRegistrations(r *http.Request) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
-	list := make([]registration, 0, len(ids))
+	list := make([]registered, 0, len(ids))
 	for _, id := range ids[:min(len(ids), maxRegistered)] {
-		if entry, ok := registered(id); ok {
+		if entry, ok := registeredAs(id); ok {
 			list = append(list, entry)
 		}
 	}
 	return jsonDocument("application/json", registrationAge, struct {
-		Type          string         `json:"type"`
-		Registrations []registration `json:"registrations"`
-	}{registrationType, list})
+		Type          string       `json:"type"`
+		Registrations []registered `json:"registrations"`
+	}{registration.Type, list})
 }

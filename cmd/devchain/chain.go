@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	chainID = 1337
+	chainID = 1337 // by default
 	// epoch is the backend's rule for finality: the last multiple of 32.
 	epoch = 32
 	// beatEvery keeps the head younger than any reader's max_head_age.
@@ -57,12 +57,13 @@ type Chain struct {
 
 // Start creates the chain, serves it and deploys the registries. artifacts is a folder with other
 // compiled registries than this program's, or "".
-func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
+func Start(listen, artifacts string, id uint64, log *slog.Logger) (*Chain, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen %q: %w", listen, err)
 	}
 	c := &Chain{log: log, contracts: contracts{artifacts}, journal: &journal{Version: 1}}
+	c.Ready.ChainID = id
 	if c.dir, err = os.MkdirTemp("", "stoa-devchain-"); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func Start(listen, artifacts string, log *slog.Logger) (*Chain, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.Ready.ChainID, c.Ready.Accounts = chainID, accounts()
+	c.Ready.Accounts = accounts()
 	return c, nil
 }
 
@@ -109,6 +110,7 @@ func (c *Chain) startBackend(host, port string) (b *simulated.Backend, err error
 		nc.KeyStoreDir, nc.IPCPath = filepath.Join(c.dir, "keys"), c.socket()
 		rules := *params.AllDevChainProtocolChanges
 		rules.BogotaTime = nil // storage at current prices
+		rules.ChainID = new(big.Int).SetUint64(c.Ready.ChainID)
 		ec.Genesis.Config = &rules
 		ec.Genesis.BaseFee = big.NewInt(baseFee)
 	}), nil
@@ -155,7 +157,7 @@ func (c *Chain) deploy() (err error) {
 // deployment sends as one account, from that nonce on, one block per transaction.
 func (c *Chain) deployment(key *ecdsa.PrivateKey, nonce uint64) deployment {
 	send := func(to *common.Address, data []byte) error {
-		tx, err := types.SignNewTx(key, types.LatestSignerForChainID(big.NewInt(chainID)), &types.DynamicFeeTx{
+		tx, err := types.SignNewTx(key, types.LatestSignerForChainID(new(big.Int).SetUint64(c.Ready.ChainID)), &types.DynamicFeeTx{
 			Nonce: nonce, GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(2 * params.GWei), Gas: 8_000_000, To: to, Data: data})
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c, err := Start("127.0.0.1:0", foreign, slog.New(slog.DiscardHandler))
+	c, err := Start("127.0.0.1:0", foreign, chainID, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -1,6 +1,6 @@
 // Stoa-devchain is a throw-away Ethereum chain with the ERC-8004 registries, for `stoa dev` and
 // for tests. It runs go-ethereum's simulated backend in memory behind real JSON-RPC over HTTP,
-// chain id 1337.
+// chain id 1337 by default.
 //
 // It is a separate binary and module because the simulated backend is five times as large as the
 // node itself. Never use its keys on another chain: they are printed at every start.
@@ -35,6 +35,7 @@ type Ready struct {
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "`address` of the JSON-RPC server; port 0 chooses a free one")
 	state := flag.String("state", "", "`file` that stores the transactions, to recreate the same agents at the next start")
+	id := flag.Uint64("chain-id", chainID, "`number` of the chain")
 	withStdin := flag.Bool("exit-with-stdin", false, "end when standard input is closed")
 	artifacts := flag.String("artifacts", os.Getenv("ERC8004_ARTIFACTS"), "`folder` of other compiled registries to deploy; default $ERC8004_ARTIFACTS")
 	manual := flag.Bool("manual", false, "accept commands on standard input, for tests: mine N, final, fork N; nothing becomes final by itself")
@@ -52,15 +53,15 @@ func main() {
 		}()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := run(ctx, *listen, *artifacts, *state, commands, log, os.Stdout); err != nil {
+	if err := run(ctx, *listen, *artifacts, *id, *state, commands, log, os.Stdout); err != nil {
 		log.Error("devchain", "err", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx ends, or with commands until they end.
-func run(ctx context.Context, listen, artifacts, state string, commands io.Reader, log *slog.Logger, out io.Writer) error {
-	c, err := Start(listen, artifacts, log)
+func run(ctx context.Context, listen, artifacts string, id uint64, state string, commands io.Reader, log *slog.Logger, out io.Writer) error {
+	c, err := Start(listen, artifacts, id, log)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func start(t *testing.T, state string) (Ready, func()) {
 	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, "127.0.0.1:0", foreign, state, nil, slog.New(slog.DiscardHandler), in)
+		done <- run(ctx, "127.0.0.1:0", foreign, chainID, state, nil, slog.New(slog.DiscardHandler), in)
 		in.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadBytes('\n')
@@ -120,8 +120,8 @@ func TestRun_FinalWithinSeconds(t *testing.T) {
 func TestRun_Errors(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	require.Error(t, run(t.Context(), "no port", foreign, "", nil, log, io.Discard))
+	require.Error(t, run(t.Context(), "no port", foreign, chainID, "", nil, log, io.Discard))
 	bad := filepath.Join(t.TempDir(), "chain.json")
 	require.NoError(t, os.WriteFile(bad, []byte(`{"version":9}`), 0o600))
-	require.ErrorContains(t, run(t.Context(), "127.0.0.1:0", foreign, bad, nil, log, io.Discard), "version 9")
+	require.ErrorContains(t, run(t.Context(), "127.0.0.1:0", foreign, chainID, bad, nil, log, io.Discard), "version 9")
 }

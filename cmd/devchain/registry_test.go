@@ -460,7 +460,7 @@ func TestContracts_ForeignArtifacts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, mine.Bytecode, a.Bytecode)
 
-	c, err := Start("127.0.0.1:0", dir, slog.New(slog.DiscardHandler))
+	c, err := Start("127.0.0.1:0", dir, chainID, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer c.Close()
 	r, err := erc8004.NewReader(erc8004.Config{Chains: []erc8004.Chain{{ID: chainID, RPC: []string{c.Ready.RPC},
@@ -468,7 +468,7 @@ func TestContracts_ForeignArtifacts(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Check(context.Background()))
 
-	_, err = Start("127.0.0.1:0", t.TempDir(), slog.New(slog.DiscardHandler))
+	_, err = Start("127.0.0.1:0", t.TempDir(), chainID, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "contract IdentityRegistry")
 }
 

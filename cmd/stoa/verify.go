@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -123,6 +124,9 @@ func (e notServed) says() string {
 // chain asks the chain for the block of the document and for who holds the identity now.
 func (c *verifyProofCmd) chain(w *world, raw []byte, o *attest.Options) ([]attest.Step, error) {
 	d, err := attest.Parse(raw)
+	if err == nil && d.Subject.Kind == attest.KindReview {
+		return c.review(w, d)
+	}
 	if err != nil || d.Authority.Identity == "" {
 		return nil, nil // the report says why, or nothing is to be asked
 	}
@@ -143,6 +147,39 @@ func (c *verifyProofCmd) chain(w *world, raw []byte, o *attest.Options) ([]attes
 		o.Blocks = []string{have}
 	}
 	return []attest.Step{block, holder(d, id, now)}, nil
+}
+
+// review asks the chain for the feedback that a review names.
+func (c *verifyProofCmd) review(w *world, d attest.Document) ([]attest.Step, error) {
+	s := attest.Step{Name: "feedback", Result: attest.Bad, Compared: "agent, client, index and rating with the event of the transaction", Section: "PROOF.md §5.4"}
+	var r protocol.Review
+	err := json.Unmarshal(d.Subject.Object, &r)
+	agent, fault := erc8004.ParseID(r.Agent)
+	at, elsewhere := strings.CutPrefix(r.Evidence.Registry, fmt.Sprintf("eip155:%d:", agent.ChainID))
+	registry, wrong := erc8004.ParseAddress(strings.ToLower(at))
+	if err := errors.Join(err, fault, wrong); err != nil || !elsewhere {
+		s.Value = "the review names no transaction of the chain of its agent"
+		return []attest.Step{s}, nil
+	}
+	f, known, found, err := erc8004.AskFeedback(w.ctx, c.Chain, agent, registry, r.Evidence.Transaction, r.Evidence.LogIndex)
+	if err != nil {
+		return nil, fmt.Errorf("ask the chain: %w", err)
+	}
+	hundredths, rated := int64(0), false
+	if found {
+		hundredths, rated = erc8004.Rating(f.Value, f.Decimals)
+	}
+	switch same := rated == (r.Rating != nil) && (!rated || hundredths == int64(math.Round(*r.Rating*100))); {
+	case !known:
+		s.Result, s.Value = attest.Open, "the endpoint does not know the transaction "+r.Evidence.Transaction
+	case !found:
+		s.Value = "the transaction gave no such feedback: " + r.Evidence.Transaction
+	case !strings.EqualFold(f.Client, r.Client) || f.Index != r.Evidence.Index || f.Block != r.Evidence.Block || !same:
+		s.Value = fmt.Sprintf("the chain has other feedback there: number %d of %s in block %d", f.Index, f.Client, f.Block)
+	default:
+		s.Result, s.Value = attest.Good, fmt.Sprintf("feedback %d of %s in block %d; whether it counts is the node's word", f.Index, f.Client, f.Block)
+	}
+	return []attest.Step{s}, nil
 }
 
 // holder compares who holds the identity now with who held it then.

@@ -181,3 +181,32 @@ func AskNow(ctx context.Context, address string, id ID, height uint64) (now View
 	}
 	return now, at, err
 }
+
+// AskFeedback asks one endpoint of a chain for the feedback to an agent that a transaction gave by the event with a number in the block, in
+// a reputation registry of that chain, for programs that run once. known is false when the endpoint knows no such transaction, and found when
+// the transaction failed or has no such event.
+func AskFeedback(ctx context.Context, address string, agent ID, registry common.Address, tx string, logIndex uint64) (
+	f Feedback, known, found bool, err error,
+) {
+	client, err := rpc.DialOptions(ctx, address, rpc.WithHTTPClient(httpClient(nil)))
+	if err != nil {
+		return f, false, false, err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var receipt *txReceipt
+	elems := []rpc.BatchElem{{Method: "eth_getTransactionReceipt", Args: []any{tx}, Result: &receipt}}
+	if err := errors.Join((&endpoint{client: client}).batch(ctx, agent.ChainID, elems), elems[0].Error); err != nil || receipt == nil {
+		return f, false, false, err
+	}
+	for _, l := range receipt.Logs {
+		if receipt.Status != 1 || l.Address != registry || len(l.Topics) < 3 || uint64(l.LogIndex) != logIndex {
+			continue
+		}
+		if f, ok := decodeFeedback(l, agent); ok && f.Kind == FeedbackGiven && f.Agent.AgentID.Cmp(agent.AgentID) == 0 {
+			return f, true, true, nil
+		}
+	}
+	return f, true, false, nil
+}

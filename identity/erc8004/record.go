@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,6 +24,8 @@ const MetadataKeys = "agentKeys"
 
 // recordSkew is how far in the future a record may be issued.
 const recordSkew = 5 * time.Minute
+
+const recordDomain = "ServiceAgentKey"
 
 var recordType = crypto.Keccak256([]byte("AgentKeySet(uint256 agentId,address signer,uint64 issuedAt,bytes32 keysHash)"))
 
@@ -93,8 +96,27 @@ func (r Record) Encode() []byte {
 // Digest returns what the signer signs for the given agent (EIP-712, domain "ServiceAgentKey"
 // version "1").
 func (r Record) Digest(id ID) common.Hash {
-	return typedDigest(id, "ServiceAgentKey", recordType,
+	return typedDigest(id, recordDomain, recordType,
 		wordBig(id.AgentID), wordAddress(r.Signer), word64(r.IssuedAt), crypto.Keccak256(r.entries()))
+}
+
+// TypedData is what the signer signs for the given agent as wallets take it (EIP-712, eth_signTypedData_v4); its hash is Digest.
+func (r Record) TypedData(id ID) map[string]any {
+	type member struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+	}
+	return map[string]any{
+		"types": map[string][]member{
+			"EIP712Domain": {{"name", "string"}, {"version", "string"}, {"chainId", "uint256"}, {"verifyingContract", "address"}},
+			"AgentKeySet":  {{"agentId", "uint256"}, {"signer", "address"}, {"issuedAt", "uint64"}, {"keysHash", "bytes32"}},
+		},
+		"primaryType": "AgentKeySet",
+		"domain": map[string]any{"name": recordDomain, "version": "1", "chainId": strconv.FormatUint(id.ChainID, 10),
+			"verifyingContract": id.Registry.Hex()},
+		"message": map[string]any{"agentId": id.AgentID.String(), "signer": r.Signer.Hex(), "issuedAt": strconv.FormatUint(r.IssuedAt, 10),
+			"keysHash": crypto.Keccak256Hash(r.entries()).Hex()},
+	}
 }
 
 // SignedBySigner reports whether the signature is that of an ordinary account, and that account is

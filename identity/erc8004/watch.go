@@ -141,6 +141,7 @@ type Changes struct {
 	// Transfers are those in the blocks after After. With All, the chain may have other blocks after it than an earlier look saw.
 	After     uint64
 	Transfers []Transfer
+	URIs      []string // agents, in canonical form, whose agentURI was set
 }
 
 // A Transfer is a token that changed its owner. From and To are addresses in lower case, "" for the zero address.
@@ -167,9 +168,11 @@ func (c *chain) reportChanged(logs []logEntry, all bool, after uint64) {
 				from, to := common.BytesToAddress(l.Topics[1][:]), common.BytesToAddress(l.Topics[2][:])
 				ch.Transfers = append(ch.Transfers, Transfer{agent, addressText(from), addressText(to), uint64(l.Block)})
 			}
+		case l.Topics[0] == topicURIUpdated:
+			ch.URIs = append(ch.URIs, ID{c.ID, l.Address, l.agent()}.String())
 		}
 	}
-	if ch.All || len(ch.Agents) > 0 {
+	if ch.All || len(ch.Agents)+len(ch.URIs) > 0 {
 		c.changed(ch)
 	}
 }

@@ -58,10 +58,13 @@ type EVM struct {
 }
 
 // NewEVM starts a chain, which ends with the test.
-func NewEVM(t testing.TB) *EVM {
+func NewEVM(t testing.TB) *EVM { return NewEVMOf(t, 1337) }
+
+// NewEVMOf starts a chain with that number.
+func NewEVMOf(t testing.TB, id uint64) *EVM {
 	t.Helper()
 	program := must.Get(chainProgram())(t)
-	command := exec.Command(program, "-manual")
+	command := exec.Command(program, "-manual", "-chain-id", fmt.Sprint(id))
 	in := must.Get(command.StdinPipe())(t)
 	out := must.Get(command.StdoutPipe())(t)
 	require.NoError(t, command.Start())

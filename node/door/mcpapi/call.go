@@ -114,7 +114,11 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
 	head := w.Header()
 	e := protocol.AsError(err)
-	answer, err := newToolError(err, head.Get(requestIDHeader))
+	var accepts []protocol.Way
+	if t.op != nil && e.Code.Status() == http.StatusUnauthorized {
+		accepts = t.op.Ways(a.c.Base, a.c.Table.Gate.Chain != nil)
+	}
+	answer, err := newToolError(err, accepts, head.Get(requestIDHeader))
 	if err != nil {
 		return &rpcError{
 			status: http.StatusInternalServerError, code: internalError, text: "the error cannot be encoded",
@@ -122,7 +126,7 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 		}
 	}
 	status := http.StatusOK
-	if a.credentialRefused(r, e.Code) {
+	if a.credentialRefused(r, e) {
 		status = e.Code.Status()
 		if e.Signature != "" {
 			head.Set("Signature-Error", e.Signature)
@@ -130,8 +134,8 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 		if t.op.Access&protocol.Signed != 0 {
 			head.Set("Accept-Signature", httpsig.AcceptFor(r))
 		}
-		if t.op.Access&protocol.Session != 0 && status == http.StatusUnauthorized {
-			head.Set("WWW-Authenticate", `Bearer realm="stoa"`)
+		if t.op.Access&protocol.Session != 0 {
+			a.challenge(head, r, e, t.op)
 		}
 	}
 	if e.RetryAfter > 0 {

@@ -81,6 +81,7 @@ type toolError struct {
 	Slot       *protocol.SlotPrice `json:"slot,omitempty"`
 	How        string              `json:"how,omitempty"`
 	Retry      string              `json:"retry,omitempty"`
+	Accepts    []protocol.Way      `json:"accepts,omitempty"` // with 401: what would admit the caller
 	Instance   string              `json:"instance,omitempty"`
 }
 
@@ -90,9 +91,10 @@ var solving = protocol.GetChallenge.Description
 const retrying = `Call the tool again with the same arguments and pow: {"challenge": the challenge as you got it, "solution": {"counter": n}}, ` +
 	`as an object or as a JSON string.`
 
-func newToolError(err error, requestID string) ([]byte, error) {
+func newToolError(err error, accepts []protocol.Way, requestID string) ([]byte, error) {
 	e := protocol.AsError(err)
-	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot, Instance: requestID}
+	t := toolError{Code: e.Code, Detail: e.Detail, Advice: e.Code.Advice(), Errors: e.Faults, Challenge: e.Challenge, Slot: e.Slot, Accepts: accepts,
+		Instance: requestID}
 	if e.RetryAfter > 0 || e.Code == protocol.RateLimited || e.Code.Status() == http.StatusServiceUnavailable {
 		t.RetryAfter = netx.Seconds(e.RetryAfter)
 	}
@@ -105,17 +107,16 @@ func newToolError(err error, requestID string) ([]byte, error) {
 
 // credentialRefused reports whether a credential of the request was refused. Such an error also sets
 // the HTTP status, as MCP's authorization requires (2026-07-28, "Error Handling": 401 for an invalid
-// token), so that a client renews the credential. One that is missing does not: clients take a 401
-// for an offer of OAuth, which this node does not have, and give up (mcp-remote and the TypeScript
-// SDK, 2026). They show the error of the tool.
-func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
-	switch code {
+// token, 403 for one that allows too little), so that a client renews the credential. One that is missing does so at the owners'
+// door, where clients then sign in; at the public one they show the error of the tool.
+func (a *API) credentialRefused(r *http.Request, e *protocol.Error) bool {
+	switch e.Code {
 	case protocol.SignatureInvalid, protocol.SignatureExpired, protocol.SignatureReplayed, protocol.KeyUnknown, protocol.Misdirected:
 		return true
 	case protocol.Unauthorized:
-		return r.Header["Authorization"] != nil
+		return a.c.For == protocol.Owners || r.Header["Authorization"] != nil
 	}
-	return false
+	return protocol.ByOAuth(e.Scope) && a.c.For == protocol.Owners
 }
 
 // clip shortens a value that is repeated to the caller, and makes it printable.

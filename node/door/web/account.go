@@ -27,6 +27,9 @@ func (s *Web) accountRoutes() []Route {
 		s.forms("/sign-in", s.signIn),
 		s.forms("/sign-in/challenge", s.signInChallenge),
 		s.forms("/sign-out", s.signOut),
+		{Pattern: protocol.OAuthAuthorizePath, Handler: http.HandlerFunc(s.connectPage)},
+		s.forms(protocol.OAuthAuthorizePath, s.connectForm, protocol.GrantClient.Operation),
+		s.forms(walletPath, s.walletStep),
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},
 		s.forms("/account/threads/:id", s.inboxForm, inboxForms...),
@@ -206,6 +209,7 @@ type account struct {
 	Ticket      string // of a claim link
 	Base        string // address of the node
 	Registries  []Registry
+	QR          func(text, label string) ([]byte, error)
 	Code        string // of the link in a letter that asks to confirm an address, "" for none
 	Logged      bool   // letters are only written to the node's log
 }
@@ -261,11 +265,11 @@ func (a *account) missing() bool {
 // showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
-	a.Logged, a.Base, a.Registries, a.New = s.Accounts.LogsMail(), s.Base, s.Registries, isNew(r)
+	a.Logged, a.Base, a.Registries, a.New, a.QR = s.Accounts.LogsMail(), s.Base, s.Registries, isNew(r), s.QR
 	a.Code = r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
-		SignIn: a.Page.path == securityPath, Push: a.Page.path == noticesPage}
+		SignIn: a.Page.path == securityPath, Push: a.Page.path == noticesPage, Wallet: a.Page.path == walletPath}
 	if a.Meetings != nil {
 		v.Refresh = a.Meetings.Refresh
 	}

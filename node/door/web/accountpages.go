@@ -164,6 +164,8 @@ var accountPages = []accountPage{
 		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation, protocol.DropIdentity.Operation,
 			protocol.ConnectIdentity.Operation}, copies: true,
 		read: []reading{(*account).readKeys, readIdentity}, body: keysBody},
+	{path: walletPath, title: english("Register an identity"), kinds: everybody, copies: true, read: []reading{(*account).readKeys, readIdentity},
+		body: walletBody},
 	{path: tokensPath, title: english("Tokens"), about: english("Let programs of yours act for you."),
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
 		read:  []reading{(*account).readTokens}, body: tokensBody},

@@ -29,11 +29,24 @@ func (s *Web) moved(ctx context.Context, a protocol.Author) (bool, error) {
 
 // heldBy says who holds an identity, and since when.
 func heldBy(ctx context.Context, h protocol.Holder) templ.Component {
-	who, since := ethereum(h.Owner), date(ctx, h.Since.In(protocol.India).Format(time.DateOnly))
+	who, since := ethereum(h.Owner), onDay(ctx, h.Since)
 	if h.Exact {
 		return say("Held by %s since %s", who, since)
 	}
 	return say("Held by %s at least since %s", who, since)
+}
+
+// namedBy says that a domain names the identity that is shown, and alsoAs that it has another one.
+func namedBy(ctx context.Context, l protocol.AgentLink) templ.Component {
+	return say("%s names this identity, at least since %s", code(l.Name), onDay(ctx, l.Since))
+}
+
+func alsoAs(ctx context.Context, l protocol.AgentLink) templ.Component {
+	return say("Also registered as %s, at least since %s", code(l.Name), onDay(ctx, l.Since))
+}
+
+func onDay(ctx context.Context, t time.Time) string {
+	return date(ctx, t.In(protocol.India).Format(time.DateOnly))
 }
 
 // ethereum is an Ethereum account, as people know it: its beginning and its end.

@@ -269,9 +269,10 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Equal(t, 200, b.Open("/account/keys?handle=rao"))
 	press(`form:has([value=make_key]) button`)
 	keyid := b.Text(".rows code")
-	require.Contains(t, b.Text(".steps"), "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432")
+	press(`.steps a[href="/account/keys/register?handle=rao"]`)
+	require.Contains(t, b.Text("main"), "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432")
 	document := h.Base + "/.well-known/service-agents/" + keyid + "/registration.json"
-	require.Contains(t, b.Text(".steps pre"), hex.EncodeToString([]byte(document)), "the call names the document")
+	require.Contains(t, b.Text("main pre"), hex.EncodeToString([]byte(document)), "the call names the document")
 	shoot(b, "keys")
 
 	// Everything in one file, and back: checked first, then imported.

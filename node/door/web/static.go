@@ -59,6 +59,9 @@ var joinJS []byte
 //go:embed static/signin.js
 var signInJS []byte
 
+//go:embed static/wallet.js
+var walletJS []byte
+
 //go:embed static/upload.js
 var uploadJS []byte
 
@@ -86,6 +89,7 @@ var (
 	pushHelp   = named("push.js", "text/javascript; charset=utf-8", pushJS)
 	joinHelp   = named("join.js", "text/javascript; charset=utf-8", joinJS)
 	signInHelp = named("signin.js", "text/javascript; charset=utf-8", signInJS)
+	walletHelp = named("wallet.js", "text/javascript; charset=utf-8", walletJS)
 	uploadHelp = named("upload.js", "text/javascript; charset=utf-8", uploadJS)
 	solver     = named("solve.js", "text/javascript; charset=utf-8", solveJS)
 )
@@ -95,7 +99,7 @@ func PicturePath() string { return picture.path }
 
 // assets are all of them.
 var assets = []asset{stylesheet, icon, picture, maskable, script, payHelp, clock, liveHelp, zoneHelp, nearHelp, pushHelp, joinHelp,
-	signInHelp, uploadHelp, solver}
+	signInHelp, walletHelp, uploadHelp, solver}
 
 // pageScript returns the script of every page, one file: the parts share functions, and a page may
 // make one policy of trusted types.

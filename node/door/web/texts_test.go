@@ -65,7 +65,7 @@ func keysOf(t *testing.T) map[string]string {
 			return true
 		})
 	}
-	for _, js := range [][]byte{proofJS, payJS, signInJS, uploadJS, nearJS, pushJS} {
+	for _, js := range [][]byte{proofJS, payJS, signInJS, uploadJS, nearJS, pushJS, walletJS} {
 		for _, found := range scriptText.FindAllSubmatch(js, -1) {
 			keys[string(found[1])] = "a script"
 		}

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -43,6 +44,8 @@ type Config struct {
 	Accounts Accounts // nil when the node has no accounts
 	// Registries are the chain registries that the node reads identities from.
 	Registries []Registry
+	// Registering says how far the registration of an agent is to which a key shall belong. The reads are counted for a network.
+	Registering func(ctx context.Context, network, agent, keyid string) (Registering, error)
 	// Version returns a number that grows whenever stored data may have changed: pages are kept until it does.
 	Version          func() uint64
 	Texts            Texts  // of the operator; nil for none
@@ -64,6 +67,14 @@ type InUse struct{ Regions, Capabilities, Tags, Categories, Cities []string }
 type Registry struct {
 	ChainID uint64
 	Address string // of its contract, in hex
+}
+
+// Registering says how far the registration of an identity is.
+type Registering struct {
+	Owner string        // of the token, in lower case; "" while the chain has none
+	Named bool          // it names the key
+	Final bool          // and for good
+	Wait  time.Duration // until that, about; 0 when nothing is known
 }
 
 // A Web renders the pages of one node.
@@ -122,6 +133,7 @@ type view struct {
 	Helps       bool             // it has a countdown, a text to copy, or a form that the fragment of the address fills
 	Uploads     bool             // it has a form with a file
 	SignIn      bool             // it has forms that a passkey or a wallet fills
+	Wallet      bool             // a wallet of the browser registers an identity on it
 	Who         string           // name of the account that is signed in, on a private page; "" for none
 	Waits       int              // how much waits for its owner
 	Zone        bool             // it asks for the reader's time zone
@@ -129,6 +141,7 @@ type view struct {
 	Join        bool             // it has the form to join
 	Near        bool             // it has a field for a place, and may ask for the reader's position
 	Live        bool             // its script keeps it up to date
+	Onward      string           // address to which the browser goes on by itself, "" for none
 	Refresh     int              // seconds after which the browser loads the page again, 0 for never
 	Status      int              // HTTP status, when it is not 200
 	Request     string           // id of the request, shown on error pages

@@ -120,7 +120,7 @@ const (
 // names each of the others.
 var leftOut = map[string]map[string]string{
 	"profile": {"seq": ofNode, "listed": derived, "state": ofState, "state_at": ofState, "state_reason": ofState,
-		"identity_note": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
+		"identity_note": derived, "identity_links": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
 		"reviews": derived, "stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
@@ -187,6 +187,7 @@ var leftOut = map[string]map[string]string{
 	"sqlite_sequence": {"": ofNode},
 	"log_tree":        {"": ofNode}, "log_leaf": {"": ofNode}, "log_tile": {"": ofNode}, "followed_tree": {"": ofNode}, "log_witness": {"": ofNode},
 	"state_proof": {"": "of an identity and a block, not of a profile"}, "identity_move": {"": "of an identity, as the chain shows it to each node"},
+	"agent_document": {"": "each node reads them"}, "agent_twin": {"": derived},
 	"log_taken": {"": ofNode}, "log_conflict": {"": ofNode}, "log_report": {"": ofNode}, "feed_origin": {"": ofNode},
 	"remote_agent": {"": ofNode}, "agent_told": {"": work}, "ard_source": {"": ofNode}, "ard_entry": {"": ofOthers},
 	"stream": {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},

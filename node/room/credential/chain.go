@@ -23,6 +23,7 @@ type Chain struct {
 	Reader *erc8004.Reader           // the caller runs it
 	keys   *cache.Cache[httpsig.Key] // by thumbprint, which names the key for good
 	seen   *cache.Cache[struct{}]    // accounts that signed for identities, which are stored as known
+	lags   *cache.Cache[erc8004.Lag] // by chain
 	memory issued
 	Dev    bool // all callers are on one machine
 	// tell is told of agents that changed; set before the reader runs. Nil tells nobody.
@@ -47,7 +48,7 @@ func NewChain(settings []string, dev bool, db *storage.DB, log *slog.Logger) (*C
 		}
 		chains = append(chains, parsed)
 	}
-	ch := &Chain{Dev: dev, keys: cache.Of[httpsig.Key](memoMax), seen: cache.Of[struct{}](memoMax), memory: issued{db}}
+	ch := &Chain{Dev: dev, keys: cache.Of[httpsig.Key](memoMax), seen: cache.Of[struct{}](memoMax), lags: cache.Of[erc8004.Lag](64), memory: issued{db}}
 	var err error
 	ch.Reader, err = erc8004.NewReader(erc8004.Config{
 		Chains: chains, Memory: ch.memory, Known: ch.memory.known, Log: log,

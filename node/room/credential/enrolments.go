@@ -32,7 +32,7 @@ type Enrolments struct {
 	walk  map[string]string    // registries that are walked through, with the last identity
 	begun map[string]string    // the same for what identities began, with the last name
 	lost  map[uint64]time.Time // chains whose blocks are to be looked at, and when
-	looks []erc8004.Changes    // whose transfers are to be stored
+	looks []erc8004.Changes    // whose transfers and new addresses of documents are to be stored
 }
 
 const (
@@ -67,7 +67,7 @@ func (w *Enrolments) changed(seen erc8004.Changes) {
 			w.walk[registry], w.begun[registry] = "", ""
 		}
 	}
-	if (seen.All || len(seen.Transfers) > 0) && len(w.looks) < enrolmentMost {
+	if (seen.All || len(seen.Transfers)+len(seen.URIs) > 0) && len(w.looks) < enrolmentMost {
 		w.looks = append(w.looks, seen)
 	}
 	if len(w.due)+len(seen.Agents) <= enrolmentMost {
@@ -133,7 +133,14 @@ func (w *Enrolments) keep(ctx context.Context) {
 			if err != nil {
 				w.log.Warn("read what identities began", "err", err)
 			}
-			if len(some)+len(names) > 0 {
+			twin := false
+			if err := w.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+				twin, err = tx.AgentDocuments().TwinIn(ctx, registry)
+				return err
+			}); err != nil {
+				w.log.Warn("read links of identities", "err", err)
+			}
+			if twin || len(some)+len(names) > 0 {
 				w.chain.Reader.Keep(chainID)
 			}
 		}

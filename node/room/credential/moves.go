@@ -2,6 +2,7 @@ package credential
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"stoa/identity/erc8004"
@@ -33,13 +34,21 @@ func (w *Enrolments) record(ctx context.Context) {
 
 func noteLook(ctx context.Context, tx *storage.Tx, look erc8004.Changes) error {
 	if look.All {
-		if err := tx.Moves().Forget(ctx, look.Chain, look.After); err != nil {
+		if err := errors.Join(tx.Moves().Forget(ctx, look.Chain, look.After), tx.AgentDocuments().Doubt(ctx, look.Chain)); err != nil {
+			return err
+		}
+	}
+	for _, agent := range look.URIs {
+		if err := tx.AgentDocuments().Changed(ctx, agent); err != nil {
 			return err
 		}
 	}
 	for _, t := range look.Transfers {
 		if t.From == "" || t.From == t.To { // made just now, or given to its owner
 			continue
+		}
+		if err := tx.AgentDocuments().Sold(ctx, t.Agent); err != nil {
+			return err
 		}
 		known, err := tx.Moves().Knows(ctx, t.Agent)
 		if err == nil && known {

@@ -148,6 +148,11 @@ func (p *Prover) Bid(ctx context.Context, network, handle string, live protocol.
 // key; where the chain cannot be read now, it shows what the node alone says.
 func (p *Prover) Profile(ctx context.Context, network string, shown protocol.Profile) ([]byte, error) {
 	shown.Reputation, shown.Alive, shown.LastSeenAt = nil, nil, nil
+	if shown.Identity != nil {
+		plain := *shown.Identity
+		plain.AgentLinks = protocol.AgentLinks{}
+		shown.Identity = &plain
+	}
 	seen, o := time.Now(), attest.Profile{}
 	if shown.UpdatedAt != nil {
 		seen = *shown.UpdatedAt

@@ -169,7 +169,11 @@ func (d *Directory) Identity(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if !e.MadeAt.IsZero() {
 		s.EnrolledAt = &e.MadeAt
 	}
-	return s, nil
+	doc, err := tx.AgentDocuments().ByAgent(ctx, p.ERC8004)
+	if err == nil && !doc.ReadAt.IsZero() {
+		s.Document = &protocol.DocumentReading{ReadAt: doc.ReadAt, Fault: doc.Fault}
+	}
+	return s, storage.IfMissing(err, nil)
 }
 
 // DropIdentity ends the enrolment of a profile, if there is one, and what the keys of a key directory may do as it.

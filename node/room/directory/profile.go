@@ -60,7 +60,7 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 	if s.ERC8004 == "" {
 		return &protocol.Identity{Note: protocol.NoIdentity}
 	}
-	id := &protocol.Identity{ERC8004: &s.ERC8004, Note: protocol.IdentityNote(s.ERC8004)}
+	id := &protocol.Identity{ERC8004: &s.ERC8004, Note: protocol.IdentityNote(s.ERC8004), AgentLinks: s.Links}
 	if s.KeyHash != "" {
 		at := d.Base + "/.well-known/service-agents/" + s.KeyHash
 		registration, keys := at+"/registration.json", at+"/jwks.json"

@@ -114,7 +114,8 @@ func (u Upkeep) Prune(ctx context.Context, _ storage.Job) (func(context.Context,
 	}
 	// An hour adds at most what the budget of chain reads, and proofs of work, allow.
 	for _, of := range []storage.Stock{storage.StockIssued, storage.StockBids, storage.StockMeetings, storage.StockMailboxes, storage.StockStopped,
-		storage.StockProofs, storage.StockDelegated, storage.StockMoves} {
+		storage.StockProofs, storage.StockDelegated, storage.StockMoves, storage.StockDocuments,
+		storage.StockTwins} {
 		if _, err := u.DB.Evict(ctx, of, storage.Caps[of]); err != nil {
 			return nil, err
 		}
