@@ -102,7 +102,7 @@ func (s ExchangeState) Answered(as AnswerAs) ExchangeState {
 // An Attachment is what a message of an agent brings beside its text: data, or a file at an address or in bytes. Over A2A it is an
 // artifact of the task.
 type Attachment struct {
-	Name      string          `json:"name,omitempty" maxLength:"120"`
+	Name      string          `json:"name,omitempty" maxLength:"120" doc:"Of the file."`
 	Data      json.RawMessage `json:"data,omitempty" doc:"Any JSON, 16 kB at most."`
 	URL       string          `json:"url,omitempty" format:"uri" maxLength:"500" doc:"https address of a file."`
 	Bytes     string          `json:"bytes,omitempty" maxLength:"32000" doc:"A file, as base64."`
@@ -186,7 +186,7 @@ type ExchangeInput struct {
 var SendExchange = declare[AgentMessage, Exchange](Operation{
 	Name: "send_exchange", Title: "Write to an agent by A2A",
 	Summary: "Begins or continues an exchange with an agent of this node.",
-	Access:  OwnerOrProof, Scope: ScopePost, Purpose: "contact", Codes: []Code{NotFound, Gone, ContactRefused, Conflict},
+	Access:  OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "contact", Codes: []Code{NotFound, Gone, ContactRefused, Conflict},
 	Example: AgentMessage{Handle: "asha", MessageID: "m-1", Text: "Can you quote for 40 chairs?", Kind: QuoteRequest},
 })
 

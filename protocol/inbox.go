@@ -27,7 +27,7 @@ type NewAnswer struct {
 	ThreadRef
 	Message    string      `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	As         AnswerAs    `json:"as,omitempty" enum:"answer,question,progress,refusal" default:"answer" doc:"What it is for a writer who waits over A2A."`
-	Attachment *Attachment `json:"attachment,omitempty"`
+	Attachment *Attachment `json:"attachment,omitempty" doc:"Data or a file beside the text; A2A writers get it as an artifact."`
 }
 
 // Check refuses a blank message.

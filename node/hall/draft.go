@@ -5,9 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
+	"net/http"
 	"sync"
 	"time"
 
+	"stoa/identity"
 	"stoa/identity/session"
 	"stoa/protocol"
 	"stoa/storage"
@@ -66,31 +69,54 @@ func (f *fullness) is(ctx context.Context, db *storage.DB, now time.Time) bool {
 	return f.full
 }
 
-// offer adds a link for a person to the refusal of a write that lacks nothing but a proof of work. Without one, for any reason, the refusal stays as
-// it is.
+// offer adds a link for a person to the refusal of a write that lacks nothing but a proof of work.
 func (t *Table) offer(ctx context.Context, refused error, e *entry, req Request, value map[string]any) {
 	asks, ok := errors.AsType[*protocol.Error](refused)
 	ev := req.Evidence
-	signed := ev.Request != nil && (ev.Request.Header["Signature"] != nil || ev.Request.Header["Signature-Input"] != nil)
-	if !ok || asks.Code != protocol.PowRequired || asks.Challenge == nil || !e.op.Confirm || req.Door == "page" || len(ev.Proof) > 0 || signed ||
-		t.Receipts == nil || t.drafts.is(ctx, t.DB, time.Now()) {
-		return
+	if ok && asks.Code == protocol.PowRequired && asks.Challenge != nil && req.Door != "page" && len(ev.Proof) == 0 && !signed(ev.Request) {
+		asks.Confirm = t.keep(ctx, e, ev.Network, value)
+	}
+}
+
+func signed(r *http.Request) bool {
+	return r != nil && (r.Header["Signature"] != nil || r.Header["Signature-Input"] != nil)
+}
+
+// Offer is for a door that admits callers itself: a link by which a person confirms a write whose sender it does not serve; nil where that would not
+// help.
+func (t *Table) Offer(ctx context.Context, name string, args []byte, ev identity.Evidence) *protocol.Confirm {
+	e := t.entries[name]
+	if signed(ev.Request) || len(ev.Proof) > 0 {
+		return nil
+	}
+	args, value, err := open(args, &ev, e.op)
+	if err != nil || t.pointless(ctx, e, &input{args: args}, value, Request{}) != nil {
+		return nil
+	}
+	return t.keep(ctx, e, ev.Network, value)
+}
+
+// keep stores a draft; nil for an operation that no link confirms, and where no more are kept.
+func (t *Table) keep(ctx context.Context, e *entry, network string, value map[string]any) *protocol.Confirm {
+	if !e.op.Confirm || t.Receipts == nil || t.drafts.is(ctx, t.DB, time.Now()) {
+		return nil
 	}
 	secret, hash := session.New(session.Ticket)
 	link, linkHash := session.New(session.Ticket)
 	raw, err := json.Marshal(body{value, link})
 	if err != nil || len(raw) > maxDraft {
-		return
+		return nil
 	}
-	d := storage.Draft{Hash: hash, Link: linkHash, Network: ev.Network, Op: e.op.Name, Digest: draftDigest(e.op, value), State: storage.DraftWaits,
+	d := storage.Draft{Hash: hash, Link: linkHash, Network: network, Op: e.op.Name, Digest: draftDigest(e.op, value), State: storage.DraftWaits,
 		Body: t.Receipts.Seal(draftPurpose(hash), raw), Result: []byte{}}
 	err = t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		d.EndsAt = tx.Now.Add(DraftLifetime)
 		return tx.Drafts().Insert(ctx, d, draftsOf)
 	})
-	if err == nil {
-		asks.Confirm = &protocol.Confirm{URL: t.Base + ConfirmPath + link, ID: secret, State: string(storage.DraftWaits)}
+	if err != nil {
+		return nil // the refusal stays as it is
 	}
+	return &protocol.Confirm{URL: t.Base + ConfirmPath + link, ID: secret, State: string(storage.DraftWaits)}
 }
 
 // confirms returns the id of a draft among the arguments, which it takes out.
@@ -108,6 +134,8 @@ func draftPurpose(hash [32]byte) string {
 }
 
 func draftDigest(op *protocol.Operation, value map[string]any) [32]byte {
+	value = maps.Clone(value)
+	delete(value, "messageId")    // which A2A clients make anew
 	raw, _ := json.Marshal(value) // cannot fail: it was decoded
 	return digestOf(op.Name, raw)
 }

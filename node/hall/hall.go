@@ -323,16 +323,18 @@ func (t *Table) helpful(ctx context.Context, err error, e *entry, in *input, val
 	if asks, ok := errors.AsType[*protocol.Error](err); !ok || asks.Challenge == nil {
 		return err
 	}
-	if wrong := t.check(e, in, value, req); wrong != nil {
-		return wrong
-	}
-	if e.ahead == nil {
-		return err
-	}
-	if wrong := t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.ahead(ctx, tx, in.args) }); wrong != nil {
+	if wrong := t.pointless(ctx, e, in, value, req); wrong != nil {
 		return wrong
 	}
 	return err
+}
+
+// pointless returns why the operation would fail for anyone with a solved proof of work; nil when nothing is known.
+func (t *Table) pointless(ctx context.Context, e *entry, in *input, value map[string]any, req Request) error {
+	if wrong := t.check(e, in, value, req); wrong != nil || e.ahead == nil {
+		return wrong
+	}
+	return t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.ahead(ctx, tx, in.args) })
 }
 
 // Helpful is for a door that admits callers itself: it returns err, except when that demands a proof of work that would not help.

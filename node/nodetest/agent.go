@@ -117,6 +117,9 @@ type A2ADatum struct {
 	Advice     string
 	Errors     []protocol.Fault
 	Challenge  *pow.Challenge
+	ConfirmURL string
+	ConfirmID  string
+	Confirm    string
 	Accepts    []protocol.Way
 	Instead    []struct{ Door, Operation, Method, URL string }
 	Identity   string

@@ -9,6 +9,7 @@ const (
 	ExtOperations     = "urn:stoa:a2a:operations:v1"      // a data part names an operation
 	ExtContact        = "urn:stoa:a2a:contact:v1"         // kind of a message: in the message's metadata, under this name
 	ExtProfile        = "urn:stoa:a2a:profile:v1"         // the profile that a card was made from
+	ExtConfirm        = "urn:stoa:a2a:confirm:v1"         // the confirmId of a refusal, sent again with the same message: in its metadata, under this name
 	ExtProof          = "urn:stoa:a2a:proof-of-work:v1"   // a solved challenge: in the message's metadata, under this name
 )
 

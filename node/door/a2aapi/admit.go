@@ -115,6 +115,10 @@ func (a *API) admit(v *visit, body []byte) error {
 			return err
 		}
 	}
+	if v.wrong == nil && v.confirms() { // what became of it is for who has the id; the hall asks for nothing else
+		v.c = &protocol.Caller{Network: network}
+		return nil
+	}
 	ev := identity.Evidence{Request: v.r, Body: body, Proof: v.proof, Network: network, ActAs: v.r.Header.Get("Act-As")}
 	c, err := a.c.Table.Gate.Admit(v.r.Context(), ev, a.needs(v))
 	if v.c = &c; err == nil {
@@ -131,16 +135,41 @@ func (a *API) admit(v *visit, body []byte) error {
 	}
 	e := protocol.AsError(err)
 	switch e.Code {
+	case protocol.PowRequired:
+		e.Confirm = a.offer(v, ev)
 	case protocol.Unauthorized:
 		text := a.wanting(v)
 		if e.Detail != "" && a.c.Callers == a2a.AnyCallers && v.r.Header["Authorization"] != nil {
 			text = e.Detail + ". " + strings.ToUpper(text[:1]) + text[1:]
 		}
-		err = &protocol.Error{Code: e.Code, Detail: text, Err: e.Err}
+		err = &protocol.Error{Code: e.Code, Detail: text, Err: e.Err, Confirm: a.offer(v, ev)}
 	case protocol.Validation, protocol.NotFound, protocol.ContactRefused:
 		return a.refused(v, err)
 	}
 	return &refusal{err, e.Code.Status()}
+}
+
+// offer makes a link by which a person confirms what a caller sends whom this door does not serve; nil where that would not help.
+func (a *API) offer(v *visit, ev identity.Evidence) *protocol.Confirm {
+	if v.args == nil || !v.op.Confirm || v.r.Header["Authorization"] != nil {
+		return nil
+	}
+	return a.c.Table.Offer(v.r.Context(), v.op.Name, v.args, ev)
+}
+
+// confirms reports whether a message asks what became of one that was sent before, by the member confirmId of its arguments or by its metadata,
+// which it then puts there.
+func (v *visit) confirms() bool {
+	if v.args == nil || !v.op.Confirm {
+		return false
+	}
+	members := strictjson.Members(v.args)
+	if id := strictjson.Members(v.send.Message.Metadata)[a2a.ExtConfirm]; len(id) > 0 && members != nil {
+		members["confirmId"] = id
+		v.args, _ = json.Marshal(members) // cannot fail: it was decoded
+	}
+	_, sent := strictjson.String(members["confirmId"])
+	return sent
 }
 
 // wanting says what a caller of this door needs, and what does the same elsewhere.

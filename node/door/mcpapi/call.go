@@ -57,6 +57,10 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	if p := r.Header.Get("Proof-Of-Work"); p != "" {
 		ev.Proof = []byte(p)
 	}
+	args, err := m.resumed(t, args)
+	if err != nil {
+		return err
+	}
 	res, err := a.c.Table.Invoke(r.Context(), hall.Request{
 		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp", ID: w.Header().Get(requestIDHeader),
 	})
@@ -114,6 +118,10 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
 	head := w.Header()
 	e := protocol.AsError(err)
+	if e.Confirm != nil && e.Confirm.URL != "" && m.elicits() && m.params["requestState"] == nil {
+		a.answer(w, m, a.elicit(m, e.Confirm))
+		return nil
+	}
 	var accepts []protocol.Way
 	if t.op != nil && e.Code.Status() == http.StatusUnauthorized {
 		accepts = t.op.Ways(a.c.Base, a.c.Table.Gate.Chain != nil)

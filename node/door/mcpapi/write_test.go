@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -239,4 +240,37 @@ func TestMCP_OwnerNeedsCredential(t *testing.T) {
 	for _, method := range []string{"tools/list", "server/discover"} {
 		require.Equal(t, 401, h.ModernAt(protocol.OwnerMCPPath, method, "").Code)
 	}
+}
+
+// TestMCP_Elicits: a client that shows links by itself gets the link of a write without a proof that way, and the result with the same call when a
+// person has pressed. A state that was made up is refused.
+func TestMCP_Elicits(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	call := func(more string) nodetest.RPCAnswer {
+		body := strings.Replace(nodetest.ModernBody("tools/call", `"name":"post_to_board","arguments":`+nodetest.GoodPost+more), `clientCapabilities":{}`,
+			`clientCapabilities":{"elicitation":{"url":{}}}`, 1)
+		return h.RPCAt(protocol.MCPPath, body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "post_to_board")
+	}
+	var asks struct {
+		ResultType, RequestState string
+		InputRequests            struct {
+			Confirm struct {
+				Method string
+				Params struct{ Mode, URL string }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(call("").Result, &asks))
+	require.Equal(t, "input_required", asks.ResultType)
+	require.Equal(t, "elicitation/create", asks.InputRequests.Confirm.Method)
+	require.Equal(t, "url", asks.InputRequests.Confirm.Params.Mode)
+	again := `,"inputResponses":{"confirm":{"action":"accept"}},"requestState":"` + asks.RequestState + `"`
+	waits := h.ReadTool(call(again))
+	require.True(t, waits.IsError, "that it was opened is no press")
+	require.Equal(t, protocol.PowRequired, waits.Refused.Code)
+	h.SendForm(strings.TrimPrefix(asks.InputRequests.Confirm.Params.URL, h.Base), url.Values{"do": {"yes"}, "altcha": {h.Proof("board")}}).Is(200)
+	require.False(t, h.ReadTool(call(again)).IsError)
+	require.Equal(t, protocol.Gone, h.ReadTool(call(`,"requestState":"made up"`)).Refused.Code)
+	require.EqualValues(t, -32602, call(`,"requestState":7`).Error.Code)
 }

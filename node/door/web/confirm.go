@@ -26,6 +26,7 @@ var confirmWords = map[*protocol.Operation]string{
 	protocol.ReportPost.Operation:           english("Report this post?"),
 	protocol.ContactAgent.Operation:         english("Send this message?"),
 	protocol.ContinueConversation.Operation: english("Send this message?"),
+	protocol.SendExchange.Operation:         english("Send this message?"),
 	protocol.RequestMeeting.Operation:       english("Ask for this meeting?"),
 	protocol.BidForAttention.Operation:      english("Make this bid?"),
 }
@@ -34,7 +35,7 @@ func (s *Web) confirmRoutes() []Route {
 	return []Route{
 		{Pattern: hall.ConfirmPath + ":link", Handler: http.HandlerFunc(s.confirmPage)},
 		s.forms(hall.ConfirmPath+":link", s.confirmForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation, protocol.ContactAgent.Operation,
-			protocol.ContinueConversation.Operation, protocol.RequestMeeting.Operation, protocol.BidForAttention.Operation),
+			protocol.ContinueConversation.Operation, protocol.SendExchange.Operation, protocol.RequestMeeting.Operation, protocol.BidForAttention.Operation),
 	}
 }
 
@@ -49,6 +50,9 @@ func (s *Web) showConfirm(w http.ResponseWriter, r *http.Request, f *sent) {
 	if d.State != storage.DraftWaits {
 		s.confirmDecided(w, r, d, "")
 		return
+	}
+	if state, err := s.state(r); err == nil && !state.SignedIn {
+		s.rememberAsked(w, r.URL.Path)
 	}
 	s.writePrivate(w, r, f.status(), view{Title: tr(r.Context(), confirmWords[d.Op]), Path: confirmPath, Body: confirmBody(r.Context(), d, r.URL.Path, f)})
 }
@@ -107,7 +111,10 @@ func (s *Web) madeBy(w http.ResponseWriter, op *protocol.Operation, answer []byt
 			s.open(w, openedPost, made.ID, made.DeleteToken)
 		}
 		return "/board/" + made.ID
-	case protocol.ContactAgent.Operation:
+	case protocol.ContactAgent.Operation, protocol.SendExchange.Operation:
+		if made.ReadToken == "" {
+			return ""
+		}
 		s.open(w, openedThread, made.ThreadID, made.ReadToken)
 		return "/threads/" + made.ThreadID
 	case protocol.RequestMeeting.Operation:
@@ -122,6 +129,7 @@ func (s *Web) madeBy(w http.ResponseWriter, op *protocol.Operation, answer []byt
 
 // confirmDecided says what became of it, and leads to what was made.
 func (s *Web) confirmDecided(w http.ResponseWriter, r *http.Request, d hall.Draft, to string) {
+	s.rememberAsked(w, "")
 	key, words := english("Done"), english("The program that asked can go on now. You can close this page.")
 	if d.State == storage.DraftRefused {
 		key, words = english("Refused"), english("Nothing was sent. The program that asked is told so.")
@@ -170,7 +178,7 @@ func confirmBody(ctx context.Context, d hall.Draft, path string, f *sent) templ.
 // membersInOrder are the members to show: whom it goes to first, secrets not at all.
 func membersInOrder(d hall.Draft) (names []string) {
 	for name := range d.Args {
-		if name != d.Op.Secret && !strings.HasSuffix(name, "Token") && name != "callbackSecret" {
+		if name != d.Op.Secret && !strings.HasSuffix(name, "Token") && name != "messageId" {
 			names = append(names, name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -32,7 +33,7 @@ type connecting struct {
 // connectPage asks the owner. What a program sends wrong is said here, and not to the program: who sent the browser is not known yet.
 func (s *Web) connectPage(w http.ResponseWriter, r *http.Request) {
 	if state, err := s.state(r); err != nil || !state.SignedIn {
-		s.rememberAsked(w, r.URL.RawQuery)
+		s.rememberAsked(w, r.URL.RequestURI())
 		redirect(w, r, "/sign-in")
 		return
 	}
@@ -103,11 +104,11 @@ func (s *Web) connectForm(w http.ResponseWriter, r *http.Request) {
 			hint("You can end what it may do at any time, under %s.", link(tokensPath, "Tokens"))}})
 }
 
-// rememberAsked keeps what a program asked while its owner signs in, by whatever way, in this browser; "" forgets it.
-func (s *Web) rememberAsked(w http.ResponseWriter, query string) {
-	c := &http.Cookie{Name: askedCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(query)), Path: "/", HttpOnly: true,
+// rememberAsked keeps the page of what a program asked while its owner signs in, by whatever way, in this browser; "" forgets it.
+func (s *Web) rememberAsked(w http.ResponseWriter, page string) {
+	c := &http.Cookie{Name: askedCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(page)), Path: "/", HttpOnly: true,
 		Secure: strings.HasPrefix(s.Base, "https://"), SameSite: http.SameSiteLaxMode, MaxAge: askedFor}
-	if query == "" || len(c.Value) > maxAsked {
+	if page == "" || len(c.Value) > maxAsked {
 		c.Value, c.MaxAge = "", -1
 	}
 	http.SetCookie(w, c)
@@ -119,11 +120,12 @@ func asked(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	query, err := base64.RawURLEncoding.DecodeString(c.Value)
-	if _, wrong := url.ParseQuery(string(query)); errors.Join(err, wrong) != nil || len(query) == 0 {
+	page, err := base64.RawURLEncoding.DecodeString(c.Value)
+	u, wrong := url.Parse(string(page))
+	if errors.Join(err, wrong) != nil || u.Path != protocol.OAuthAuthorizePath && !strings.HasPrefix(u.Path, hall.ConfirmPath) {
 		return ""
 	}
-	return protocol.OAuthAuthorizePath + "?" + string(query)
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
 }
 
 var daysToAsk = [][2]string{
