@@ -364,7 +364,7 @@ func (d *documentRunner) document(ctx context.Context, uri string) (doc registra
 		case err != nil || len(uri) > registration.MaxAgentURI:
 			err = errors.New("the agentURI is not an address of at most 2,048 bytes")
 		case u.Scheme != "https" && u.Scheme != "http":
-			err = fmt.Errorf("this node does not read addresses of the scheme %q; it reads https: and data:", protocol.Clip(u.Scheme, 20))
+			err = fmt.Errorf("this node does not read addresses of the scheme %q, only https: and data: URLs", protocol.Clip(u.Scheme, 20))
 		case strings.EqualFold(u.Host, d.Host):
 			err = errors.New("the document is this node's own")
 		default:
