@@ -49,6 +49,7 @@ type Credential struct {
 	Operator bool             // the account is an operator's
 	Scopes   []protocol.Scope // of a token, never nil; nil for a session
 	Profiles []Hosted         // that it may act as, sorted by handle
+	Resource string           // address at which a token is good, "" for everywhere (RFC 8707)
 }
 
 // Directory looks up the profiles of this node. ok is false when there is no such thing; an error
@@ -161,7 +162,9 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 		c.Visitor = string(hash[:])
 	}
 	if op.Scope != "" && !c.May(op.Scope) {
-		return protocol.Caller{}, protocol.Errorf(protocol.Forbidden, "this token does not allow %s; make one with the scope %s", op.Name, op.Scope)
+		err := protocol.Errorf(protocol.Forbidden, "this token does not allow %s; make one with the scope %s", op.Name, op.Scope)
+		err.Scope = op.Scope
+		return protocol.Caller{}, err
 	}
 	return c, nil
 }
@@ -218,6 +221,9 @@ func (g *Gate) token(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	}
 	if !ok {
 		return protocol.Caller{}, g.unread(protocol.Errorf(protocol.Unauthorized, "the bearer token is not from this node, has expired or was revoked"), ev.Request)
+	}
+	if t.Resource != "" && t.Resource != g.base() && t.Resource != g.base()+ev.Request.URL.Path {
+		return protocol.Caller{}, protocol.Errorf(protocol.Unauthorized, "this token is good at %s only", t.Resource)
 	}
 	return owner(ev, op, t)
 }

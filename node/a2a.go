@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
@@ -24,10 +25,11 @@ func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.Re
 		_, name, _ = strings.Cut(n.Base, "://")
 	}
 	door := a2aapi.New(a2aapi.Config{
-		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config), Callers: a2a.Callers(n.Config.A2ACallers),
+		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config),
+		Callers: a2a.Callers(n.Config.A2ACallers), Wait: time.Duration(n.Config.A2AWait) * time.Second,
 		Network: network, Changes: n.DB.Version, Keys: n.cardKeys, Fail: fail,
 	})
-	n.cards, m.spoken["a2a"] = door.Card, door.Refuse
+	n.cards, n.agentStreams, m.spoken["a2a"] = door.Card, &door.Streams, door.Refuse
 	for _, r := range door.Routes() {
 		m.handle(r.Method, r.Pattern, r.Handler)
 	}

@@ -58,5 +58,5 @@ func TestBrowserOnly(t *testing.T) {
 			n++
 		}
 	}
-	require.Equal(t, 8, n)
+	require.Equal(t, 10, n)
 }

@@ -157,7 +157,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
 	n.Archive.LinkKey = letterKey
-	n.Contact, n.Reputation = contact.New(h, hooks), reviews
+	n.Contact, n.Reputation = contact.New(h, hooks, cmp.Or(c.MaxStreams, contact.MaxFollowers)), reviews
 	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
 		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves, LinkKey: letterKey}
 	n.Accounts.Return, n.Accounts.UndoLink = leaves.Return, leaves.Link
@@ -165,11 +165,14 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	pushKey, err := push.NewKey(random(credential.SecretPush))
 	faults = append(faults, err)
 	n.Accounts.Push = &push.Sender{Client: client, Key: pushKey, Contact: c.pushContact(n.Base), Private: h.Private}
+	programs, err := account.NewOAuth(h, random(credential.SecretOAuth), n.signer.Client(client))
+	faults = append(faults, err)
 	return []room{
 		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail,
 			complaint.Appeals{Authored: posts.Authored, Restore: n.Moderation.Restore, Lift: n.Moderation.LiftSuspension}),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
+		programs,
 		credential.SignIns{DB: n.DB, SignIn: n.Accounts.Agents},
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
 	}, errors.Join(faults...)

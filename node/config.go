@@ -36,6 +36,7 @@ type Config struct {
 	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, in addition to those of loopback and IP addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality][,quorum:<n>], finality being finalized, safe or depth:<blocks>, and the quorum how many endpoints must agree. Repeatable; separated by ; in the environment."`
 	A2ACallers        string   `name:"a2a-callers" enum:",identity,signed,any" default:"identity" env:"STOA_A2A_CALLERS" help:"Whom A2A serves: identity (agents with a chain identity), signed (also other keys: of profiles, key directories and wallets) or any (also API tokens, and guests with a proof of work)."`
+	A2AWait           int      `name:"a2a-wait" default:"20" env:"STOA_A2A_WAIT" placeholder:"SECONDS" help:"How long a message over A2A waits for the agent's answer, unless its sender asks otherwise. 0: not at all."`
 	ReceiptNodes      []string `name:"receipt-nodes" env:"STOA_RECEIPT_NODES" placeholder:"URL" help:"Other nodes, such as https://stoa.example, whose order receipts prove the order of a review, as those of this node do. Repeatable; separated by commas in the environment."`
 	ReviewFloor       []string `name:"review-floor" default:"INR=50" env:"STOA_REVIEW_FLOOR" placeholder:"CURRENCY=AMOUNT" help:"Least total of an order whose review counts. Orders in other currencies do not count. Repeatable; separated by commas in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
@@ -117,6 +118,9 @@ func (c Config) Validate() error {
 	}
 	if !slices.Contains([]string{"", "identity", "signed", "any"}, c.A2ACallers) {
 		bad("a2a-callers: must be identity, signed or any")
+	}
+	if c.A2AWait < 0 || c.A2AWait > 25 { // an answer is written within 30 seconds
+		bad("a2a-wait: must be from 0 to 25")
 	}
 	if _, err := reputation.ParseFloors(c.ReviewFloor); err != nil {
 		bad("review-floor: %w", err)

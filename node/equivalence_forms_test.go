@@ -158,6 +158,7 @@ var elsewhere = map[string]string{
 	"/undo undo_deletion":              "TestUndoLink",
 	"/join register_profile":           "TestBrowser_JoinShop",
 	"/account/claim claim_profile":     "TestBrowser_JoinAgent",
+	"/oauth/authorize grant_client":    "TestBrowser_Connect",
 }
 
 // complete checks that every form which a page had and every operation that a route of forms does was sent.

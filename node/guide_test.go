@@ -43,7 +43,7 @@ func TestGuides_Sizes(t *testing.T) {
 	})
 	for what, c := range map[string]struct{ bytes, most int }{
 		"tools/list":           {len(h.Modern("tools/list", "").Result), mostPublicTools},
-		"tools/list of owners": {len(h.ModernAt("/mcp/owner", "tools/list", "").Result), mostOwnerTools},
+		"tools/list of owners": {len(h.OwnerTools().Result), mostOwnerTools},
 		"SKILL.md":             {h.Ask("GET", "/SKILL.md", "").Body.Len(), mostSkill},
 		"llms.txt":             {h.Ask("GET", "/llms.txt", "").Body.Len(), mostLLMs},
 		"/openapi.json":        {h.Ask("GET", "/openapi.json", "").Body.Len(), mostOpenAPI},

@@ -72,21 +72,22 @@ type Node struct {
 
 	texts web.Texts // of the operator
 
-	log         *slog.Logger
-	agents      *credential.Agents
-	directories *keydirectory.Cache
-	signer      *signed.Signer // of what the node asks of others
-	prover      *credential.Prover
-	cards       func(ctx context.Context, handle, network string) ([]byte, time.Time, error) // as the A2A door shows them
-	front       *front
-	federation  *federation.Federation
-	metrics     *metrics
-	prober      *liveness.Prober
-	sightings   *liveness.Sightings
-	usage       *operate.Usage // nil when the node is a single process
-	state       *operate.Health
-	api         *httpapi.API
-	ucp         *ucpapi.API
+	log          *slog.Logger
+	agents       *credential.Agents
+	directories  *keydirectory.Cache
+	signer       *signed.Signer // of what the node asks of others
+	prover       *credential.Prover
+	agentStreams *hall.Streams                                                                // of A2A
+	cards        func(ctx context.Context, handle, network string) ([]byte, time.Time, error) // as the A2A door shows them
+	front        *front
+	federation   *federation.Federation
+	metrics      *metrics
+	prober       *liveness.Prober
+	sightings    *liveness.Sightings
+	usage        *operate.Usage // nil when the node is a single process
+	state        *operate.Health
+	api          *httpapi.API
+	ucp          *ucpapi.API
 
 	listener, operatorListener net.Listener
 	lmtp                       net.Listener // nil when no answers to mail are taken

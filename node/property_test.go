@@ -37,6 +37,8 @@ var unreached = map[string]string{
 	"remove_wallet":        "takes a browser that signed in lately",
 	"delete_passkey":       "takes a browser that signed in lately",
 	"remove_credential":    "takes a browser that is signed in",
+	"grant_client":         "takes a browser that is signed in",
+	"read_client_request":  "takes a browser that is signed in",
 	"make_recovery_codes":  "takes a browser that signed in lately",
 	"close_account":        "takes a browser that signed in lately",
 	"connect_identity":     "takes a browser that signed in lately, and a chain",

@@ -37,6 +37,9 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 	m.handle("DELETE", httpapi.SignIn, http.HandlerFunc(n.api.End))
 	m.handle("POST", httpapi.SIWANonce, http.HandlerFunc(n.api.Nonce))
 	m.handle("POST", httpapi.SIWAVerify, http.HandlerFunc(n.api.Verify))
+	for path, endpoint := range n.api.OAuth() {
+		m.handle("POST", path, endpoint)
+	}
 	for _, d := range documents.Routes() {
 		if d.Method != http.MethodHead { // handle adds it
 			m.handle(d.Method, d.Pattern, d.Handler)

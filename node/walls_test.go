@@ -51,7 +51,8 @@ var walls = map[string]wall{
 	"end_session": ofAccount, "revoke_token": ofAccount, "delete_passkey": ofAccount, "delete_device": ofAccount, "withdraw_invitation": ofAccount,
 	"rename_credential": ofAccount, "remove_credential": ofAccount,
 
-	"check_conversation": ofBoth, "continue_conversation": ofBoth, "delete_message": ofMaker, "get_exchange": ofMaker, "send_exchange": ofMaker,
+	"check_conversation": ofBoth, "continue_conversation": ofBoth, "delete_message": ofMaker, "get_exchange": ofMaker,
+	"cancel_exchange": ofMaker, "follow_exchange": ofMaker, "send_exchange": ofMaker,
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
 	"get_meeting": ofMaker, "get_meeting_ics": ofMaker, "cancel_meeting": ofMaker, "pick_meeting_time": ofMaker,
 

@@ -31,7 +31,7 @@ var subjects = []subject{
 	{"Receipts and reviews", "signed receipts for orders; reviews from a chain, counted with a receipt or a payment", []string{"order-receipts"}},
 	{"Accounts", "sign-in by passkey, mail link, Ethereum account, recovery code; tokens; notices by mail, Web Push and webhook",
 		[]string{"account", "session", "sessions", "sign-in", "passkeys", "recovery-codes", "tokens", "notify", "profiles", "claims", "claim-link", "claim",
-			"holders", "invitations", "undo-deletion", "devices", "waiting", "wallet", "credentials"}},
+			"holders", "invitations", "client-request", "undo-deletion", "devices", "waiting", "wallet", "credentials"}},
 	{"Identity", "signatures by keys of a chain, a profile or a key directory; proofs of work", []string{"keys", "identity", "pow"}},
 	{"Moving", "a profile goes to another node as an archive", []string{"export", "import", "archive"}},
 	{"Moderation", "review queue, complaints, blocks, limits, policies for peers, a public log", []string{"moderation-log", "complaints", "operator"}},

@@ -88,6 +88,7 @@ type Token struct {
 	RevokedAt  *time.Time `json:"revokedAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt" doc:"To within ten minutes."`
 	Current    bool       `json:"current" doc:"It is the token of this request."`
+	Client     string     `json:"client,omitempty" doc:"Host of the program that got it by signing in."`
 }
 
 var ListTokens = declare[Paging, Page[Token]](Operation{

@@ -158,6 +158,7 @@ type Error struct {
 	Challenge  any           // with pow-*: a fresh challenge, ready to encode
 	Steps      int           // with pow-required: by how many levels the challenge exceeds the least of its purpose
 	Signature  string        // with signature-*: value of the Signature-Error field
+	Scope      Scope         // with forbidden: what the token lacks
 	Refused    string        // handle of the profile that had no room for the caller; the hall counts it for the owner
 	Places     []Place       // with a near of several places: these
 	Slot       *SlotPrice    // with slot-taken and below-floor of a bid: what a slot costs

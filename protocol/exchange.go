@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -46,17 +48,99 @@ type ExchangeState string
 
 const (
 	ExchangeOpen     ExchangeState = "open"     // the agent has not answered yet
+	ExchangeWorking  ExchangeState = "working"  // the agent has said something, and not its answer
+	ExchangeAsked    ExchangeState = "asked"    // the agent waits for the writer's answer to a question
 	ExchangeAnswered ExchangeState = "answered" // final: the writer's next message begins another exchange
-	ExchangeDeclined ExchangeState = "declined" // final: the owner closed the thread without an answer
+	ExchangeDeclined ExchangeState = "declined" // final: the owner refused, or closed the thread without an answer
 	ExchangeExpired  ExchangeState = "expired"  // final: nobody answered before the thread expired
+	ExchangeCanceled ExchangeState = "canceled" // final: by the writer
 )
+
+// Final reports whether an exchange has ended.
+func (s ExchangeState) Final() bool {
+	return s == ExchangeAnswered || s == ExchangeDeclined || s == ExchangeExpired || s == ExchangeCanceled
+}
+
+// Closed returns the state of an exchange whose thread was closed, by "owner", "silence", "writer" or "sale".
+func (s ExchangeState) Closed(by string) ExchangeState {
+	switch {
+	case s.Final():
+		return s
+	case by == "silence":
+		return ExchangeExpired
+	case by == "writer":
+		return ExchangeCanceled
+	}
+	return ExchangeDeclined
+}
+
+// An AnswerAs says what a message of an agent is for the writer who waits.
+type AnswerAs string
+
+const (
+	AsAnswer   AnswerAs = "answer"
+	AsQuestion AnswerAs = "question" // the writer is to answer first
+	AsProgress AnswerAs = "progress" // more follows
+	AsRefusal  AnswerAs = "refusal"
+)
+
+// Answered returns the state of an exchange after a message of its agent.
+func (s ExchangeState) Answered(as AnswerAs) ExchangeState {
+	switch {
+	case s.Final():
+		return s
+	case as == AsQuestion:
+		return ExchangeAsked
+	case as == AsProgress:
+		return ExchangeWorking
+	case as == AsRefusal:
+		return ExchangeDeclined
+	}
+	return ExchangeAnswered
+}
+
+// An Attachment is what a message of an agent brings beside its text: data, or a file at an address or in bytes. Over A2A it is an
+// artifact of the task.
+type Attachment struct {
+	Name      string          `json:"name,omitempty" maxLength:"120"`
+	Data      json.RawMessage `json:"data,omitempty" doc:"Any JSON, 16 kB at most."`
+	URL       string          `json:"url,omitempty" format:"uri" maxLength:"500" doc:"https address of a file."`
+	Bytes     string          `json:"bytes,omitempty" maxLength:"32000" doc:"A file, as base64."`
+	MediaType string          `json:"mediaType,omitempty" maxLength:"100" doc:"Of the file."`
+}
+
+// maxData is how long the data of an attachment may be, in bytes.
+const maxData = 16 << 10
+
+// faults returns what the tags cannot express.
+func (a Attachment) faults(at string) (list []Fault) {
+	contents := 0
+	for _, has := range []bool{len(a.Data) > 0, a.URL != "", a.Bytes != ""} {
+		if has {
+			contents++
+		}
+	}
+	if contents != 1 {
+		list = append(list, Fault{at, "required", "holds exactly one of data, url and bytes"})
+	}
+	if len(a.Data) > maxData {
+		list = append(list, Fault{at + "/data", "too-long", "at most 16 kB"})
+	}
+	if a.URL != "" && !strings.HasPrefix(a.URL, "https://") {
+		list = append(list, Fault{at + "/url", "wrong-shape", "must be an https address"})
+	}
+	if _, err := base64.StdEncoding.DecodeString(a.Bytes); err != nil {
+		list = append(list, Fault{at + "/bytes", "wrong-shape", "must be base64"})
+	}
+	return append(list, lineFaults(map[string]string{at + "/name": a.Name, at + "/mediaType": a.MediaType})...)
+}
 
 // An Exchange is a part of a thread: what the writer wrote since the previous answer, and what the
 // agent answered.
 type Exchange struct {
 	ID        string            `json:"id"`
 	ThreadID  string            `json:"threadId"`
-	State     ExchangeState     `json:"state" enum:"open,answered,declined,expired"`
+	State     ExchangeState     `json:"state" enum:"open,working,asked,answered,declined,expired,canceled"`
 	Since     time.Time         `json:"since" doc:"When it entered this state."`
 	Messages  []ExchangeMessage `json:"messages" doc:"Oldest first."`
 	ReadToken string            `json:"readToken,omitempty" doc:"Of the thread, to a writer with only a proof of work who begins it. Shown once."`
@@ -70,6 +154,24 @@ type ExchangeMessage struct {
 	From      Side      `json:"from" enum:"writer,agent"`
 	Text      string    `json:"text"`
 	CreatedAt time.Time `json:"createdAt"`
+
+	As         AnswerAs    `json:"as,omitempty" enum:"answer,question,progress,refusal" doc:"Of the agent."`
+	Attachment *Attachment `json:"attachment,omitempty"`
+}
+
+// An ExchangeQuery selects exchanges of the caller with an agent that began as tasks. A guest's are those of the thread of its read token.
+type ExchangeQuery struct {
+	Handle string          `json:"handle" shape:"handle"`
+	Thread string          `json:"thread,omitempty" maxLength:"256" doc:"Those of one thread."`
+	States []ExchangeState `json:"states,omitempty" maxItems:"7"`
+	Since  *time.Time      `json:"since,omitempty" doc:"Those that changed then or later."`
+	Paging
+}
+
+// An ExchangePage is a page of exchanges, those that changed last first.
+type ExchangePage struct {
+	Page[Exchange]
+	Total int `json:"total" doc:"How many there are, up to 10000."`
 }
 
 // An ExchangeInput names one of the caller's exchanges with an agent.
@@ -78,8 +180,8 @@ type ExchangeInput struct {
 	ID     string `json:"id" maxLength:"256"`
 }
 
-// The two operations are not reachable by name through any door: the A2A door invokes them for
-// SendMessage and GetTask, after it has determined the caller.
+// These operations are not reachable by name through any door: the A2A door invokes them for
+// its methods, after it has determined the caller.
 
 var SendExchange = declare[AgentMessage, Exchange](Operation{
 	Name: "send_exchange", Title: "Write to an agent by A2A",
@@ -92,5 +194,26 @@ var GetExchange = declare[ExchangeInput, Exchange](Operation{
 	Name: "get_exchange", Title: "Read an exchange by A2A",
 	Summary:  "One exchange of the caller with an agent of this node.",
 	ReadOnly: true, NoStore: true, Codes: []Code{NotFound},
+	Example: ExchangeInput{Handle: "asha", ID: "task_01k9y3v6k8e5w9q2x4z7c1m0ad_1"},
+})
+
+var CancelExchange = declare[ExchangeInput, Exchange](Operation{
+	Name: "cancel_exchange", Title: "Cancel an exchange by A2A",
+	Summary: "The writer no longer waits for an answer; the thread is closed.",
+	Codes:   []Code{NotFound, Conflict},
+	Example: ExchangeInput{Handle: "asha", ID: "task_01k9y3v6k8e5w9q2x4z7c1m0ad_1"},
+})
+
+var ListExchanges = declare[ExchangeQuery, ExchangePage](Operation{
+	Name: "list_exchanges", Title: "List exchanges by A2A",
+	Summary:  "Exchanges of the caller with an agent of this node, those that changed last first.",
+	ReadOnly: true, NoStore: true, Codes: []Code{NotFound, InvalidCursor},
+	Example: ExchangeQuery{Handle: "asha"},
+})
+
+var FollowExchange = declare[ExchangeInput, Stream](Operation{
+	Name: "follow_exchange", Title: "Follow an exchange by A2A",
+	Summary:  "One exchange of the caller, now and whenever it changes, until it ends.",
+	ReadOnly: true, NoStore: true, Media: "text/event-stream", Codes: []Code{NotFound, Overloaded},
 	Example: ExchangeInput{Handle: "asha", ID: "task_01k9y3v6k8e5w9q2x4z7c1m0ad_1"},
 })

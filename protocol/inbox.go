@@ -25,11 +25,19 @@ type ThreadRef struct {
 // A NewAnswer is the agent's next message in a thread.
 type NewAnswer struct {
 	ThreadRef
-	Message string `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
+	Message    string      `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
+	As         AnswerAs    `json:"as,omitempty" enum:"answer,question,progress,refusal" default:"answer" doc:"What it is for a writer who waits over A2A."`
+	Attachment *Attachment `json:"attachment,omitempty"`
 }
 
 // Check refuses a blank message.
-func (n NewAnswer) Check() []Fault { return blank("/message", n.Message) }
+func (n NewAnswer) Check() []Fault {
+	faults := blank("/message", n.Message)
+	if n.Attachment != nil {
+		faults = append(faults, n.Attachment.faults("/attachment")...)
+	}
+	return faults
+}
 
 // A NewBlock keeps the writer of a thread from writing again.
 type NewBlock struct {

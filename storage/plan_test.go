@@ -97,6 +97,14 @@ func TestPlans(t *testing.T) {
 	text, args = newsQuery([]string{"handle:asha", "agent:x", "key:y"}, 1, 9, 21)
 	add("news", text, args...)
 	add("thread by token", threadByToken, []byte{1})
+	add("tasks that have changed", movedExchanges, 1)
+	for name, f := range map[string]ExchangeFilter{
+		"of a party": {Party: "asha x"}, "of a thread": {Party: "asha x", ThreadID: "thr_1"},
+		"in a state": {Party: "asha x", States: []protocol.ExchangeState{protocol.ExchangeOpen}},
+	} {
+		where, args := f.where()
+		add("tasks "+name, exchangeTable.from+`WHERE `+where+newestExchanges, append(args, 21)...)
+	}
 	add("new threads", newThreads, "asha", 100)
 	add("what waits for an owner", waitsQuery(2), "asha", "ravi", "asha", "ravi", "asha", "ravi", "asha", "ravi", "asha", "ravi")
 	add("whether a notice is wanted", noticeWanted, "asha", "asha")

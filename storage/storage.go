@@ -105,7 +105,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	log := cmp.Or(c.Log, slog.Default())
 	sql, err := commit.Open(ctx, commit.Config{
 		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve,
-		Topics: []string{TopicJobs, TopicLog, TopicFeed, topicNumbers, topicWords},
+		Topics: []string{TopicJobs, TopicLog, TopicFeed, TopicTasks, topicNumbers, topicWords},
 		Groups: groups, Buffers: buffers, Migrate: migrate(log),
 	})
 	if err != nil {
@@ -155,6 +155,8 @@ const (
 	TopicJobs = "jobs" // a job was enqueued
 	TopicLog  = "log"  // a board's log has new entries to read
 	TopicFeed = "feed" // the feed has new items to read
+
+	TopicTasks = "tasks" // a task of A2A has changed
 
 	topicNumbers = "numbers" // what was committed has to be numbered or told, on PostgreSQL
 	topicWords   = "words"   // words wait to be moved into an index, on PostgreSQL

@@ -26,10 +26,25 @@ type StoredThread struct {
 	Seen                 int    // how many messages the owner has read
 	CreatedAt, UpdatedAt time.Time
 	ClosedAt             *time.Time
-	ClosedBy             string // "owner", "silence", or "sale": the writer's chain identity has another owner
+	Task                 int                    // the first message of the newest exchange that is a task, 0 for none
+	TaskState            protocol.ExchangeState // its state
+	ClosedBy             string                 // "owner", "silence", or "sale": the writer's chain identity has another owner; or "writer", who canceled a task
+
+	before threadMove // as it was read
 }
 
-func (t *StoredThread) loaded() { t.Author.Complete(t.CreatedAt) }
+func (t *StoredThread) loaded() {
+	t.Author.Complete(t.CreatedAt)
+	t.before = t.move()
+}
+
+// A threadMove is what a change of the task of a thread changes.
+type threadMove struct {
+	task, messages int
+	state          protocol.ThreadState
+}
+
+func (t *StoredThread) move() threadMove { return threadMove{t.Task, t.Messages, t.State} }
 
 // A newThread is a thread with who began it (begunTables).
 type newThread struct {
@@ -68,9 +83,15 @@ func (ts Threads) IDByToken(ctx context.Context, hash [32]byte) (string, error) 
 const threadByToken = `SELECT id FROM thread WHERE token_hash = ?`
 
 // Save stores the mutable fields of a thread: state, counts, callback, and when
-// and by whom it was closed.
+// and by whom it was closed, and its task.
 func (ts Threads) Save(ctx context.Context, t *StoredThread) error {
-	return threadTable.update(ctx, ts.tx, t, "id", "state", "callback", "messages", "unread", "unseen", "seen", "updated_at", "closed_at", "closed_by")
+	if t.Task > 0 && t.before != t.move() {
+		if err := ts.tx.Exchanges().put(ctx, t); err != nil {
+			return err
+		}
+	}
+	return threadTable.update(ctx, ts.tx, t, "id", "state", "callback", "messages", "unread", "unseen", "seen", "updated_at", "closed_at", "closed_by",
+		"task", "task_state")
 }
 
 // CountNew counts the threads with messages of the writer that the owner has not read, up to most.
@@ -129,12 +150,16 @@ type messageRow struct {
 	EditedAt     *time.Time
 	Withdrawn    bool
 	ClientID     string `db:",null,read"` // of client_message
+
+	Mark     protocol.AnswerAs   `db:",null,read"` // of exchange_part
+	Artifact protocol.Attachment `db:",null,read"`
 }
 
 var (
 	messageTable = tableOf[messageRow]("thread_message")
-	messagesFrom = `SELECT ` + messageTable.columnsOf("m.") + `, c.client_id
+	messagesFrom = `SELECT ` + messageTable.columnsOf("m.") + `, c.client_id, p.mark, p.artifact
 		FROM thread_message m LEFT JOIN client_message c ON c.thread_id = m.thread_id AND c.n = m.n
+		LEFT JOIN exchange_part p ON p.thread_id = m.thread_id AND p.n = m.n
 		WHERE m.thread_id = ? AND m.n >= ? ORDER BY m.n LIMIT ?`
 )
 

@@ -20,6 +20,13 @@ type Token struct {
 	Scopes                           scopes // what it may do; none allows nothing that needs a scope
 	CreatedAt                        time.Time
 	ExpiresAt, RevokedAt, LastUsedAt *time.Time // nil: never
+
+	// Of one that a program got by OAuth.
+	Client     string     // the host that says who it is, "" for a program on the owner's computer, and for other tokens
+	Resource   string     // address at which it is good, "" for everywhere
+	Code       *string    // names the code that it came from
+	Generation int64      // how many secrets came before this one
+	LapsesAt   *time.Time // when its secret ends, before the next one
 }
 
 // scopes are stored as JSON. Of what cannot be read there is none rather than a wrong one.
@@ -62,6 +69,17 @@ func (ts Tokens) ByHash(ctx context.Context, hash [32]byte) (*Token, error) {
 // ByID returns a token by its id; ErrNotFound when unknown.
 func (ts Tokens) ByID(ctx context.Context, id string) (*Token, error) {
 	return orNil(find[Token](ctx, ts.tx, tokenTable.from+`WHERE id = ?`, id))
+}
+
+// ByCode returns the token that came from a code; ErrNotFound when none did.
+func (ts Tokens) ByCode(ctx context.Context, code string) (*Token, error) {
+	return orNil(find[Token](ctx, ts.tx, tokenTable.from+`WHERE code = ?`, code))
+}
+
+// Renew gives a token its next secret, if it has had so many before; ErrNotFound otherwise, so that of two at once one succeeds.
+func (ts Tokens) Renew(ctx context.Context, id string, generation int64, hash [32]byte, lapses time.Time) error {
+	return one(ts.tx.write(ctx, `UPDATE api_token SET hash = ?, generation = generation + 1, lapses_at = ? WHERE id = ? AND generation = ?`,
+		hash[:], millis(lapses), id, generation))
 }
 
 // OfProfile returns the tokens that are for one profile only, newest first.

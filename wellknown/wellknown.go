@@ -180,6 +180,9 @@ func (w *WellKnown) Routes() []Route {
 		{"/.well-known/api-catalog", w.apiCatalog},
 		{"/robots.txt", w.robots},
 		{protocol.ARDCatalogPath, w.catalog},
+		{protocol.OAuthServerPath, w.oauthServer},
+		{protocol.OAuthResourcePath, w.oauthResource("")},
+		{protocol.OAuthOwnerMCPPath, w.oauthResource(protocol.OwnerMCPPath)},
 	}
 	for path, text := range w.guide {
 		documents = append(documents, file{path, part(path, text)})

@@ -31,6 +31,7 @@ func TestCrash_Join(t *testing.T) {
 	tried, tokens := []string{}, map[string]string{}
 	for round := range storagetest.Rounds(t, 12) {
 		ctx, stop := context.WithCancel(t.Context())
+		waits, answered := context.WithTimeout(ctx, time.Minute)
 		var group sync.WaitGroup
 		for joiner := range 2 {
 			group.Go(func() {
@@ -46,12 +47,17 @@ func TestCrash_Join(t *testing.T) {
 						mu.Lock()
 						tokens[handle] = *m.Token
 						mu.Unlock()
+						answered()
 					}
 				}
 			})
 		}
-		time.Sleep(time.Duration(200+random.IntN(1500)) * time.Millisecond)
+		begin := time.Now()
+		<-waits.Done()
+		took := time.Since(begin) // long on a busy machine
+		time.Sleep(time.Duration(2 * random.Float64() * float64(took)))
 		s.kill()
+		answered()
 		stop()
 		group.Wait()
 		s.start()

@@ -58,7 +58,7 @@ func (s *Schemas) Input(op *protocol.Operation) (*huma.Schema, error) {
 	return in, nil
 }
 
-// Names reports whether a result of the type, or anything in it, has a member of that name.
+// Names reports whether a value of the type, or anything in it, has a member of that name.
 func (s *Schemas) Names(t reflect.Type, member string) bool {
 	out, err := s.inline(t)
 	return err == nil && names(out, member)

@@ -139,12 +139,20 @@ type ToolDeclaration struct {
 	Annotations               map[string]any
 }
 
-// ListTools lists the tools of both doors: listing needs no secret.
+// OwnerTools lists the tools of the owners' door, for a token that may do everything an owner may.
+func (h *House) OwnerTools() RPCAnswer {
+	h.T.Helper()
+	acc, _ := h.OpenAccount("Lists", protocol.RoleOwner, "")
+	secret := h.AccountToken(acc.ID, "lists", append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)...)
+	return h.ModernAt(protocol.OwnerMCPPath, "tools/list", "", "Authorization", "Bearer "+secret)
+}
+
+// ListTools lists the tools of both doors.
 func ListTools(t testing.TB, h *House) (all []ToolDeclaration) {
 	t.Helper()
-	for _, path := range []string{protocol.MCPPath, protocol.OwnerMCPPath} {
+	for path, a := range map[string]RPCAnswer{protocol.MCPPath: h.Modern("tools/list", ""), protocol.OwnerMCPPath: h.OwnerTools()} {
 		var list struct{ Tools []ToolDeclaration }
-		require.NoError(t, json.Unmarshal(h.ModernAt(path, "tools/list", "").Result, &list))
+		require.NoError(t, json.Unmarshal(a.Result, &list))
 		require.NotEmpty(t, list.Tools)
 		for _, tool := range list.Tools {
 			require.Equal(t, path, DoorOf(tool.Name), tool.Name)

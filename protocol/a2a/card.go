@@ -87,9 +87,10 @@ type Provider struct {
 	URL          string `json:"url"`
 }
 
-// Capabilities are the optional parts of the protocol. Streams and push notifications are not
+// Capabilities are the optional parts of the protocol. Push notifications are not
 // supported, which their absence says.
 type Capabilities struct {
+	Streaming  bool        `json:"streaming,omitempty"`
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 

@@ -75,8 +75,42 @@ func In(version string, result any) any {
 			return r.Task.legacy()
 		}
 		return r.Message.legacy()
+	case StreamResponse:
+		return r.legacy()
 	}
 	return result
+}
+
+type statusUpdate03 struct {
+	Kind      string          `json:"kind"`
+	TaskID    string          `json:"taskId"`
+	ContextID string          `json:"contextId"`
+	Status    status03        `json:"status"`
+	Final     bool            `json:"final"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+type artifactUpdate03 struct {
+	Kind      string          `json:"kind"`
+	TaskID    string          `json:"taskId"`
+	ContextID string          `json:"contextId"`
+	Artifact  artifact03      `json:"artifact"`
+	LastChunk bool            `json:"lastChunk"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+func (r StreamResponse) legacy() any {
+	switch {
+	case r.Task != nil:
+		return r.Task.legacy()
+	case r.Message != nil:
+		return r.Message.legacy()
+	case r.StatusUpdate != nil:
+		u := r.StatusUpdate
+		return statusUpdate03{"status-update", u.TaskID, u.ContextID, u.Status.legacy(), u.Status.State.Over() || u.Status.State == InputRequired, u.Metadata}
+	}
+	u := r.ArtifactUpdate
+	return artifactUpdate03{"artifact-update", u.TaskID, u.ContextID, u.Artifact.legacy(), u.LastChunk, u.Metadata}
 }
 
 func (t *Task) legacy() task03 {

@@ -104,6 +104,51 @@ type SendResult struct {
 	Message *Message `json:"message,omitempty"`
 }
 
+// A StreamResponse is one event of a stream: exactly one of its members.
+type StreamResponse struct {
+	Task           *Task           `json:"task,omitempty"`
+	Message        *Message        `json:"message,omitempty"`
+	StatusUpdate   *StatusUpdate   `json:"statusUpdate,omitempty"`
+	ArtifactUpdate *ArtifactUpdate `json:"artifactUpdate,omitempty"`
+}
+
+// A StatusUpdate says that the status of a task has changed.
+type StatusUpdate struct {
+	TaskID    string          `json:"taskId"`
+	ContextID string          `json:"contextId"`
+	Status    Status          `json:"status"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+// An ArtifactUpdate brings an artifact of a task, whole.
+type ArtifactUpdate struct {
+	TaskID    string          `json:"taskId"`
+	ContextID string          `json:"contextId"`
+	Artifact  Artifact        `json:"artifact"`
+	LastChunk bool            `json:"lastChunk"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Since returns the events that lead from a task as it was to the task as it is: its new artifacts, then its status if that has changed.
+func (t Task) Since(before Task) (events []StreamResponse) {
+	for _, a := range t.Artifacts[min(len(before.Artifacts), len(t.Artifacts)):] {
+		events = append(events, StreamResponse{ArtifactUpdate: &ArtifactUpdate{t.ID, t.ContextID, a, true, Untrusted}})
+	}
+	was, is := before.Status, t.Status
+	if was.State != is.State || was.Timestamp != is.Timestamp {
+		events = append(events, StreamResponse{StatusUpdate: &StatusUpdate{t.ID, t.ContextID, is, Untrusted}})
+	}
+	return events
+}
+
+// A TaskList is the answer to ListTasks.
+type TaskList struct {
+	Tasks         []Task `json:"tasks"`
+	NextPageToken string `json:"nextPageToken"`
+	PageSize      int    `json:"pageSize"`
+	TotalSize     int    `json:"totalSize"`
+}
+
 // Timestamp formats a time as A2A does: UTC, with milliseconds.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // A Send is the parameters of SendMessage.
@@ -55,6 +56,48 @@ func ParseTaskQuery(params json.RawMessage) (TaskQuery, error) {
 	r := &reader{}
 	o := r.object("params", params)
 	q := TaskQuery{Tenant: o.text("tenant", MaxID), ID: o.needed("id", MaxID), HistoryLength: o.length("historyLength")}
+	return q, r.err()
+}
+
+// A ListQuery is the parameters of ListTasks.
+type ListQuery struct {
+	Tenant, ContextID, PageToken string
+	State                        State // "" for every one
+	PageSize                     int
+	HistoryLength                *int
+	Since                        *time.Time
+	Artifacts                    bool
+}
+
+// Pages of ListTasks.
+const (
+	defaultPage = 50
+	maxPage     = 100
+)
+
+// ParseListQuery reads the parameters of ListTasks, which may be absent.
+func ParseListQuery(params json.RawMessage) (ListQuery, error) {
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	r := &reader{}
+	o := r.object("params", params)
+	q := ListQuery{
+		Tenant: o.text("tenant", MaxID), ContextID: o.text("contextId", MaxID), PageToken: o.text("pageToken", MaxURL), State: o.state("status"),
+		HistoryLength: o.length("historyLength"), Artifacts: o.boolean("includeArtifacts"), PageSize: defaultPage,
+	}
+	if n := o.length("pageSize"); n != nil {
+		if q.PageSize = *n; q.PageSize < 1 || q.PageSize > maxPage {
+			o.fault("pageSize", fmt.Sprintf("must be from 1 to %d", maxPage))
+		}
+	}
+	if s := o.text("statusTimestampAfter", MaxID); s != "" {
+		at, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			o.fault("statusTimestampAfter", "must be a time such as 2026-11-20T10:00:00Z")
+		}
+		q.Since = &at
+	}
 	return q, r.err()
 }
 

@@ -89,7 +89,7 @@ func (h Host) card(path string) Card {
 	return Card{
 		SupportedInterfaces: []Interface{{h.Base + path, "JSONRPC", Version}, {h.Base + path, "JSONRPC", Legacy}},
 		Provider:            &Provider{Organization: h.host(), URL: h.Base},
-		Capabilities: Capabilities{Extensions: append([]Extension{
+		Capabilities: Capabilities{Streaming: true, Extensions: append([]Extension{
 			{ExtSignedRequests, h.signingText(), signing},
 			{ExtOperations, `A data part {"operation": name, "input": object} calls an operation of the node and is answered by a message.`,
 				map[string]any{"openapi": h.Base + "/openapi.json"}},

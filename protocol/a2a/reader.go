@@ -167,6 +167,26 @@ func (o *object) role() Role {
 	return ""
 }
 
+// numbered are the states by their numbers in ProtoJSON.
+var numbered = []State{"", Submitted, Working, Completed, Failed, Canceled, InputRequired, Rejected, AuthRequired}
+
+// state reads a state by its name or number; "" when it is absent or unspecified, as clients send it that leave it out.
+func (o *object) state(name string) State {
+	raw := o.take(name)
+	s := strings.Trim(string(raw), `"`)
+	switch s {
+	case "", "0", "UNRECOGNIZED", "TASK_STATE_UNSPECIFIED":
+		return ""
+	}
+	for i, known := range numbered {
+		if s == string(known) || s == strconv.Itoa(i) {
+			return known
+		}
+	}
+	o.fault(name, "must be the name of a state, such as "+string(Completed))
+	return ""
+}
+
 // length reads a non-negative count, which may also be a string of digits.
 func (o *object) length(name string) *int {
 	raw := o.take(name)

@@ -34,9 +34,9 @@ const (
 var methods = map[string]*Error{
 	SendMessage:   nil,
 	GetTask:       nil,
-	StreamMessage: ErrUnsupportedOperation,
-	SubscribeTask: ErrUnsupportedOperation,
-	ListTasks:     ErrUnsupportedOperation,
+	StreamMessage: nil,
+	SubscribeTask: nil,
+	ListTasks:     nil,
 	CancelTask:    nil,
 	CreatePush:    ErrPushNotSupported,
 	GetPush:       ErrPushNotSupported,

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"stoa/node/hall"
 	"stoa/protocol/a2a"
@@ -22,7 +23,7 @@ import (
 // requestIDHeader carries the id of a request; the router sets it.
 const requestIDHeader = "Request-Id"
 
-// A Config configures the door. All fields but Chains and Callers are required.
+// A Config configures the door. All fields but Chains, Callers and Wait are required.
 type Config struct {
 	Table    *hall.Table
 	Base     string   // public address of the node, without a slash at the end
@@ -30,6 +31,7 @@ type Config struct {
 	Software string   // version of the software
 	Chains   []string // chains whose identities are verified, eip155:<chainId>
 	Callers  a2a.Callers
+	Wait     time.Duration // how long a message waits for its answer, unless its sender asks otherwise
 	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
 	// Changes returns a number that grows whenever stored data may have changed; cards are kept
@@ -43,6 +45,8 @@ type Config struct {
 
 // An API serves A2A. It is safe for concurrent use.
 type API struct {
+	Streams hall.Streams
+
 	c     Config
 	host  a2a.Host
 	cards *hall.Cache[*card]

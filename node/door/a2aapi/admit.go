@@ -20,8 +20,10 @@ var chainCall = &protocol.Operation{Name: "a2a", Access: protocol.Signed}
 // aimed reads what a message asks for, as far as the gate must know it: the operation, its input and the proof of work. What is
 // wrong with the parameters is kept for after the admission.
 func (a *API) aimed(v *visit) {
-	v.op = protocol.GetExchange.Operation
-	if v.m.method != a2a.SendMessage {
+	if v.op = protocol.GetExchange.Operation; v.m.method == a2a.CancelTask {
+		v.op = protocol.CancelExchange.Operation
+	}
+	if !v.m.sends() {
 		return
 	}
 	v.op = protocol.SendExchange.Operation
@@ -179,7 +181,7 @@ func (a *API) instead(v *visit) []way {
 		if v.send.Message.TaskID != "" || v.send.Message.ContextID != "" {
 			op = protocol.ContinueConversation.Operation
 		}
-	case protocol.GetExchange.Operation:
+	case protocol.GetExchange.Operation, protocol.CancelExchange.Operation:
 		op = protocol.CheckConversation.Operation
 		q, _ := a2a.ParseTaskQuery(v.m.params)
 		switch {

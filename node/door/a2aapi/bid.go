@@ -34,7 +34,7 @@ func bidState(b protocol.Bid) a2a.State {
 
 // bidTask returns a bid as a task. text is what its status says, and data its artifact.
 func bidTask(b protocol.Bid, text string, data []byte) a2a.Task {
-	t := a2a.Task{ID: b.ID, ContextID: b.ID, Metadata: untrusted, Artifacts: []a2a.Artifact{{
+	t := a2a.Task{ID: b.ID, ContextID: b.ID, Metadata: a2a.Untrusted, Artifacts: []a2a.Artifact{{
 		ArtifactID: b.ID, Name: "bid", Parts: []a2a.Part{a2a.DataPart(data)},
 	}}}
 	since := b.CreatedAt

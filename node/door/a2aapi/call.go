@@ -75,16 +75,24 @@ type visit struct {
 	proof []byte              // the solved challenge, nil for none
 	wrong error               // with the parameters of a message
 
-	c *protocol.Caller
+	c        *protocol.Caller
+	exchange *protocol.Exchange // that a message began or continued
 }
 
 // serve executes a request of an admitted caller.
 func (a *API) serve(v *visit) error {
 	var result any
 	var err error
-	if v.m.method == a2a.SendMessage {
+	switch v.m.method {
+	case a2a.SendMessage:
 		result, err = a.send(v)
-	} else {
+	case a2a.StreamMessage:
+		return a.stream(v)
+	case a2a.SubscribeTask:
+		return a.subscribe(v)
+	case a2a.ListTasks:
+		result, err = a.list(v)
+	default:
 		result, err = a.task(v)
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 func plain(h *nodetest.House, path, method, params string, headers ...string) nodetest.A2AAnswer {
 	h.T.Helper()
 	r := httptest.NewRequest("POST", h.Base+path, strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params)))
-	r.RequestURI = path
+	r.RequestURI, r.RemoteAddr = path, "127.0.0.1:1234" // the network of clients with a connection
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])

@@ -22,7 +22,7 @@ var meetingStates = map[protocol.MeetingState]a2a.State{
 
 // meetingTask returns the task of a request. data is the request, or for a new one its receipt.
 func meetingTask(r protocol.MeetingRequest, data []byte) a2a.Task {
-	t := a2a.Task{ID: r.ID, ContextID: r.ID, Metadata: untrusted, Artifacts: []a2a.Artifact{{
+	t := a2a.Task{ID: r.ID, ContextID: r.ID, Metadata: a2a.Untrusted, Artifacts: []a2a.Artifact{{
 		ArtifactID: r.ID, Name: "meeting", Parts: []a2a.Part{a2a.DataPart(data)},
 	}}}
 	since := r.CreatedAt

@@ -21,7 +21,10 @@ type message struct {
 }
 
 // writes reports whether a message counts as a write of its network.
-func (m *message) writes() bool { return m.method == a2a.SendMessage }
+func (m *message) writes() bool { return m.sends() || m.method == a2a.CancelTask }
+
+// sends reports whether a request sends a message.
+func (m *message) sends() bool { return m.method == a2a.SendMessage || m.method == a2a.StreamMessage }
 
 var bodyLimits = strictjson.Limits{MaxBytes: a2a.MaxBody, MaxDepth: 24, MaxTokens: 16_384}
 

@@ -33,7 +33,7 @@ func (a *API) operate(v *visit, idemKey string) (any, error) {
 		// The same message gets the same answer with the same id. When its message id is reused
 		// with other input, the answer has another id.
 		MessageID: "reply-" + digest(v.c.ID(), v.handle, v.send.Message.MessageID, op.Name, string(v.args))[4:], Role: a2a.RoleAgent, Parts: []a2a.Part{part},
-		Metadata: untrusted,
+		Metadata: a2a.Untrusted,
 	}}, nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // send is the method SendMessage. A data part that names an operation is executed and answered
 // with a message; anything else is a message to the agent and becomes a task. The owner of an
-// agent may need days, so the call does not wait: it returns the task in its present state.
+// agent may need days, so the call waits for some seconds and then returns the task in its present state.
 func (a *API) send(v *visit) (any, error) {
 	if err := ownTenant(v.send.Tenant, v.handle); err != nil {
 		return nil, err
@@ -60,13 +60,16 @@ func (a *API) write(v *visit, idemKey string) (any, error) {
 		v.c.ReadToken = token
 	}
 	if err == nil && res.Replayed { // the answer is the task in its present state
-		e, err = a.exchange(v, e.ID)
+		e, err = a.exchange(v, protocol.GetExchange.Operation, e.ID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e.ReadToken = token
-	t := a.taskOf(e, v.send.HistoryLength)
+	e.ReadToken, v.exchange = token, &e
+	if v.m.method == a2a.SendMessage {
+		e = a.await(v, e)
+	}
+	t := a2a.FromExchange(e, v.send.HistoryLength)
 	return a2a.SendResult{Task: &t}, nil
 }
 

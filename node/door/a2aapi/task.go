@@ -9,12 +9,7 @@ import (
 	"stoa/protocol/a2a"
 )
 
-// untrusted marks texts that others wrote: data, never instructions. Members of metadata that the
-// protocol does not define are named by their extension.
-var untrusted = json.RawMessage(`{"` + a2a.ExtProfile + `/untrustedContent":true}`)
-
-// task is the methods GetTask and CancelTask. CancelTask withdraws a bid, and fails for every
-// exchange: the message has already reached the agent's owner.
+// task is the methods GetTask and CancelTask. CancelTask withdraws a bid or a meeting request, and closes the thread of an exchange.
 func (a *API) task(v *visit) (any, error) {
 	q, err := a2a.ParseTaskQuery(v.m.params)
 	if err != nil {
@@ -23,20 +18,28 @@ func (a *API) task(v *visit) (any, error) {
 	if err := ownTenant(q.Tenant, v.handle); err != nil {
 		return nil, err
 	}
+	return a.taskByID(v, q)
+}
+
+func (a *API) taskByID(v *visit, q a2a.TaskQuery) (any, error) {
 	if protocol.IsID(protocol.BidID, q.ID) {
 		return a.bid(v, q.ID)
 	}
 	if protocol.IsID(protocol.MeetingID, q.ID) {
 		return a.meeting(v, q.ID)
 	}
-	e, err := a.exchange(v, q.ID)
+	op := protocol.GetExchange.Operation
+	if v.m.method == a2a.CancelTask {
+		op = protocol.CancelExchange.Operation
+	}
+	e, err := a.exchange(v, op, q.ID)
+	if protocol.CodeOf(err) == protocol.Conflict {
+		err = a2a.ErrTaskNotCancelable.With(protocol.AsError(err).Detail, "taskId", q.ID)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if v.m.method == a2a.CancelTask {
-		return nil, a2a.ErrTaskNotCancelable.With("the message has already reached the agent's owner and cannot be canceled", "taskId", q.ID)
-	}
-	return a.taskOf(e, q.HistoryLength), nil
+	return a2a.FromExchange(e, q.HistoryLength), nil
 }
 
 // ownTenant refuses a tenant other than the agent itself: cards name none.
@@ -47,9 +50,9 @@ func ownTenant(tenant, handle string) error {
 	return nil
 }
 
-// exchange returns one exchange of the caller. Another caller's exchange is not found, like one
+// exchange runs an operation about one exchange of the caller. Another caller's exchange is not found, like one
 // that does not exist.
-func (a *API) exchange(v *visit, id string) (protocol.Exchange, error) {
+func (a *API) exchange(v *visit, op *protocol.Operation, id string) (protocol.Exchange, error) {
 	unknown := a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", id)
 	if _, ok := protocol.ParseExchangeID(id); !ok || !protocol.IsHandle(v.handle) {
 		return protocol.Exchange{}, unknown
@@ -58,7 +61,7 @@ func (a *API) exchange(v *visit, id string) (protocol.Exchange, error) {
 	if err != nil {
 		return protocol.Exchange{}, err
 	}
-	res, err := a.invoke(v, protocol.GetExchange.Operation, args, "")
+	res, err := a.invoke(v, op, args, "")
 	if protocol.CodeOf(err) == protocol.NotFound {
 		err = unknown
 	}
@@ -76,47 +79,49 @@ func decode(res hall.Result) (e protocol.Exchange, err error) {
 	return e, err
 }
 
-// states maps an exchange's state to A2A's. A task that the owner has not answered stays
-// submitted: input-required would make the caller write again.
-var states = map[protocol.ExchangeState]a2a.State{
-	protocol.ExchangeOpen:     a2a.Submitted,
-	protocol.ExchangeAnswered: a2a.Completed,
-	protocol.ExchangeDeclined: a2a.Rejected,
-	protocol.ExchangeExpired:  a2a.Failed,
-}
-
-var outcomes = map[protocol.ExchangeState]string{
-	protocol.ExchangeAnswered: "The agent has answered.",
-	protocol.ExchangeDeclined: "The agent's owner closed the thread without an answer.",
-	protocol.ExchangeExpired:  "Nobody answered; the thread closed after 30 days of silence.",
-}
-
-// taskOf returns an exchange as a task: the thread is its context, the agent's answers are its
-// artifacts.
-func (a *API) taskOf(e protocol.Exchange, historyLength *int) a2a.Task {
-	t := a2a.Task{ID: e.ID, ContextID: e.ThreadID, Status: a2a.Status{State: states[e.State], Timestamp: a2a.Timestamp(e.Since)}}
-	var history []a2a.Message
-	for _, m := range e.Messages {
-		role, id := a2a.RoleUser, m.ClientID
-		if m.From == protocol.AgentSide {
-			role = a2a.RoleAgent
-			t.Artifacts = append(t.Artifacts, a2a.Artifact{ArtifactID: m.ID, Name: "reply", Parts: []a2a.Part{a2a.TextPart(m.Text)}})
-		}
-		if id == "" {
-			id = m.ID
-		}
-		history = append(history, a2a.Message{
-			MessageID: id, ContextID: e.ThreadID, TaskID: e.ID, Role: role, Parts: []a2a.Part{a2a.TextPart(m.Text)},
-		})
+// list is the method ListTasks: the caller's messages to the agent as tasks. Bids and meeting requests are not among them.
+func (a *API) list(v *visit) (any, error) {
+	q, err := a2a.ParseListQuery(v.m.params)
+	if err != nil {
+		return nil, err
 	}
-	t.History = a2a.Recent(history, historyLength)
-	if text := outcomes[e.State]; text != "" {
-		t.Status.Message = &a2a.Message{
-			MessageID: e.ID + "-" + string(e.State), ContextID: e.ThreadID, TaskID: e.ID, Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)},
+	if err := ownTenant(q.Tenant, v.handle); err != nil {
+		return nil, err
+	}
+	out := a2a.TaskList{Tasks: []a2a.Task{}, PageSize: q.PageSize}
+	in := protocol.ExchangeQuery{
+		Handle: v.handle, Thread: q.ContextID, States: q.State.Exchanges(), Since: q.Since, Paging: protocol.Paging{Limit: q.PageSize, After: q.PageToken},
+	}
+	if v.handle == "" || q.State != "" && len(in.States) == 0 { // the node's own agent has no tasks
+		return out, nil
+	}
+	args, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.invoke(v, protocol.ListExchanges.Operation, args, "")
+	if protocol.CodeOf(err) == protocol.InvalidCursor {
+		err = a2a.Invalid(a2a.Violation{Field: "pageToken", Description: "is not of this list; leave it out to begin with the newest"})
+	}
+	if err != nil {
+		return nil, err
+	}
+	page, ok := res.Value.(protocol.ExchangePage)
+	if !ok {
+		return nil, fmt.Errorf("%s gave %T", res.Op.Name, res.Value)
+	}
+	if q.HistoryLength == nil {
+		q.HistoryLength = new(0)
+	}
+	for _, e := range page.Items {
+		t := a2a.FromExchange(e, q.HistoryLength)
+		if !q.Artifacts {
+			t.Artifacts = nil
 		}
+		out.Tasks = append(out.Tasks, t)
 	}
-	if t.Metadata = untrusted; e.ReadToken != "" {
-		t.Metadata = json.RawMessage(`{"` + a2a.ExtProfile + `/untrustedContent":true,"` + a2a.ExtContact + `/readToken":"` + e.ReadToken + `"}`)
+	if out.TotalSize = page.Total; page.Next != nil {
+		out.NextPageToken = *page.Next
 	}
-	return t
+	return out, nil
 }

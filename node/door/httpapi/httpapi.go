@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"stoa/identity"
@@ -29,7 +28,7 @@ type API struct {
 	Network func(r *http.Request) string
 
 	cache   *hall.Cache[*answer]
-	streams sync.WaitGroup // open streams
+	streams hall.Streams // open streams
 }
 
 // New returns the door. version returns a number that grows whenever stored data may have changed;

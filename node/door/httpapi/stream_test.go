@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/protocol/must"
 )
@@ -143,7 +144,7 @@ func TestStream_Wire(t *testing.T) {
 		require.Zero(t, time.Since(began))
 		require.Empty(t, block())
 		require.NoError(t, lines.Err(), "an end in order")
-		require.Equal(t, streamLife, time.Since(began))
+		require.Equal(t, hall.StreamLife, time.Since(began))
 		<-s.closed
 	})
 }
@@ -197,7 +198,7 @@ func TestStream_StuckReader(t *testing.T) {
 			}
 		}()
 		<-s.closed
-		require.LessOrEqual(t, time.Since(began), writeGrace)
+		require.LessOrEqual(t, time.Since(began), hall.WriteGrace)
 	})
 }
 

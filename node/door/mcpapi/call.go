@@ -126,7 +126,7 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 		}
 	}
 	status := http.StatusOK
-	if a.credentialRefused(r, e.Code) {
+	if a.credentialRefused(r, e) {
 		status = e.Code.Status()
 		if e.Signature != "" {
 			head.Set("Signature-Error", e.Signature)
@@ -134,8 +134,8 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 		if t.op.Access&protocol.Signed != 0 {
 			head.Set("Accept-Signature", httpsig.AcceptFor(r))
 		}
-		if t.op.Access&protocol.Session != 0 && status == http.StatusUnauthorized {
-			head.Set("WWW-Authenticate", `Bearer realm="stoa"`)
+		if t.op.Access&protocol.Session != 0 {
+			a.challenge(head, r, e, t.op)
 		}
 	}
 	if e.RetryAfter > 0 {

@@ -107,17 +107,16 @@ func newToolError(err error, accepts []protocol.Way, requestID string) ([]byte, 
 
 // credentialRefused reports whether a credential of the request was refused. Such an error also sets
 // the HTTP status, as MCP's authorization requires (2026-07-28, "Error Handling": 401 for an invalid
-// token), so that a client renews the credential. One that is missing does not: clients take a 401
-// for an offer of OAuth, which this node does not have, and give up (mcp-remote and the TypeScript
-// SDK, 2026). They show the error of the tool.
-func (a *API) credentialRefused(r *http.Request, code protocol.Code) bool {
-	switch code {
+// token, 403 for one that allows too little), so that a client renews the credential. One that is missing does so at the owners'
+// door, where clients then sign in; at the public one they show the error of the tool.
+func (a *API) credentialRefused(r *http.Request, e *protocol.Error) bool {
+	switch e.Code {
 	case protocol.SignatureInvalid, protocol.SignatureExpired, protocol.SignatureReplayed, protocol.KeyUnknown, protocol.Misdirected:
 		return true
 	case protocol.Unauthorized:
-		return r.Header["Authorization"] != nil
+		return a.c.For == protocol.Owners || r.Header["Authorization"] != nil
 	}
-	return false
+	return protocol.ByOAuth(e.Scope) && a.c.For == protocol.Owners
 }
 
 // clip shortens a value that is repeated to the caller, and makes it printable.

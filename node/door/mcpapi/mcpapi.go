@@ -2,7 +2,8 @@
 // for both generations of the wire. Revision 2026-07-28 is implemented without sessions; clients
 // of 2025-03-26 to 2025-11-25 do their handshake at the same URL, also without sessions. Every
 // declared operation that names this door and its audience is a tool, made from the declaration.
-// One door serves everybody's operations, another the owners', whose tools anyone may list.
+// One door serves everybody's operations, another the owners': a client without a token is told there how to get one by
+// OAuth, and lists the tools that its token allows.
 //
 // It answers each POST with one JSON document. It offers only tools: no resources, prompts,
 // streams or server requests.
@@ -15,6 +16,7 @@ import (
 	"net/url"
 	"sync"
 
+	"stoa/identity/cache"
 	"stoa/identity/httpsig"
 	"stoa/node/hall"
 	"stoa/protocol"
@@ -53,6 +55,7 @@ type API struct {
 	info     []byte                    // serverInfo
 	discover []byte                    // the modern answer to server/discover
 	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
+	scoped   *cache.Cache[[2][]byte]   // the same with the tools of some scopes
 	cache    *hall.Cache[[]byte]
 	loopback bool // the public address is on loopback
 }
@@ -70,7 +73,8 @@ func New(c Config) (*API, error) {
 	if c.Name == "" {
 		c.Name = base.Host
 	}
-	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: hall.NewCache[[]byte](c.Changes)}
+	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: hall.NewCache[[]byte](c.Changes),
+		scoped: cache.Of[[2][]byte](keepLists)}
 	for _, t := range c.Tools {
 		a.tools[t.Name] = added(t)
 	}
@@ -79,7 +83,7 @@ func New(c Config) (*API, error) {
 			a.tools[op.Name] = newTool(op)
 		}
 	}
-	a.lists = sync.OnceValues(a.list)
+	a.lists = sync.OnceValues(func() ([2][]byte, error) { return a.list(func(*tool) bool { return true }) })
 	if err := a.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare MCP answers: %w", err)
 	}
@@ -134,14 +138,19 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve executes a message. Errors are *rpcError.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
-	switch {
-	case m.method == "tools/call":
+	if m.method == "tools/call" {
 		return a.call(w, r, m, body)
+	}
+	caller, err := a.admit(w, r, body)
+	if err != nil {
+		return err
+	}
+	switch {
 	case m.method == "tools/list":
 		if err := firstPage(m); err != nil {
 			return err
 		}
-		lists, err := a.lists()
+		lists, err := a.listFor(caller)
 		if err != nil {
 			return err
 		}

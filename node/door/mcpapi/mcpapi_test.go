@@ -42,8 +42,8 @@ func (nobody) DirectoryAgent(context.Context, string) (identity.Hosted, bool, er
 func (nobody) HostedAgent(context.Context, identity.ChainKey, string) (identity.Hosted, bool, error) {
 	return identity.Hosted{}, false, nil
 }
-func (nobody) TokenBySecret(context.Context, string) (identity.Credential, bool, error) {
-	return identity.Credential{}, false, nil
+func (nobody) TokenBySecret(_ context.Context, secret string) (identity.Credential, bool, error) {
+	return identity.Credential{}, secret == "known", nil
 }
 func (nobody) SessionBySecret(context.Context, string) (identity.Credential, bool, error) {
 	return identity.Credential{}, false, nil
@@ -119,6 +119,7 @@ func read(t *testing.T, w *httptest.ResponseRecorder) (r reply) {
 }
 
 const (
+	known     = "Authorization: Bearer known"
 	versionOf = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	newest    = "MCP-Protocol-Version: 2026-07-28"
 )
@@ -299,9 +300,10 @@ func TestReachable(t *testing.T) {
 		{"a page elsewhere", local, []string{"Host: localhost:8080", "Origin: https://evil.example"}, 403},
 		{"a page without origin", local, []string{"Host: localhost:8080", "Origin: null"}, 403},
 		{"two origins", local, []string{"Host: localhost:8080", "Origin: http://localhost:3000", "Origin: https://evil.example"}, 403},
-		{"owners, a program", owners, nil, 200},
-		{"owners, our page", owners, []string{"Origin: " + base, "Sec-Fetch-Site: same-origin"}, 200},
-		{"owners, a page elsewhere", owners, []string{"Origin: https://evil.example"}, 403},
+		{"owners, a program", owners, []string{known}, 200},
+		{"owners, a program without a token", owners, nil, 401},
+		{"owners, our page", owners, []string{known, "Origin: " + base, "Sec-Fetch-Site: same-origin"}, 200},
+		{"owners, a page elsewhere", owners, []string{known, "Origin: https://evil.example"}, 403},
 	} {
 		a, _ := door(t, tt.change)
 		w := send(a, "POST", ping, tt.head...)
@@ -322,7 +324,7 @@ func TestTools(t *testing.T) {
 	for _, audience := range []protocol.Audience{protocol.Everybody, protocol.Owners} {
 		a, _ := door(t, func(c *Config) { c.For = audience })
 		var names, want []string
-		for _, tool := range read(t, send(a, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)).Result["tools"].([]any) {
+		for _, tool := range read(t, send(a, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, known)).Result["tools"].([]any) {
 			tool := tool.(map[string]any)
 			names = append(names, tool["name"].(string))
 			op := protocol.Lookup(tool["name"].(string))

@@ -217,8 +217,7 @@ func TestMCP_HidesInternals(t *testing.T) {
 	require.Equal(t, a.Header().Get("Request-Id"), a.Refused.Instance)
 }
 
-// TestMCP_OwnerNeedsCredential: a client without one may list the tools, and learns from the error of
-// a tool, which clients show, that it needs one. They take a 401 for an offer of OAuth and give up.
+// TestMCP_OwnerNeedsCredential: a client without one is told by every answer where to get one, and one whose token allows too little, what it lacks.
 func TestMCP_OwnerNeedsCredential(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
@@ -227,12 +226,17 @@ func TestMCP_OwnerNeedsCredential(t *testing.T) {
 		a := h.Tool(name, `{}`)
 		require.True(t, a.IsError, name)
 		require.Equal(t, protocol.Unauthorized, a.Refused.Code, name)
-		require.Equal(t, 200, a.Code, name)
-		require.Empty(t, a.Header().Get("WWW-Authenticate"), name)
+		require.Equal(t, 401, a.Code, name)
+		metadata := `resource_metadata="` + h.Base + protocol.OAuthOwnerMCPPath + `"`
+		require.Contains(t, a.Header().Get("WWW-Authenticate"), metadata, name)
+		require.NotContains(t, a.Header().Get("WWW-Authenticate"), "error=", name)
 		wrong := h.Tool(name, `{}`, "Authorization", "Bearer stoa_wrong")
 		require.Equal(t, 401, wrong.Code, "%s: a token that is wrong is told to the transport", name)
-		require.Equal(t, `Bearer realm="stoa"`, wrong.Header().Get("WWW-Authenticate"), name)
+		require.Contains(t, wrong.Header().Get("WWW-Authenticate"), metadata, name)
+		require.Contains(t, wrong.Header().Get("WWW-Authenticate"), `error="invalid_token"`, name)
 	}
 	require.False(t, h.Tool("get_own_profile", `{}`, "Authorization", "Bearer "+h.OwnerToken("asha")).IsError)
-	require.Equal(t, 200, h.ModernAt(protocol.OwnerMCPPath, "tools/list", "").Code)
+	for _, method := range []string{"tools/list", "server/discover"} {
+		require.Equal(t, 401, h.ModernAt(protocol.OwnerMCPPath, method, "").Code)
+	}
 }

@@ -27,6 +27,8 @@ func (s *Web) accountRoutes() []Route {
 		s.forms("/sign-in", s.signIn),
 		s.forms("/sign-in/challenge", s.signInChallenge),
 		s.forms("/sign-out", s.signOut),
+		{Pattern: protocol.OAuthAuthorizePath, Handler: http.HandlerFunc(s.connectPage)},
+		s.forms(protocol.OAuthAuthorizePath, s.connectForm, protocol.GrantClient.Operation),
 		s.forms(walletPath, s.walletStep),
 		{Pattern: "/account/threads", Handler: http.HandlerFunc(s.inboxPage)},
 		{Pattern: "/account/threads/:id", Handler: http.HandlerFunc(s.inboxThread)},

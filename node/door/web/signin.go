@@ -101,7 +101,7 @@ func (s *Web) signInPage(w http.ResponseWriter, r *http.Request) {
 			redirect(w, r, "/account/close")
 			return
 		case signedIn:
-			redirect(w, r, "/account")
+			redirect(w, r, askedOrAccount(r))
 			return
 		}
 		if in.ended = err == nil && !state.SignedIn; in.ended {
@@ -150,7 +150,7 @@ func (s *Web) signIn(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, session.SetCookie(s.Base, cookie))
 	http.SetCookie(w, session.SetMarker(s.Base, true))
 	if to == "" {
-		to = "/account"
+		to = askedOrAccount(r)
 	}
 	redirect(w, r, to)
 }

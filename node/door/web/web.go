@@ -141,6 +141,7 @@ type view struct {
 	Join        bool             // it has the form to join
 	Near        bool             // it has a field for a place, and may ask for the reader's position
 	Live        bool             // its script keeps it up to date
+	Onward      string           // address to which the browser goes on by itself, "" for none
 	Refresh     int              // seconds after which the browser loads the page again, 0 for never
 	Status      int              // HTTP status, when it is not 200
 	Request     string           // id of the request, shown on error pages

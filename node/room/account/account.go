@@ -169,7 +169,7 @@ func token(t storage.Token, c protocol.Caller) protocol.Token {
 	out := protocol.Token{
 		ID: t.ID, Name: t.Name, Scopes: make([]protocol.Scope, len(t.Scopes)),
 		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt, LastUsedAt: t.LastUsedAt,
-		Current: t.ID == c.Secret,
+		Current: t.ID == c.Secret, Client: t.Client,
 	}
 	for i, s := range t.Scopes {
 		out.Scopes[i] = protocol.Scope(s)
@@ -233,12 +233,8 @@ func (a *Accounts) makeToken(
 			return protocol.MadeToken{}, protocol.Errorf(protocol.Forbidden, "you cannot give the scope %s, which you do not have here", s)
 		}
 	}
-	n, err := tx.Tokens().Count(ctx, who.ID)
-	if err != nil {
+	if err := roomForToken(ctx, tx, who.ID); err != nil {
 		return protocol.MadeToken{}, err
-	}
-	if n >= protocol.MaxTokens {
-		return protocol.MadeToken{}, protocol.Errorf(protocol.Conflict, "the account has %d tokens; revoke one first", n)
 	}
 	secret, hash := session.New(session.Token)
 	t := storage.Token{
@@ -252,6 +248,15 @@ func (a *Accounts) makeToken(
 		return protocol.MadeToken{}, err
 	}
 	return protocol.MadeToken{Secret: secret, Token: token(t, c)}, tx.Audit(ctx, c.Actor(), "token create", t.ID, in.Name)
+}
+
+// roomForToken refuses an account that has as many tokens as it can.
+func roomForToken(ctx context.Context, tx *storage.Tx, account string) error {
+	n, err := tx.Tokens().Count(ctx, account)
+	if err == nil && n >= protocol.MaxTokens {
+		err = protocol.Errorf(protocol.Conflict, "the account has %d tokens; revoke one first", n)
+	}
+	return err
 }
 
 // RevokeToken revokes a token of the account; the operator can revoke any.

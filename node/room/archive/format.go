@@ -161,7 +161,7 @@ type threadRecord struct {
 	CreatedAt time.Time    `json:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt"`
 	ClosedAt  *time.Time   `json:"closedAt,omitempty"`
-	ClosedBy  string       `json:"closedBy,omitempty" enum:"owner,silence,sale"`
+	ClosedBy  string       `json:"closedBy,omitempty" enum:"owner,silence,sale,writer"`
 }
 
 type messageRecord struct {

@@ -135,9 +135,10 @@ var leftOut = map[string]map[string]string{
 		"proof_level": derived, "proof_subject": derived, "proof_block": derived, "proof_at": derived, "proof_owner": derived, "proof_hash": derived,
 		"thread_count": derived, "likes": ofOthers, "shares": ofOthers, "quotes": ofOthers, "unlisted": ofOthers, "sensitive": ofOthers, "warning": ofOthers,
 		"revisions": derived},
-	"thread":         {"handle": ofKey, "visitor": secret, "seen": derived, "agent": derived, "origin": ofNode},
+	"thread":         {"handle": ofKey, "visitor": secret, "seen": derived, "agent": derived, "origin": ofNode, "task": ofNode, "task_state": ofNode},
 	"thread_message": {"thread_id": ofKey, "public": ofOthers, "edited_at": ofOthers, "withdrawn": ofOthers}, "remote_refusal": {"": ofNode},
 	"remote_thread": {"": ofNode}, "remote_message": {"": ofNode}, "client_message": {"thread_id": ofKey},
+	"exchange": {"": ofNode}, "exchange_part": {"": ofNode}, // callers of A2A know a task at the address of its node
 	"callback":      {"handle": ofKey, "thread_id": ofKey, "tries": work, "next_at": work, "until": work},
 	"contact_block": {"handle": ofKey}, "contact_block_name": {"handle": ofKey, "block_id": ofKey},
 	"attention_board": {"seq": ofNode, "id": ofNode, "handle": ofKey, "listed": derived, "account": "a board has no account before its owner sets one here",

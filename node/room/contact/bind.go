@@ -7,8 +7,8 @@ import (
 )
 
 // New makes the room.
-func New(h hall.House, webhook Sender) *Contact {
-	return &Contact{Base: h.Base, Private: h.Private, DB: h.DB, Webhook: webhook}
+func New(h hall.House, webhook Sender, followers int) *Contact {
+	return &Contact{Base: h.Base, Private: h.Private, DB: h.DB, Webhook: webhook, Hub: NewHub(h.DB, h.Log, followers)}
 }
 
 // Bind binds the operations of the room.
@@ -33,6 +33,9 @@ func (r *Contact) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.SendExchange, r.SendExchange)
 	hall.Ahead(t, protocol.SendExchange, r.AheadExchange)
 	hall.Bind(t, protocol.GetExchange, r.GetExchange)
+	hall.Bind(t, protocol.CancelExchange, r.CancelExchange)
+	hall.Bind(t, protocol.ListExchanges, r.ListExchanges)
+	hall.Bind(t, protocol.FollowExchange, r.Follow)
 }
 
 // Jobs are the handlers of the room's jobs.

@@ -21,22 +21,32 @@ type Contact struct {
 	Private bool   // a callbackUrl may be on this machine: development
 	DB      *storage.DB
 	Webhook Sender
+	Hub     *Hub // of those who follow exchanges
 }
 
 // Begin opens a thread with an agent.
 func (r *Contact) Begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewContact) (protocol.ContactReceipt, error) {
-	p, err := r.receiver(ctx, tx, in)
+	t, token, err := r.begin(ctx, tx, c, in, false)
 	if err != nil {
 		return protocol.ContactReceipt{}, err
 	}
+	return protocol.ContactReceipt{ThreadID: t.ID, ReadToken: token, State: t.State, URL: r.url(t.ID)}, nil
+}
+
+// begin opens a thread, and for task an exchange that is a task.
+func (r *Contact) begin(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewContact, task bool) (*storage.StoredThread, string, error) {
+	p, err := r.receiver(ctx, tx, in)
+	if err != nil {
+		return nil, "", err
+	}
 	if err := r.admit(ctx, tx, c, p, kindOf(in)); err != nil {
-		return protocol.ContactReceipt{}, err
+		return nil, "", err
 	}
 	t, token := r.thread(tx, c, in)
-	if err := r.open(ctx, tx, t, protocol.Message{From: protocol.WriterSide, Author: t.Author, Text: in.Message}); err != nil {
-		return protocol.ContactReceipt{}, err
+	if task {
+		t.Task, t.TaskState = 1, protocol.ExchangeOpen
 	}
-	return protocol.ContactReceipt{ThreadID: t.ID, ReadToken: token, State: t.State, URL: r.url(t.ID)}, nil
+	return t, token, r.open(ctx, tx, t, protocol.Message{From: protocol.WriterSide, Author: t.Author, Text: in.Message})
 }
 
 // thread returns a new thread of an admitted caller, and its read token.
@@ -164,7 +174,9 @@ func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.
 			return m, reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "unansweredMessages", Most: protocol.MaxUnanswered},
 				"%d of your messages are waiting for an answer; wait for it", t.Unread)
 		}
-		t.Unread, t.Unseen = t.Unread+1, 0
+		if t.Unread, t.Unseen = t.Unread+1, 0; t.TaskState == protocol.ExchangeAsked {
+			t.TaskState = protocol.ExchangeWorking
+		}
 	} else {
 		t.Unread, t.Unseen = 0, t.Unseen+1
 	}

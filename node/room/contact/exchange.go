@@ -2,6 +2,7 @@ package contact
 
 import (
 	"context"
+	"fmt"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -11,71 +12,65 @@ import (
 // message that names an exchange is added to it while it waits for the agent. A message that names
 // only the thread joins the exchange that is waiting there, or begins the next.
 func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (protocol.Exchange, error) {
-	threadID, err := r.exchangeThread(ctx, tx, c, in)
+	t, err := r.exchangeThread(ctx, tx, c, in)
 	if err != nil {
 		return protocol.Exchange{}, err
 	}
 	token := ""
-	if threadID == "" {
-		receipt, err := r.Begin(ctx, tx, c, protocol.NewContact{Handle: in.Handle, Message: in.Text, Kind: in.Kind})
-		if err != nil {
+	if t == nil {
+		if t, token, err = r.begin(ctx, tx, c, protocol.NewContact{Handle: in.Handle, Message: in.Text, Kind: in.Kind}, true); err != nil {
 			return protocol.Exchange{}, err
 		}
-		if threadID = receipt.ThreadID; c.Standing == protocol.Proof { // others are recognised
-			token = receipt.ReadToken
-		}
-	} else if _, err := r.Continue(ctx, tx, c, protocol.NewMessage{ThreadID: threadID, Message: in.Text}); err != nil {
-		return protocol.Exchange{}, err
-	}
-	t, err := tx.Threads().ByID(ctx, threadID)
-	if err != nil {
+	} else if _, err := r.next(ctx, tx, c, t, protocol.NewMessage{ThreadID: t.ID, Message: in.Text}, true); err != nil {
 		return protocol.Exchange{}, err
 	}
 	if err := tx.Threads().SetClientID(ctx, t.ID, t.Messages, in.MessageID); err != nil {
 		return protocol.Exchange{}, err
 	}
-	e, err := exchange(ctx, tx, t, waiting(t))
-	e.ReadToken = token
+	e, err := exchange(ctx, tx, t, t.Task)
+	if c.Standing == protocol.Proof { // others are recognised
+		e.ReadToken = token
+	}
 	return e, err
 }
 
 // waiting returns the number of the first message that the agent has not answered.
 func waiting(t *storage.StoredThread) int { return t.Messages - t.Unread + 1 }
 
-// exchangeThread returns the thread that a message continues, "" for a new one. A thread of
+// exchangeThread returns the thread that a message continues, nil for a new one. A thread of
 // another caller is not found, like one that does not exist.
-func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (string, error) {
+func (r *Contact) exchangeThread(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.AgentMessage) (*storage.StoredThread, error) {
 	if in.ExchangeID == "" && in.ThreadID == "" {
-		return "", nil
+		return nil, nil
 	}
 	threadID, first := in.ThreadID, 0
 	if in.ExchangeID != "" {
 		id, ok := protocol.ParseExchangeID(in.ExchangeID)
 		if !ok {
-			return "", threadNotFound()
+			return nil, threadNotFound()
 		}
 		threadID, first = id.ThreadID, id.First
 	}
 	t, err := r.writerThread(ctx, tx, c, in.Handle, threadID)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if in.ThreadID != "" && in.ThreadID != threadID {
-		return "", protocol.Invalid(protocol.Fault{Pointer: "/threadId", Code: "mismatch", Detail: "the task belongs to another context; leave one of the two out"})
+		return nil, protocol.Invalid(protocol.Fault{Pointer: "/threadId", Code: "mismatch", Detail: "the task belongs to another context; leave one of the two out"})
 	}
 	if first > 0 {
 		e, err := exchange(ctx, tx, t, first)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if e.State != protocol.ExchangeOpen {
-			return "", protocol.Errorf(protocol.Gone, "the task is over; leave taskId out to begin another in the same context")
+		if e.State.Final() {
+			return nil, protocol.Errorf(protocol.Gone, "the task is over; leave taskId out to begin another in the same context")
 		}
 	}
 	if t.State == protocol.ThreadClosed {
-		return "", protocol.Errorf(protocol.Gone, "the context is closed; leave contextId out to begin another")
+		return nil, protocol.Errorf(protocol.Gone, "the context is closed; leave contextId out to begin another")
 	}
-	return t.ID, nil
+	return t, nil
 }
 
 // writerThread returns a thread that the caller has with an agent.
@@ -100,19 +95,27 @@ func (r *Contact) AheadExchange(ctx context.Context, tx *storage.Tx, in protocol
 
 // GetExchange returns one exchange of the caller.
 func (r *Contact) GetExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Exchange, error) {
+	_, e, err := r.ownExchange(ctx, tx, c, in)
+	return e, err
+}
+
+func (r *Contact) ownExchange(
+	ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput,
+) (*storage.StoredThread, protocol.Exchange, error) {
 	id, ok := protocol.ParseExchangeID(in.ID)
 	if !ok {
-		return protocol.Exchange{}, threadNotFound()
+		return nil, protocol.Exchange{}, threadNotFound()
 	}
 	t, err := r.writerThread(ctx, tx, c, in.Handle, id.ThreadID)
 	if err != nil {
-		return protocol.Exchange{}, err
+		return nil, protocol.Exchange{}, err
 	}
-	return exchange(ctx, tx, t, id.First)
+	e, err := exchange(ctx, tx, t, id.First)
+	return t, e, err
 }
 
 // exchange returns the exchange that begins with message number first, which must be a message of
-// the writer: the first of the thread, or the first after an answer. The exchange ends before the
+// the writer: the first of the thread, the first after an answer, or that of a task. The exchange ends before the
 // next such message.
 func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, first int) (protocol.Exchange, error) {
 	e := protocol.Exchange{
@@ -123,7 +126,7 @@ func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, firs
 		return e, err
 	}
 	if first > 1 {
-		if len(messages) < 2 || messages[0].From != protocol.AgentSide {
+		if len(messages) < 2 || first != t.Task && !ends(messages[0]) {
 			return e, threadNotFound()
 		}
 		messages = messages[1:]
@@ -139,22 +142,101 @@ func exchange(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, firs
 		if removed {
 			storage.Removed(&m.Message, protocol.WriterSide)
 		}
-		if m.From == protocol.WriterSide && e.State == protocol.ExchangeAnswered {
+		if m.From == protocol.WriterSide && e.State.Final() {
 			break
 		}
 		if m.From == protocol.AgentSide {
-			e.State = protocol.ExchangeAnswered
+			e.State = e.State.Answered(m.Part.Mark)
+		} else if e.State == protocol.ExchangeAsked {
+			e.State = protocol.ExchangeWorking
 		}
 		e.Since = m.CreatedAt
-		e.Messages = append(e.Messages, protocol.ExchangeMessage{
-			ID: m.ID, ClientID: m.ClientID, From: m.From, Text: m.Text, CreatedAt: m.CreatedAt,
-		})
+		e.Messages = append(e.Messages, exchangeMessage(m))
 	}
-	if e.State == protocol.ExchangeOpen && t.State == protocol.ThreadClosed {
-		e.State, e.Since = protocol.ExchangeDeclined, *t.ClosedAt
-		if t.ClosedBy == bySilence {
-			e.State = protocol.ExchangeExpired
-		}
+	if !e.State.Final() && t.State == protocol.ThreadClosed {
+		e.State, e.Since = e.State.Closed(t.ClosedBy), *t.ClosedAt
 	}
 	return e, nil
+}
+
+// ends reports whether a message ends the exchange that it belongs to.
+func ends(m storage.NumberedMessage) bool {
+	return m.From == protocol.AgentSide && protocol.ExchangeOpen.Answered(m.Part.Mark).Final()
+}
+
+func exchangeMessage(m storage.NumberedMessage) protocol.ExchangeMessage {
+	out := protocol.ExchangeMessage{ID: m.ID, ClientID: m.ClientID, From: m.From, Text: m.Text, CreatedAt: m.CreatedAt, As: m.Part.Mark}
+	if a := m.Part.Artifact; len(a.Data) > 0 || a.URL != "" || a.Bytes != "" {
+		out.Attachment = &a
+	}
+	return out
+}
+
+// CancelExchange ends an exchange that waits: its thread is closed, which tells the agent's owner. One that was canceled before is returned
+// as it is.
+func (r *Contact) CancelExchange(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Exchange, error) {
+	t, e, err := r.ownExchange(ctx, tx, c, in)
+	switch {
+	case err != nil || e.State == protocol.ExchangeCanceled:
+		return e, err
+	case e.State.Final():
+		return e, protocol.Errorf(protocol.Conflict, "the task is over: %s", e.State)
+	}
+	if err := closeThread(ctx, tx, t, byWriter); err != nil {
+		return e, err
+	}
+	if err := tx.News().Append(ctx, storage.NewsLapsed, t.ID, "handle:"+t.Handle); err != nil {
+		return e, err
+	}
+	e.State, e.Since = protocol.ExchangeCanceled, tx.Now
+	return e, nil
+}
+
+// ListExchanges lists the tasks of the caller with an agent. One who has only a read token sees those of its thread.
+func (r *Contact) ListExchanges(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeQuery) (out protocol.ExchangePage, err error) {
+	out.Items = []protocol.Exchange{}
+	f := storage.ExchangeFilter{Party: storage.Party(in.Handle, writer(c, in.Handle)), ThreadID: in.Thread, States: in.States}
+	if in.Since != nil {
+		f.Since = *in.Since
+	}
+	if c.ReadToken != "" {
+		id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(c.ReadToken))
+		if err != nil {
+			return out, storage.IfMissing(err, nil)
+		}
+		t, err := tx.Threads().ByID(ctx, id)
+		if err != nil || t.Handle != in.Handle || in.Thread != "" && in.Thread != id {
+			return out, err
+		}
+		f.Party, f.ThreadID = storage.Party(t.Handle, t.Writer), id
+	}
+	if out.Total, err = tx.Exchanges().Count(ctx, f); err != nil {
+		return out, err
+	}
+	found, err := tx.Exchanges().List(ctx, f, listing(in), in.Size(), in.After)
+	if err != nil {
+		return out, err
+	}
+	out.Next = found.Next
+	for _, x := range found.Items {
+		t, err := tx.Threads().ByID(ctx, x.ThreadID)
+		if err != nil {
+			return out, err
+		}
+		e, err := exchange(ctx, tx, t, x.First)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, e)
+	}
+	return out, nil
+}
+
+// listing names a list for its cursors, which are valid for the same filter only.
+func listing(in protocol.ExchangeQuery) string {
+	since := int64(0)
+	if in.Since != nil {
+		since = in.Since.UnixMilli()
+	}
+	return fmt.Sprint("tasks ", in.Thread, in.States, since)
 }

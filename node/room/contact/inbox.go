@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -23,6 +24,10 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	if err != nil {
 		return protocol.Page[protocol.Thread]{}, err
 	}
+	began, err := tx.Exchanges().Began(ctx, found.Items)
+	if err != nil {
+		return protocol.Page[protocol.Thread]{}, err
+	}
 	ends, err := tx.Threads().Ends(ctx, found.Items)
 	for i := range found.Items {
 		if err != nil {
@@ -36,7 +41,7 @@ func (r *Contact) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	return convert(found, func(t *storage.StoredThread) protocol.Thread {
 		shown := view(t, protocol.AgentSide)
 		shown.Subject, shown.Preview = beginning(ends[t.ID][0], 80), beginning(ends[t.ID][1], 140)
-		shown.Return = protocol.ReturnTaskOf(t.Kind, returns)
+		shown.Return, shown.Task = protocol.ReturnTaskOf(t.Kind, returns), taskOf(t, began)
 		return shown
 	}), err
 }
@@ -103,8 +108,20 @@ func (r *Contact) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 		return protocol.Conversation{}, err
 	}
 	out, err := conversation(ctx, tx, t, protocol.AgentSide, in.Paging)
-	out.Thread.Return = protocol.ReturnTaskOf(t.Kind, returns)
+	if err != nil {
+		return out, err
+	}
+	began, err := tx.Exchanges().Began(ctx, []storage.StoredThread{*t})
+	out.Thread.Return, out.Thread.Task = protocol.ReturnTaskOf(t.Kind, returns), taskOf(t, began)
 	return out, err
+}
+
+// taskOf returns the newest task of a thread for its owner, nil for none.
+func taskOf(t *storage.StoredThread, began map[string]string) *protocol.ThreadTask {
+	if t.Task == 0 {
+		return nil
+	}
+	return &protocol.ThreadTask{ID: protocol.ExchangeID{ThreadID: t.ID, First: t.Task}.String(), MessageID: began[t.ID], State: t.TaskState}
 }
 
 // Answer stores the agent's next message and, when the writer gave a callback address, enqueues
@@ -132,8 +149,14 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return protocol.Said{}, err
 	}
+	if t.TaskState != "" {
+		t.TaskState = t.TaskState.Answered(in.As)
+	}
 	m, err := r.appendMessage(ctx, tx, t, protocol.Message{From: protocol.AgentSide, Author: by, Text: in.Message, Public: remote.Visibility.Everyone()})
 	if err != nil {
+		return protocol.Said{}, err
+	}
+	if err := putPart(ctx, tx, t, in); err != nil {
 		return protocol.Said{}, err
 	}
 	if t.Origin != "" {
@@ -147,6 +170,18 @@ func (r *Contact) Answer(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		}
 	}
 	return protocol.Said{ThreadID: t.ID, State: t.State, Message: m}, nil
+}
+
+// putPart stores what the last message of a thread, of its agent, is for a task: nothing for an answer without an attachment.
+func putPart(ctx context.Context, tx *storage.Tx, t *storage.StoredThread, in protocol.NewAnswer) error {
+	p := storage.ExchangePart{Mark: cmp.Or(in.As, protocol.AsAnswer)}
+	if in.Attachment != nil {
+		p.Artifact = *in.Attachment
+	}
+	if p.Mark == protocol.AsAnswer && in.Attachment == nil {
+		return nil
+	}
+	return tx.Exchanges().PutPart(ctx, t.ID, t.Messages, p)
 }
 
 // agent returns the author of an answer: the profile that was written to, whichever other profiles

@@ -10,8 +10,8 @@ import (
 	"stoa/storage"
 )
 
-// bySilence is the ClosedBy of a thread that SilenceJob closed.
-const bySilence = "silence"
+// The ClosedBy of a thread that SilenceJob closed, and of one whose writer canceled a task.
+const bySilence, byWriter = "silence", "writer"
 
 type subject struct {
 	ID string `json:"id"`

@@ -86,6 +86,13 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.Said{}, storage.IfMissing(err, threadNotFound())
 	}
+	return r.next(ctx, tx, c, t, in, false)
+}
+
+// next stores another message of the writer; for task it belongs to an exchange that is a task.
+func (r *Contact) next(
+	ctx context.Context, tx *storage.Tx, c protocol.Caller, t *storage.StoredThread, in protocol.NewMessage, task bool,
+) (protocol.Said, error) {
 	asWriter, asAgent := sidesOf(t, c, cmp.Or(in.ReadToken, c.ReadToken))
 	switch {
 	case !asWriter && asAgent:
@@ -105,6 +112,11 @@ func (r *Contact) Continue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	name := ""
 	if c.Standing == protocol.Proof || isWriter(t, c) {
 		name = cmp.Or(t.Author.ClaimedName, t.Author.Name)
+	}
+	if task && (t.Task == 0 || t.TaskState.Final()) {
+		if t.Task, t.TaskState = t.Messages+1, protocol.ExchangeOpen; t.Unread > 0 { // it joins what waits
+			t.Task = waiting(t)
+		}
 	}
 	m, err := r.appendMessage(ctx, tx, t, protocol.Message{From: protocol.WriterSide, Author: c.Author(r.Base, name, tx.Now), Text: in.Message})
 	if err != nil {

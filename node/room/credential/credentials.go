@@ -28,14 +28,17 @@ func (a *Agents) TokenBySecret(ctx context.Context, secret string) (identity.Cre
 			if err != nil {
 				return err
 			}
-			if stored.RevokedAt != nil || stored.ExpiresAt != nil && !stored.ExpiresAt.After(tx.Now) {
-				return storage.ErrNotFound
+			for _, end := range []*time.Time{stored.ExpiresAt, stored.LapsesAt} {
+				if end != nil && (until.IsZero() || end.Before(until)) {
+					until = *end
+				}
 			}
-			if stored.ExpiresAt != nil {
-				until = *stored.ExpiresAt
+			if stored.RevokedAt != nil || !until.IsZero() && !until.After(tx.Now) {
+				return storage.ErrNotFound
 			}
 			stale = stored.LastUsedAt == nil || tx.Now.Sub(*stored.LastUsedAt) > touchEvery
 			c, err = credential(ctx, tx, stored.ID, stored.Account, stored.Handle)
+			c.Resource = stored.Resource
 			c.Scopes = make([]protocol.Scope, len(stored.Scopes)) // never nil: nil would allow everything
 			for i, s := range stored.Scopes {
 				c.Scopes[i] = protocol.Scope(s)

@@ -25,6 +25,7 @@ const (
 	SecretBidLinks     = "bid-links"     // makes the tickets of links in mails to owners of attention boards
 	SecretMailReturn   = "mail-return"   // makes the addresses that bounces of mails, and answers to them, come to
 	SecretSignIn       = "sign-in"       // makes the challenges that passkeys and Ethereum accounts sign
+	SecretOAuth        = "oauth"         // seals codes, refresh tokens and ids of clients that registered
 	SecretPush         = "push"          // makes the key for push services
 	SecretReceipts     = "receipts"      // seals kept answers to idempotency keys
 	secretNetworks     = "networks"      // keys the hashes of client networks
