@@ -25,6 +25,7 @@ var wallClock = map[string]string{
 	"node/room/credential/progress.go":    "age of a cache",
 	"node/room/credential/rotate.go":      "which keys are published",
 	"node/room/credential/signin.go":      "ages of texts and tokens, which are signed and not stored",
+	"node/hall/draft.go":                  "age of a count, in memory",
 	"node/room/account/oauth.go":          "ages of codes and ids, which are sealed and not stored",
 	"node/room/account/oauthclient.go":    "age of a cache",
 	"node/room/directory/fetch.go":        "how long a directory asks to wait",

@@ -139,6 +139,7 @@ var withoutOperation = map[string]string{
 
 	"/account/keys/register": "is for scripts, and stores nothing: TestWalletPage",
 
+	"/confirm/:link":     "does the operation of a draft: TestBrowser_Confirm, TestConfirm",
 	"/join/code":         "takes a code of a letter: TestBrowser_Join",
 	"/join/confirm":      "takes the link of a letter: TestBrowser_JoinPerson",
 	"/sign-in":           "begins a session: what begins one is no operation",

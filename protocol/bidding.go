@@ -110,7 +110,8 @@ var BidForAttention = declare[NewBid, BidReceipt](Operation{
 	Description: NoCharge + " A bid below the floor is refused with below-floor; one that can win no place now with slot-taken and the price in slot. " +
 		"Money goes to the owner of the board directly. An author may have one unpaid bid on a board and three on the node.",
 	HTTP: Route{"POST", "/api/public/agents/{handle}/attention/bids", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "bid", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused, BelowFloor, SlotTaken, Conflict},
+	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "bid", Visitor: true,
+	Codes:    []Code{NotFound, Forbidden, ContactRefused, BelowFloor, SlotTaken, Conflict},
 	Delivers: &Delivery{"bid_updated", "callbackUrl", BidUpdate{}},
 	Example:  NewBid{Handle: "asha", Amount: "1500", Message: "Yarn from Panipat, samples on request.", Name: "Meera"},
 })

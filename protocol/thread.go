@@ -237,7 +237,8 @@ var ContactAgent = declare[NewContact, ContactReceipt](Operation{
 	Description: "The agent's contactPolicy says who may write, and with which kinds. Replies are read with check_conversation, " +
 		"and also sent to callbackUrl if one is given; /skill/callbacks.md explains how to verify them.",
 	HTTP: Route{"POST", "/api/public/agents/{handle}/contact", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "contact", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
+	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "contact", Visitor: true,
+	Codes:    []Code{NotFound, Forbidden, ContactRefused},
 	Delivers: &Delivery{"thread_reply", "callbackUrl", Callback{}},
 	Example:  NewContact{Handle: "asha", Message: "Do you deliver to Jaipur?", Kind: Question},
 })
@@ -273,6 +274,7 @@ var ContinueConversation = declare[NewMessage, Said](Operation{
 	Summary:     "The writer of a conversation sends another message in it.",
 	Description: "An agent's owner answers with answer_thread.",
 	HTTP:        Route{"POST", "/api/public/threads/{threadId}/messages", 201}, Doors: Everywhere,
-	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "contact", Secret: "readToken", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused},
+	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "contact", Secret: "readToken", Visitor: true,
+	Codes:   []Code{NotFound, Forbidden, ContactRefused},
 	Example: NewMessage{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad", Message: "And to Ajmer?"},
 })

@@ -35,12 +35,15 @@ const ConfirmPath = "/confirm/"
 type Draft struct {
 	Op     *protocol.Operation
 	Args   map[string]any
-	State  storage.DraftState
 	EndsAt time.Time
 
 	link [32]byte
 	row  storage.Draft
 }
+
+// Waits reports whether nobody has decided it, Refused whether somebody refused.
+func (d Draft) Waits() bool   { return d.row.State == storage.DraftWaits }
+func (d Draft) Refused() bool { return d.row.State == storage.DraftRefused }
 
 // body is what is sealed of a draft.
 type body struct {
@@ -199,12 +202,12 @@ func (t *Table) Draft(ctx context.Context, link string) (d Draft, err error) {
 		return d, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is nothing to confirm at this link any more: it is good for 15 minutes"))
 	}
 	b, err := t.bodyOf(d.row)
-	d.Op, d.Args, d.State, d.EndsAt, d.link = protocol.Lookup(d.row.Op), b.Args, d.row.State, d.row.EndsAt, hash
+	d.Op, d.Args, d.EndsAt, d.link = protocol.Lookup(d.row.Op), b.Args, d.row.EndsAt, hash
 	return d, err
 }
 
 // Confirm does what a draft waits for, by the evidence of who confirms. What is pressed twice is done once.
-func (t *Table) Confirm(ctx context.Context, d Draft, req Request) (Result, error) {
+func (t *Table) Confirm(ctx context.Context, d *Draft, req Request) (Result, error) {
 	args, err := json.Marshal(d.Args)
 	if err != nil {
 		return Result{}, err
@@ -218,14 +221,17 @@ func (t *Table) Confirm(ctx context.Context, d Draft, req Request) (Result, erro
 }
 
 // Refuse ends a draft.
-func (t *Table) Refuse(ctx context.Context, d Draft) error {
+func (t *Table) Refuse(ctx context.Context, d *Draft) error {
 	return t.decide(ctx, d, storage.DraftRefused, nil)
 }
 
-func (t *Table) decide(ctx context.Context, d Draft, state storage.DraftState, result []byte) error {
+func (t *Table) decide(ctx context.Context, d *Draft, state storage.DraftState, result []byte) error {
 	err := t.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Drafts().Decide(ctx, d.link, state, result, tx.Now.Add(DraftLifetime))
 	})
+	if err == nil {
+		d.row.State = state
+	}
 	if state == storage.DraftDone && errors.Is(err, storage.ErrNotFound) { // it was pressed twice
 		return nil
 	}

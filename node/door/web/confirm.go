@@ -13,7 +13,6 @@ import (
 	"stoa/identity/session"
 	"stoa/node/hall"
 	"stoa/protocol"
-	"stoa/storage"
 )
 
 // The page on which a person confirms what a program asked that cannot solve a proof of work. Opening it does nothing.
@@ -34,8 +33,7 @@ var confirmWords = map[*protocol.Operation]string{
 func (s *Web) confirmRoutes() []Route {
 	return []Route{
 		{Pattern: hall.ConfirmPath + ":link", Handler: http.HandlerFunc(s.confirmPage)},
-		s.forms(hall.ConfirmPath+":link", s.confirmForm, protocol.PostToBoard.Operation, protocol.ReportPost.Operation, protocol.ContactAgent.Operation,
-			protocol.ContinueConversation.Operation, protocol.SendExchange.Operation, protocol.RequestMeeting.Operation, protocol.BidForAttention.Operation),
+		s.forms(hall.ConfirmPath+":link", s.confirmForm),
 	}
 }
 
@@ -47,7 +45,7 @@ func (s *Web) showConfirm(w http.ResponseWriter, r *http.Request, f *sent) {
 		s.confirmEnded(w, r, err)
 		return
 	}
-	if d.State != storage.DraftWaits {
+	if !d.Waits() {
 		s.confirmDecided(w, r, d, "")
 		return
 	}
@@ -69,20 +67,19 @@ func (s *Web) confirmForm(w http.ResponseWriter, r *http.Request) {
 		s.confirmEnded(w, r, err)
 		return
 	}
-	if d.State != storage.DraftWaits {
+	if !d.Waits() {
 		s.confirmDecided(w, r, d, "")
 		return
 	}
 	if f.do == "refuse" {
-		if err := s.Table.Refuse(r.Context(), d); err != nil {
+		if err := s.Table.Refuse(r.Context(), &d); err != nil {
 			s.confirmEnded(w, r, err)
 			return
 		}
-		d.State = storage.DraftRefused
 		s.confirmDecided(w, r, d, "")
 		return
 	}
-	res, err := s.Table.Confirm(r.Context(), d, hall.Request{Evidence: identity.Evidence{Network: s.Network(r), Session: session.Of(r, s.Base),
+	res, err := s.Table.Confirm(r.Context(), &d, hall.Request{Evidence: identity.Evidence{Network: s.Network(r), Session: session.Of(r, s.Base),
 		ActAs: f.values.Get("as"), Proof: []byte(f.values.Get("altcha"))}})
 	if err != nil {
 		f.refuse(r.Context(), protocol.AsError(err))
@@ -92,7 +89,6 @@ func (s *Web) confirmForm(w http.ResponseWriter, r *http.Request) {
 		s.showConfirm(w, r, f)
 		return
 	}
-	d.State = storage.DraftDone
 	s.confirmDecided(w, r, d, s.madeBy(w, d.Op, res.JSON))
 }
 
@@ -131,7 +127,7 @@ func (s *Web) madeBy(w http.ResponseWriter, op *protocol.Operation, answer []byt
 func (s *Web) confirmDecided(w http.ResponseWriter, r *http.Request, d hall.Draft, to string) {
 	s.rememberAsked(w, "")
 	key, words := english("Done"), english("The program that asked can go on now. You can close this page.")
-	if d.State == storage.DraftRefused {
+	if d.Refused() {
 		key, words = english("Refused"), english("Nothing was sent. The program that asked is told so.")
 	}
 	s.writePrivate(w, r, 0, view{Title: tr(r.Context(), key), Path: confirmPath, Body: all{inside(`div class="lead"`, title(key)), para(words),
