@@ -65,10 +65,26 @@ func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Re
 		}
 		return httpsig.Resolved{Key: k, Principal: who}, nil
 	}
+	if q.Published.URL != "" {
+		return r.published(ctx, q)
+	}
 	if q.Inline != nil {
 		return httpsig.Resolved{Key: q.Inline, Principal: principal{alone: true}}, r.payable("a key in Signature-Key by itself identifies nobody here")
 	}
 	return httpsig.Resolved{}, &httpsig.Error{Code: httpsig.CodeKeyUnknown, Detail: foreignKey(q.Params.KeyID)}
+}
+
+// published finds a key that a host publishes by the place that the request itself names (Signature-Key, scheme jwks_uri). It is fetched as key
+// directories are, and identifies as little as a key in the request: the same key is the same pseudonym.
+func (r resolver) published(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	if err := r.payable("a key in Signature-Key by itself identifies nobody here"); err != nil {
+		return httpsig.Resolved{}, err
+	}
+	if r.g.Directories == nil {
+		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	}
+	k, _, err := r.g.Directories.Await(ctx, r.network, q.Published, q.Kid, q.Now)
+	return httpsig.Resolved{Key: k, Principal: principal{alone: true}}, err
 }
 
 // payable refuses a caller whom a key of his own making does not identify, unless strangers may do this with a proof of work and one is there.

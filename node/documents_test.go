@@ -314,6 +314,16 @@ func TestDocuments_Twins(t *testing.T) {
 		require.Equal(t, []string{mine.String()}, also)
 		require.Contains(t, s.page("asha"), "Also registered as <code>"+theirs.String()+"</code>, at least since ")
 
+		many := []erc8004.ID{mine}
+		for i := range int64(8) {
+			many = append(many, erc8004.ID{ChainID: theirs.ChainID, Registry: theirs.Registry, AgentID: big.NewInt(1000 + i)})
+		}
+		d.puts("/both.json", append(many, theirs)...)
+		s.again(mine)
+		_, also = s.links("asha")
+		require.Empty(t, also, "the chain is asked about eight only")
+		d.puts("/both.json", mine, theirs, foreign)
+
 		// Two documents, each of which names both, and then one of which does not.
 		d.puts("/theirs.json", theirs, mine)
 		set := func(path string) {

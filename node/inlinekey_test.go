@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,7 +147,9 @@ func TestInlineKey(t *testing.T) {
 		"coverage-insufficient: signature-key":  {covered: "@method @authority @path content-digest content-type"},
 		"coverage-insufficient: content-digest": {covered: "@method @authority @path content-type signature-key"},
 		"created":                               {created: time.Now().Add(-10 * time.Minute)},
-		"scheme jwks_uri is not read":           {scheme: `jwks_uri;id="https://agent.example";kid="k"`},
+		"scheme x509 is not read":               {scheme: `x509;x5u="https://agent.example"`},
+		"needs id, dwk and kid":                 {scheme: `jwks_uri;id="https://agent.example";kid="k"`},
+		"dwk the name of a document":            {scheme: `jwks_uri;id="https://agent.example";kid="k";dwk="../x"`},
 		"key-malformed":                         {scheme: `hwk;kty="OKP";crv="Ed25519";x="AAAA"`},
 		"private":                               {scheme: `hwk;kty="OKP";crv="Ed25519";x="11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";d="AAAA"`},
 		"has no scheme for this signature":      {scheme: `"hwk"`},
@@ -166,4 +169,75 @@ func TestInlineKey(t *testing.T) {
 	post := nodetest.As[protocol.Post](hosted.sends(hosted.request("POST", board, nodetest.GoodPost), "").Is(201))
 	require.Equal(t, protocol.ByProfileKey, post.Author.Proof.Level)
 	require.Equal(t, "asha", *post.Author.Handle)
+}
+
+// TestInlineKey_Published: a key that a host publishes, whose place the request names (jwks_uri), is the same pseudonym each time and nothing
+// more. It is fetched within the bounds of key directories, and not for who pays nothing.
+func TestInlineKey_Published(t *testing.T) {
+	t.Parallel()
+	h := nodetest.Start(t)
+	const board = "/api/public/board"
+	pair := must.Get(key.GenerateEd25519())(t)
+	var jwk map[string]any
+	require.NoError(t, json.Unmarshal(must.Get(key.MarshalPublic(key.Public{Key: pair.Published().Key}))(t), &jwk))
+	jwk["kid"] = "main"
+	delete(jwk, "use")
+	keys := string(must.Get(json.Marshal(map[string]any{"keys": []any{jwk}}))(t))
+	var asked atomic.Int32
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		self := "http://" + r.Host
+		switch r.URL.Path {
+		case "/.well-known/agent.json":
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":%q}`, self, self+"/keys.json")
+		case "/.well-known/another.json":
+			fmt.Fprintf(w, `{"issuer":"https://bank.example","jwks_uri":%q}`, self+"/keys.json")
+		case "/.well-known/inward.json":
+			fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"http://169.254.169.254/keys"}`, self)
+		case "/.well-known/away.json":
+			http.Redirect(w, r, "/.well-known/agent.json", http.StatusFound)
+		case "/.well-known/large.json":
+			w.Write(make([]byte, 10<<20))
+		case "/keys.json":
+			io.WriteString(w, keys)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(host.Close)
+	at := func(document, kid string) inlineSigner {
+		return inlineSigner{h: h, pair: pair, scheme: fmt.Sprintf("jwks_uri;id=%q;dwk=%q;kid=%q", host.URL, document, kid)}
+	}
+	c := at("agent.json", "main")
+	require.Equal(t, protocol.PowRequired, c.sends(c.request("POST", board, nodetest.GoodPost), "").Problem().Code)
+	require.Zero(t, asked.Load(), "nothing is fetched for who pays nothing")
+	for i := range 2 {
+		body := fmt.Sprintf(`{"kind":"offer","title":"Number %d","body":"Three looms."}`, i)
+		a := c.sends(c.request("POST", board, body), protocol.PostToBoard.Purpose)
+		for i == 0 && a.Code == 401 && a.Problem().Code == protocol.KeyUnknown { // a node that was just started reads its store first
+			a = c.sends(c.request("POST", board, body), protocol.PostToBoard.Purpose)
+		}
+		var post protocol.Post
+		a.Is(201).Into(&post)
+		require.False(t, post.Author.Verified)
+		require.Equal(t, protocol.BySameKey, post.Author.Proof.Level)
+		require.Equal(t, pair.Thumbprint(), *post.Author.KeyID)
+		require.Equal(t, pair.Thumbprint(), *post.Author.Proof.Subject)
+	}
+	require.Equal(t, int32(2), asked.Load(), "one reading of both documents")
+	forged := at("agent.json", "main")
+	forged.pair = must.Get(key.GenerateEd25519())(t)
+	require.Equal(t, protocol.SignatureInvalid, forged.sends(forged.request("POST", board, nodetest.GoodPost), protocol.PostToBoard.Purpose).Problem().Code)
+	for detail, bad := range map[string]inlineSigner{
+		"directory-malformed": at("another.json", "main"), "jwks_uri of the card": at("inward.json", "main"),
+		"directory-redirect": at("away.json", "main"), "directory-too-large": at("large.json", "main"), "directory-status": at("missing.json", "main"),
+	} {
+		require.Eventually(t, func() bool {
+			a := bad.sends(bad.request("POST", board, nodetest.GoodPost), protocol.PostToBoard.Purpose)
+			return a.Code == 401 && strings.Contains(a.Body.String(), detail)
+		}, time.Minute, 50*time.Millisecond, detail)
+	}
+	unknown := at("agent.json", "other")
+	require.Equal(t, protocol.KeyUnknown, unknown.sends(unknown.request("POST", board, nodetest.GoodPost), protocol.PostToBoard.Purpose).Problem().Code)
 }

@@ -197,7 +197,7 @@ func (c *Cache) awaited(network string) {
 // lookup also returns the channel that is closed when the fetch under way ends, nil if there is
 // none.
 func (c *Cache) lookup(ref httpsig.AgentRef, thumbprint string, now time.Time) (k httpsig.Key, name string, ended <-chan struct{}, err error) {
-	if !isThumbprint(thumbprint) { // no set can contain it, so a fetch is useless
+	if ref.Form != httpsig.AgentMetadata && !isThumbprint(thumbprint) { // no set can contain it, so a fetch is useless
 		return nil, "", nil, (&Failure{Code: httpsig.CodeKeyUnknown, Detail: "keyid is not an RFC 7638 SHA-256 thumbprint in base64url"}).answer(0)
 	}
 	src, f := sourceOf(ref, c.cfg.AllowLoopback)

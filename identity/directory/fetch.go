@@ -48,6 +48,17 @@ func (c *Cache) fetch(ctx context.Context, src source) (*found, *Failure) {
 }
 
 func (c *Cache) read(ctx context.Context, src source) (*found, *Failure) {
+	if src.meta {
+		doc, failure := c.get(ctx, src, true)
+		if failure != nil {
+			return nil, failure
+		}
+		uri, failure := parseMetadata(doc.body, src.url)
+		if failure != nil {
+			return nil, failure
+		}
+		return c.follow(ctx, uri, src)
+	}
 	if !src.card {
 		doc, failure := c.get(ctx, src, false)
 		if failure != nil {
@@ -67,7 +78,7 @@ func (c *Cache) read(ctx context.Context, src source) (*found, *Failure) {
 	if card.uri == "" {
 		got, failure = keysOf(doc, card.set, src, time.Now())
 	} else {
-		got, failure = c.follow(ctx, card.uri, src.host)
+		got, failure = c.follow(ctx, card.uri, src)
 	}
 	if failure != nil {
 		return nil, failure
@@ -77,8 +88,8 @@ func (c *Cache) read(ctx context.Context, src source) (*found, *Failure) {
 	return got, nil
 }
 
-// follow follows the link of a card to its jwks_uri.
-func (c *Cache) follow(ctx context.Context, uri, from string) (*found, *Failure) {
+// follow follows the link of a card, or of metadata, to its jwks_uri.
+func (c *Cache) follow(ctx context.Context, uri string, from source) (*found, *Failure) {
 	if len(uri) > httpsig.MaxAgentURL {
 		return nil, &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: "jwks_uri of the card is longer than 512 bytes"}
 	}
@@ -90,7 +101,8 @@ func (c *Cache) follow(ctx context.Context, uri, from string) (*found, *Failure)
 		failure.Detail = "jwks_uri of the card: " + failure.Detail
 		return nil, failure
 	}
-	if src.host != from { // the host of the card is counted already
+	src.kids = from.meta
+	if src.host != from.host { // the host of the card is counted already
 		c.mu.Lock()
 		ok := c.enter(src.host)
 		c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,7 +113,7 @@ func (c *Cache) sweep(now time.Time) []string {
 }
 
 func (c *Cache) save(ctx context.Context, name string, f *found) {
-	if c.cfg.Store == nil {
+	if c.cfg.Store == nil || strings.HasPrefix(name, metaPrefix) { // a stored set has no kid
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)

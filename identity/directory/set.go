@@ -35,6 +35,9 @@ func keysOf(doc *document, set []byte, src source, now time.Time) (*found, *Fail
 		if _, twice := f.keys[p.Thumbprint]; twice {
 			continue // the first one counts
 		}
+		if _, twice := f.keys[p.ID]; src.kids && p.ID != "" && !twice {
+			f.keys[p.ID] = k
+		}
 		if f.keys[p.Thumbprint] = k; failure == nil {
 			if p.Alg != "RS256" { // the only name that says more than the type of key
 				p.Alg = ""
@@ -147,6 +150,22 @@ func parseCard(body []byte, url string) (card, *Failure) {
 		return card{name: name, set: doc.Set}, nil
 	}
 	return card{set: []byte(`{"keys":[]}`)}, nil
+}
+
+// parseMetadata returns the jwks_uri of metadata that was fetched from url, {id}/.well-known/{name}, and whose issuer is that id
+// (draft-hardt-httpbis-signature-key-08).
+func parseMetadata(body []byte, url string) (string, *Failure) {
+	var doc struct {
+		Issuer string `json:"issuer"`
+		URI    string `json:"jwks_uri"`
+	}
+	if err := cardLimits.DecodeLoose(body, &doc); err != nil {
+		return "", &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: url + " is no metadata", Err: err}
+	}
+	if id, _, _ := strings.Cut(url, "/.well-known/"); strings.TrimSuffix(doc.Issuer, "/") != id || doc.URI == "" {
+		return "", &Failure{Code: httpsig.CodeDirectoryMalformed, Detail: url + " must have its own address as issuer, and a jwks_uri"}
+	}
+	return doc.URI, nil
 }
 
 // maxName is the length of a client_name in characters; a longer one is not used.

@@ -15,13 +15,24 @@ type source struct {
 	url  string // with lower-case scheme and host, and without the default port
 	host string // without port: fetches are counted by it
 	card bool   // the URL is that of a client metadata document, which contains or links the set
+	meta bool   // the URL is that of a document with issuer and jwks_uri
+	kids bool   // keys are found by their kid, not by their thumbprint
 }
 
-const cardPrefix = "cimd:" // cannot be confused with a URL, which begins with https
+// They cannot be confused with a URL, which begins with https.
+const (
+	cardPrefix = "cimd:"
+	metaPrefix = "meta:"
+)
 
 // sourceOf returns where the key set of an agent is. The verifier has accepted the reference; what
 // a fetch must never do is checked again here, next to the fetch.
 func sourceOf(ref httpsig.AgentRef, loopback bool) (source, *Failure) {
+	if ref.Form == httpsig.AgentMetadata {
+		s, f := newSource(ref.URL, false, loopback)
+		s.meta, s.name = true, metaPrefix+s.url
+		return s, f
+	}
 	raw, card := ref.KeySetURL(), ref.Form == httpsig.AgentCard
 	if card {
 		raw = ref.URL

@@ -13,10 +13,11 @@ import (
 type AgentForm uint8
 
 const (
-	AgentNone   AgentForm = iota // the signature names no agent
-	AgentOrigin                  // an origin; its key directory is at the well-known path
-	AgentJWKS                    // the URL of a JWK Set
-	AgentCard                    // the URL of a client metadata document (type=cimd)
+	AgentNone     AgentForm = iota // the signature names no agent
+	AgentOrigin                    // an origin; its key directory is at the well-known path
+	AgentJWKS                      // the URL of a JWK Set
+	AgentCard                      // the URL of a client metadata document (type=cimd)
+	AgentMetadata                  // the URL of a document with issuer and jwks_uri (Signature-Key, scheme jwks_uri); keys are named by kid
 )
 
 // DirectoryPath is the well-known path of a key directory.
@@ -53,7 +54,7 @@ func (a AgentRef) ID() string {
 }
 
 // KeySetURL returns where the agent's JWK Set is: the well-known directory of an origin, or the
-// URL itself. It is "" for AgentNone and AgentCard.
+// URL itself. It is "" for AgentNone, AgentCard and AgentMetadata.
 func (a AgentRef) KeySetURL() string {
 	switch a.Form {
 	case AgentOrigin:

@@ -2,7 +2,10 @@ package httpsig
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -37,9 +40,17 @@ func signatureKey(m *Message, label string) (scheme string, params *httpsfv.Para
 	return string(token), item.Params, ok
 }
 
-// inline makes the keyid of a signature without one from the key that the request itself gives (scheme hwk): the RFC 7638 thumbprint.
-// It is nil for every other signature, also one that has a keyid or a tag.
-func (q *Policy) inline(m *Message, sig *member) (Key, *Error) {
+// An ownKey is what a request itself says of the key of its signature (Signature-Key).
+type ownKey struct {
+	key Key      // scheme hwk; nil for jwks_uri
+	at  AgentRef // scheme jwks_uri: where the key is
+	kid string   // and its name there
+}
+
+// inline makes the keyid of a signature without one from what the request itself says of the key: of a key (scheme hwk) the RFC 7638
+// thumbprint; of the place of a key (scheme jwks_uri) a hash, until the key is there. It is nil for every other signature, also one that has a
+// keyid or a tag.
+func (q *Policy) inline(m *Message, sig *member) (*ownKey, *Error) {
 	if !q.Inline || sig.params.HasKeyID || sig.params.HasTag || m.Header["Signature-Key"] == nil {
 		return nil, nil
 	}
@@ -47,8 +58,12 @@ func (q *Policy) inline(m *Message, sig *member) (Key, *Error) {
 	if !ok {
 		return nil, malformed(CodeKeyMalformed, "Signature-Key has no scheme for this signature")
 	}
+	if scheme == "jwks_uri" {
+		return published(params, sig)
+	}
 	if scheme != "hwk" {
-		return nil, fail(CodeKeyUnknown, "Signature-Key of the scheme "+scheme+" is not read, only hwk; send the address of a key directory as Signature-Agent")
+		return nil, fail(CodeKeyUnknown, "Signature-Key of the scheme "+scheme+" is not read, only hwk and jwks_uri; send the address of a key directory as "+
+			"Signature-Agent")
 	}
 	jwk := map[string]string{}
 	for _, name := range params.Names() {
@@ -70,7 +85,32 @@ func (q *Policy) inline(m *Message, sig *member) (Key, *Error) {
 		return nil, asError(err, CodeKeyMalformed)
 	}
 	sig.params.KeyID, sig.params.HasKeyID = pub.Thumbprint, true
-	return k, nil
+	return &ownKey{key: k}, nil
+}
+
+// metadataName is the name of a document under /.well-known/ (dwk).
+var metadataName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+const maxKid = 128
+
+// published is where the key of a signature is by the scheme jwks_uri: the document {id}/.well-known/{dwk} names the key set, and kid the key
+// in it. The form of the address is checked where it is fetched.
+func published(params *httpsfv.Params, sig *member) (*ownKey, *Error) {
+	text := map[string]string{}
+	for _, name := range []string{"id", "dwk", "kid"} {
+		value, _ := params.Get(name)
+		if text[name], _ = value.(string); text[name] == "" {
+			return nil, malformed(CodeKeyMalformed, "Signature-Key: the scheme jwks_uri needs id, dwk and kid, which are strings")
+		}
+	}
+	id := strings.TrimSuffix(text["id"], "/")
+	if !metadataName.MatchString(text["dwk"]) || len(text["kid"]) > maxKid || len(id) > MaxAgentURL || strings.ContainsAny(id, "?#") {
+		return nil, malformed(CodeKeyMalformed, "Signature-Key: id is an https address of at most 512 bytes, dwk the name of a document, kid has at most 128 bytes")
+	}
+	own := &ownKey{at: AgentRef{Form: AgentMetadata, URL: id + "/.well-known/" + text["dwk"]}, kid: text["kid"]}
+	sum := sha256.Sum256([]byte(own.at.URL + "\n" + own.kid))
+	sig.params.KeyID, sig.params.HasKeyID = base64.RawURLEncoding.EncodeToString(sum[:]), true
+	return own, nil
 }
 
 // onceOnly is what a signature by an inline key, which has no nonce, is known by: its base, with the key. A base cannot be signed again, also not

@@ -59,7 +59,7 @@ type Policy struct {
 	// Accounts accepts signatures of Ethereum accounts (ERC-8128) in addition to Tags.
 	Accounts bool
 
-	// Inline accepts signatures without tag and keyid whose key is in Signature-Key, covered, by the scheme hwk
+	// Inline accepts signatures without tag and keyid whose key is in Signature-Key, covered, by the scheme hwk or jwks_uri
 	// (draft-hardt-httpbis-signature-key-08), in addition to Tags. They need no nonce and no expires: NonceKey names each all the same.
 	Inline bool
 

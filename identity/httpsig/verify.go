@@ -20,7 +20,10 @@ type KeyRequest struct {
 	Identity string // Agent-Identity field value, "" when not covered
 	Receipt  string // X-SIWA-Receipt field value, "" when not covered
 	Inline   Key    // that the request itself gives in Signature-Key, covered; nil for none. Params.KeyID is its thumbprint
-	Now      time.Time
+	// Published and Kid are where the key is that the request names in Signature-Key, covered, and its name there; Params.KeyID is a hash of both.
+	Published AgentRef
+	Kid       string
+	Now       time.Time
 }
 
 // Resolved is a key and its owner.
@@ -59,7 +62,7 @@ type Result struct {
 	Principal  any
 	Algorithm  Algorithm
 	Thumbprint string // of the key
-	Inline     bool   // the request itself gave the key (Signature-Key)
+	Inline     bool   // the request itself gave the key, or its place (Signature-Key)
 	BodyBound  bool   // content-digest is covered and matches the body
 
 	coverage coverage
@@ -174,7 +177,10 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 	if e != nil {
 		return nil, e
 	}
-	ask := KeyRequest{Params: sig.params, Agent: agent, Now: now, Inline: inline}
+	ask := KeyRequest{Params: sig.params, Agent: agent, Now: now}
+	if inline != nil {
+		ask.Inline, ask.Published, ask.Kid = inline.key, inline.at, inline.kid
+	}
 	if cov&coverIdentity != 0 {
 		ask.Identity = fieldOf(m, "Agent-Identity")
 	}
@@ -189,6 +195,9 @@ func (v *Verifier) judge(ctx context.Context, p *parse, m *Message, body []byte,
 		return nil, fail(CodeKeyUnknown, "")
 	}
 	thumb := found.Key.Thumbprint()
+	if inline != nil {
+		sig.params.KeyID = thumb
+	}
 	if !v.AllowTestKeys && key.IsPublicTestKey(thumb) {
 		return nil, fail(CodeTestKeyRefused, "")
 	}

@@ -40,6 +40,7 @@ const (
 	documentRetry    = 10 * time.Minute   // after the first reading that could not be completed
 	documentKept     = 3 * 24 * time.Hour // for so long what was found last is shown while it cannot be asked again
 	maxTwins         = 4
+	maxTwinTries     = 8 // identities on other chains that one document names and the chain is asked about
 	maxDomains       = 3
 )
 
@@ -235,8 +236,10 @@ func (d *documentRunner) read(ctx context.Context, l *linked) (links protocol.Ag
 	if errors.Is(docErr, errUnread) {
 		links.AlsoRegistered = keepRecent(l.links, now).AlsoRegistered
 	}
+	tried := 0
 	for _, other := range doc.Registrations {
-		if len(links.AlsoRegistered) < maxTwins && other.ChainID != id.ChainID {
+		if tried < maxTwinTries && len(links.AlsoRegistered) < maxTwins && other.ChainID != id.ChainID {
+			tried++
 			note(&links.AlsoRegistered, other.String(), l.links.AlsoRegistered, d.twin(ctx, snap, other))
 		}
 	}
@@ -361,7 +364,7 @@ func (d *documentRunner) document(ctx context.Context, uri string) (doc registra
 		case err != nil || len(uri) > registration.MaxAgentURI:
 			err = errors.New("the agentURI is not an address of at most 2,048 bytes")
 		case u.Scheme != "https" && u.Scheme != "http":
-			err = fmt.Errorf("this node does not read addresses of the scheme %q; it reads https: and data:", protocol.Clip(u.Scheme, 20))
+			err = fmt.Errorf("this node does not read addresses of the scheme %q, only https: and data: URLs", protocol.Clip(u.Scheme, 20))
 		case strings.EqualFold(u.Host, d.Host):
 			err = errors.New("the document is this node's own")
 		default:
@@ -401,7 +404,9 @@ func (d *documentRunner) get(ctx context.Context, address string, most int64, wi
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		if _, refused := errors.AsType[*outbound.Refused](err); refused {
+		if refused, ok := errors.AsType[*outbound.Refused](err); ok && refused.Form {
+			return nil, errors.New("the address at " + host + " is not https, or names a port")
+		} else if ok {
 			return nil, errors.New(host + " has no public address")
 		}
 		return nil, unread(errors.New(host + " does not answer in time"))
