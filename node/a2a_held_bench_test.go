@@ -67,7 +67,7 @@ func holdTasks(t *testing.T, host, method string, count int) {
 			require.NoError(t, json.NewDecoder(res.Body).Decode(&challenge))
 			io.Copy(io.Discard, res.Body)
 			solved := must.Get(pow.Solve(context.Background(), challenge))(t)
-			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello %d"}]}}}`, method, i)
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi %d"}]}}}`, method, i)
 			must.Get(fmt.Fprintf(conn, "POST /a2a/asha HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nProof-Of-Work: %s\r\nContent-Length: %d\r\n\r\n%s",
 				host, solved.Encode(), len(body), body))(t)
 			if strings.HasPrefix(method, "SendStr") {
