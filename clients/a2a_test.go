@@ -81,4 +81,27 @@ func TestA2A_Client(t *testing.T) {
 	require.Equal(t, task.ContextID, got.ContextID)
 	_, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: "t-1"})
 	require.ErrorIs(t, err, a2a.ErrTaskNotFound)
+	listed, err := c.ListTasks(ctx, &a2a.ListTasksRequest{})
+	require.NoError(t, err)
+	require.Len(t, listed.Tasks, 1)
+	canceled, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: task.ID})
+	require.NoError(t, err)
+	require.Equal(t, a2a.TaskStateCanceled, canceled.Status.State)
+
+	who.token = ""
+	events := 0
+	for event, err := range c.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("And to Ajmer?"))}) {
+		require.NoError(t, err)
+		switch e := event.(type) {
+		case *a2a.Task:
+			who.token, _ = e.Metadata["urn:stoa:a2a:contact:v1/readToken"].(string)
+			w.answers(e.ContextID, "As far as Ajmer.")
+		case *a2a.TaskArtifactUpdateEvent:
+			require.Equal(t, "As far as Ajmer.", e.Artifact.Parts[0].Text())
+		case *a2a.TaskStatusUpdateEvent:
+			require.Equal(t, a2a.TaskStateCompleted, e.Status.State)
+		}
+		events++
+	}
+	require.Equal(t, 3, events)
 }

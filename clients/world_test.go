@@ -14,6 +14,7 @@ import (
 
 	"stoa/node"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // A world is a node that runs on loopback until the test ends, with SQLite.
@@ -57,4 +58,14 @@ func (w *world) get(path string) string {
 	require.NoError(w.t, err)
 	require.Equal(w.t, 200, res.StatusCode, "%s", body)
 	return string(body)
+}
+
+// answers answers a thread with asha as her owner.
+func (w *world) answers(threadID, text string) {
+	w.t.Helper()
+	require.NoError(w.t, w.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		owner := protocol.Caller{Standing: protocol.Session, Handle: "asha", Name: "Asha Rao", Account: "test"}
+		_, err := w.Contact.Answer(ctx, tx, owner, protocol.NewAnswer{ThreadRef: protocol.ThreadRef{ThreadID: threadID}, Message: text})
+		return err
+	}))
 }

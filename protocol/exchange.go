@@ -213,7 +213,7 @@ var ListExchanges = declare[ExchangeQuery, ExchangePage](Operation{
 
 var FollowExchange = declare[ExchangeInput, Stream](Operation{
 	Name: "follow_exchange", Title: "Follow an exchange by A2A",
-	Summary:  "One exchange of the caller, now and whenever it changes, until it ends.",
+	Summary:  "One exchange of the caller whenever it changes, until it ends.",
 	ReadOnly: true, NoStore: true, Media: "text/event-stream", Codes: []Code{NotFound, Overloaded},
 	Example: ExchangeInput{Handle: "asha", ID: "task_01k9y3v6k8e5w9q2x4z7c1m0ad_1"},
 })

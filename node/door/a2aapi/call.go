@@ -85,7 +85,9 @@ func (a *API) serve(v *visit) error {
 	var err error
 	switch v.m.method {
 	case a2a.SendMessage:
-		result, err = a.send(v)
+		if result, err = a.send(v); err == nil && a.await(v, &result) {
+			return nil
+		}
 	case a2a.StreamMessage:
 		return a.stream(v)
 	case a2a.SubscribeTask:

@@ -1,6 +1,7 @@
 package a2aapi_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -56,6 +57,28 @@ func (c released) call(handle, method, params string) (answer map[string]any) {
 	return answer
 }
 
+// stream calls a method that streams, and sends what comes: of a client of 1.0 what an event has, as a client of 0.3 has it.
+func (c released) stream(method, params string) <-chan map[string]any {
+	c.h.T.Helper()
+	cmd := c.start("asha", method, params)
+	out := must.Get(cmd.StdoutPipe())(c.h.T)
+	require.NoError(c.h.T, cmd.Start())
+	events := make(chan map[string]any)
+	go func() {
+		defer close(events)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var event map[string]any
+			_ = json.Unmarshal(lines.Bytes(), &event)
+			if payload, ok := event["payload"].(map[string]any); ok {
+				event, _ = payload["value"].(map[string]any)
+			}
+			events <- event
+		}
+		_ = cmd.Wait()
+	}()
+	return events
+}
+
 // state is the state of a task, whose name is of 0.3 for both clients.
 func state(task map[string]any) string {
 	status, _ := task["status"].(map[string]any)
@@ -91,10 +114,25 @@ func TestA2A_Released(t *testing.T) {
 				require.Len(t, done["history"], 2)
 			}
 			require.EqualValues(t, "TaskNotFoundError", client.call("asha", "getTask", `{"id":"t-1"}`)["error"].(map[string]any)["name"])
+			if client.version == "1.0" {
+				require.Len(t, client.call("asha", "listTasks", `{}`)["tasks"], 1)
+			}
 			over := client.call("asha", "cancelTask", read)["error"].(map[string]any)
 			require.EqualValues(t, "TaskNotCancelableError", over["name"])
 
+			client.token = ""
+			events := client.stream("sendMessageStream", client.message("s-"+client.version, "And to Ajmer?", ""))
+			begun := <-events
+			answeredTask(client.h, begun["contextId"].(string), "As far as Ajmer.")
+			artifact, status := <-events, <-events
+			require.NotNil(t, artifact["artifact"], "%v", artifact)
+			require.Equal(t, "completed", state(status), "%v", status)
+			_, more := <-events
+			require.False(t, more)
+
 			client.token = h.TokenOf("vikram", "test")
+			waits := client.call("asha", "sendMessage", client.message("c-"+client.version, "Never mind", ""))
+			require.Equal(t, "canceled", state(client.call("asha", "cancelTask", fmt.Sprintf(`{"id":%q}`, waits["id"]))))
 			again := client.call("asha", "sendMessage", client.message("n-"+client.version, "From an owner", ""))
 			require.Equal(t, "submitted", state(again), "%v", again)
 			require.Equal(t, again["id"], client.call("asha", "getTask", fmt.Sprintf(`{"id":%q}`, again["id"]))["id"])

@@ -66,9 +66,6 @@ func (a *API) write(v *visit, idemKey string) (any, error) {
 		return nil, err
 	}
 	e.ReadToken, v.exchange = token, &e
-	if v.m.method == a2a.SendMessage {
-		e = a.await(v, e)
-	}
 	t := a2a.FromExchange(e, v.send.HistoryLength)
 	return a2a.SendResult{Task: &t}, nil
 }

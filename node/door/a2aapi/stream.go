@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"stoa/node/hall"
 	"stoa/protocol"
@@ -28,14 +29,7 @@ func (a *API) subscribe(v *visit) error {
 		}
 		return a2a.ErrUnsupportedOperation.With("a bid and a meeting request have no stream; ask for the task", "taskId", q.ID)
 	}
-	e, err := a.exchange(v, protocol.GetExchange.Operation, q.ID)
-	if err != nil {
-		return err
-	}
-	if e.State.Final() {
-		return a2a.ErrUnsupportedOperation.With("the task is over; ask for it", "taskId", q.ID)
-	}
-	return a.follow(v, e)
+	return a.follow(v, q.ID, "")
 }
 
 // stream is the method SendStreamingMessage.
@@ -46,7 +40,7 @@ func (a *API) stream(v *visit) error {
 	}
 	sent := result.(a2a.SendResult)
 	if sent.Task != nil && !sent.Task.Status.State.Over() && v.exchange != nil {
-		return a.follow(v, *v.exchange)
+		return a.follow(v, sent.Task.ID, v.exchange.ReadToken)
 	}
 	a.events(v, func(_ context.Context, out hall.Sink, first []byte) {
 		hall.Put(out, append(first, v.event(a2a.StreamResponse{Task: sent.Task, Message: sent.Message})...))
@@ -54,12 +48,21 @@ func (a *API) stream(v *visit) error {
 	return nil
 }
 
-// follow writes the task of an exchange and what follows.
-func (a *API) follow(v *visit, e protocol.Exchange) error {
-	s, err := a.followed(v, e.ID)
+// follow writes the task of an exchange and what follows. token is the read token that the first event shows.
+func (a *API) follow(v *visit, id, token string) error {
+	s, err := a.followed(v, id)
 	if err != nil {
 		return err
 	}
+	e, err := a.exchange(v, protocol.GetExchange.Operation, id) // now that no change is missed
+	if err == nil && e.State.Final() && v.m.method == a2a.SubscribeTask {
+		err = a2a.ErrUnsupportedOperation.With("the task is over; ask for it", "taskId", id)
+	}
+	if err != nil {
+		s.Close()
+		return err
+	}
+	e.ReadToken = token
 	length := v.send.HistoryLength
 	was := a2a.FromExchange(e, length)
 	task := a2a.StreamResponse{Task: &was}
@@ -67,9 +70,10 @@ func (a *API) follow(v *visit, e protocol.Exchange) error {
 	frame := v.frame()
 	a.events(v, func(life context.Context, out hall.Sink, first []byte) {
 		defer s.Close()
-		if !hall.Put(out, append(first, start...)) {
+		if !hall.Put(out, append(first, start...)) || was.Status.State.Over() {
 			return
 		}
+		was = settled(was)
 		start, first = nil, nil
 		for {
 			b, err := s.Next(life)
@@ -85,7 +89,7 @@ func (a *API) follow(v *visit, e protocol.Exchange) error {
 				for _, r := range is.Since(was) {
 					text = append(text, frame.event(r)...)
 				}
-				was = a2a.Task{Status: a2a.Status{State: is.Status.State, Timestamp: is.Status.Timestamp}, Artifacts: make([]a2a.Artifact, len(is.Artifacts))}
+				was = settled(is)
 			}
 			if len(b.Events) == 0 {
 				text = []byte(": alive\n\n")
@@ -98,13 +102,25 @@ func (a *API) follow(v *visit, e protocol.Exchange) error {
 	return nil
 }
 
+// settled is what of a task is needed to tell what has changed since.
+func settled(t a2a.Task) a2a.Task {
+	return a2a.Task{Status: a2a.Status{State: t.Status.State, Timestamp: t.Status.Timestamp}, Artifacts: make([]a2a.Artifact, len(t.Artifacts))}
+}
+
 // followed returns the stream of an exchange.
 func (a *API) followed(v *visit, id string) (protocol.Stream, error) {
+	unknown := a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", id)
+	if _, ok := protocol.ParseExchangeID(id); !ok || !protocol.IsHandle(v.handle) {
+		return nil, unknown
+	}
 	args, err := json.Marshal(protocol.ExchangeInput{Handle: v.handle, ID: id})
 	if err != nil {
 		return nil, err
 	}
 	res, err := a.invoke(v, protocol.FollowExchange.Operation, args, "")
+	if protocol.CodeOf(err) == protocol.NotFound {
+		err = unknown
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +143,7 @@ func taskOf(raw []byte, historyLength *int) (a2a.Task, error) {
 func (a *API) events(v *visit, follow func(life context.Context, out hall.Sink, first []byte)) {
 	v.w.Header()["Content-Type"] = []string{"text/event-stream"}
 	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, !v.m.writes())
-	a.Streams.Serve(v.w, v.r, 200, follow)
+	a.Streams.Serve(v.w, v.r, http.StatusOK, follow)
 }
 
 // A frame is what the events of a stream have in common.
@@ -142,38 +158,71 @@ func (v *visit) event(r a2a.StreamResponse) []byte { return v.frame().event(r) }
 
 // event renders an event: one line of data (HTML Standard §9.2), which JSON without indents is.
 func (f frame) event(r a2a.StreamResponse) []byte {
-	raw, err := json.Marshal(a2a.In(f.version, r))
+	return fmt.Appendf(nil, "data: %s\n\n", f.answer(r))
+}
+
+// answer renders a JSON-RPC answer.
+func (f frame) answer(result any) []byte {
+	raw, err := json.Marshal(a2a.In(f.version, result))
 	if err != nil {
 		return nil
 	}
-	return fmt.Appendf(nil, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", f.id, raw)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, f.id, raw)
 }
 
-// await waits until an exchange has ended or waits for the caller, or for so long as the door waits, and returns it as it is then.
-func (a *API) await(v *visit, e protocol.Exchange) protocol.Exchange {
-	if a.c.Wait <= 0 || v.send.Immediately || e.State.Final() || e.State == protocol.ExchangeAsked {
-		return e
+// await answers a message when its exchange has ended or waits for the caller, or after so long as the door waits. It returns false when
+// it does not: the message is to be answered at once, with the result. As a stream does, one that waits keeps little more than its connection.
+func (a *API) await(v *visit, result *any) bool {
+	e := v.exchange
+	over := func(s protocol.ExchangeState) bool { return s.Final() || s == protocol.ExchangeAsked }
+	if e == nil || a.c.Wait <= 0 || v.send.Immediately || over(e.State) {
+		return false
 	}
 	s, err := a.followed(v, e.ID)
-	if err != nil { // too many wait: the answer is the task as it is
-		return e
+	if err != nil { // too many wait
+		return false
 	}
-	defer s.Close()
-	ctx, cancel := context.WithTimeout(v.r.Context(), a.c.Wait)
-	defer cancel()
-	for {
-		b, err := s.Next(ctx)
-		if err != nil { // mostly the end of the wait
-			return e
+	last, err := a.exchange(v, protocol.GetExchange.Operation, e.ID)
+	if err != nil || over(last.State) {
+		if s.Close(); err == nil {
+			last.ReadToken = e.ReadToken
+			t := a2a.FromExchange(last, v.send.HistoryLength)
+			*result = a2a.SendResult{Task: &t}
 		}
-		for _, event := range b.Events {
-			now := protocol.Exchange{}
-			if json.Unmarshal(event.Data, &now) == nil {
-				now.ReadToken, e = e.ReadToken, now
+		return false
+	}
+	raw, err := json.Marshal(last)
+	if err != nil {
+		s.Close()
+		return false
+	}
+	frame, token, length, wait := v.frame(), e.ReadToken, v.send.HistoryLength, a.c.Wait
+	v.w.Header()["Content-Type"] = []string{"application/json"}
+	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, false)
+	a.Streams.Serve(v.w, v.r, http.StatusOK, func(life context.Context, out hall.Sink, first []byte) {
+		defer s.Close()
+		ctx, cancel := context.WithTimeout(life, wait)
+		defer cancel()
+		for {
+			b, err := s.Next(ctx)
+			if err != nil { // mostly the end of the wait
+				break
+			}
+			var now protocol.Exchange
+			for _, event := range b.Events {
+				raw = event.Data
+			}
+			if len(b.Events) > 0 && json.Unmarshal(raw, &now) == nil && over(now.State) {
+				break
 			}
 		}
-		if e.State.Final() || e.State == protocol.ExchangeAsked {
-			return e
+		var now protocol.Exchange
+		if json.Unmarshal(raw, &now) != nil {
+			return
 		}
-	}
+		now.ReadToken = token
+		t := a2a.FromExchange(now, length)
+		hall.Put(out, append(first, frame.answer(a2a.SendResult{Task: &t})...))
+	})
+	return true
 }

@@ -160,7 +160,8 @@ func (f *follower) rouse() {
 	}
 }
 
-// Follow returns the stream of an exchange of the caller: as it is now, and whenever it has changed.
+// Follow returns the stream of an exchange of the caller: whenever it has changed from now on. Who has a place reads it as it is, so that
+// nothing is missed in between.
 func (r *Contact) Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Stream, error) {
 	t, _, err := r.ownExchange(ctx, tx, c, in)
 	if err != nil {
@@ -169,7 +170,6 @@ func (r *Contact) Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	c.Evidence, c.Key, c.Spend = nil, nil, nil
 	f := &follower{room: r, who: c.ID(), thread: t.ID, c: c, in: in, wake: make(chan struct{}, 1)}
 	f.guest = c.Standing&(protocol.Signed|protocol.Session) == 0
-	f.rouse()
 	return f, r.Hub.enter(f)
 }
 
