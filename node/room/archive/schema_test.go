@@ -192,6 +192,7 @@ var leftOut = map[string]map[string]string{
 	"remote_agent": {"": ofNode}, "agent_told": {"": work}, "ard_source": {"": ofNode}, "ard_entry": {"": ofOthers},
 	"stream": {"": ofNode}, "subscription": {"": ofNode}, "tally": {"": ofNode}, "tombstone": {"": ofNode}, "traffic": {"": ofNode},
 	"usage":          {"": ofNode},
+	"draft":          {"": "waits for minutes, for whoever has its link"},
 	"used_signature": {"": ofNode}, "writer": {"": "where writers are"},
 }
 
