@@ -80,16 +80,26 @@ func BenchmarkMCPTrivial(b *testing.B) {
 func BenchmarkMCPCall(b *testing.B) {
 	h := nodetest.New(b)
 	h.Hosted("load")
-	for _, tool := range []struct{ name, args string }{
-		{"get_agent_profile", `{"handle":"load"}`},                           // kept
-		{"get_challenge", `{"purpose":"board"}`},                             // made each time
-		{"post_to_board", `{"kind":"offer","title":"","body":"Two sheets"}`}, // refused
+	bearer := "Bearer " + h.OwnerToken("load")
+	for _, tool := range []struct{ name, args, token string }{
+		{"get_agent_profile", `{"handle":"load"}`, ""}, // kept
+		{"get_agent_profile", `{"handle":"load"}`, bearer},
+		{"get_challenge", `{"purpose":"board"}`, ""}, // made each time
+		{"get_challenge", `{"purpose":"board"}`, bearer},
+		{"post_to_board", `{"kind":"offer","title":"","body":"Two sheets"}`, ""}, // refused
 	} {
-		b.Run(tool.name, func(b *testing.B) {
+		of := tool.name
+		if tool.token != "" {
+			of += "/token"
+		}
+		b.Run(of, func(b *testing.B) {
 			body := nodetest.ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool.name, tool.args))
 			head := http.Header{
 				"Content-Type": {"application/json"}, "Mcp-Protocol-Version": {"2026-07-28"},
 				"Mcp-Method": {"tools/call"}, "Mcp-Name": {tool.name},
+			}
+			if tool.token != "" {
+				head.Set("Authorization", tool.token)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
