@@ -131,7 +131,7 @@ func (g *Gate) Admit(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	switch {
 	case ev.Operator:
 		c.Standing = protocol.Operator
-	case signed(ev.Request):
+	case SignedRequest(ev.Request):
 		if c, err = g.signature(ctx, ev, op); openRead(op) && notForUs(err) {
 			c, err = protocol.Caller{Network: ev.Network}, nil
 		}
@@ -181,9 +181,9 @@ func notForUs(err error) bool {
 	return errors.Is(err, httpsig.CodeNoAcceptableSignature) || err != nil && protocol.CodeOf(err) == protocol.KeyUnknown
 }
 
-// signed reports whether the request carries any part of a signature, so that one that was partly
+// SignedRequest reports whether the request carries any part of a signature, so that one that was partly
 // stripped is refused and not treated as anonymous.
-func signed(r *http.Request) bool {
+func SignedRequest(r *http.Request) bool {
 	return r != nil && (r.Header["Signature-Input"] != nil || r.Header["Signature"] != nil)
 }
 
@@ -202,7 +202,7 @@ func bearer(r *http.Request) string {
 // and the answer may depend on it. The answer of an open read is the same for everyone and is
 // cached.
 func ambient(ev Evidence, op *protocol.Operation) bool {
-	return ev.Session != "" && !ev.Operator && !signed(ev.Request) && bearer(ev.Request) == "" && !hasSignInWithX(ev.Request) &&
+	return ev.Session != "" && !ev.Operator && !SignedRequest(ev.Request) && bearer(ev.Request) == "" && !hasSignInWithX(ev.Request) &&
 		(op.Access != protocol.Anonymous || op.NoStore || !op.ReadOnly)
 }
 

@@ -23,7 +23,6 @@ const (
 	OAuthResourcePath = "/.well-known/oauth-protected-resource"   // RFC 9728, of the whole node
 	OAuthOwnerMCPPath = OAuthResourcePath + OwnerMCPPath          // of the owners' MCP door
 	MaxRedirectURI    = 500                                       // characters
-	MaxRedirectURIs   = 10                                        // of one client
 	MaxClientID       = 3000                                      // characters: the id of a registered client contains what it registered
 	OAuthCodeLifetime = time.Minute                               // RFC 9700 §2.1.1: short, and once
 	OAuthTokenTime    = time.Hour                                 // of an access token; then its refresh token gets another

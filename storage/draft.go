@@ -51,9 +51,9 @@ func (ds Drafts) ByLink(ctx context.Context, link [32]byte) (Draft, error) {
 	return find[Draft](ctx, ds.tx, draftTable.from+`WHERE link = ? AND ends_at > ?`, link[:], millis(ds.tx.Now))
 }
 
-// Count is how many there are, up to a number.
+// Count is how many have not ended, up to a number.
 func (ds Drafts) Count(ctx context.Context, most int) (int, error) {
-	return find[int](ctx, ds.tx, `SELECT count(*) FROM (SELECT 1 FROM draft LIMIT ?) r`, most)
+	return find[int](ctx, ds.tx, `SELECT count(*) FROM (SELECT 1 FROM draft WHERE ends_at > ? LIMIT ?) r`, millis(ds.tx.Now), most)
 }
 
 // Decide records what became of a draft that waits; ErrNotFound for one that does not.

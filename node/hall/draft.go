@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net/http"
 	"sync"
 	"time"
 
@@ -33,9 +32,8 @@ const ConfirmPath = "/confirm/"
 
 // A Draft is a write that waits, or waited, for a person.
 type Draft struct {
-	Op     *protocol.Operation
-	Args   map[string]any
-	EndsAt time.Time
+	Op   *protocol.Operation
+	Args map[string]any
 
 	link [32]byte
 	row  storage.Draft
@@ -76,20 +74,16 @@ func (f *fullness) is(ctx context.Context, db *storage.DB, now time.Time) bool {
 func (t *Table) offer(ctx context.Context, refused error, e *entry, req Request, value map[string]any) {
 	asks, ok := errors.AsType[*protocol.Error](refused)
 	ev := req.Evidence
-	if ok && asks.Code == protocol.PowRequired && asks.Challenge != nil && req.Door != "page" && len(ev.Proof) == 0 && !signed(ev.Request) {
+	if ok && asks.Code == protocol.PowRequired && asks.Challenge != nil && req.Door != "page" && len(ev.Proof) == 0 && !identity.SignedRequest(ev.Request) {
 		asks.Confirm = t.keep(ctx, e, ev.Network, value)
 	}
-}
-
-func signed(r *http.Request) bool {
-	return r != nil && (r.Header["Signature"] != nil || r.Header["Signature-Input"] != nil)
 }
 
 // Offer is for a door that admits callers itself: a link by which a person confirms a write whose sender it does not serve; nil where that would not
 // help.
 func (t *Table) Offer(ctx context.Context, name string, args []byte, ev identity.Evidence) *protocol.Confirm {
 	e := t.entries[name]
-	if signed(ev.Request) || len(ev.Proof) > 0 {
+	if identity.SignedRequest(ev.Request) || len(ev.Proof) > 0 {
 		return nil
 	}
 	args, value, err := open(args, &ev, e.op)
@@ -202,7 +196,7 @@ func (t *Table) Draft(ctx context.Context, link string) (d Draft, err error) {
 		return d, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is nothing to confirm at this link any more: it is good for 15 minutes"))
 	}
 	b, err := t.bodyOf(d.row)
-	d.Op, d.Args, d.EndsAt, d.link = protocol.Lookup(d.row.Op), b.Args, d.row.EndsAt, hash
+	d.Op, d.Args, d.link = protocol.Lookup(d.row.Op), b.Args, hash
 	return d, err
 }
 

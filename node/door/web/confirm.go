@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -178,18 +179,9 @@ func membersInOrder(d hall.Draft) (names []string) {
 			names = append(names, name)
 		}
 	}
+	first := []string{"message", "body", "kind", "title", "threadId", "id", "handle"} // the last one first
 	slices.SortFunc(names, func(a, b string) int {
-		first := map[string]int{"handle": 0, "id": 1, "threadId": 1, "title": 2, "kind": 2}
-		at := func(name string) int {
-			if n, ok := first[name]; ok {
-				return n
-			}
-			return 9
-		}
-		if at(a) != at(b) {
-			return at(a) - at(b)
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(slices.Index(first, b)-slices.Index(first, a), strings.Compare(a, b))
 	})
 	return names
 }

@@ -24,7 +24,7 @@ import (
 // OAuth lets programs act for owners (OAuth 2.1 as MCP asks for it: code with PKCE, public clients, rotating refresh tokens). What a program gets is
 // an API token of the account, one row for as long as the owner allows it: the row's secret is the access token, and is exchanged for another by
 // the refresh token. Nothing that a stranger begins is stored: the id of a registered client, a code and a refresh token are sealed texts that
-// carry what they stand for.
+// contain what they stand for.
 type OAuth struct {
 	Base    string // the issuer
 	DB      *storage.DB
