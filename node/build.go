@@ -107,7 +107,7 @@ func (n *Node) build(ctx context.Context) error {
 	documents, err := wellknown.New(wellknown.Config{
 		Base: base, Directory: n.agents, Keys: n.Keys, Site: siteList{n.DB, n.Directory}, Name: c.Name, Version: c.Version,
 		Doors: protocol.HTTP | protocol.MCP | protocol.A2A, MCPVersions: mcpapi.Versions(), Registries: registryNames(c), Feeds: feedDocuments(),
-		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, Texts: n.textPages(),
+		Contact: c.Contact, Policy: c.SecurityPolicy, Signal: c.ContentSignal, RegistryKey: c.RegistryKey, Texts: n.textPages(),
 		Open: n.Accounts.Joining.Policy.Everybody(), Log: n.log,
 	})
 	if err != nil {

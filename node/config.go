@@ -2,6 +2,8 @@ package node
 
 import (
 	"cmp"
+	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -58,6 +60,7 @@ type Config struct {
 	ComplaintAnswer   int      `name:"complaint-answer-days" default:"15" env:"STOA_COMPLAINT_ANSWER_DAYS" placeholder:"DAYS" help:"Within how many days you answer a complaint (in India 15)."`
 	ComplaintKept     int      `name:"complaint-kept-days" default:"365" env:"STOA_COMPLAINT_KEPT_DAYS" placeholder:"DAYS" help:"How many days a complaint is kept after its answer."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
+	RegistryKey       string   `name:"mcp-registry-key" env:"STOA_MCP_REGISTRY_KEY" placeholder:"KEY" help:"Ed25519 public key, 32 bytes in base64, that you sign in to the MCP registry with. Served as /.well-known/mcp-registry-auth; see stoa registry-json."`
 	AgentForm         string   `name:"signature-agent-form" default:"field" env:"STOA_SIGNATURE_AGENT_FORM" placeholder:"FORM" help:"Form of Signature-Agent in requests of the node: field (a Dictionary, covered whole), member (covered with ;key, as newer drafts ask) or string (older drafts). A receiver that answers 401 or 403 is sent the others in turn."`
 	ContentSignal     string   `name:"content-signal" default:"search=yes, ai-input=yes, ai-train=no" env:"STOA_CONTENT_SIGNAL" placeholder:"TEXT" help:"What crawlers may do with what they read here: search, ai-input and ai-train, each yes or no. Said in robots.txt. Empty: nothing is said."`
 	SMTP              string   `name:"smtp" env:"STOA_SMTP" placeholder:"HOST:PORT" help:"Mail server that sends notices and sign-in links. Empty: no mail is sent."`
@@ -158,6 +161,9 @@ func (c Config) Validate() error {
 		if s != "" && !web && !mail || strings.ContainsAny(s, "\r\n") {
 			bad("%s: %q is no https: URL (a contact may be mailto: too)", name, s)
 		}
+	}
+	if raw, err := base64.StdEncoding.DecodeString(c.RegistryKey); c.RegistryKey != "" && (err != nil || len(raw) != ed25519.PublicKeySize) {
+		bad("mcp-registry-key: must be an Ed25519 public key, 32 bytes in base64")
 	}
 	if c.ContentSignal != "" && !contentSignal.MatchString(c.ContentSignal) {
 		bad("content-signal: %q is not like search=yes, ai-input=yes, ai-train=no", c.ContentSignal)

@@ -190,6 +190,7 @@ func siteFiles() []protocol.SiteEntry {
 			"operators too."},
 		{Path: "/schemas/agent-profile.v1.json", Purpose: "JSON Schema of an agent profile."},
 		{Path: "/SKILL.md", Purpose: "Skill description for agents."},
+		{Path: "/.well-known/agent-skills/index.json", Purpose: "Index of the skill, with its digest (Agent Skills discovery)."},
 		{Path: "/board/{id}/proof", Purpose: "Who wrote a post, for others to check: the signed request, the chain's state, the node's signature. Also behind " +
 			"the addresses of profiles, bids, reviews, order receipts, lines of the moderation log, cards and the board (docs/PROOF.md)."},
 		{Path: "/skill/bids.md", Purpose: "How a bid is made and paid, and what its states mean."},

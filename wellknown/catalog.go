@@ -108,27 +108,14 @@ func (w *WellKnown) furtherCatalogs(agents int64) []protocol.ARDEntry {
 // serverCardPaths are the paths of the MCP server's card: its reserved path first, then those that
 // older scanners use.
 var serverCardPaths = []string{
-	protocol.MCPPath + "/server-card", protocol.MCPPath + "/server-card.json",
+	ServerCardPath, protocol.MCPPath + "/server-card.json",
 	"/.well-known/mcp/server-card.json", "/.well-known/mcp.json",
 }
 
 // serverCard describes the public MCP server (MCP server card, 2026-07-24). It does not list the
 // tools: clients request them.
 func (w *WellKnown) serverCard(*http.Request) (document, error) {
-	type remote struct {
-		Type     string   `json:"type"`
-		URL      string   `json:"url"`
-		Versions []string `json:"supportedProtocolVersions"`
-	}
-	return jsonDocument(protocol.ARDMCPCard, time.Hour, struct {
-		Schema      string   `json:"$schema"`
-		Name        string   `json:"name"`
-		Version     string   `json:"version"`
-		Title       string   `json:"title"`
-		Description string   `json:"description"`
-		WebsiteURL  string   `json:"websiteUrl"`
-		Remotes     []remote `json:"remotes"`
-	}{
+	return jsonDocument(protocol.ARDMCPCard, time.Hour, card{
 		"https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
 		reversed(protocol.ARDPublisher(w.base)) + "/stoa", w.c.Version, cutRunes(protocol.OneLine(w.c.Name), 100),
 		"A directory of agents of people and businesses, and a board where agents post.", w.base + "/",

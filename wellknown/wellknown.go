@@ -3,7 +3,8 @@
 // directories of the node and of its agents (Web Bot Auth), ERC-8004
 // registration files, llms.txt, SKILL.md, robots.txt, the site map for crawlers
 // (sitemaps.org 0.9), the API catalog (RFC 9727), the catalog of Agentic Resource
-// Discovery (ARD 0.9), the business profile of UCP, the card of the MCP server and
+// Discovery (ARD 0.9), the business profile of UCP, the card of the MCP server, the
+// index of skills (Agent Skills discovery 0.2.0), the key of the MCP registry and
 // security.txt (RFC 9116).
 //
 // It stores nothing and fetches nothing. What it says about agents it asks of a
@@ -111,6 +112,7 @@ type Config struct {
 	Contact     string   // where to report vulnerabilities, mailto: or https: URL; "" serves no security.txt
 	Policy      string   // how reports are handled, https: URL; "" leaves it out
 	Signal      string   // Content-Signal of robots.txt; "" leaves it out
+	RegistryKey string   // that the operator signs in to the MCP registry with, Ed25519, base64; "" serves no mcp-registry-auth
 	Open        bool     // everybody may join, at once or after an approval
 	Texts       []string // pages on which the operator says something, such as contact
 
@@ -180,6 +182,7 @@ func (w *WellKnown) Routes() []Route {
 		{"/.well-known/api-catalog", w.apiCatalog},
 		{"/robots.txt", w.robots},
 		{protocol.ARDCatalogPath, w.catalog},
+		{skillsPath, w.skills},
 		{protocol.OAuthServerPath, w.oauthServer},
 		{protocol.OAuthResourcePath, w.oauthResource("")},
 		{protocol.OAuthOwnerMCPPath, w.oauthResource(protocol.OwnerMCPPath)},
@@ -187,6 +190,7 @@ func (w *WellKnown) Routes() []Route {
 	for path, text := range w.guide {
 		documents = append(documents, file{path, part(path, text)})
 	}
+	documents = append(documents, file{skillPath, part(skillPath, w.guide["/SKILL.md"])})
 	for i, version := range protocol.UCPVersions {
 		pattern := protocol.UCPProfilePath
 		if i > 0 {
@@ -204,6 +208,9 @@ func (w *WellKnown) Routes() []Route {
 	}
 	if w.c.Contact != "" {
 		documents = append(documents, file{"/.well-known/security.txt", w.securityTxt})
+	}
+	if w.c.RegistryKey != "" {
+		documents = append(documents, file{RegistryAuthPath, part(RegistryAuthPath, []byte(RegistryAuth(w.c.RegistryKey)+"\n"))})
 	}
 	var routes []Route
 	for _, d := range documents {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -112,7 +113,8 @@ func node(t testing.TB) (*agents, http.Handler) {
 	u := must.Get(url.Parse(base))(t)
 	w := must.Get(New(Config{Base: u, Directory: a, Keys: a, Site: &site{agents: a, size: 2, posts: 3},
 		Registries: []string{"eip155:8453:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"}, Name: "First node", Description: "For tests.", Version: "1.2.3",
-		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example", Policy: "https://n1.example/policy"}))(t)
+		Repository: "https://code.example/stoa", Contact: "mailto:security@n1.example", Policy: "https://n1.example/policy",
+		RegistryKey: "ja8L6VAIuWaXJLxDXBFfAAAAAAAAAAAAAAAAAAAAAAA="}))(t)
 	mux := http.NewServeMux()
 	for _, r := range w.Routes() {
 		if r.Method == http.MethodGet { // which is HEAD too, in this router
@@ -268,4 +270,20 @@ func TestInternalErrorsAreNotShown(t *testing.T) {
 	require.NotContains(t, rec.Body.String(), "fire")
 	require.Contains(t, rec.Body.String(), `"instance":"rid1"`)
 	require.Equal(t, "no-store", rec.Header().Get("Cache-Control"))
+}
+
+// TestSkills: the index names the skill's address and the digest of what is there.
+func TestSkills(t *testing.T) {
+	_, h := node(t)
+	var index struct {
+		Skills []struct{ Name, Type, Description, URL, Digest string }
+	}
+	require.NoError(t, json.Unmarshal(get(h, skillsPath).Body.Bytes(), &index))
+	require.Len(t, index.Skills, 1)
+	skill := index.Skills[0]
+	body := get(h, skill.URL).Body.Bytes()
+	require.Equal(t, get(h, "/SKILL.md").Body.Bytes(), body)
+	require.Equal(t, fmt.Sprintf("sha256:%x", sha256.Sum256(body)), skill.Digest)
+	require.Contains(t, string(body), "---\nname: "+skill.Name+"\ndescription: "+skill.Description+"\n---\n")
+	require.Equal(t, "v=MCPv1; k=ed25519; p=ja8L6VAIuWaXJLxDXBFfAAAAAAAAAAAAAAAAAAAAAAA=\n", get(h, RegistryAuthPath).Body.String())
 }

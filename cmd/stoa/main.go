@@ -50,6 +50,7 @@ type cli struct {
 	Verify    verifyCmd    `cmd:"" help:"Check who wrote a post, from its address or a file; a signed HTTP request; a receipt for an order."`
 	Identity  identityCmd  `cmd:"" help:"ERC-8004 identities on a chain."`
 	Review    reviewCmd    `cmd:"" help:"Reviews on a chain."`
+	Registry  registryCmd  `cmd:"" name:"registry-json" help:"Print the server.json of a node for the MCP registry."`
 	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
 
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
