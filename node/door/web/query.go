@@ -15,6 +15,7 @@ import (
 // A form is a reader's selection in a listing and its faults, so that the page can show both
 // again.
 type form struct {
+	op     *protocol.Operation
 	values url.Values // the given values, one per field
 	args   map[string]any
 	err    *protocol.Error // why it was refused; nil when it was not
@@ -67,7 +68,7 @@ func (s *Web) form(r *http.Request, op *protocol.Operation) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &form{values: given(query), args: map[string]any{}}
+	f := &form{op: op, values: given(query), args: map[string]any{}}
 	for name := range f.values {
 		if strings.Contains(op.HTTP.Path, "{"+name+"}") {
 			return nil, unknown(name)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/node/hall"
 	"stoa/protocol"
 )
@@ -80,6 +82,15 @@ func Tools(s *hall.Schemas) ([]byte, error) {
 	}
 	b.WriteString("]\n")
 	return b.Bytes(), nil
+}
+
+// toolForm makes a tool of the form that does a read operation, for browsers that offer forms to agents and run no script here: the
+// operation's name, and as its result the linked data of the page that the form opens.
+func toolForm(op *protocol.Operation) templ.Attributes {
+	if op.Doors&protocol.InPage == 0 || !op.ReadOnly {
+		return nil
+	}
+	return templ.Attributes{"toolname": op.Name, "tooldescription": op.Summary, "toolautosubmit": true}
 }
 
 func toolOf(s *hall.Schemas, op *protocol.Operation) (pageTool, error) {

@@ -135,6 +135,7 @@ const publish = async () => {
 	const { modelContext: old } = navigator, { modelContext: now } = document;
 	published?.abort();
 	const { signal } = published = new AbortController();
+	if (now) for (const form of document.querySelectorAll("form[toolname]")) form.removeAttribute("toolname"); // or the names clash
 	const register = (context, tool) => Promise.resolve(context.registerTool(tool, { signal })).catch(() => {}); // serviceAgent has it
 	try {
 		if (old?.provideContext) await old.provideContext({ tools: [...offered] });
