@@ -47,7 +47,7 @@ func digest(h *nodetest.House, after string, ask func(path string) nodetest.Answ
 	}
 	a := ask(path)
 	require.Equal(h.T, 200, a.Code, "%s", a.Body)
-	require.Equal(h.T, "no-store", a.Header().Get("Cache-Control"))
+	require.Equal(h.T, "private, no-cache", a.Header().Get("Cache-Control"))
 	a.Into(&d)
 	require.NotEmpty(h.T, d.Next)
 	require.NotNil(h.T, d.Threads)
@@ -247,5 +247,39 @@ func TestSince_Forgotten(t *testing.T) {
 		d := digest(h, next, as)
 		require.Equal(t, []string{"writer asha Again"}, newsOf(d))
 		require.False(t, d.Missed, "a reader that was told continues")
+	})
+}
+
+// TestSince_Unchanged: whoever asks again and has no news is told so in a line, until there are some.
+func TestSince_Unchanged(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.New(t, change)
+		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
+		begun(h, "asha", `{"message":"Hello","name":"Dev"}`)
+		digest := func(after, token string) protocol.Digest {
+			return digest(h, after, func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", token) })
+		}
+		at := digest("", asha).Next
+		poll := func(after, token, tag string) nodetest.Answer {
+			return h.Ask("GET", since+"?after="+after, "", "Authorization", token, "If-None-Match", tag)
+		}
+		first := poll(at, asha, `"none"`)
+		require.Equal(t, at, nodetest.As[protocol.Digest](first).Next, "it stays where it was")
+		require.Equal(t, "private, no-cache", first.Header().Get("Cache-Control"))
+		tag := first.Header().Get("ETag")
+		begun(h, "bob", `{"message":"Hello, Bob","name":"Dev"}`) // news of others
+		require.NoError(t, h.DB.Numbered(t.Context()))
+		again := poll(at, asha, tag)
+		require.Equal(t, 304, again.Code)
+		require.Empty(t, again.Body.String())
+		require.Equal(t, tag, again.Header().Get("ETag"))
+		require.Equal(t, 200, poll(at, asha, `"other"`).Code)
+		require.Equal(t, 200, poll(at, bob, tag).Code, "it is another's")
+		require.Equal(t, 401, poll(at, "Bearer none", tag).Code)
+
+		begun(h, "asha", `{"message":"Are you there?","name":"Dev"}`)
+		require.NoError(t, h.DB.Numbered(t.Context()))
+		require.Equal(t, []string{"writer asha Are you there?"}, newsOf(nodetest.As[protocol.Digest](poll(at, asha, tag))))
 	})
 }

@@ -88,6 +88,7 @@ type Operation struct {
 	Media       string        // media type of a result that is a string and not JSON; empty for JSON
 	MaxAge      time.Duration // how long a public cache may keep the answer; zero means that it must revalidate each time
 	NoStore     bool          // the answer is only for this caller
+	Conditional bool          // with NoStore: the caller keeps the answer, and asks whether it has changed (RFC 9110 §13.1.2)
 	// Secret is the member of the input that opens one thing, such as a thread's read token:
 	// over HTTP it is sent as Authorization: Bearer, never in a URL.
 	Secret      string

@@ -370,3 +370,6 @@ func ProfileText(ctx context.Context, tx *Tx, handle string) (seq int64, text st
 	m, err := tx.Merchants().of(ctx, r.Seq)
 	return r.Seq, profileText(p, m), err
 }
+
+// ShrinkTail makes the news in memory those of a few readers.
+func (db *DB) ShrinkTail(readers int) { db.tail.most = readers }

@@ -200,6 +200,12 @@ func (ns News) Prune(ctx context.Context, before time.Time) (int, error) {
 	return int(n), ns.tx.Settings().Put(ctx, forgottenSetting, number(last))
 }
 
+// Marked returns the number that was the last one about a day ago, 0 on the first day. No later news were deleted.
+func (ns News) Marked(ctx context.Context) (n int64, err error) {
+	err = ns.tx.row(ctx, newsMark, millis(ns.tx.Now)).Scan(&n)
+	return n, orNothing(err)
+}
+
 // Forgotten returns the number up to which news were deleted: a reader that
 // continues after a smaller one may miss some.
 func (ns News) Forgotten(ctx context.Context) (int64, error) {

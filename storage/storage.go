@@ -77,6 +77,7 @@ type DB struct {
 	log       *slog.Logger
 	told      atomic.Int64 // readers see feed items and news up to it; PostgreSQL only
 	numbering numbering    // PostgreSQL only
+	tail      newsTail     // PostgreSQL only
 	endMoving func()       // nil before it began
 }
 

@@ -113,7 +113,7 @@ func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.C
 	})
 }
 
-// BindPlain binds an operation that reads no stored data.
+// BindPlain binds an operation that reads no stored data, or opens its own transaction where it does.
 func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In) (Out, error)) {
 	t.add(op.Operation, true, decoder[In], func(ctx context.Context, _ *storage.Tx, c protocol.Caller, in any) (any, error) {
 		return run(ctx, c, *in.(*In))

@@ -25,6 +25,8 @@ func answerOf(op *protocol.Operation, body []byte) *answer {
 		a.media = "application/json"
 	}
 	switch {
+	case op.Conditional:
+		a.cacheControl = "private, no-cache"
 	case op.NoStore || !op.ReadOnly:
 		a.cacheControl = "no-store"
 	case op.MaxAge > 0:
@@ -32,7 +34,7 @@ func answerOf(op *protocol.Operation, body []byte) *answer {
 	default:
 		a.cacheControl = "public, no-cache"
 	}
-	if op.ReadOnly && !op.NoStore || op.Versioned {
+	if op.ReadOnly && !op.NoStore || op.Conditional || op.Versioned {
 		a.etag = hall.Tag(body)
 	}
 	return a

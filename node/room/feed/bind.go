@@ -7,7 +7,7 @@ import (
 
 // New makes the room, with places for so many streams.
 func New(h hall.House, streams int) *Feed {
-	f := &Feed{Base: h.Base, Hub: NewHub(h.DB, h.Base, h.Log), Pulse: NewPulse(h.DB, h.Log)}
+	f := &Feed{DB: h.DB, Base: h.Base, Hub: NewHub(h.DB, h.Base, h.Log), Pulse: NewPulse(h.DB, h.Log)}
 	f.Hub.Max = streams
 	return f
 }
@@ -16,5 +16,5 @@ func New(h hall.House, streams int) *Feed {
 func (f *Feed) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ReadFeed, f.Read)
 	hall.Bind(t, protocol.StreamFeed, f.Stream)
-	hall.Bind(t, protocol.WhatsNew, f.News)
+	hall.BindPlain(t, protocol.WhatsNew, f.Poll)
 }

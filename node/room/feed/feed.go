@@ -11,6 +11,7 @@ import (
 
 // A Feed reads the feed of one node.
 type Feed struct {
+	DB    *storage.DB
 	Base  string // public address of the node, without a slash at the end
 	Hub   *Hub
 	Pulse *Pulse
