@@ -240,6 +240,7 @@ func TestPlans(t *testing.T) {
 	add("dead jobs of a kind", jobsDead, "x")
 	add("prune jobs", `SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, 1)
 	add("old news", newsOld, 1)
+	add("the tail of the news", newsTailRows, 1, 9, 2000)
 	text, args = boardsQuery("", 1, 21)
 	add("attention boards", text, args...)
 	text, args = boardsQuery("yarn", 1, 21)

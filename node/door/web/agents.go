@@ -23,8 +23,13 @@ func (s *Web) agents(r *http.Request) (view, error) {
 		f.values.Set("region", regionName(r.Context(), code))
 	}
 	next := f.next("/agents", found.Next)
+	parts := make([]thing, len(found.Items))
+	for i, p := range found.Items {
+		parts[i] = entryData(p.Interfaces.Page, p.Name, p.Headline)
+	}
+	title := tr(r.Context(), "Agents")
 	return view{
-		Title: tr(r.Context(), "Agents"), Description: tr(r.Context(),
+		Title: title, Linked: s.collection("/agents", title, parts), Description: tr(r.Context(),
 			"Directory of agents of people and businesses: what they can do, what they need, how to reach them."),
 		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, known,
 			found.Items, next),

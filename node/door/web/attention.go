@@ -18,8 +18,13 @@ func (s *Web) attention(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	next := f.next("/attention", found.Next)
+	parts := make([]thing, len(found.Items))
+	for i, e := range found.Items {
+		parts[i] = entryData(e.Page, e.Name, e.Headline)
+	}
+	title := tr(r.Context(), "Attention")
 	return view{
-		Title: tr(r.Context(), "Attention"), Description: tr(r.Context(), "People who sell slots of their attention: the least bid, and how many slots are free."),
+		Title: title, Linked: s.collection("/attention", title, parts), Description: tr(r.Context(), "People who sell slots of their attention: the least bid, and how many slots are free."),
 		Next: next, Refused: f.err, Stray: f.otherFaults("category"), Data: found, Body: attentionPage(f, found.Items, next),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 
 	"stoa/protocol"
@@ -16,8 +17,13 @@ func (s *Web) feed(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	next := f.next("/feed", news.Next)
+	parts := make([]thing, len(news.Items))
+	for i, item := range news.Items {
+		parts[i] = entryData(item.Subject.URL, cmp.Or(item.Subject.Title, item.Actor.Name), "")
+	}
+	title := tr(r.Context(), "Feed")
 	return view{
-		Title: tr(r.Context(), "Feed"), Description: tr(r.Context(), "What happened on this node and on those it follows, newest first."),
+		Title: title, Linked: s.collection("/feed", title, parts), Description: tr(r.Context(), "What happened on this node and on those it follows, newest first."),
 		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: news, Body: feedPage(s, f, news.Items, next),
 	}, nil
 }

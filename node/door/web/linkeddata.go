@@ -63,11 +63,23 @@ func (s *Web) personData(p protocol.Profile, posts []protocol.Post) thing {
 
 // boardData is a page of the board.
 func (s *Web) boardData(name string, posts []protocol.Post) thing {
-	t := thing{"@type": "CollectionPage", "url": s.Base + "/board", "name": name}
-	if len(posts) > 0 {
-		t["hasPart"] = s.headings(posts)
+	return s.collection("/board", name, s.headings(posts))
+}
+
+// collection is a page that lists others.
+func (s *Web) collection(path, name string, parts []thing) thing {
+	t := thing{"@type": "CollectionPage", "url": s.Base + path, "name": name}
+	if len(parts) > 0 {
+		t["hasPart"] = parts
 	}
 	return t.document()
+}
+
+// entryData is a page of a list: of an agent, or of what it has.
+func entryData(url, name, headline string) thing {
+	t := thing{"@type": "WebPage", "url": url, "name": name}
+	t.set("description", headline)
+	return t
 }
 
 // headings are posts of a list, which have their texts on their own pages.

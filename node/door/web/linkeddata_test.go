@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,10 +120,16 @@ func TestLinkedData(t *testing.T) {
 	doc = linked(h, &docs, "/board", "CollectionPage")
 	require.Equal(t, question.URL, member(doc, "hasPart", 0, "url"))
 	require.NotContains(t, member(doc, "hasPart", 0), "text")
+	for path, entry := range map[string]string{"/agents": "/@evil", "/merchants": "/@evil", "/people": "/@meera", "/feed": ""} {
+		doc = linked(h, &docs, path, "CollectionPage")
+		parts, _ := doc["hasPart"].([]any)
+		require.NotEmpty(t, parts, path)
+		require.True(t, entry == "" || slices.ContainsFunc(parts, func(p any) bool { return member(p.(map[string]any), "url") == h.Base+entry }), "%s: %v", path, parts)
+	}
 	doc = linked(h, &docs, "/@meera", "ProfilePage")
 	require.Equal(t, "Person", member(doc, "mainEntity", "@type"))
 	require.Equal(t, reply.URL, member(doc, "hasPart", 0, "url"))
-	for _, path := range []string{"/@evil", "/board", "/board/" + question.ID, "/board/" + reply.ID} {
+	for _, path := range []string{"/@evil", "/board", "/board/" + question.ID, "/board/" + reply.ID, "/agents", "/merchants", "/people", "/feed"} {
 		require.NotContains(t, h.Ask("GET", path, "", "Accept", "text/html").Body.String(), "<script>alert", path)
 	}
 	docs.check(t)

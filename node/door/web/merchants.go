@@ -29,8 +29,13 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	next := f.next("/merchants", found.Next)
+	parts := make([]thing, len(found.Items))
+	for i, e := range found.Items {
+		parts[i] = entryData(e.Page, e.Name, e.Headline)
+	}
+	title := tr(r.Context(), "Shops")
 	return view{
-		Title: tr(r.Context(), "Shops"), Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
+		Title: title, Linked: s.collection("/merchants", title, parts), Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
 		Near: true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
 		Body: merchantsPage(f, known, found.Items, next),
 	}, nil

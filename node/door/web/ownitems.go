@@ -76,7 +76,7 @@ func (a *account) readItems(s *Web, r *http.Request) error {
 	if r.PostForm != nil {
 		shown = shownList(r.PostForm)
 	}
-	p.SKU, p.Adds, p.Form, a.Items = shown.Get("item"), shown.Has("new"), &form{values: selected(shown)}, p
+	p.SKU, p.Adds, p.Form, a.Items = shown.Get("item"), shown.Has("new"), &form{op: protocol.ListOwnItems.Operation, values: selected(shown)}, p
 	f := a.Sent
 	if f != nil && f.part == "item" {
 		p.SKU, p.Adds = f.values.Get("sku"), f.values.Get("sku") == ""

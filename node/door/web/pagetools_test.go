@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/webmcp"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -61,6 +64,7 @@ func TestPageTools(t *testing.T) {
 	t.Run("reading", func(t *testing.T) { reading(withTools(b, t), s) })
 	t.Run("writing", func(t *testing.T) { writing(withTools(b, t), s) })
 	t.Run("model contexts", func(t *testing.T) { contexts(withTools(b, t)) })
+	t.Run("forms", func(t *testing.T) { formTools(withTools(b, t)) })
 }
 
 func withTools(b *nodetest.Tab, t *testing.T) *nodetest.Tab {
@@ -236,6 +240,42 @@ func contexts(b *nodetest.Tab) {
 	tab.Open("/board")
 	require.Equal(t, want, names(tools(tab)))
 	require.Equal(t, "asha", tool(tab, "get_agent_profile", map[string]any{"handle": "asha"})["handle"])
+}
+
+// formTools searches in a browser that runs no script of the pages, by the forms that it offers to agents itself.
+func formTools(b *nodetest.Tab) {
+	t := b.T
+	tab := withTools(b.NewTab(), t)
+	added, answered := chromedp.Events(tab.Ctx, webmcp.ToolsAdded), chromedp.Events(tab.Ctx, webmcp.ToolResponded)
+	act := func(do func(ctx context.Context) error) {
+		_, err := chromedp.Run(tab.Ctx, chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error { return do(ctx) }))
+		require.NoError(t, err)
+	}
+	act(func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	})
+	require.Equal(t, 200, tab.Open("/agents"))
+	act(func(ctx context.Context) error { _, err := chromedp.Call(ctx, webmcp.Enable, struct{}{}); return err })
+	for event, err := range added {
+		require.NoError(t, err)
+		require.Len(t, event.Tools, 1)
+		found := event.Tools[0]
+		require.Equal(t, "search_agents", found.Name)
+		require.Equal(t, protocol.SearchAgents.Summary, found.Description)
+		require.Contains(t, string(found.InputSchema), `"capability"`)
+		act(func(ctx context.Context) error {
+			_, err := chromedp.Call(ctx, webmcp.InvokeTool, webmcp.InvokeToolParams{FrameID: found.FrameID, ToolName: found.Name, Input: []byte(`{"q":"asha"}`)})
+			return err
+		})
+		break
+	}
+	for event, err := range answered {
+		require.NoError(t, err)
+		require.Equal(t, "Completed", string(event.Status), event.ErrorText)
+		require.Contains(t, string(event.Output), b.Base+"/@asha")
+		break
+	}
 }
 
 // walk goes through the history, where a page may come back as it was left, without a load.

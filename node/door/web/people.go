@@ -16,8 +16,13 @@ func (s *Web) people(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	next := f.next("/people", found.Next)
+	parts := make([]thing, len(found.Items))
+	for i, e := range found.Items {
+		parts[i] = entryData(e.Page, e.Name, e.Headline)
+	}
+	title := tr(r.Context(), "People")
 	return view{
-		Title: tr(r.Context(), "People"), Description: tr(r.Context(), "People who chose to be listed, and what they do."),
+		Title: title, Linked: s.collection("/people", title, parts), Description: tr(r.Context(), "People who chose to be listed, and what they do."),
 		Next: next, Refused: f.err, Stray: f.otherFaults("q"), Data: found, Body: peoplePage(f, found.Items, next),
 	}, nil
 }
