@@ -43,7 +43,7 @@ func (c *registryCmd) Run(w *world) error {
 		if _, ok := errors.AsType[notServed](err); !ok {
 			return err
 		}
-		fmt.Fprintf(w.stderr, "%s%s is not served: without it the registry refuses a sign-in by HTTP. Set mcp-registry-key; stoa registry-json --help has the steps.\n",
+		fmt.Fprintf(w.stderr, "%s%s is not served: without it the registry refuses a sign-in by HTTP. Set mcp-registry-key; --help has the steps.\n",
 			base, wellknown.RegistryAuthPath)
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s\n", server)

@@ -24,8 +24,9 @@ func (s *Web) attention(r *http.Request) (view, error) {
 	}
 	title := tr(r.Context(), "Attention")
 	return view{
-		Title: title, Linked: s.collection("/attention", title, parts), Description: tr(r.Context(), "People who sell slots of their attention: the least bid, and how many slots are free."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("category"), Data: found, Body: attentionPage(f, found.Items, next),
+		Title: title, Linked: s.collection("/attention", title, parts),
+		Description: tr(r.Context(), "People who sell slots of their attention: the least bid, and how many slots are free."),
+		Next:        next, Refused: f.err, Stray: f.otherFaults("category"), Data: found, Body: attentionPage(f, found.Items, next),
 	}, nil
 }
 

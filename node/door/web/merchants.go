@@ -35,8 +35,9 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	}
 	title := tr(r.Context(), "Shops")
 	return view{
-		Title: title, Linked: s.collection("/merchants", title, parts), Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
-		Near: true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
+		Title: title, Linked: s.collection("/merchants", title, parts),
+		Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
+		Near:        true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
 		Body: merchantsPage(f, known, found.Items, next),
 	}, nil
 }
