@@ -3,12 +3,9 @@ package wellknown
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
-	"text/template"
 	"time"
 
 	"stoa/protocol"
@@ -28,65 +25,72 @@ var guides = map[string]string{
 	"/skill/joining.md": "joining.md",
 }
 
-// guideView is the data of the templates.
-type guideView struct {
-	Base, Host, Name, Description string
-	Reads, Writes                 []protocol.Operation
-	MCP, A2A                      bool
-	Registries                    []string
-}
-
-func writeGuide(w *WellKnown) (guide, error) {
-	v := guideView{
-		Base: w.base, Host: w.host, Name: protocol.OneLine(w.c.Name), Description: protocol.OneLine(w.c.Description),
-		MCP: w.c.Doors&protocol.MCP != 0, A2A: w.c.Doors&protocol.A2A != 0, Registries: w.c.Registries,
-	}
+// writeGuide fills the templates in: names in double braces are texts, {{mcp}} and {{a2a}} begin lines of these doors.
+func writeGuide(w *WellKnown) guide {
+	var reads, writes, examples, readList, writeList []string
 	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
+		request, needed := op.HTTP.Method+" "+op.HTTP.Path, ""
+		if op.Private() {
+			needed = " Needs " + needs(*op) + "."
+		}
 		if op.ReadOnly {
-			v.Reads = append(v.Reads, *op)
-		} else {
-			v.Writes = append(v.Writes, *op)
+			reads = append(reads, "| `"+op.Name+"` | `"+request+"` | "+parameters(*op)+" | "+op.Summary+needed+" |")
+			readList = append(readList, "- ["+op.Name+"]("+op.HTTP.Path+"): "+op.HTTP.Method+". "+op.Summary+needed)
+			continue
+		}
+		writes = append(writes, "| `"+op.Name+"` | `"+request+"` | "+needs(*op)+" | "+op.Summary+" |")
+		writeList = append(writeList, "- ["+op.Name+"]("+op.HTTP.Path+"): "+op.HTTP.Method+". "+op.Summary+" Needs "+needs(*op)+".")
+		if text := example(*op); text != "" {
+			examples = append(examples, "- `"+op.Name+"`: `"+text+"`")
 		}
 	}
+	description, doors, registries := protocol.OneLine(w.c.Description), "HTTP", "This node looks at no chain, so it takes none."
+	if description != "" {
+		description += "\n\n"
+	}
+	if w.c.Doors&protocol.MCP != 0 {
+		doors = "HTTP or MCP"
+	}
+	if len(w.c.Registries) > 0 {
+		registries = "This node takes identities of `" + strings.Join(w.c.Registries, "`, `") + "`."
+	}
+	lines := func(list []string) string { return strings.Join(list, "\n") }
+	texts := []string{
+		"{{base}}", w.base, "{{host}}", w.host, "{{name}}", protocol.OneLine(w.c.Name), "{{description}}", description, "{{doors}}", doors,
+		"{{httpOnly}}", httpOnly(), "{{registries}}", registries, "{{mcp}}", "", "{{a2a}}", "", "{{examples}}", lines(examples),
+	}
+	skill := strings.NewReplacer(append(texts, "{{reads}}", lines(reads), "{{writes}}", lines(writes))...)
+	list := strings.NewReplacer(append(texts, "{{reads}}", lines(readList), "{{writes}}", lines(writeList))...)
 	g := guide{}
 	for path, name := range guides {
-		var err error
-		if g[path], err = render(name, v); err != nil {
-			return nil, err
+		raw, err := templates.ReadFile(name + ".tmpl")
+		if err != nil {
+			panic(err) // it is embedded
 		}
+		var kept strings.Builder
+		for line := range strings.Lines(string(raw)) {
+			closed := strings.HasPrefix(line, "{{mcp}}") && w.c.Doors&protocol.MCP == 0 || strings.HasPrefix(line, "{{a2a}}") && w.c.Doors&protocol.A2A == 0
+			if !closed {
+				kept.WriteString(line)
+			}
+		}
+		fill := skill
+		if path == "/llms.txt" {
+			fill = list
+		}
+		g[path] = []byte(fill.Replace(kept.String()))
 	}
-	return g, nil
+	return g
 }
 
-func render(name string, v guideView) ([]byte, error) {
-	t, err := template.New(name+".tmpl").Funcs(template.FuncMap{
-		"example": example, "telling": telling, "needs": needs, "parameters": parameters, "httpOnly": httpOnly,
-		"private": func(op protocol.Operation) bool { return op.Private() },
-	}).ParseFS(templates, name+".tmpl")
-	if err != nil {
-		return nil, err
-	}
-	var b strings.Builder
-	if err := t.Execute(&b, v); err != nil {
-		return nil, fmt.Errorf("write %s: %w", name, err)
-	}
-	return []byte(b.String()), nil
-}
-
-// example returns a valid input of an operation, on one line.
-func example(op protocol.Operation) (string, error) {
-	raw, err := json.Marshal(op.Example)
-	return string(raw), err
-}
-
-// telling reports whether the example of an operation says more than its parameters: it has three members.
-func telling(op protocol.Operation) (bool, error) {
+// example returns a valid input of an operation on one line, when it says more than its parameters: it has three members.
+func example(op protocol.Operation) string {
 	raw, err := json.Marshal(op.Example)
 	var members map[string]json.RawMessage
-	if err == nil {
-		err = json.Unmarshal(raw, &members)
+	if err != nil || json.Unmarshal(raw, &members) != nil || len(members) < 3 {
+		return ""
 	}
-	return len(members) > 2, err
+	return string(raw)
 }
 
 // parameters lists the members of an operation's input that are neither in its path nor secret.
@@ -110,10 +114,10 @@ func parameters(op protocol.Operation) string {
 	return strings.Join(list, ", ")
 }
 
-// httpOnly lists the operations of a guide that are no tools of MCP.
-func httpOnly(v guideView) string {
+// httpOnly lists everybody's operations that are no tools of MCP.
+func httpOnly() string {
 	var list []string
-	for _, op := range slices.Concat(v.Reads, v.Writes) {
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.HTTP) {
 		if op.Doors&protocol.MCP == 0 {
 			list = append(list, "`"+op.Name+"`")
 		}

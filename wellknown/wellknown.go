@@ -150,9 +150,7 @@ func New(c Config) (*WellKnown, error) {
 		c.Name = c.Base.Host
 	}
 	w := &WellKnown{c: c, base: base, host: strings.ToLower(c.Base.Host), target: target, signed: cache.Of[signedSet](signedMost), parts: newParts()}
-	if w.guide, err = writeGuide(w); err != nil {
-		return nil, err
-	}
+	w.guide = writeGuide(w)
 	return w, nil
 }
 
