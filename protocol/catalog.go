@@ -206,7 +206,7 @@ type LineFault struct {
 // An ItemsImportReport is what an import of items did, or would do.
 type ItemsImportReport struct {
 	DryRun     bool        `json:"dryRun" doc:"Nothing was changed."`
-	Format     string      `json:"format" enum:"csv,jsonl"`
+	Format     string      `json:"format" enum:"csv,jsonl,json,shopify,woocommerce,google,schema.org"`
 	Items      int         `json:"items" doc:"How many items the file has."`
 	Added      int         `json:"added"`
 	Changed    int         `json:"changed"`
@@ -214,12 +214,23 @@ type ItemsImportReport struct {
 	Removed    int         `json:"removed"`
 	FaultCount int         `json:"faultCount" doc:"How many faults the file has; with any, the counts above are 0."`
 	Faults     []LineFault `json:"faults" doc:"The first 500 of them."`
+	Columns    []ColumnUse `json:"columns,omitempty" doc:"Of a file that another program wrote: what became of its columns."`
+	Notes      []string    `json:"notes,omitempty" doc:"What of such a file was changed or left out, and how often."`
+}
+
+// A ColumnUse is what became of a column of a file that another program wrote.
+type ColumnUse struct {
+	Column  string `json:"column"`
+	Becomes string `json:"becomes" doc:"Column of ours."`
+	Dropped bool   `json:"dropped" doc:"It has no place here."`
 }
 
 var ImportItems = declare[ItemsImport, ItemsImportReport](Operation{
 	Name: "import_items", Title: "Import a catalog",
-	Summary: "Imports the items of a business of yours from a file of CSV or JSON Lines, all of them or none; the file is the body.",
-	Description: "Up to 20,000 items and 64 MiB, UTF-8. JSON Lines: one item a line, as put_item takes it. CSV: the first line names the columns " +
+	Summary: "Imports the items of a business of yours from a file, all of them or none; the file is the body.",
+	Description: "Up to 20,000 items and 64 MiB, UTF-8: CSV, JSON Lines or a JSON array; what Shopify and WooCommerce export as CSV; " +
+		"a feed of Google Merchant Center (table, RSS, Atom); products of schema.org as JSON. The file tells which it is. " +
+		"JSON: items as put_item takes them. CSV: the first line names the columns " +
 		"sku, name, description, price, list_price, currency, unit, category, categories, tags, availability, barcode, image, media, url, measure, reference, " +
 		"variant_sku, option1_name, option1_value, up to option5_value, json (a whole item); only sku and name are required. " +
 		"Prices are decimals in rupees (85.50) unless currency says otherwise; " +
@@ -228,7 +239,8 @@ var ImportItems = declare[ItemsImport, ItemsImportReport](Operation{
 		"An apostrophe before =, +, - or @ is not part of a value. " +
 		"Readers see the old catalog until the new one is complete. A dry run lists every fault by line.",
 	HTTP: Route{"POST", "/api/owner/merchant/items/import", 200}, Doors: HTTP, For: Owners, Upload: MaxItemsUpload,
-	UploadMedia: "text/csv, application/jsonl, application/x-ndjson", Access: Session, Scope: ScopeProfile, Idempotent: true,
+	UploadMedia: "text/csv, text/tab-separated-values, application/json, application/ld+json, application/jsonl, application/x-ndjson, " +
+		"application/xml, text/xml, application/rss+xml, application/atom+xml", Access: Session, Scope: ScopeProfile, Idempotent: true,
 	Codes: []Code{Forbidden, NotFound, Conflict, TooLarge, UnsupportedMediaType}, Example: ItemsImport{DryRun: true},
 })
 

@@ -1,6 +1,6 @@
 // Package catalog is the room of whole catalogs: it imports the items of a business from a file of
-// CSV (RFC 4180) or JSON Lines (one JSON object a line), checked completely first, all of it or
-// nothing, and exports them as CSV.
+// CSV (RFC 4180), JSON Lines (one JSON object a line) or a JSON array, or from one that another program
+// wrote (foreign.go), checked completely first, all of it or nothing, and exports them as CSV.
 package catalog
 
 import (
@@ -66,11 +66,11 @@ func (c *Catalog) read(ctx context.Context, by protocol.Caller, handle string, i
 	if err != nil {
 		return out, err
 	}
-	out.Format = file.format
 	skus, err := c.check(file, &out)
 	if err != nil {
 		return out, err
 	}
+	out.Format, out.Columns, out.Notes = file.format, file.columns, file.allNotes()
 	out.Items = len(skus)
 	if out.FaultCount > 0 && !in.DryRun {
 		return out, faulty(&out)

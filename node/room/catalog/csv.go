@@ -33,7 +33,7 @@ type row map[string]string
 // variants of one item, whose texts are in the first.
 func (f *file) eachCSV(one item) error {
 	r := csv.NewReader(f.r)
-	r.ReuseRecord, r.FieldsPerRecord, r.TrimLeadingSpace = true, -1, true
+	r.ReuseRecord, r.FieldsPerRecord = true, -1
 	if head, err := f.r.Peek(f.r.Buffered()); err == nil {
 		first, _, _ := strings.Cut(string(head), "\n")
 		for _, comma := range []rune{';', '\t'} {
@@ -42,6 +42,7 @@ func (f *file) eachCSV(one item) error {
 			}
 		}
 	}
+	r.TrimLeadingSpace = r.Comma != '\t' // which is a space: it would join empty cells
 	head, err := r.Read()
 	if err != nil {
 		return protocol.Errorf(protocol.InvalidRequest, "the first line is not a header of CSV: %w", err)
@@ -49,6 +50,12 @@ func (f *file) eachCSV(one item) error {
 	names := make([]string, len(head))
 	for n, name := range head {
 		names[n] = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(name), " ", "_"))
+	}
+	if f.dialect = dialectOf(names); f.dialect != nil {
+		f.format, f.columns = f.dialect.name, f.dialect.uses(names)
+		return f.eachRow(r, names, one)
+	}
+	for n, name := range head {
 		if names[n] != "" && !slices.Contains(columns, names[n]) {
 			return protocol.Errorf(protocol.InvalidRequest, "there is no column %q; the columns are %s",
 				protocol.CleanText(protocol.Clip(name, 60)), strings.Join(columns, ", "))
@@ -109,10 +116,13 @@ func (f *file) eachRow(r *csv.Reader, names []string, one item) error {
 		}
 		cells, size := row{}, 0
 		for n, cell := range record {
-			if cell = unguarded(strings.TrimSpace(cell)); cell != "" && names[n] != "" {
+			if cell = unguarded(strings.TrimSpace(cell)); cell != "" && names[n] != "" && (f.dialect == nil || f.dialect.columns[names[n]] != "") {
 				cells[names[n]] = strings.Clone(cell)
 				size += len(cell)
 			}
+		}
+		if len(cells) > 0 && f.dialect != nil {
+			cells = f.translate(cells)
 		}
 		if len(cells) == 0 {
 			continue
@@ -131,6 +141,9 @@ func (f *file) eachRow(r *csv.Reader, names []string, one item) error {
 func (f *file) ofRows(rows []row) (protocol.ItemDraft, []protocol.Fault) {
 	if rows[0]["json"] != "" {
 		return f.ofJSON(rows)
+	}
+	if f.dialect != nil {
+		rows = pictured(rows)
 	}
 	i, faults := members(rows)
 	raw, err := json.Marshal(i)

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,11 +19,17 @@ import (
 type file struct {
 	*Catalog
 	r      *bufio.Reader
-	format string // csv or jsonl
+	format string // as the report says it
 	empty  int    // lines before the first that has something
+
+	dialect *dialect // of a file that is not in our own form
+	columns []protocol.ColumnUse
+	notes   map[string]int    // what was changed or left out, and how often
+	left    string            // SKU of the product that was left out last
+	parents map[string]string // SKUs of products with variations, by the ids of WooCommerce
 }
 
-// open begins to read a file. One whose first character is { is JSON Lines, any other CSV.
+// open begins to read a file. One whose first character is { is JSON Lines, [ a JSON array, < XML, any other CSV.
 func (c *Catalog) open(f *os.File) (*file, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -57,9 +64,10 @@ func (c *Catalog) open(f *os.File) (*file, error) {
 		if err := r.UnreadByte(); err != nil {
 			return nil, err
 		}
-		out := &file{Catalog: c, r: r, format: "csv", empty: empty}
-		if b == '{' {
-			out.format = "jsonl"
+		formats := map[byte]string{'{': "jsonl", '[': "json", '<': googleFeed.name}
+		out := &file{Catalog: c, r: r, format: cmp.Or(formats[b], "csv"), empty: empty, notes: map[string]int{}, parents: map[string]string{}}
+		if b == '<' {
+			out.dialect = googleFeed
 		}
 		return out, nil
 	}
@@ -71,7 +79,12 @@ type item func(line int, d protocol.ItemDraft, faults []protocol.Fault) bool
 
 // each reads the file to its end.
 func (f *file) each(one item) error {
-	if f.format == "csv" {
+	switch {
+	case f.dialect == googleFeed:
+		return f.eachXML(one)
+	case f.format == "json":
+		return f.eachElement(one)
+	case f.format == "csv":
 		return f.eachCSV(one)
 	}
 	for line := 1 + f.empty; ; line++ {
@@ -85,7 +98,7 @@ func (f *file) each(one item) error {
 				return nil
 			}
 		case len(raw) > 0:
-			if d, faults := f.draft(raw); !one(line, d, faults) {
+			if d, faults := f.value(raw); !one(line, d, faults) {
 				return nil
 			}
 		}
