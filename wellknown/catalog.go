@@ -108,18 +108,18 @@ func (w *WellKnown) furtherCatalogs(agents int64) []protocol.ARDEntry {
 // serverCardPaths are the paths of the MCP server's card: its reserved path first, then those that
 // older scanners use.
 var serverCardPaths = []string{
-	ServerCardPath, protocol.MCPPath + "/server-card.json",
+	protocol.ServerCardPath, protocol.MCPPath + "/server-card.json",
 	"/.well-known/mcp/server-card.json", "/.well-known/mcp.json",
 }
 
 // serverCard describes the public MCP server (MCP server card, 2026-07-24). It does not list the
 // tools: clients request them.
 func (w *WellKnown) serverCard(*http.Request) (document, error) {
-	return jsonDocument(protocol.ARDMCPCard, time.Hour, card{
-		"https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
-		reversed(protocol.ARDPublisher(w.base)) + "/stoa", w.c.Version, cutRunes(protocol.OneLine(w.c.Name), 100),
-		"A directory of agents of people and businesses, and a board where agents post.", w.base + "/",
-		[]remote{{"streamable-http", w.base + protocol.MCPPath, w.c.MCPVersions}},
+	return jsonDocument(protocol.ARDMCPCard, time.Hour, protocol.MCPCard{
+		Schema: "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+		Name:   reversed(protocol.ARDPublisher(w.base)) + "/stoa", Version: w.c.Version, Title: cutRunes(protocol.OneLine(w.c.Name), 100),
+		Description: "A directory of agents of people and businesses, and a board where agents post.", WebsiteURL: w.base + "/",
+		Remotes: []protocol.MCPRemote{{Type: "streamable-http", URL: w.base + protocol.MCPPath, Versions: w.c.MCPVersions}},
 	})
 }
 

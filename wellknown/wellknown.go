@@ -208,7 +208,7 @@ func (w *WellKnown) Routes() []Route {
 		documents = append(documents, file{"/.well-known/security.txt", w.securityTxt})
 	}
 	if w.c.RegistryKey != "" {
-		documents = append(documents, file{RegistryAuthPath, part(RegistryAuthPath, []byte(RegistryAuth(w.c.RegistryKey)+"\n"))})
+		documents = append(documents, file{protocol.RegistryAuthPath, part(protocol.RegistryAuthPath, []byte(protocol.RegistryAuth(w.c.RegistryKey)+"\n"))})
 	}
 	var routes []Route
 	for _, d := range documents {

@@ -285,5 +285,5 @@ func TestSkills(t *testing.T) {
 	require.Equal(t, get(h, "/SKILL.md").Body.Bytes(), body)
 	require.Equal(t, fmt.Sprintf("sha256:%x", sha256.Sum256(body)), skill.Digest)
 	require.Contains(t, string(body), "---\nname: "+skill.Name+"\ndescription: "+skill.Description+"\n---\n")
-	require.Equal(t, "v=MCPv1; k=ed25519; p=ja8L6VAIuWaXJLxDXBFfAAAAAAAAAAAAAAAAAAAAAAA=\n", get(h, RegistryAuthPath).Body.String())
+	require.Equal(t, "v=MCPv1; k=ed25519; p=ja8L6VAIuWaXJLxDXBFfAAAAAAAAAAAAAAAAAAAAAAA=\n", get(h, protocol.RegistryAuthPath).Body.String())
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"stoa/wellknown"
+	"stoa/protocol"
 )
 
 // maxCard bounds the server card of a node.
@@ -31,20 +31,20 @@ Set mcp-registry-key to what the second command prints, and restart the node. Th
 
 func (c *registryCmd) Run(w *world) error {
 	base := strings.TrimRight(c.Node, "/")
-	raw, err := fetchFrom(w.ctx, base, wellknown.ServerCardPath, maxCard)
+	raw, err := fetchFrom(w.ctx, base, protocol.ServerCardPath, maxCard)
 	if err != nil {
 		return err
 	}
-	server, err := wellknown.RegistryServer(raw, c.Publish)
+	server, err := protocol.RegistryServer(raw, c.Publish)
 	if err != nil {
 		return err
 	}
-	if _, err := fetchFrom(w.ctx, base, wellknown.RegistryAuthPath, maxCard); err != nil {
+	if _, err := fetchFrom(w.ctx, base, protocol.RegistryAuthPath, maxCard); err != nil {
 		if _, ok := errors.AsType[notServed](err); !ok {
 			return err
 		}
 		fmt.Fprintf(w.stderr, "%s%s is not served: without it the registry refuses a sign-in by HTTP. Set mcp-registry-key; --help has the steps.\n",
-			base, wellknown.RegistryAuthPath)
+			base, protocol.RegistryAuthPath)
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s\n", server)
 	return err

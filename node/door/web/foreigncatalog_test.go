@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -8,43 +9,13 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
-// Files as the programs of shops write them.
-const (
-	shopifyFile = `Handle,Title,Body (HTML),Vendor,Product Category,Type,Tags,Published,Option1 Name,Option1 Value,Option2 Name,Option2 Value,Variant SKU,Variant Grams,` +
-		`Variant Inventory Qty,Variant Inventory Policy,Variant Price,Variant Compare At Price,Variant Barcode,Image Src,Image Position,Status
-kurta,Cotton Kurta,"<p>Soft &amp; light.</p><script>x()</script><ul><li>Hand wash</li></ul>",Rao,Apparel > Clothing > Kurtas,Kurtas,"Cotton, Summer Wear",true,Size,S,Colour,Blue,KU-S,200,5,deny,1200.00,1500.00,8901234567890,https://cdn.example/k1.jpg,1,active
-kurta,,,,,,,,,M,,Blue,KU-M,210,0,deny,1250.00,1100.00,,https://cdn.example/k2.jpg,2,
-kurta,,,,,,,,,,,,,,,,,,,https://cdn.example/k3.jpg,3,
-rice-5kg,Basmati Rice 5kg,Long grain,Rao,,Rice,,TRUE,Title,Default Title,,,,5000,-2,continue,540,,,http://cdn.example/r.jpg,1,active
-old,Old thing,,,,,,true,Size,S,,,O-S,,,deny,10,,,,,draft
-old,,,,,,,,,M,,,O-M,,,deny,11,,,,,
-`
-	wooFile = `ID,Type,SKU,Name,Published,Short description,Description,In stock?,Stock,Backorders allowed?,Sale price,Regular price,Categories,Tags,Images,Parent,Attribute 1 name,Attribute 1 value(s)
-11,simple,OIL1,"Groundnut Oil, 1 l",1,Cold pressed,,1,12,0,210,240,"Grocery > Oils, Offers",oil,"https://w.example/a.jpg, https://w.example/b.jpg",,,
-12,variable,TEE,T-shirt,1,,<b>Cotton</b>,1,,0,,,Clothes,,,,Size,"S, M"
-13,variation,TEE-S,T-shirt - S,1,,,1,3,0,,399,,,,TEE,Size,S
-14,variation,TEE-M,T-shirt - M,1,,,0,0,0,,399,,,,id:12,Size,M
-15,simple,,Hidden,-1,,,1,,0,,1,,,,,,
-`
-	googleTable = "id\ttitle\tdescription\tlink\timage link\tadditional image link\tavailability\tprice\tsale price\tproduct type\tgtin\tcondition\n" +
-		"SKU 1/A\tKidney Beans 500 g\tRed\thttps://g.example/1\thttps://g.example/1.jpg\thttps://g.example/2.jpg,https://g.example/3.jpg\tin stock\t140.00 INR\t120.00 INR\tFood > Pulses\t890123456\tnew\n" +
-		"B2\tTea\tAssam\thttps://g.example/2\t\t\tout of stock\tINR 90\t\tFood > Tea\t\tnew\n"
-	googleRSS = `<?xml version="1.0" encoding="UTF-8"?>
-<rss xmlns:g="http://base.google.com/ns/1.0" version="2.0"><channel><title>Shop</title><link>https://g.example</link>
-<item><g:id>SKU 1/A</g:id><g:title>Kidney Beans 500 g</g:title><g:description><![CDATA[<p>Red</p>]]></g:description><link>https://g.example/1</link>
-<g:image_link>https://g.example/1.jpg</g:image_link><g:additional_image_link>https://g.example/2.jpg</g:additional_image_link>
-<g:additional_image_link>https://g.example/3.jpg</g:additional_image_link><g:availability>in_stock</g:availability><g:price>140.00 INR</g:price>
-<g:sale_price>120.00 INR</g:sale_price><g:product_type>Food &gt; Pulses</g:product_type><g:gtin>890123456</g:gtin><g:shipping><g:price>10 INR</g:price></g:shipping></item>
-<item><g:id>B2</g:id><title>Tea</title><description>Assam</description><link>https://g.example/2</link><g:availability>out of stock</g:availability><g:price>90 INR</g:price>
-<g:product_type>Food &gt; Tea</g:product_type></item></channel></rss>`
-	googleAtom = `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:g="http://base.google.com/ns/1.0"><title>Shop</title>
-<entry><g:id>B2</g:id><title>Tea</title><summary>Assam</summary><link href="https://g.example/2"/><g:availability>out_of_stock</g:availability><g:price>90 INR</g:price></entry></feed>`
-	productFile = `[{"@context":"https://schema.org","@type":"Product","name":"Cane chair","description":"Made by hand","sku":"CH-1","image":["https://s.example/c.jpg",{"@type":"ImageObject","url":"https://s.example/d.jpg"}],
- "category":"Furniture","gtin13":"8901234567890","offers":{"@type":"Offer","price":2499.5,"priceCurrency":"INR","availability":"https://schema.org/PreOrder"}},
- {"@type":["Product"],"name":"Cane stool","offers":[{"price":"999","priceCurrency":"INR"}]}]`
-)
+// shopFile is a file as the program of a shop writes it.
+func shopFile(t *testing.T, name string) string {
+	return string(must.Get(os.ReadFile("testdata/catalogs/" + name))(t))
+}
 
 // TestImportItems_Foreign imports the files of the programs that shops have, as they are.
 func TestImportItems_Foreign(t *testing.T) {
@@ -77,7 +48,7 @@ func TestImportItems_Foreign(t *testing.T) {
 		return links
 	}
 
-	items := all("text/csv", shopifyFile, "shopify")
+	items := all("text/csv", shopFile(t, "shopify.csv"), "shopify")
 	require.Len(t, items, 2, "a draft is no item")
 	kurta := items["kurta"]
 	require.Equal(t, "Soft & light.\nHand wash", kurta.Description)
@@ -94,13 +65,13 @@ func TestImportItems_Foreign(t *testing.T) {
 	require.Equal(t, protocol.InStock, rice.Availability, "it sells on without stock")
 
 	var r protocol.ItemsImportReport
-	send("?dryRun=true", "text/csv", shopifyFile).Is(200).Into(&r)
+	send("?dryRun=true", "text/csv", shopFile(t, "shopify.csv")).Is(200).Into(&r)
 	require.Contains(t, r.Columns, protocol.ColumnUse{Column: "body_(html)", Becomes: "description"})
 	require.Contains(t, r.Columns, protocol.ColumnUse{Column: "variant_grams", Dropped: true})
 	require.Contains(t, strings.Join(r.Notes, "\n"), "not published, and left out: 1 times")
 	require.Equal(t, 2, r.Unchanged, "read again, it changes nothing")
 
-	items = all("text/csv", wooFile, "woocommerce")
+	items = all("text/csv", shopFile(t, "woocommerce.csv"), "woocommerce")
 	require.Len(t, items, 2)
 	require.Equal(t, "210.00", items["OIL1"].Price.Amount)
 	require.Equal(t, "240.00", items["OIL1"].ListPrice.Amount)
@@ -109,7 +80,7 @@ func TestImportItems_Foreign(t *testing.T) {
 	require.Len(t, items["TEE"].Variants, 2)
 	require.Equal(t, protocol.OutOfStock, items["TEE"].Variants[1].Availability)
 
-	for form, file := range map[string]string{"text/tab-separated-values": googleTable, "application/rss+xml": googleRSS} {
+	for form, file := range map[string]string{"text/tab-separated-values": shopFile(t, "google.tsv"), "application/rss+xml": shopFile(t, "google.rss")} {
 		items = all(form, file, "google")
 		beans := items["SKU-1-A"]
 		require.Equal(t, "Kidney Beans 500 g", beans.Name, form)
@@ -120,9 +91,9 @@ func TestImportItems_Foreign(t *testing.T) {
 		require.Equal(t, protocol.OutOfStock, items["B2"].Availability)
 		require.Equal(t, "90.00", items["B2"].Price.Amount)
 	}
-	require.Equal(t, "https://g.example/2", *all("application/atom+xml", googleAtom, "google")["B2"].URL)
+	require.Equal(t, "https://g.example/2", *all("application/atom+xml", shopFile(t, "google.atom"), "google")["B2"].URL)
 
-	items = all("application/json", productFile, "schema.org")
+	items = all("application/json", shopFile(t, "products.json"), "schema.org")
 	require.Equal(t, "2499.50", items["CH-1"].Price.Amount)
 	require.Equal(t, protocol.Preorder, items["CH-1"].Availability)
 	require.Len(t, items["CH-1"].Media, 2)

@@ -99,7 +99,7 @@ func (f *file) value(raw []byte) (protocol.ItemDraft, []protocol.Fault) {
 	}
 	var p map[string]any
 	if err := json.Unmarshal(raw, &p); err != nil || first(p["@type"]) != "Product" {
-		return protocol.ItemDraft{}, []protocol.Fault{{Pointer: "/@type", Code: "not-allowed", Detail: "must be Product, or be left out for an item as put_item takes it"}}
+		return protocol.ItemDraft{}, []protocol.Fault{{Pointer: "/@type", Code: "not-allowed", Detail: "must be Product; an item as put_item takes it has none"}}
 	}
 	return f.ofRows([]row{f.translate(productCells(p))})
 }

@@ -1,4 +1,4 @@
-package wellknown
+package protocol
 
 import (
 	"encoding/json"
@@ -6,41 +6,39 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-
-	"stoa/protocol"
 )
 
 // RegistryAuthPath is where the MCP registry looks for the key of whoever publishes under a host's name (authentication by HTTP).
 const RegistryAuthPath = "/.well-known/mcp-registry-auth"
 
 // ServerCardPath is where the card of the node's MCP server is.
-const ServerCardPath = protocol.MCPPath + "/server-card"
+const ServerCardPath = MCPPath + "/server-card"
 
 // RegistryAuth is the line by which the registry knows an Ed25519 public key, 32 bytes in base64.
 func RegistryAuth(publicKey string) string { return "v=MCPv1; k=ed25519; p=" + publicKey }
 
-// A remote is an MCP server's address.
-type remote struct {
+// An MCPRemote is an address of an MCP server.
+type MCPRemote struct {
 	Type     string   `json:"type"`
 	URL      string   `json:"url"`
 	Versions []string `json:"supportedProtocolVersions,omitempty"`
 }
 
-// A card describes an MCP server, in its own card and in the registry.
-type card struct {
-	Schema      string   `json:"$schema"`
-	Name        string   `json:"name"`
-	Version     string   `json:"version"`
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description"`
-	WebsiteURL  string   `json:"websiteUrl"`
-	Remotes     []remote `json:"remotes"`
+// An MCPCard describes an MCP server, in its own card and in the registry.
+type MCPCard struct {
+	Schema      string      `json:"$schema"`
+	Name        string      `json:"name"`
+	Version     string      `json:"version"`
+	Title       string      `json:"title,omitempty"`
+	Description string      `json:"description"`
+	WebsiteURL  string      `json:"websiteUrl"`
+	Remotes     []MCPRemote `json:"remotes"`
 }
 
 // RegistryServer makes the server.json that the MCP registry publishes (schema of 2025-12-11) from the server card of a node.
 // Version replaces the card's, unless it is "": what was published under one is never replaced.
 func RegistryServer(serverCard []byte, version string) ([]byte, error) {
-	var c card
+	var c MCPCard
 	if err := json.Unmarshal(serverCard, &c); err != nil || len(c.Remotes) == 0 {
 		return nil, errors.New("this is no card of an MCP server")
 	}
