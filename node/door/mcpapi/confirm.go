@@ -11,14 +11,6 @@ import (
 // A client of the newer wire that declares elicitation.url shows the link of a write that waits for a person by itself, and calls the tool again
 // with what the first answer gave it as requestState: the id of the draft (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-// elicits reports whether the client shows links to its person.
-func (m *message) elicits() bool {
-	if m.wire != modern {
-		return false
-	}
-	return strictjson.Members(strictjson.Members(m.meta[metaCapabilities])["elicitation"])["url"] != nil
-}
-
 // elicit is the first answer to such a client.
 func (a *API) elicit(m *message, c *protocol.Confirm) []byte {
 	asks := map[string]any{"confirm": map[string]any{"method": "elicitation/create", "params": map[string]string{

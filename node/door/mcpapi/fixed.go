@@ -34,8 +34,17 @@ func (a *API) listCache() cacheable {
 	return cacheable{listTTL, "public"}
 }
 
-// capabilities: tools, without notifications of changes, since the list is fixed.
-var capabilities = json.RawMessage(`{"tools":{}}`)
+// capabilities are what the door has, without notifications of changes of lists, which are fixed.
+func (a *API) capabilities(_ wire) map[string]any {
+	has := map[string]any{"tools": map[string]any{}}
+	if a.resources != nil {
+		has["resources"] = map[string]any{}
+	}
+	if a.prompts != nil {
+		has["prompts"], has["completions"] = map[string]any{}, map[string]any{}
+	}
+	return has
+}
 
 func (a *API) prepare() error {
 	var err error
@@ -43,13 +52,13 @@ func (a *API) prepare() error {
 		return err
 	}
 	a.discover, err = json.Marshal(struct {
-		Type         string          `json:"resultType"`
-		Versions     []string        `json:"supportedVersions"`
-		Capabilities json.RawMessage `json:"capabilities"`
-		Instructions string          `json:"instructions"`
+		Type         string   `json:"resultType"`
+		Versions     []string `json:"supportedVersions"`
+		Capabilities any      `json:"capabilities"`
+		Instructions string   `json:"instructions"`
 		cacheable
 		Meta any `json:"_meta"`
-	}{"complete", versions, capabilities, a.instructions(), a.listCache(), a.meta()})
+	}{"complete", versions, a.capabilities(modern), a.instructions(), a.listCache(), a.meta()})
 	return err
 }
 
@@ -84,7 +93,7 @@ func (a *API) list(has func(*tool) bool) (results [2][]byte, err error) {
 
 // instructions are for the model that uses the client.
 func (a *API) instructions() string {
-	if a.c.Tools != nil {
+	if a.c.Instructions != "" {
 		return a.c.Instructions
 	}
 	if a.c.For == protocol.Owners {
@@ -108,10 +117,10 @@ func (a *API) initialize(m *message) []byte {
 	}
 	body, err := json.Marshal(struct {
 		Version      string          `json:"protocolVersion"`
-		Capabilities json.RawMessage `json:"capabilities"`
+		Capabilities any             `json:"capabilities"`
 		Info         json.RawMessage `json:"serverInfo"`
 		Instructions string          `json:"instructions"`
-	}{asked, capabilities, a.info, a.instructions()})
+	}{asked, a.capabilities(legacy), a.info, a.instructions()})
 	if err != nil {
 		panic(err) // strings always encode
 	}

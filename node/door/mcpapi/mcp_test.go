@@ -28,6 +28,15 @@ func operationsOf(door protocol.Door) []string {
 	return names
 }
 
+// has are capabilities without settings.
+func has(names ...string) map[string]any {
+	all := map[string]any{}
+	for _, name := range names {
+		all[name] = map[string]any{}
+	}
+	return all
+}
+
 // TestMCP_Handshake is the older wire as bytes: what is settled on, and that no
 // session is opened.
 func TestMCP_Handshake(t *testing.T) {
@@ -51,7 +60,7 @@ func TestMCP_Handshake(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(a.Result, &got))
 		require.Equal(t, settled, got.ProtocolVersion, asked)
-		require.Equal(t, map[string]any{"tools": map[string]any{}}, got.Capabilities)
+		require.Equal(t, has("tools", "resources", "prompts", "completions"), got.Capabilities)
 		require.Equal(t, "Agora", got.ServerInfo.Title)
 		require.Nil(t, got.ResultType, "the older wire knows no result types")
 	}
@@ -86,7 +95,7 @@ func TestMCP_Discover(t *testing.T) {
 	require.NoError(t, json.Unmarshal(a.Result, &got))
 	require.Equal(t, "complete", got.ResultType)
 	require.Equal(t, []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}, got.SupportedVersions)
-	require.Equal(t, map[string]any{"tools": map[string]any{}}, got.Capabilities, "only what works is declared")
+	require.Equal(t, has("tools", "resources", "prompts", "completions"), got.Capabilities, "only what works is declared")
 	require.Positive(t, *got.TTLMs)
 	require.Equal(t, "public", got.CacheScope)
 	require.Equal(t, "stoa", got.Meta["io.modelcontextprotocol/serverInfo"].Name)

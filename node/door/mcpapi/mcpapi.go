@@ -5,8 +5,8 @@
 // One door serves everybody's operations, another the owners': a client without a token is told there how to get one by
 // OAuth, and lists the tools that its token allows.
 //
-// It answers each POST with one JSON document. It offers only tools: no resources, prompts,
-// streams or server requests.
+// Reads that have an address are resources too (view.go), and the public door has prompts. It answers each POST with one JSON
+// document, or, where a call reports its progress, with a stream of events. It sends no requests of its own.
 package mcpapi
 
 import (
@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"stoa/identity/cache"
@@ -42,22 +43,27 @@ type Config struct {
 	// Changes returns a number that grows whenever stored data may have changed; results of open
 	// reads are kept until it does.
 	Changes func() uint64
-	// Tools are served in place of the operations; then Instructions are for the model.
+	// Tools, Resources and Prompts are served beside those of the operations; in place of them with Instructions, which are
+	// for the model.
 	Tools        []Tool
+	Resources    []Resource
+	Prompts      []Prompt
 	Instructions string
 }
 
 // An API serves MCP. It is safe for concurrent use.
 type API struct {
-	c        Config
-	target   httpsig.Target
-	tools    map[string]*tool
-	info     []byte                    // serverInfo
-	discover []byte                    // the modern answer to server/discover
-	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
-	scoped   *cache.Cache[[2][]byte]   // the same with the tools of some scopes
-	cache    *hall.Cache[[]byte]
-	loopback bool // the public address is on loopback
+	c         Config
+	target    httpsig.Target
+	tools     map[string]*tool
+	resources []Resource
+	prompts   []Prompt
+	info      []byte                    // serverInfo
+	discover  []byte                    // the modern answer to server/discover
+	lists     func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
+	scoped    *cache.Cache[[2][]byte]   // the same with the tools of some scopes
+	cache     *hall.Cache[[]byte]
+	loopback  bool // the public address is on loopback
 }
 
 // New returns the door.
@@ -78,7 +84,12 @@ func New(c Config) (*API, error) {
 	for _, t := range c.Tools {
 		a.tools[t.Name] = added(t)
 	}
-	if c.Tools == nil {
+	a.resources, a.prompts = c.Resources, c.Prompts
+	if c.Instructions == "" {
+		a.resources = append(a.views(), a.resources...)
+		if c.For == protocol.Everybody {
+			a.prompts = append(slices.Clone(prompts), a.prompts...)
+		}
 		for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
 			a.tools[op.Name] = newTool(op)
 		}
@@ -155,6 +166,18 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 			return err
 		}
 		a.answer(w, m, lists[m.wire])
+	case m.method == "resources/list" && a.resources != nil:
+		return a.listResources(w, r, m, body, caller)
+	case m.method == "resources/templates/list" && a.resources != nil:
+		return a.listTemplates(a.newCall(w, r, m, body), caller)
+	case m.method == "resources/read" && a.resources != nil:
+		return a.read(w, r, m, body)
+	case m.method == "prompts/list" && a.prompts != nil:
+		return a.listPrompts(a.newCall(w, r, m, body))
+	case m.method == "prompts/get" && a.prompts != nil:
+		return a.prompt(a.newCall(w, r, m, body))
+	case m.method == "completion/complete" && a.prompts != nil:
+		return a.complete(a.newCall(w, r, m, body))
 	case m.method == "server/discover" && m.wire == modern:
 		a.answer(w, m, a.discover)
 	case m.method == "initialize" && m.wire == legacy:

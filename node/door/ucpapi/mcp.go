@@ -21,12 +21,12 @@ func (a *API) Tools() []mcpapi.Tool {
 	tool := func(name, title, about string, o operation, input, output string) mcpapi.Tool {
 		return mcpapi.Tool{Name: name, Title: title, Description: about, OutputSchema: json.RawMessage(output),
 			InputSchema: json.RawMessage(strings.NewReplacer("SUBJECT", o.subject, "INPUT", input).Replace(argumentsSchema)),
-			Call: func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error) {
-				answer, err := a.serveMCP(w, r, o, args, body)
+			Call: func(c *mcpapi.Call) (mcpapi.Result, error) {
+				answer, err := a.serveMCP(c.W, c.R, o, c.Args, c.Body)
 				if err != nil {
-					return nil, a.mcpFailure(err)
+					return mcpapi.Result{}, a.mcpFailure(err)
 				}
-				return answer, nil
+				return mcpapi.Result{Structured: answer}, nil
 			}}
 	}
 	return []mcpapi.Tool{
