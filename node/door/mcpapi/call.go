@@ -2,6 +2,7 @@ package mcpapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -110,13 +111,25 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 	return a.close(b, m)
 }
 
+// contentOf is the result of an operation as members of that of a call.
+func contentOf(op *protocol.Operation, answer []byte) map[string]any {
+	answer = bytes.TrimSuffix(answer, []byte("\n"))
+	m := map[string]any{"content": []any{map[string]string{"type": "text", "text": string(answer)}}}
+	if op.Media == "" {
+		m["structuredContent"] = json.RawMessage(answer)
+	}
+	return m
+}
+
 // toolError writes a call that failed.
 func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
 	head := w.Header()
 	e := protocol.AsError(err)
-	if e.Confirm != nil && e.Confirm.URL != "" && m.declares("elicitation", "url") && m.params["requestState"] == nil {
-		a.answer(w, m, a.elicit(m, e.Confirm))
-		return nil
+	if m.wire == legacy {
+		a.log(r, t, e, head.Get(requestIDHeader))
+	}
+	if members := a.later(m, e.Confirm); members != nil {
+		return a.newCall(w, r, m, nil).reply(members, nil)
 	}
 	var accepts []protocol.Way
 	if t.op != nil && e.Code.Status() == http.StatusUnauthorized {

@@ -3,6 +3,7 @@ package mcpapi
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"stoa/identity/strictjson"
 	"stoa/protocol"
@@ -11,16 +12,25 @@ import (
 // A client of the newer wire that declares elicitation.url shows the link of a write that waits for a person by itself, and calls the tool again
 // with what the first answer gave it as requestState: the id of the draft (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-// elicit is the first answer to such a client.
-func (a *API) elicit(m *message, c *protocol.Confirm) []byte {
-	asks := map[string]any{"confirm": map[string]any{"method": "elicitation/create", "params": map[string]string{
-		"mode": "url", "url": c.URL, "message": "Look at what is to be sent, and confirm it.",
+// A client that declares the extension of tasks gets one instead (task.go).
+
+// later is the first answer to such clients; nil for others.
+func (a *API) later(m *message, c *protocol.Confirm) map[string]any {
+	switch {
+	case c == nil || c.URL == "" || m.params["requestState"] != nil:
+	case a.tasks != nil && m.declares("extensions", tasksExtension):
+		return drafts{a.c.Table}.begun(m, c, time.Now()).Begun()
+	case m.declares("elicitation", "url"):
+		return map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": confirmRequest(c.URL), "requestState": c.ID}
+	}
+	return nil
+}
+
+// confirmRequest asks a client to show its person a link.
+func confirmRequest(url string) map[string]any {
+	return map[string]any{"confirm": map[string]any{"method": "elicitation/create", "params": map[string]string{
+		"mode": "url", "url": url, "message": "Look at what is to be sent, and confirm it.",
 	}}}
-	raw, _ := json.Marshal(asks) // cannot fail: texts only
-	state, _ := json.Marshal(c.ID)
-	b := append([]byte(`{"resultType":"input_required","content":[],"inputRequests":`), raw...)
-	b = append(append(b, `,"requestState":`...), state...)
-	return a.close(b, m)
 }
 
 // resumed returns the arguments of a call with the id that an earlier answer gave as requestState. That a person has opened the link says nothing:

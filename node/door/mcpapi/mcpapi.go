@@ -48,6 +48,8 @@ type Config struct {
 	Tools        []Tool
 	Resources    []Resource
 	Prompts      []Prompt
+	Tasks        Tasks // nil for those of the operations
+	Hub          *Hub  // nil where resources are not followed
 	Instructions string
 }
 
@@ -58,6 +60,7 @@ type API struct {
 	tools     map[string]*tool
 	resources []Resource
 	prompts   []Prompt
+	tasks     Tasks
 	info      []byte                    // serverInfo
 	discover  []byte                    // the modern answer to server/discover
 	lists     func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
@@ -84,11 +87,14 @@ func New(c Config) (*API, error) {
 	for _, t := range c.Tools {
 		a.tools[t.Name] = added(t)
 	}
-	a.resources, a.prompts = c.Resources, c.Prompts
+	a.resources, a.prompts, a.tasks = c.Resources, c.Prompts, c.Tasks
 	if c.Instructions == "" {
 		a.resources = append(a.views(), a.resources...)
 		if c.For == protocol.Everybody {
 			a.prompts = append(slices.Clone(prompts), a.prompts...)
+			if a.tasks == nil {
+				a.tasks = drafts{c.Table}
+			}
 		}
 		for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
 			a.tools[op.Name] = newTool(op)
@@ -120,10 +126,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return
-	default: // neither generation has a stream to listen to or a session to end here
+	default: // there is no session to end here
+		if r.Method == http.MethodGet && a.open(w, r) {
+			return
+		}
 		head.Set("Allow", "POST, OPTIONS")
 		a.refuse(w, nil, transport(http.StatusMethodNotAllowed, protocol.MethodNotAllowed,
-			"send JSON-RPC requests by POST; this server keeps no stream and no session"))
+			"send JSON-RPC requests by POST; GET is for the stream of a session of the older wire"))
 		return
 	}
 	body, err := readBody(w, r)
@@ -146,6 +155,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, m, err)
 	}
 }
+
+// follows reports whether streams tell of changes.
+func (a *API) follows() bool { return a.c.Hub != nil && a.resources != nil }
 
 // serve executes a message. Errors are *rpcError.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
@@ -172,15 +184,26 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 		return a.listTemplates(a.newCall(w, r, m, body), caller)
 	case m.method == "resources/read" && a.resources != nil:
 		return a.read(w, r, m, body)
+	case m.method == "subscriptions/listen" && m.wire == modern && a.follows():
+		return a.subscriptionsListen(a.newCall(w, r, m, body), caller)
+	case (m.method == "resources/subscribe" || m.method == "resources/unsubscribe") && m.wire == legacy && a.follows():
+		return a.subscribe(a.newCall(w, r, m, body), caller)
+	case m.method == "logging/setLevel" && m.wire == legacy && a.follows():
+		return a.setLevel(a.newCall(w, r, m, body), caller)
 	case m.method == "prompts/list" && a.prompts != nil:
 		return a.listPrompts(a.newCall(w, r, m, body))
 	case m.method == "prompts/get" && a.prompts != nil:
 		return a.prompt(a.newCall(w, r, m, body))
 	case m.method == "completion/complete" && a.prompts != nil:
 		return a.complete(a.newCall(w, r, m, body))
+	case m.wire == modern && a.tasks != nil && slices.Contains([]string{"tasks/get", "tasks/update", "tasks/cancel"}, m.method):
+		return a.task(a.newCall(w, r, m, body))
 	case m.method == "server/discover" && m.wire == modern:
 		a.answer(w, m, a.discover)
 	case m.method == "initialize" && m.wire == legacy:
+		if a.follows() {
+			w.Header().Set(sessionHeader, newSession())
+		}
 		a.answer(w, m, a.initialize(m))
 	case m.method == "ping" && m.wire == legacy:
 		a.answer(w, m, []byte("{}"))

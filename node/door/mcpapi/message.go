@@ -136,6 +136,12 @@ func (m *message) agreeModern(head http.Header, header string, sent int) error {
 		member = "name"
 	case "resources/read":
 		member = "uri"
+	case "tasks/get", "tasks/update", "tasks/cancel": // which a client may name, and not otherwise (SEP-2663)
+		id, _ := strictjson.String(m.params["taskId"])
+		if name := head.Values("Mcp-Name"); len(name) > 0 && (len(name) > 1 || decodeName(name[0]) != id) {
+			return mismatch("Mcp-Name", "params.taskId")
+		}
+		return nil
 	default: // requiring Mcp-Name for other methods breaks clients
 		return nil
 	}

@@ -55,7 +55,9 @@ func (c *Call) invoke(op *protocol.Operation, args any) (hall.Result, error) {
 // view is the answer of a read at an address.
 func (c *Call) view(op *protocol.Operation, args map[string]string) (Contents, error) {
 	res, err := c.invoke(op, args)
-	c.api.c.Table.Limits.Fields(c.W.Header(), c.api.c.Network(c.R), true)
+	if !c.again {
+		c.api.c.Table.Limits.Fields(c.W.Header(), c.api.c.Network(c.R), true)
+	}
 	if err != nil {
 		return Contents{}, c.refused(err, op)
 	}
