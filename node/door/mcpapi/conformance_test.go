@@ -2,8 +2,6 @@ package mcpapi_test
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 
 	"stoa/node/door/mcpapi"
 	"stoa/node/nodetest"
-	"stoa/protocol"
 )
 
 // TestConformance runs the conformance kit of MCP against the dispatcher, to which the things that the kit calls by name are added, on the newest
@@ -30,18 +27,13 @@ func TestConformance(t *testing.T) {
 	k := &kit{tasks: map[string]*kitTask{}}
 	hub := mcpapi.NewHub(h.DB.Version)
 	t.Cleanup(hub.Close)
-	s := httptest.NewUnstartedServer(nil)
-	door, err := mcpapi.New(mcpapi.Config{Table: h.Table, For: protocol.Everybody, Base: "http://" + s.Listener.Addr().String(), Loopback: true, Version: "test",
-		Network: func(*http.Request) string { return "kit" }, Changes: h.DB.Version, Hub: hub, Tools: k.tools(), Resources: k.resources(), Prompts: k.prompts(), Tasks: k})
-	require.NoError(t, err)
-	s.Config.Handler = door
-	s.Start()
-	t.Cleanup(s.Close)
-
+	url := served(t, h, func(c *mcpapi.Config) {
+		c.Hub, c.Tools, c.Resources, c.Prompts, c.Tasks = hub, k.tools(), k.resources(), k.prompts(), k
+	})
 	var passed int
 	var failed []string
 	for range 3 { // the kit gives a stream a second to say something, which a busy machine may not keep
-		if passed, failed = conformance(t, runtime, suite, s.URL); slices.Equal(failed, untestable) {
+		if passed, failed = conformance(t, runtime, suite, url); slices.Equal(failed, untestable) {
 			break
 		}
 	}

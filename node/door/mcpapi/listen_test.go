@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node"
+	"stoa/node/door/mcpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -153,6 +155,49 @@ func TestFollow_Owners(t *testing.T) {
 	}
 	say()
 	require.Equal(t, []string{thread}, s.updated(1))
+}
+
+// TestFollow_Guest: a guest reads and follows a conversation by its read token, sent as Authorization. At the end of the process a stream is answered.
+func TestFollow_Guest(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	h.Hosted("asha")
+	begun := nodetest.As[protocol.ContactReceipt](h.Ask("POST", "/api/public/agents/asha/contact", `{"message":"Are you there?"}`,
+		"Proof-Of-Work", h.Proof("contact")).Is(201))
+	hub := mcpapi.NewHub(h.DB.Version)
+	base := served(t, h, func(c *mcpapi.Config) { c.Hub = hub })
+	thread := base + "/api/public/threads/" + begun.ThreadID
+	_, followed := listen(t, base, []string{thread})
+	require.Empty(t, followed)
+	s, followed := listen(t, base, []string{thread}, "Authorization", "Bearer "+begun.ReadToken)
+	require.Equal(t, []string{thread}, followed)
+	h.Ask("POST", "/api/owner/threads/"+begun.ThreadID+"/messages", `{"message":"Yes"}`, "Authorization", "Bearer "+h.OwnerToken("asha")).Is(201)
+	require.Equal(t, []string{thread}, s.updated(1))
+	require.Equal(t, 2, hub.Streams())
+	require.Equal(t, 1, hub.Watched())
+	hub.Close()
+	last := s.next()
+	require.Equal(t, `"q-1"`, string(last.ID))
+	require.Equal(t, "complete", last.Result.ResultType)
+	hub.Wait(t.Context())
+	require.Zero(t, hub.Streams())
+	require.Zero(t, hub.Watched())
+}
+
+// served serves the public door of a node's operations by itself.
+func served(t *testing.T, h *nodetest.House, change func(c *mcpapi.Config)) (base string) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	base = "http://" + s.Listener.Addr().String()
+	c := mcpapi.Config{Table: h.Table, For: protocol.Everybody, Base: base, Loopback: true, Version: "test", Changes: h.DB.Version,
+		Network: func(*http.Request) string { return "net" }}
+	change(&c)
+	door, err := mcpapi.New(c)
+	require.NoError(t, err)
+	s.Config.Handler = door
+	s.Start()
+	t.Cleanup(s.Close)
+	return base
 }
 
 // TestFollow_Full: a network has eight streams; one that ends makes room.
