@@ -63,6 +63,9 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	})
 	a.c.Table.Limits.Fields(w.Header(), network, t.op.ReadOnly)
 	if err != nil {
+		if a.awaited(w, r, m, body, args, protocol.AsError(err).Confirm) {
+			return nil
+		}
 		return a.toolError(w, r, m, t, err)
 	}
 	if res.Caller.Standing != protocol.Signed && httpsig.Signed(r.Header) { // a read that was not recognised

@@ -2,6 +2,7 @@ package mcpapi
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"time"
 
@@ -51,4 +52,71 @@ func (m *message) resumed(t *tool, args json.RawMessage) (json.RawMessage, error
 	}
 	members["confirmId"] = raw
 	return json.Marshal(members)
+}
+
+// A client that asks again, and gives a token for progress, is answered when the person has decided, or after so many looks.
+const (
+	awaitLooks = 20
+	awaitEach  = time.Second
+)
+
+// awaited answers such a call: with its progress, and then as it would be answered then. It reports false for another one, and where there is no place
+// for one more that waits.
+func (a *API) awaited(w http.ResponseWriter, r *http.Request, m *message, body []byte, args json.RawMessage, waits *protocol.Confirm) bool {
+	if waits == nil || waits.URL == "" || m.awaited || m.meta["progressToken"] == nil || a.c.Hub == nil || !streams(r) {
+		return false
+	}
+	if id, _ := strictjson.String(strictjson.Members(args)["confirmId"]); id != waits.ID {
+		return false // it has just begun
+	}
+	h := a.c.Hub
+	h.mu.Lock()
+	place, err := h.join(a.c.Network(r), false)
+	h.mu.Unlock()
+	if err != nil {
+		return false
+	}
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.leave(place)
+	}()
+	c := a.newCall(w, r, m, body)
+	for i := 0; i < awaitLooks; i++ {
+		c.Progress(i, awaitLooks, "The person has not decided yet.")
+		select {
+		case <-r.Context().Done():
+			return true
+		case <-h.ended:
+			i = awaitLooks
+		case <-time.After(awaitEach):
+		}
+		if d, _, err := a.c.Table.Waiting(r.Context(), waits.ID); err != nil || !d.Waits() {
+			break
+		}
+	}
+	m.awaited = true
+	last := &lastEvent{Writer: w, head: http.Header{requestIDHeader: w.Header()[requestIDHeader]}}
+	if err := a.call(last, r, m, body); err != nil {
+		a.refuse(last, m, err)
+	}
+	c.flush("\n\n")
+	return true
+}
+
+// A lastEvent writes an answer as the last event of a stream.
+type lastEvent struct {
+	io.Writer
+	head  http.Header
+	begun bool
+}
+
+func (l *lastEvent) Header() http.Header { return l.head }
+func (l *lastEvent) WriteHeader(int)     {}
+func (l *lastEvent) Write(p []byte) (int, error) {
+	if !l.begun {
+		l.begun = true
+		io.WriteString(l.Writer, "data: ")
+	}
+	return l.Writer.Write(p)
 }

@@ -2,8 +2,9 @@ package mcpapi
 
 import (
 	"encoding/json"
-	"fmt"
+	"io"
 	"net/http"
+	"strings"
 
 	"stoa/identity/strictjson"
 )
@@ -49,7 +50,7 @@ func (m *message) declares(path ...string) bool {
 // Progress tells a client that gave a token for it how far the call is (MCP 2026-07-28, "Progress"). done grows with each.
 func (c *Call) Progress(done, total int, text string) {
 	token := c.m.meta["progressToken"]
-	if token == nil || !goodID(token) {
+	if token == nil || !goodID(token) || !streams(c.R) {
 		return
 	}
 	params := map[string]any{"progressToken": token, "progress": done, "total": total}
@@ -81,9 +82,17 @@ func notification(name string, params any) []byte {
 	return raw
 }
 
-func (c *Call) event(message []byte) {
-	fmt.Fprintf(c.W, "data: %s\n\n", message)
+func (c *Call) event(message []byte) { c.flush(string(event(message))) }
+
+func (c *Call) flush(s string) {
+	io.WriteString(c.W, s)
 	_ = http.NewResponseController(c.W).Flush() // a client that is gone is noticed by its answer
+}
+
+// streams reports whether a client reads events.
+func streams(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return accept == "" || strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "*/*")
 }
 
 // reply sends the answer, as an event where the call has sent others.

@@ -31,7 +31,10 @@ type listened struct {
 		Notifications map[string][]string
 		Meta          map[string]any `json:"_meta"`
 	}
-	Result *struct{ ResultType string }
+	Result *struct {
+		ResultType string
+		IsError    bool
+	}
 }
 
 // A hearing is a stream that a test reads.

@@ -46,6 +46,8 @@ type message struct {
 	params map[string]json.RawMessage
 	meta   map[string]json.RawMessage
 	wire   wire
+
+	awaited bool // its answer was waited for
 }
 
 // The hall checks the arguments again within its own limits; these only leave room for the

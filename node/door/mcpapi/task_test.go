@@ -124,3 +124,33 @@ func members(t *testing.T, raw []byte) (m map[string]json.RawMessage) {
 	require.NoError(t, json.Unmarshal(raw, &m))
 	return m
 }
+
+// TestAwaited: a client that asks again with a token for progress hears that its call waits, and gets the result once the person has pressed. One that
+// reads no events is answered at once.
+func TestAwaited(t *testing.T) {
+	t.Parallel()
+	h := nodetest.Start(t)
+	var asks struct{ ConfirmURL, ConfirmID string }
+	require.NoError(t, json.Unmarshal([]byte(h.Tool("post_to_board", nodetest.GoodPost).Content[0].Text), &asks))
+	again := strings.Replace(nodetest.GoodPost, "{", fmt.Sprintf(`{"confirmId":%q,`, asks.ConfirmID), 1)
+	body := strings.Replace(nodetest.ModernBody("tools/call", `"name":"post_to_board","arguments":`+again), `"_meta":{`, `"_meta":{"progressToken":"p-1",`, 1)
+	head := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "post_to_board"}
+	at := h.RPCAt(protocol.MCPPath, body, append(head, "Accept", "application/json")...)
+	require.Equal(t, protocol.PowRequired, h.ReadTool(at).Refused.Code)
+
+	form := url.Values{"do": {"post_to_board"}, "altcha": {h.Proof("board")}}
+	s, status := hear(t, "POST", h.URL+protocol.MCPPath, body, head...)
+	require.Equal(t, 200, status)
+	first := s.next()
+	require.Equal(t, "notifications/progress", first.Method)
+	h.SendForm(strings.TrimPrefix(asks.ConfirmURL, h.Base), form).Is(200)
+	last := first
+	for last.Method != "" {
+		require.Equal(t, "notifications/progress", last.Method)
+		last = s.next()
+	}
+	require.Equal(t, `"q-1"`, string(last.ID))
+	require.Equal(t, "complete", last.Result.ResultType)
+	require.False(t, last.Result.IsError)
+	require.False(t, s.lines.Scan() && s.lines.Text() != "", "it is the last event")
+}
