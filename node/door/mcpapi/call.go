@@ -59,7 +59,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		return err
 	}
 	res, err := a.c.Table.Invoke(r.Context(), hall.Request{
-		Op: name, Args: args, Evidence: a.evidence(r, body), IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp", ID: w.Header().Get(requestIDHeader),
+		Op: name, Args: args, Evidence: a.evidence(r, body), IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp",
+		ID: w.Header().Get(requestIDHeader),
 	})
 	a.c.Table.Limits.Fields(w.Header(), network, t.op.ReadOnly)
 	if err != nil {

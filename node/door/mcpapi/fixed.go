@@ -141,5 +141,7 @@ func firstPage(m *message) error {
 	if raw := m.params["cursor"]; raw == nil || string(raw) == "null" || string(raw) == `""` {
 		return nil
 	}
-	return &rpcError{status: 400, code: badParams, text: "the cursor does not belong to this list", data: errorData{Code: protocol.InvalidCursor}}
+	return wrongCursor
 }
+
+var wrongCursor = &rpcError{status: 400, code: badParams, text: "the cursor does not belong to this list", data: errorData{Code: protocol.InvalidCursor}}

@@ -233,7 +233,9 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 func started(t *kitTask) (mcpapi.Result, error) { return mcpapi.Result{Members: t.Begun()}, nil }
 
 // ofTasks is a tool that only clients with tasks may call; without is what others get, nil for an error.
-func (k *kit) ofTasks(name string, without func(c *mcpapi.Call) (mcpapi.Result, error), call func(c *mcpapi.Call, args obj) (mcpapi.Result, error)) mcpapi.Tool {
+func (k *kit) ofTasks(
+	name string, without func(c *mcpapi.Call) (mcpapi.Result, error), call func(c *mcpapi.Call, args obj) (mcpapi.Result, error),
+) mcpapi.Tool {
 	return tool(name, func(c *mcpapi.Call) (mcpapi.Result, error) {
 		if !c.Declares("extensions", tasksExtension) {
 			if without != nil {

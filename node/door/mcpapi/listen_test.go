@@ -69,7 +69,8 @@ func hear(t *testing.T, method, url, body string, headers ...string) (h hearing,
 func listen(t *testing.T, url string, uris []string, headers ...string) (hearing, []string) {
 	t.Helper()
 	raw, _ := json.Marshal(uris)
-	h, status := hear(t, "POST", url, nodetest.ModernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":`+string(raw)+`}`),
+	params := `"notifications":{"toolsListChanged":true,"resourceSubscriptions":` + string(raw) + `}`
+	h, status := hear(t, "POST", url, nodetest.ModernBody("subscriptions/listen", params),
 		append([]string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"}, headers...)...)
 	require.Equal(t, 200, status)
 	first := h.next()

@@ -215,7 +215,8 @@ func TestInitialize(t *testing.T) {
 		r := read(t, send(a, "POST",
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+asked+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
 		require.Equal(t, want, r.Result["protocolVersion"], asked)
-		require.Equal(t, map[string]any{"tools": map[string]any{}, "resources": map[string]any{}, "prompts": map[string]any{}, "completions": map[string]any{}}, r.Result["capabilities"])
+		none := map[string]any{}
+		require.Equal(t, map[string]any{"tools": none, "resources": none, "prompts": none, "completions": none}, r.Result["capabilities"])
 	}
 }
 

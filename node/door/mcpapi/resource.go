@@ -134,12 +134,11 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, m *message, body []by
 
 // listResources answers resources/list: what has one address, then what is at the templates, page by page.
 func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, body []byte, caller protocol.Caller) error {
-	wrong := &rpcError{status: http.StatusBadRequest, code: badParams, text: "the cursor does not belong to this list", data: errorData{Code: protocol.InvalidCursor}}
 	c := a.newCall(w, r, m, body)
 	list, sources, at, after, next := []entry{}, []*Resource{}, 0, "", ""
 	cursor, ok := strictjson.String(m.params["cursor"])
 	if !ok && firstPage(m) != nil {
-		return wrong
+		return wrongCursor
 	}
 	for i := range a.resources {
 		switch res := &a.resources[i]; {
@@ -154,7 +153,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, 
 		number, rest, _ := strings.Cut(cursor, ".")
 		n, err := strconv.Atoi(number)
 		if err != nil || n < 0 || n >= len(sources) {
-			return wrong
+			return wrongCursor
 		}
 		at, after = n, rest
 	}
@@ -162,7 +161,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, 
 		page, err := sources[at].list(c, after)
 		switch {
 		case protocol.CodeOf(err) == protocol.InvalidCursor:
-			return wrong
+			return wrongCursor
 		case err != nil:
 			return c.refused(err, nil)
 		}
