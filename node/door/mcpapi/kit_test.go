@@ -168,6 +168,12 @@ func (k *kit) tools() []mcpapi.Tool {
 			}
 			return said("done"), nil
 		}),
+		tool("test_tool_with_logging", func(c *mcpapi.Call) (mcpapi.Result, error) {
+			for _, step := range []string{"began", "runs", "ended"} {
+				c.Notify("message", obj{"level": "info", "data": step})
+			}
+			return said("logged"), nil
+		}),
 		tool("test_streaming_elicitation", func(c *mcpapi.Call) (mcpapi.Result, error) {
 			c.Progress(1, 1, "")
 			return input(obj{"user_name": name}, ""), nil

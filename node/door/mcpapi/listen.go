@@ -92,8 +92,16 @@ type listener struct {
 	until   time.Time // when it is forgotten, zero while its stream is open
 }
 
-// join takes a place.
+// join takes a place; of a session of the same network that has no stream now, where the network has all of its own.
 func (h *Hub) join(network string, known bool) (*listener, error) {
+	if h.networks[network] >= maxOfNetwork {
+		for _, l := range h.sessions {
+			if l.network == network && !l.until.IsZero() {
+				h.leave(l)
+				break
+			}
+		}
+	}
 	full := func(detail string) error {
 		return &protocol.Error{Code: protocol.Overloaded, Detail: detail, RetryAfter: 30 * time.Second}
 	}
@@ -190,17 +198,22 @@ func (h *Hub) run() {
 		if now := h.changes(); now != seen || idle > lookAnyway {
 			seen, idle, turn = now, 0, h.all(turn)
 		}
-		some := turn[:min(len(turn), perLook)]
-		turn = turn[len(some):]
-		for _, w := range some {
-			ctx, cancel := context.WithTimeout(context.Background(), lookEvery)
-			sum, ok := w.read(ctx)
-			cancel()
-			if ok {
-				h.looked(w, sum)
-			}
+		turn = h.look(turn)
+	}
+}
+
+// look reads what is next in turn, and returns the rest.
+func (h *Hub) look(turn []*watch) []*watch {
+	some := turn[:min(len(turn), perLook)]
+	for _, w := range some {
+		ctx, cancel := context.WithTimeout(context.Background(), lookEvery)
+		sum, ok := w.read(ctx)
+		cancel()
+		if ok {
+			h.looked(w, sum)
 		}
 	}
+	return turn[len(some):]
 }
 
 // all is what there is to look at: what is still to be looked at, then the rest.

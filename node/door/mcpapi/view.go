@@ -78,7 +78,11 @@ func (c *Call) refused(err error, op *protocol.Operation) error {
 	if op != nil && c.api.credentialRefused(c.R, e) {
 		c.api.challenged(head, c.R, e, op)
 	}
-	return &rpcError{status: e.Code.Status(), code: invalidRequest, text: e.Detail, retry: e.RetryAfter, data: errorData{Code: e.Code}, always: true}
+	code := invalidRequest
+	if e.Code.Status() >= http.StatusInternalServerError {
+		code = internalError
+	}
+	return &rpcError{status: e.Code.Status(), code: code, text: e.Detail, retry: e.RetryAfter, data: errorData{Code: e.Code}, always: true}
 }
 
 // perPage is how many resources a page of a list holds of one kind.
