@@ -101,6 +101,9 @@ func (n *Node) Close() error {
 	if n.ucp != nil {
 		n.ucp.Close()
 	}
+	if n.followers != nil {
+		n.followers.Close()
+	}
 	if n.DB != nil {
 		errs = append(errs, n.DB.Close())
 		n.DB = nil

@@ -395,7 +395,15 @@ func (a *API) subscriptionsListen(c *Call, caller protocol.Caller) error {
 	}
 	followed := map[string]any{}
 	var uris []string
-	for _, uri := range asked.Resources {
+	for i, uri := range asked.Resources {
+		if i > 0 { // each is a read, and the request was counted as one
+			if err := a.c.Table.Limits.Request(l.network); err != nil {
+				h.mu.Lock()
+				h.leave(l)
+				h.mu.Unlock()
+				return c.refused(err, nil)
+			}
+		}
 		w, err := a.watching(c.R, uri, l)
 		if err != nil {
 			continue // what the answer leaves out

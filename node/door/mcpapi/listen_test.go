@@ -226,6 +226,17 @@ func TestFollow_Full(t *testing.T) {
 	require.Eventually(t, func() bool { return try() == 200 }, time.Minute, 20*time.Millisecond)
 }
 
+// TestFollow_Counts: each resource that is followed counts as a read.
+func TestFollow_Counts(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t, func(c *node.Config) { c.ReadRate = 5 })
+	raw, _ := json.Marshal(slices.Repeat([]string{h.Base + "/board"}, 50))
+	a := h.Modern("subscriptions/listen", `"notifications":{"resourceSubscriptions":`+string(raw)+`}`)
+	require.Equal(t, 429, a.Answer.Code)
+	require.Equal(t, protocol.RateLimited, a.Error.Data.Code)
+	require.NotEmpty(t, a.Header().Get("Retry-After"))
+}
+
 // TestFollow_Sessions is the older wire: the stream of a session, what it follows, and its log messages. What changes while the stream is away is told
 // when it is back.
 func TestFollow_Sessions(t *testing.T) {
