@@ -229,12 +229,14 @@ func TestFollow_Full(t *testing.T) {
 // TestFollow_Counts: each resource that is followed counts as a read.
 func TestFollow_Counts(t *testing.T) {
 	t.Parallel()
-	h := nodetest.New(t, func(c *node.Config) { c.ReadRate = 5 })
-	raw, _ := json.Marshal(slices.Repeat([]string{h.Base + "/board"}, 50))
-	a := h.Modern("subscriptions/listen", `"notifications":{"resourceSubscriptions":`+string(raw)+`}`)
-	require.Equal(t, 429, a.Answer.Code)
-	require.Equal(t, protocol.RateLimited, a.Error.Data.Code)
-	require.NotEmpty(t, a.Header().Get("Retry-After"))
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers, c.ReadRate = false, true, 5 })
+	base := served(t, h, func(c *mcpapi.Config) { c.Hub = mcpapi.NewHub(h.DB.Version) })
+	raw, _ := json.Marshal(slices.Repeat([]string{base + "/board"}, 50))
+	_, status := hear(t, "POST", base, nodetest.ModernBody("subscriptions/listen", `"notifications":{"resourceSubscriptions":`+string(raw)+`}`),
+		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
+	require.Equal(t, 429, status)
+	_, followed := listen(t, base, []string{base + "/board"})
+	require.Len(t, followed, 1)
 }
 
 // TestFollow_Sessions is the older wire: the stream of a session, what it follows, and its log messages. What changes while the stream is away is told
