@@ -30,7 +30,7 @@ var Resources = resources(
 	Resource{CheckConversation.Operation, "", "thread", "Conversation that you began", nil},
 	Resource{GetBid.Operation, "", "bid", "Bid that you made", nil},
 	Resource{GetMeeting.Operation, "", "meeting", "Meeting that you asked for", nil},
-	Resource{GetOwnProfile.Operation, "", "own-profile", "Your profile", nil},
+	Resource{GetOwnProfile.Operation, "/api/owner/profile?handle={handle}", "own-profile", "Your profile", nil},
 	Resource{GetThread.Operation, "", "thread", "Conversation in your inbox", ListThreads.Operation},
 	Resource{GetOwnBid.Operation, "", "bid", "Bid on your board", ListBids.Operation},
 	Resource{GetOwnMeeting.Operation, "", "meeting", "Meeting request to you", ListMeetings.Operation},

@@ -17,8 +17,8 @@ type Resource struct {
 	// Read returns what is at the address; args are the parts of the template. An error is a *Failure or internal.
 	Read func(c *Call, args map[string]string) (Contents, error)
 
-	scope protocol.Scope                               // that a token needs
-	list  func(c *Call, after string) (entries, error) // what is at the template, nil for what is not listed
+	scope protocol.Scope                                       // that a token needs
+	list  func(c *Call, handle, after string) (entries, error) // what is at the template, nil for what is not listed
 }
 
 // Contents is what is at an address, in the form of MCP.
@@ -135,7 +135,11 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, m *message, body []by
 // listResources answers resources/list: what has one address, then what is at the templates, page by page.
 func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, body []byte, caller protocol.Caller) error {
 	c := a.newCall(w, r, m, body)
-	list, sources, at, after, next := []entry{}, []*Resource{}, 0, "", ""
+	type source struct {
+		*Resource
+		handle string // of an owner's profiles, each of which has its own
+	}
+	list, sources, at, after, next := []entry{}, []source{}, 0, "", ""
 	cursor, ok := strictjson.String(m.params["cursor"])
 	if !ok && firstPage(m) != nil {
 		return wrongCursor
@@ -144,7 +148,12 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, 
 		switch res := &a.resources[i]; {
 		case !caller.May(res.scope):
 		case res.list != nil:
-			sources = append(sources, res)
+			for _, handle := range caller.Handles {
+				sources = append(sources, source{res, handle})
+			}
+			if len(caller.Handles) == 0 {
+				sources = append(sources, source{res, ""})
+			}
 		case cursor == "" && !res.template():
 			list = append(list, res.entry())
 		}
@@ -158,7 +167,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, 
 		at, after = n, rest
 	}
 	for ; at < len(sources) && next == ""; at++ {
-		page, err := sources[at].list(c, after)
+		page, err := sources[at].list(c, sources[at].handle, after)
 		switch {
 		case protocol.CodeOf(err) == protocol.InvalidCursor:
 			return wrongCursor

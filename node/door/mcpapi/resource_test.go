@@ -123,12 +123,23 @@ func TestResources_Scopes(t *testing.T) {
 	inbox, notify := bearer("asha", protocol.ScopeInbox), bearer("asha", protocol.ScopeNotify)
 	require.Equal(t, []string{"thread"}, templates(inbox))
 	require.Empty(t, templates(notify))
-	require.Equal(t, []string{"thread", "bid", "meeting"}, templates(bearer("asha", protocol.OwnerScopes...)))
+	require.Equal(t, []string{"own-profile", "thread", "bid", "meeting"}, templates(bearer("asha", protocol.OwnerScopes...)))
 	all, _ := everyResource(h, protocol.OwnerMCPPath, inbox...)
 	require.Equal(t, []string{thread}, uris(all))
 	require.Equal(t, "Are you there?", all[0].Title)
 	all, _ = everyResource(h, protocol.OwnerMCPPath, notify...)
 	require.Empty(t, all)
+
+	var both []string // of an owner with two profiles, each has its own
+	for _, handle := range []string{"left", "right"} {
+		h.Hosted(handle)
+		begun := nodetest.As[protocol.ContactReceipt](h.Ask("POST", "/api/public/agents/"+handle+"/contact", `{"message":"Are you open?"}`,
+			"Authorization", "Bearer "+h.OwnerToken("ravi")).Is(201))
+		both = append(both, h.Base+"/api/owner/threads/"+begun.ThreadID)
+	}
+	acc, _ := h.OpenAccount("Both", protocol.RoleOwner, "", "left", "right")
+	all, _ = everyResource(h, protocol.OwnerMCPPath, bearer(acc.ID, protocol.OwnerScopes...)...)
+	require.Equal(t, both, uris(all))
 
 	read := func(token []string) nodetest.RPCAnswer {
 		return h.ModernAt(protocol.OwnerMCPPath, "resources/read", fmt.Sprintf(`"uri":%q`, thread), append([]string{"Mcp-Name", thread}, token...)...)

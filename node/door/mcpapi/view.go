@@ -25,7 +25,7 @@ func (a *API) views() (list []Resource) {
 		r := Resource{URI: a.c.Base + v.Path, Name: v.Name, Title: v.Title, Description: v.Operation.Summary, Media: "application/json",
 			scope: v.Operation.Scope, Read: func(c *Call, args map[string]string) (Contents, error) { return c.view(v.Operation, args) }}
 		if v.List != nil {
-			r.list = func(c *Call, after string) (entries, error) { return c.viewed(v, after) }
+			r.list = func(c *Call, handle, after string) (entries, error) { return c.viewed(v, handle, after) }
 		}
 		list = append(list, r)
 	}
@@ -89,8 +89,11 @@ func (c *Call) refused(err error, op *protocol.Operation) error {
 const perPage = 50
 
 // viewed is a page of what a list says is at a template.
-func (c *Call) viewed(v protocol.Resource, after string) (page entries, err error) {
+func (c *Call) viewed(v protocol.Resource, handle, after string) (page entries, err error) {
 	args := map[string]any{"limit": perPage}
+	if handle != "" {
+		args["handle"] = handle
+	}
 	if after != "" {
 		args["after"] = after
 	}
