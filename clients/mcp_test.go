@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -25,8 +26,11 @@ func TestMCP_Client(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
 		t.Run(version, func(t *testing.T) {
 			ctx := t.Context()
-			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.URL + protocol.MCPPath, DisableStandaloneSSE: true},
+			changed := make(chan string, 16)
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+				ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { changed <- r.Params.URI },
+			})
+			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.URL + protocol.MCPPath},
 				&mcp.ClientSessionOptions{ProtocolVersion: version})
 			require.NoError(t, err)
 			defer s.Close()
@@ -59,6 +63,33 @@ func TestMCP_Client(t *testing.T) {
 			require.Equal(t, w.get("/api/public/about"), text.Content[0].(*mcp.TextContent).Text)
 			require.Nil(t, text.StructuredContent)
 
+			var board, asha *mcp.Resource
+			for r, err := range s.Resources(ctx, nil) {
+				require.NoError(t, err)
+				switch r.Name {
+				case "board":
+					board = r
+				case "asha":
+					asha = r
+				}
+			}
+			read, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: asha.URI})
+			require.NoError(t, err)
+			require.JSONEq(t, w.get("/api/public/agents/asha"), read.Contents[0].Text)
+			_, err = s.ReadResource(ctx, &mcp.ReadResourceParams{URI: asha.URI + "x"})
+			require.Error(t, err)
+			templates, err := s.ListResourceTemplates(ctx, nil)
+			require.NoError(t, err)
+			require.NotEmpty(t, templates.ResourceTemplates)
+			prompt, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: "ask", Arguments: map[string]string{"handle": "asha", "question": "Do you make paper?"}})
+			require.NoError(t, err)
+			require.Contains(t, prompt.Messages[0].Content.(*mcp.TextContent).Text, "@asha: Do you make paper?")
+			completed, err := s.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "ask"},
+				Argument: mcp.CompleteParamsArgument{Name: "handle", Value: "as"}})
+			require.NoError(t, err)
+			require.Equal(t, []string{"asha"}, completed.Completion.Values)
+			require.NoError(t, s.Subscribe(ctx, &mcp.SubscribeParams{URI: board.URI}))
+
 			post := map[string]any{"kind": "offer", "title": "Over MCP", "body": "By " + version}
 			refused, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "post_to_board", Arguments: post})
 			require.NoError(t, err)
@@ -75,6 +106,9 @@ func TestMCP_Client(t *testing.T) {
 			require.NoError(t, err)
 			require.False(t, done.IsError, "%v", done.Content)
 			require.Equal(t, "Over MCP", done.StructuredContent.(map[string]any)["title"])
+
+			require.Equal(t, board.URI, <-changed, "the stream tells of the post")
+			require.NoError(t, s.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: board.URI}))
 
 			_, err = s.CallTool(ctx, &mcp.CallToolParams{Name: "no_such_tool"})
 			var rpc *jsonrpc.Error

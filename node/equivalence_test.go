@@ -83,7 +83,18 @@ func ofShop(op *protocol.Operation) bool {
 // its own for each door, so that each finds the same world.
 func compareWorld(d *nodetest.Doors, op *protocol.Operation, example map[string]any, token bool) outcome {
 	d.T.Helper()
-	world := func() map[string]any {
+	world := worldOf(d, op, example)
+	if op.ReadOnly {
+		args := world()
+		fixed := func() map[string]any { return args }
+		return compareEach(d, op, fixed, token)
+	}
+	return compareEach(d, op, world, token)
+}
+
+// worldOf makes what an operation is about, and the arguments that name it.
+func worldOf(d *nodetest.Doors, op *protocol.Operation, example map[string]any) func() map[string]any {
+	return func() map[string]any {
 		if !ofShop(op) { // delete_profile came before
 			d.Good("POST", "/api/owner/profile/restore", `{"handle":"asha"}`, d.Token, nil)
 		}
@@ -113,12 +124,6 @@ func compareWorld(d *nodetest.Doors, op *protocol.Operation, example map[string]
 			return s
 		}))
 	}
-	if op.ReadOnly {
-		args := world()
-		fixed := func() map[string]any { return args }
-		return compareEach(d, op, fixed, token)
-	}
-	return compareEach(d, op, world, token)
 }
 
 // as posts as the owner of asha, who may take the post back.

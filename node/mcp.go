@@ -11,12 +11,13 @@ import (
 // because they check hosts and origins themselves, and refuse methods that they do not
 // serve.
 func (n *Node) mcp(m *mux) error {
+	n.followers = mcpapi.NewHub(n.DB.Version)
 	for path, audience := range map[string]protocol.Audience{protocol.MCPPath: protocol.Everybody, protocol.OwnerMCPPath: protocol.Owners} {
 		door, err := mcpapi.New(mcpapi.Config{
 			Table: n.Table, For: audience, Base: n.Base, Loopback: onLoopback(n.listener.Addr()),
 			Name: n.Config.Name, Version: n.Config.Version,
 			Changes: n.DB.Version,
-			Network: n.front.network,
+			Network: n.front.network, Hub: n.followers,
 		})
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	keydirectory "stoa/identity/directory"
 	"stoa/identity/key"
 	"stoa/node/door/httpapi"
+	"stoa/node/door/mcpapi"
 	"stoa/node/door/ucpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
@@ -77,6 +78,7 @@ type Node struct {
 	directories  *keydirectory.Cache
 	signer       *signed.Signer // of what the node asks of others
 	prover       *credential.Prover
+	followers    *mcpapi.Hub                                                                  // of resources of MCP
 	agentStreams *hall.Streams                                                                // of A2A
 	cards        func(ctx context.Context, handle, network string) ([]byte, time.Time, error) // as the A2A door shows them
 	front        *front

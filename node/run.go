@@ -65,11 +65,13 @@ func (n *Node) Run(ctx context.Context) error {
 		n.draining.Store(true)
 		endStreams() // streams do not end before their clients do
 		n.Contact.Hub.Close()
+		n.followers.Close()
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		err := server.Shutdown(end)
 		n.api.Wait(end)
 		n.agentStreams.Wait(end)
+		n.followers.Wait(end)
 		if operator != nil {
 			operator.Close()
 		}
@@ -98,6 +100,9 @@ func (n *Node) Close() error {
 	}
 	if n.ucp != nil {
 		n.ucp.Close()
+	}
+	if n.followers != nil {
+		n.followers.Close()
 	}
 	if n.DB != nil {
 		errs = append(errs, n.DB.Close())

@@ -138,11 +138,18 @@ var (
 // doors HTTP and MCP, and act by every way that Owner names or by the Secret; operators have HTTP, and their tokens need the scope
 // operator.
 func declare[In, Out any](o Operation) Op[In, Out] {
-	if byName[o.Name] != nil {
-		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
-	}
 	if _, ok := o.Example.(In); !ok {
 		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, reflect.TypeFor[In]()))
+	}
+	op := typed[In, Out](o)
+	op.declared()
+	return op
+}
+
+// declared completes a declaration. It is no part of declare, of which the binary has a copy for each pair of types.
+func (o *Operation) declared() {
+	if byName[o.Name] != nil {
+		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
 	}
 	switch o.For {
 	case Owners:
@@ -157,10 +164,8 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 		o.Codes = append(slices.Clone(o.Codes), PreconditionFailed)
 		o.Replaces.Versioned = true
 	}
-	op := typed[In, Out](o)
-	operations = append(operations, op.Operation)
-	byName[o.Name] = op.Operation
-	return op
+	operations = append(operations, o)
+	byName[o.Name] = o
 }
 
 func typed[In, Out any](o Operation) Op[In, Out] {

@@ -56,7 +56,7 @@ func UCPMetaOf(base, version string) UCPMeta {
 		service("shopping", "rest", UCPPath, "rest.openapi.json"), service("shopping", "mcp", UCPMCPPath, "mcp.openrpc.json"),
 	}}
 	if version == UCPVersions[0] {
-		m.Services["dev.ucp.common"] = []UCPEntity{service("common", "rest", UCPPath, "rest.openapi.json")}
+		m.Services["dev.ucp.common"] = []UCPEntity{service("common", "rest", UCPPath, "rest.openapi.json"), service("common", "mcp", UCPMCPPath, "mcp.openrpc.json")}
 		m.Supported = map[string]string{}
 		for _, older := range UCPVersions[1:] {
 			m.Supported[older] = base + UCPProfilePath + "/" + older

@@ -175,6 +175,7 @@ func TestPlans(t *testing.T) {
 	add("ended versions", `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, 1)
 	add("merchants to look at", `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, 1)
 	add("profile", `SELECT seq FROM profile WHERE handle = ?`, "x")
+	add("handles from", `SELECT handle FROM profile WHERE listed AND handle >= ? AND handle < ? ORDER BY handle LIMIT ?`, "x", "y", 1)
 	add("created here", createdHere, "x", 1, 2)
 	text, args = listedPostsQuery([]string{"x", "y"})
 	add("listed posts", text, args...)

@@ -339,6 +339,12 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 	return ps.tx.Threads().DropAll(ctx, handle)
 }
 
+// HandlesFrom returns handles of listed profiles that begin with a prefix, in order.
+func (ps Profiles) HandlesFrom(ctx context.Context, prefix string, limit int) ([]string, error) {
+	const after = "{" // the next character after those that handles have
+	return list[string](ctx, ps.tx, `SELECT handle FROM profile WHERE listed AND handle >= ? AND handle < ? ORDER BY handle LIMIT ?`, prefix, prefix+after, limit)
+}
+
 // Count is how many profiles there are.
 func (ps Profiles) Count(ctx context.Context) (int, error) {
 	return find[int](ctx, ps.tx, `SELECT count(*) FROM profile`)

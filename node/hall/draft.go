@@ -36,12 +36,17 @@ type Draft struct {
 	Args map[string]any
 
 	link [32]byte
+	url  string
 	row  storage.Draft
 }
 
 // Waits reports whether nobody has decided it, Refused whether somebody refused.
 func (d Draft) Waits() bool   { return d.row.State == storage.DraftWaits }
 func (d Draft) Refused() bool { return d.row.State == storage.DraftRefused }
+
+// Ends is when it is forgotten, URL the address of the person's page.
+func (d Draft) Ends() time.Time { return d.row.EndsAt }
+func (d Draft) URL() string     { return d.url }
 
 // body is what is sealed of a draft.
 type body struct {
@@ -137,6 +142,35 @@ func draftDigest(op *protocol.Operation, value map[string]any) [32]byte {
 	return digestOf(op.Name, raw)
 }
 
+// byID returns the draft of a program's id.
+func (t *Table) byID(ctx context.Context, id string) (d storage.Draft, err error) {
+	hash, ok := session.Hash(session.Ticket, id)
+	if !ok {
+		return d, storage.ErrNotFound
+	}
+	err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		d, err = tx.Drafts().ByHash(ctx, hash)
+		return err
+	})
+	return d, err
+}
+
+// Waiting returns the draft of a program's id, and the result once it is done; not-found for none, and for one that has ended.
+func (t *Table) Waiting(ctx context.Context, id string) (d Draft, result []byte, err error) {
+	if d.row, err = t.byID(ctx, id); err != nil {
+		return d, nil, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "nothing waits under this id any more"))
+	}
+	b, err := t.bodyOf(d.row)
+	if err != nil {
+		return d, nil, err
+	}
+	d.Op, d.Args, d.link, d.url = protocol.Lookup(d.row.Op), b.Args, d.row.Link, t.Base+ConfirmPath+b.Link
+	if d.row.State == storage.DraftDone {
+		result, err = t.Receipts.Open(draftPurpose(d.row.Hash), d.row.Result)
+	}
+	return d, result, err
+}
+
 // resume answers the write of a program that sent it before: with what it did, when it was confirmed.
 func (t *Table) resume(ctx context.Context, e *entry, req Request, id string, value map[string]any) (Result, error) {
 	res := Result{Op: e.op, Caller: protocol.Caller{Network: req.Evidence.Network}}
@@ -145,15 +179,7 @@ func (t *Table) resume(ctx context.Context, e *entry, req Request, id string, va
 		err.Confirm = &protocol.Confirm{ID: id, State: state}
 		return res, err
 	}
-	hash, ok := session.Hash(session.Ticket, id)
-	var d storage.Draft
-	err := error(storage.ErrNotFound)
-	if ok {
-		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-			d, err = tx.Drafts().ByHash(ctx, hash)
-			return err
-		})
-	}
+	d, err := t.byID(ctx, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return refuse(protocol.Gone, "expired", "nobody confirmed it in time, or confirmId is not one of this node; leave confirmId out to begin again")

@@ -45,6 +45,7 @@ type Request struct {
 	Kept           func() bool      // looks for an answer that the door has kept, after the caller is admitted; nil for none
 	Door           string           // for the log: http, mcp, …
 	ID             string           // of the request, for the log; "" for that of the context
+	Quiet          bool             // a door looks again at what it has served; nothing is observed
 }
 
 // A Result is the answer of an operation. JSON is its encoding; for an operation with its own
@@ -231,7 +232,7 @@ func (t *Table) Complete(all []*protocol.Operation) error {
 func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
 	res, err := t.invoke(ctx, req)
-	if t.Observe != nil {
+	if t.Observe != nil && !req.Quiet {
 		t.Observe(Observation{
 			ID: cmp.Or(req.ID, requestID(ctx)),
 			Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,

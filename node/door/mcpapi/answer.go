@@ -19,13 +19,7 @@ func (a *API) answer(w http.ResponseWriter, m *message, result []byte) {
 // refuse sends a JSON-RPC error. When the id could not be read the member is omitted, since MCP
 // has no null ids.
 func (a *API) refuse(w http.ResponseWriter, m *message, err error) {
-	e, ok := errors.AsType[*rpcError](err)
-	if !ok {
-		e = &rpcError{
-			status: http.StatusInternalServerError, code: internalError, text: "something went wrong on our side",
-			data: errorData{Code: protocol.Internal}, always: true,
-		}
-	}
+	e, body := a.fault(err)
 	status := http.StatusOK
 	if e.always || m == nil || m.wire == modern {
 		status = e.status
@@ -33,6 +27,21 @@ func (a *API) refuse(w http.ResponseWriter, m *message, err error) {
 	var id []byte
 	if m != nil {
 		id = m.id
+	}
+	if e.retry > 0 {
+		setRetry(w.Header(), e.retry)
+	}
+	a.write(w, status, id, "error", body)
+}
+
+// fault is an error and its encoding.
+func (a *API) fault(err error) (*rpcError, []byte) {
+	e, ok := errors.AsType[*rpcError](err)
+	if !ok {
+		e = &rpcError{
+			status: http.StatusInternalServerError, code: internalError, text: "something went wrong on our side",
+			data: errorData{Code: protocol.Internal}, always: true,
+		}
 	}
 	body, err := json.Marshal(struct {
 		Code    int    `json:"code"`
@@ -42,18 +51,24 @@ func (a *API) refuse(w http.ResponseWriter, m *message, err error) {
 	if err != nil {
 		body = []byte(`{"code":-32603,"message":"internal"}`)
 	}
-	if e.retry > 0 {
-		setRetry(w.Header(), e.retry)
-	}
-	a.write(w, status, id, "error", body)
+	return e, body
 }
 
-func (a *API) write(w http.ResponseWriter, status int, id []byte, member string, value []byte) {
+// opening is a message up to the value of its member.
+func opening(id []byte, member string) []byte {
 	body := append(make([]byte, 0, len(id)+48), `{"jsonrpc":"2.0"`...)
 	if id != nil {
 		body = append(append(body, `,"id":`...), id...)
 	}
-	body = append(append(append(body, `,"`...), member...), `":`...)
+	return append(append(append(body, `,"`...), member...), `":`...)
+}
+
+func envelope(id []byte, member string, value []byte) []byte {
+	return append(append(opening(id, member), value...), '}')
+}
+
+func (a *API) write(w http.ResponseWriter, status int, id []byte, member string, value []byte) {
+	body := opening(id, member)
 	small := len(value) < 1<<13 // a longer one is not copied
 	if small {
 		body = append(append(body, value...), '}')

@@ -2,12 +2,11 @@ package mcpapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 
-	"stoa/identity"
 	"stoa/identity/httpsig"
-	"stoa/identity/session"
 	"stoa/identity/strictjson"
 	"stoa/node/hall"
 	"stoa/protocol"
@@ -32,11 +31,13 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		return invalidParams("arguments must be an object")
 	}
 	if t.call != nil {
-		answer, err := t.call(w, r, args, body)
-		if err != nil {
-			return failed(err)
+		c := a.newCall(w, r, m, body)
+		c.Args = args
+		res, err := t.call(c)
+		if err != nil || res.Structured == nil {
+			return c.reply(res.Members, err)
 		}
-		a.answer(w, m, a.result(m, t, answer))
+		a.answer(w, m, a.result(m, t, res.Structured))
 		return nil
 	}
 	network := a.c.Network(r)
@@ -53,19 +54,19 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		}
 	}
 	version := a.cache.Version()
-	ev := identity.Evidence{Request: r, Body: body, Network: network, Session: session.Of(r, a.c.Base), ActAs: r.Header.Get("Act-As")}
-	if p := r.Header.Get("Proof-Of-Work"); p != "" {
-		ev.Proof = []byte(p)
-	}
 	args, err := m.resumed(t, args)
 	if err != nil {
 		return err
 	}
 	res, err := a.c.Table.Invoke(r.Context(), hall.Request{
-		Op: name, Args: args, Evidence: ev, IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp", ID: w.Header().Get(requestIDHeader),
+		Op: name, Args: args, Evidence: a.evidence(r, body), IdempotencyKey: r.Header.Get("Idempotency-Key"), Kept: look, Door: "mcp",
+		ID: w.Header().Get(requestIDHeader),
 	})
 	a.c.Table.Limits.Fields(w.Header(), network, t.op.ReadOnly)
 	if err != nil {
+		if a.awaited(w, r, m, body, args, protocol.AsError(err).Confirm) {
+			return nil
+		}
 		return a.toolError(w, r, m, t, err)
 	}
 	if res.Caller.Standing != protocol.Signed && httpsig.Signed(r.Header) { // a read that was not recognised
@@ -84,7 +85,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 	return nil
 }
 
-// failed converts an error of a Tool.
+// failed converts an error of a [Call].
 func failed(err error) error {
 	f, ok := errors.AsType[*Failure](err)
 	if !ok {
@@ -114,13 +115,25 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 	return a.close(b, m)
 }
 
+// contentOf is the result of an operation as members of that of a call.
+func contentOf(op *protocol.Operation, answer []byte) map[string]any {
+	answer = bytes.TrimSuffix(answer, []byte("\n"))
+	m := map[string]any{"content": []any{map[string]string{"type": "text", "text": string(answer)}}}
+	if op.Media == "" {
+		m["structuredContent"] = json.RawMessage(answer)
+	}
+	return m
+}
+
 // toolError writes a call that failed.
 func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *tool, err error) error {
 	head := w.Header()
 	e := protocol.AsError(err)
-	if e.Confirm != nil && e.Confirm.URL != "" && m.elicits() && m.params["requestState"] == nil {
-		a.answer(w, m, a.elicit(m, e.Confirm))
-		return nil
+	if m.wire == legacy {
+		a.log(r, t, e, head.Get(requestIDHeader))
+	}
+	if members := a.later(m, e.Confirm); members != nil {
+		return a.newCall(w, r, m, nil).reply(members, nil)
 	}
 	var accepts []protocol.Way
 	if t.op != nil && e.Code.Status() == http.StatusUnauthorized {
@@ -136,15 +149,7 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 	status := http.StatusOK
 	if a.credentialRefused(r, e) {
 		status = e.Code.Status()
-		if e.Signature != "" {
-			head.Set("Signature-Error", e.Signature)
-		}
-		if t.op.Access&protocol.Signed != 0 {
-			head.Set("Accept-Signature", httpsig.AcceptFor(r))
-		}
-		if t.op.Access&protocol.Session != 0 {
-			a.challenge(head, r, e, t.op)
-		}
+		a.challenged(head, r, e, t.op)
 	}
 	if e.RetryAfter > 0 {
 		setRetry(head, e.RetryAfter)
@@ -158,6 +163,19 @@ func (a *API) toolError(w http.ResponseWriter, r *http.Request, m *message, t *t
 	b = append(b, `}],"isError":true`...)
 	a.write(w, status, m.id, "result", a.close(b, m))
 	return nil
+}
+
+// challenged tells the sender of a refused credential what an operation takes.
+func (a *API) challenged(head http.Header, r *http.Request, e *protocol.Error, op *protocol.Operation) {
+	if e.Signature != "" {
+		head.Set("Signature-Error", e.Signature)
+	}
+	if op.Access&protocol.Signed != 0 {
+		head.Set("Accept-Signature", httpsig.AcceptFor(r))
+	}
+	if op.Access&protocol.Session != 0 {
+		a.challenge(head, r, e, op)
+	}
 }
 
 // close ends a result; the modern wire wants the server's name in each.

@@ -2,7 +2,9 @@ package mcpapi
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"time"
 
 	"stoa/identity/strictjson"
 	"stoa/protocol"
@@ -11,24 +13,25 @@ import (
 // A client of the newer wire that declares elicitation.url shows the link of a write that waits for a person by itself, and calls the tool again
 // with what the first answer gave it as requestState: the id of the draft (MCP 2026-07-28, "Multi Round-Trip Requests").
 
-// elicits reports whether the client shows links to its person.
-func (m *message) elicits() bool {
-	if m.wire != modern {
-		return false
+// A client that declares the extension of tasks gets one instead (task.go).
+
+// later is the first answer to such clients; nil for others.
+func (a *API) later(m *message, c *protocol.Confirm) map[string]any {
+	switch {
+	case c == nil || c.URL == "" || m.params["requestState"] != nil:
+	case a.tasks != nil && m.declares("extensions", tasksExtension):
+		return drafts{a.c.Table}.begun(m, c, time.Now()).Begun()
+	case m.declares("elicitation", "url"):
+		return map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": confirmRequest(c.URL), "requestState": c.ID}
 	}
-	return strictjson.Members(strictjson.Members(m.meta[metaCapabilities])["elicitation"])["url"] != nil
+	return nil
 }
 
-// elicit is the first answer to such a client.
-func (a *API) elicit(m *message, c *protocol.Confirm) []byte {
-	asks := map[string]any{"confirm": map[string]any{"method": "elicitation/create", "params": map[string]string{
-		"mode": "url", "url": c.URL, "message": "Look at what is to be sent, and confirm it.",
+// confirmRequest asks a client to show its person a link.
+func confirmRequest(url string) map[string]any {
+	return map[string]any{"confirm": map[string]any{"method": "elicitation/create", "params": map[string]string{
+		"mode": "url", "url": url, "message": "Look at what is to be sent, and confirm it.",
 	}}}
-	raw, _ := json.Marshal(asks) // cannot fail: texts only
-	state, _ := json.Marshal(c.ID)
-	b := append([]byte(`{"resultType":"input_required","content":[],"inputRequests":`), raw...)
-	b = append(append(b, `,"requestState":`...), state...)
-	return a.close(b, m)
 }
 
 // resumed returns the arguments of a call with the id that an earlier answer gave as requestState. That a person has opened the link says nothing:
@@ -49,4 +52,71 @@ func (m *message) resumed(t *tool, args json.RawMessage) (json.RawMessage, error
 	}
 	members["confirmId"] = raw
 	return json.Marshal(members)
+}
+
+// A client that asks again, and gives a token for progress, is answered when the person has decided, or after so many looks.
+const (
+	awaitLooks = 20
+	awaitEach  = time.Second
+)
+
+// awaited answers such a call: with its progress, and then as it would be answered then. It reports false for another one, and where there is no place
+// for one more that waits.
+func (a *API) awaited(w http.ResponseWriter, r *http.Request, m *message, body []byte, args json.RawMessage, waits *protocol.Confirm) bool {
+	if waits == nil || waits.URL == "" || m.awaited || m.meta["progressToken"] == nil || a.c.Hub == nil || !streams(r) {
+		return false
+	}
+	if id, _ := strictjson.String(strictjson.Members(args)["confirmId"]); id != waits.ID {
+		return false // it has just begun
+	}
+	h := a.c.Hub
+	h.mu.Lock()
+	place, err := h.join(a.c.Network(r), false)
+	h.mu.Unlock()
+	if err != nil {
+		return false
+	}
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.leave(place)
+	}()
+	c := a.newCall(w, r, m, body)
+	for i := 0; i < awaitLooks; i++ {
+		c.Progress(i, awaitLooks, "The person has not decided yet.")
+		select {
+		case <-r.Context().Done():
+			return true
+		case <-h.ended:
+			i = awaitLooks
+		case <-time.After(awaitEach):
+		}
+		if d, _, err := a.c.Table.Waiting(r.Context(), waits.ID); err != nil || !d.Waits() {
+			break
+		}
+	}
+	m.awaited = true
+	last := &lastEvent{Writer: w, head: http.Header{requestIDHeader: w.Header()[requestIDHeader]}}
+	if err := a.call(last, r, m, body); err != nil {
+		a.refuse(last, m, err)
+	}
+	c.flush("\n\n")
+	return true
+}
+
+// A lastEvent writes an answer as the last event of a stream.
+type lastEvent struct {
+	io.Writer
+	head  http.Header
+	begun bool
+}
+
+func (l *lastEvent) Header() http.Header { return l.head }
+func (l *lastEvent) WriteHeader(int)     {}
+func (l *lastEvent) Write(p []byte) (int, error) {
+	if !l.begun {
+		l.begun = true
+		io.WriteString(l.Writer, "data: ")
+	}
+	return l.Writer.Write(p)
 }

@@ -28,8 +28,16 @@ func operationsOf(door protocol.Door) []string {
 	return names
 }
 
-// TestMCP_Handshake is the older wire as bytes: what is settled on, and that no
-// session is opened.
+// has are capabilities without settings.
+func has(names ...string) map[string]any {
+	all := map[string]any{}
+	for _, name := range names {
+		all[name] = map[string]any{}
+	}
+	return all
+}
+
+// TestMCP_Handshake is the older wire as bytes: what is settled on.
 func TestMCP_Handshake(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t, func(c *node.Config) { c.Name = "Agora" })
@@ -41,7 +49,7 @@ func TestMCP_Handshake(t *testing.T) {
 			`"version":"1"}}}`, asked))
 		require.Equal(t, 200, a.Code)
 		require.Equal(t, "0", string(a.ID))
-		require.Empty(t, a.Header().Get("Mcp-Session-Id"))
+		require.Len(t, a.Header().Get("Mcp-Session-Id"), 26, "the name of a stream to come")
 		var got struct {
 			ProtocolVersion string
 			Capabilities    map[string]any
@@ -51,7 +59,9 @@ func TestMCP_Handshake(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(a.Result, &got))
 		require.Equal(t, settled, got.ProtocolVersion, asked)
-		require.Equal(t, map[string]any{"tools": map[string]any{}}, got.Capabilities)
+		want := has("tools", "resources", "prompts", "completions", "logging")
+		want["resources"] = map[string]any{"subscribe": true}
+		require.Equal(t, want, got.Capabilities)
 		require.Equal(t, "Agora", got.ServerInfo.Title)
 		require.Nil(t, got.ResultType, "the older wire knows no result types")
 	}
@@ -86,7 +96,9 @@ func TestMCP_Discover(t *testing.T) {
 	require.NoError(t, json.Unmarshal(a.Result, &got))
 	require.Equal(t, "complete", got.ResultType)
 	require.Equal(t, []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}, got.SupportedVersions)
-	require.Equal(t, map[string]any{"tools": map[string]any{}}, got.Capabilities, "only what works is declared")
+	want := has("tools", "resources", "prompts", "completions")
+	want["resources"], want["extensions"] = map[string]any{"subscribe": true}, has("io.modelcontextprotocol/tasks")
+	require.Equal(t, want, got.Capabilities, "only what works is declared")
 	require.Positive(t, *got.TTLMs)
 	require.Equal(t, "public", got.CacheScope)
 	require.Equal(t, "stoa", got.Meta["io.modelcontextprotocol/serverInfo"].Name)

@@ -5,8 +5,8 @@
 // One door serves everybody's operations, another the owners': a client without a token is told there how to get one by
 // OAuth, and lists the tools that its token allows.
 //
-// It answers each POST with one JSON document. It offers only tools: no resources, prompts,
-// streams or server requests.
+// Reads that have an address are resources too (view.go), and the public door has prompts. It answers each POST with one JSON
+// document, or, where a call reports its progress, with a stream of events. It sends no requests of its own.
 package mcpapi
 
 import (
@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"stoa/identity/cache"
@@ -42,22 +43,30 @@ type Config struct {
 	// Changes returns a number that grows whenever stored data may have changed; results of open
 	// reads are kept until it does.
 	Changes func() uint64
-	// Tools are served in place of the operations; then Instructions are for the model.
+	// Tools, Resources and Prompts are served beside those of the operations; in place of them with Instructions, which are
+	// for the model.
 	Tools        []Tool
+	Resources    []Resource
+	Prompts      []Prompt
+	Tasks        Tasks // nil for those of the operations
+	Hub          *Hub  // nil where resources are not followed
 	Instructions string
 }
 
 // An API serves MCP. It is safe for concurrent use.
 type API struct {
-	c        Config
-	target   httpsig.Target
-	tools    map[string]*tool
-	info     []byte                    // serverInfo
-	discover []byte                    // the modern answer to server/discover
-	lists    func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
-	scoped   *cache.Cache[[2][]byte]   // the same with the tools of some scopes
-	cache    *hall.Cache[[]byte]
-	loopback bool // the public address is on loopback
+	c         Config
+	target    httpsig.Target
+	tools     map[string]*tool
+	resources []Resource
+	prompts   []Prompt
+	tasks     Tasks
+	info      []byte                    // serverInfo
+	discover  []byte                    // the modern answer to server/discover
+	lists     func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
+	scoped    *cache.Cache[[2][]byte]   // the same with the tools of some scopes
+	cache     *hall.Cache[[]byte]
+	loopback  bool // the public address is on loopback
 }
 
 // New returns the door.
@@ -78,7 +87,15 @@ func New(c Config) (*API, error) {
 	for _, t := range c.Tools {
 		a.tools[t.Name] = added(t)
 	}
-	if c.Tools == nil {
+	a.resources, a.prompts, a.tasks = c.Resources, c.Prompts, c.Tasks
+	if c.Instructions == "" {
+		a.resources = append(a.views(), a.resources...)
+		if c.For == protocol.Everybody {
+			a.prompts = append(slices.Clone(prompts), a.prompts...)
+			if a.tasks == nil {
+				a.tasks = drafts{c.Table}
+			}
+		}
 		for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
 			a.tools[op.Name] = newTool(op)
 		}
@@ -109,10 +126,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return
-	default: // neither generation has a stream to listen to or a session to end here
+	default: // there is no session to end here
+		if r.Method == http.MethodGet && a.open(w, r) {
+			return
+		}
 		head.Set("Allow", "POST, OPTIONS")
 		a.refuse(w, nil, transport(http.StatusMethodNotAllowed, protocol.MethodNotAllowed,
-			"send JSON-RPC requests by POST; this server keeps no stream and no session"))
+			"send JSON-RPC requests by POST; GET is for the stream of a session of the older wire"))
 		return
 	}
 	body, err := readBody(w, r)
@@ -136,6 +156,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// follows reports whether streams tell of changes.
+func (a *API) follows() bool { return a.c.Hub != nil && a.resources != nil }
+
 // serve executes a message. Errors are *rpcError.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []byte) error {
 	if m.method == "tools/call" {
@@ -155,9 +178,32 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 			return err
 		}
 		a.answer(w, m, lists[m.wire])
+	case m.method == "resources/list" && a.resources != nil:
+		return a.listResources(w, r, m, body, caller)
+	case m.method == "resources/templates/list" && a.resources != nil:
+		return a.listTemplates(a.newCall(w, r, m, body), caller)
+	case m.method == "resources/read" && a.resources != nil:
+		return a.read(w, r, m, body)
+	case m.method == "subscriptions/listen" && m.wire == modern && a.follows():
+		return a.subscriptionsListen(a.newCall(w, r, m, body), caller)
+	case (m.method == "resources/subscribe" || m.method == "resources/unsubscribe") && m.wire == legacy && a.follows():
+		return a.subscribe(a.newCall(w, r, m, body), caller)
+	case m.method == "logging/setLevel" && m.wire == legacy && a.follows():
+		return a.setLevel(a.newCall(w, r, m, body), caller)
+	case m.method == "prompts/list" && a.prompts != nil:
+		return a.listPrompts(a.newCall(w, r, m, body))
+	case m.method == "prompts/get" && a.prompts != nil:
+		return a.prompt(a.newCall(w, r, m, body))
+	case m.method == "completion/complete" && a.prompts != nil:
+		return a.complete(a.newCall(w, r, m, body))
+	case m.wire == modern && a.tasks != nil && slices.Contains([]string{"tasks/get", "tasks/update", "tasks/cancel"}, m.method):
+		return a.task(a.newCall(w, r, m, body))
 	case m.method == "server/discover" && m.wire == modern:
 		a.answer(w, m, a.discover)
 	case m.method == "initialize" && m.wire == legacy:
+		if a.follows() {
+			w.Header().Set(sessionHeader, newSession())
+		}
 		a.answer(w, m, a.initialize(m))
 	case m.method == "ping" && m.wire == legacy:
 		a.answer(w, m, []byte("{}"))

@@ -156,7 +156,7 @@ func TestWire(t *testing.T) {
 		{"a member twice", "POST", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, nil, 400, parseError, protocol.InvalidRequest},
 		{"another case", "POST", `{"jsonrpc":"2.0","id":1,"Method":"ping"}`, nil, 400, invalidRequest, protocol.InvalidRequest},
 		{"broken JSON", "POST", `{"jsonrpc"`, nil, 400, parseError, protocol.InvalidRequest},
-		{"an unknown method", "POST", request(`"method":"resources/list"`), nil, 200, methodNotFound, protocol.NotFound},
+		{"an unknown method", "POST", request(`"method":"resources/eat"`), nil, 200, methodNotFound, protocol.NotFound},
 		{"too large", "POST", request(`"method":"` + strings.Repeat("a", MaxBody) + `"`), nil, 413, invalidRequest, protocol.TooLarge},
 		{"another media type", "POST", ping, []string{"Content-Type: ", "Content-Type: text/plain"}, 415, invalidRequest, protocol.UnsupportedMediaType},
 		{"compressed", "POST", ping, []string{"Content-Encoding: gzip"}, 415, invalidRequest, protocol.UnsupportedMediaType},
@@ -215,7 +215,8 @@ func TestInitialize(t *testing.T) {
 		r := read(t, send(a, "POST",
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+asked+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
 		require.Equal(t, want, r.Result["protocolVersion"], asked)
-		require.Equal(t, map[string]any{"tools": map[string]any{}}, r.Result["capabilities"])
+		none := map[string]any{}
+		require.Equal(t, map[string]any{"tools": none, "resources": none, "prompts": none, "completions": none}, r.Result["capabilities"])
 	}
 }
 

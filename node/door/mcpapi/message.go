@@ -46,6 +46,8 @@ type message struct {
 	params map[string]json.RawMessage
 	meta   map[string]json.RawMessage
 	wire   wire
+
+	awaited bool // its answer was waited for
 }
 
 // The hall checks the arguments again within its own limits; these only leave room for the
@@ -136,6 +138,12 @@ func (m *message) agreeModern(head http.Header, header string, sent int) error {
 		member = "name"
 	case "resources/read":
 		member = "uri"
+	case "tasks/get", "tasks/update", "tasks/cancel": // which a client may name, and not otherwise (SEP-2663)
+		id, _ := strictjson.String(m.params["taskId"])
+		if name := head.Values("Mcp-Name"); len(name) > 0 && (len(name) > 1 || decodeName(name[0]) != id) {
+			return mismatch("Mcp-Name", "params.taskId")
+		}
+		return nil
 	default: // requiring Mcp-Name for other methods breaks clients
 		return nil
 	}

@@ -46,7 +46,7 @@ func hostname(host string) string {
 // allowOrigin lets any page read the answers, without credentials.
 func allowOrigin(head http.Header) {
 	head.Set("Access-Control-Allow-Origin", "*")
-	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
+	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders+", "+sessionHeader)
 }
 
 func preflight(head http.Header) {

@@ -10,14 +10,19 @@ import (
 	"stoa/protocol"
 )
 
-// A Tool is a tool that a door adds to, or has in place of, the operations: its arguments and results
-// have the form of another protocol. It reads only.
+// A Tool is a tool beside the operations, or in place of them: its arguments and results have the form of another protocol.
 type Tool struct {
 	Name, Title, Description  string
 	InputSchema, OutputSchema json.RawMessage
-	// Call returns the structured result, a JSON object. An error is a *Failure or internal. body is
-	// that of the whole message.
-	Call func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error)
+	Writes                    bool
+	// Call returns the result. An error is a *Failure or internal.
+	Call func(c *Call) (Result, error)
+}
+
+// A Result is what a tool answers: Structured, a JSON object, with its text; or, without it, the members of the result.
+type Result struct {
+	Structured []byte
+	Members    map[string]any
 }
 
 // A Failure is an error of a [Tool], sent as a JSON-RPC error with that HTTP status.
@@ -33,7 +38,7 @@ func (f *Failure) Error() string { return f.Text }
 // A tool is an operation as MCP declares it.
 type tool struct {
 	op   *protocol.Operation // nil for a Tool
-	call func(w http.ResponseWriter, r *http.Request, args json.RawMessage, body []byte) ([]byte, error)
+	call func(c *Call) (Result, error)
 
 	Name         string          `json:"name"`
 	Title        string          `json:"title"`
@@ -58,7 +63,7 @@ func newTool(op *protocol.Operation) *tool {
 // added converts a Tool.
 func added(t Tool) *tool {
 	return &tool{call: t.Call, Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-		Annotations: annotations{ReadOnly: true, Idempotent: true}}
+		Annotations: annotations{ReadOnly: !t.Writes, Idempotent: !t.Writes}}
 }
 
 // described adds the schema of its input to a tool, which takes most of the time. Results have none:

@@ -277,7 +277,7 @@ func TestUCP_MCP(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(h.RPCAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Result, &list))
-	require.Len(t, list.Tools, 3)
+	require.Len(t, list.Tools, 5)
 	outputs, inputs := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for _, tool := range list.Tools {
 		inputs[tool.Name], outputs[tool.Name] = tool.InputSchema, tool.OutputSchema
@@ -286,7 +286,8 @@ func TestUCP_MCP(t *testing.T) {
 		nodetest.Valid(t, nodetest.Compile(t, inputs[name], ""), []byte(args))
 		return h.RPCAt(protocol.UCPMCPPath, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, args), headers...)
 	}
-	path := map[string]string{"search_catalog": "/catalog/search", "lookup_catalog": "/catalog/lookup", "get_product": "/catalog/product"}
+	path := map[string]string{"search_catalog": "/catalog/search", "lookup_catalog": "/catalog/lookup", "get_product": "/catalog/product",
+		"search_locations": "/locations/search", "lookup_locations": "/locations/lookup"}
 	good := func(name, args string) ucpAnswer {
 		a := call(name, args)
 		require.Nil(t, a.Error, "%s", a.Body)
@@ -311,6 +312,17 @@ func TestUCP_MCP(t *testing.T) {
 	require.Len(t, good("lookup_catalog", `{"catalog":{"ids":["`+id+`"]}}`).Products, 1)
 	require.Equal(t, id, good("get_product", `{"catalog":{"id":"`+id+`"}}`).Product.ID)
 	require.Equal(t, "not_found", good("get_product", `{"catalog":{"id":"x"}}`).Messages[0].Code)
+	for _, c := range []struct{ name, request, has string }{
+		{"search_locations", `{"query":"rao"}`, `"id":"rao"`},
+		{"search_locations", `{"filters":{"stoa.city":"Bengaluru"},"pagination":{"limit":1}}`, `"has_next_page"`},
+		{"search_locations", `{"distance":{"center":{"latitude":12.97,"longitude":77.6},"max":50000}}`, `"id":"rao"`},
+		{"lookup_locations", `{"ids":["@Rao","nobody"]}`, `"inputs":[{"id":"@Rao"}]`},
+	} {
+		over := good(c.name, `{"location":`+c.request+`}`).answer.Body.String()
+		require.Contains(t, over, c.has)
+		require.JSONEq(t, ucp(h, path[c.name], c.request).answer.Body.String(), over, "REST and MCP give the same")
+	}
+	require.Equal(t, "error", good("search_locations", `{`+meta+`,"location":{}}`).UCP.Status, "the older release has no locations")
 
 	gone := newPlatform(t, "")
 	gone.handle = http.NotFound
@@ -323,6 +335,7 @@ func TestUCP_MCP(t *testing.T) {
 		{"search_catalog", `{"meta":{"ucp-agent":{"profile":"` + gone.URL + `"}},"catalog":{"query":"x"}}`, 424, -32001, "profile_unreachable"},
 		{"search_catalog", `{"meta":{"ucp-agent":{"profile":"ftp://x"}},"catalog":{"query":"x"}}`, 400, -32001, "invalid_profile_url"},
 		{"search_catalog", `{"catalog":{}}`, 400, -32602, "invalid_request"},
+		{"search_locations", `{"location":{"serves":{}}}`, 400, -32602, "invalid_request"},
 		{"search_catalog", `{"catalog":{"query":"x","filters":{"price":{"min":1e3}},"context":{"currency":"INR"}}}`, 400, -32602, "invalid_request"},
 	} {
 		a := call(c.name, c.args)

@@ -81,22 +81,22 @@ func (a *API) Routes() []Route {
 // An operation is one operation of UCP.
 type operation struct {
 	capability string
+	subject    string // the member of the arguments that holds the request, in the MCP binding
 	path       string // below protocol.UCPPath
 	// run answers a request. The answer is encoded as JSON. An error is a *fault, or one of the hall.
 	run func(ctx context.Context, x *exchange, in *object) (any, error)
 }
 
 var (
-	search  = operation{protocol.UCPCatalogSearch, "/catalog/search", searchCatalog}
-	lookup  = operation{protocol.UCPCatalogLookup, "/catalog/lookup", lookupCatalog}
-	product = operation{protocol.UCPCatalogLookup, "/catalog/product", getProduct}
+	search       = operation{protocol.UCPCatalogSearch, "catalog", "/catalog/search", searchCatalog}
+	lookup       = operation{protocol.UCPCatalogLookup, "catalog", "/catalog/lookup", lookupCatalog}
+	product      = operation{protocol.UCPCatalogLookup, "catalog", "/catalog/product", getProduct}
+	searchPlaces = operation{protocol.UCPLocationSearch, "location", "/locations/search", searchLocations}
+	lookupPlaces = operation{protocol.UCPLocationLookup, "location", "/locations/lookup", lookupLocations}
 
-	operations = []operation{search, lookup, product,
-		{protocol.UCPLocationSearch, "/locations/search", searchLocations},
-		{protocol.UCPLocationLookup, "/locations/lookup", lookupLocations},
-	}
+	operations = []operation{search, lookup, product, searchPlaces, lookupPlaces}
 	// getSearch is search with parameters in the query. It is not part of UCP.
-	getSearch = operation{protocol.UCPCatalogSearch, "", searchCatalog}
+	getSearch = operation{protocol.UCPCatalogSearch, "catalog", "", searchCatalog}
 )
 
 // An exchange is one request with what was negotiated for it.

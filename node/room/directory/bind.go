@@ -23,6 +23,7 @@ func (d *Directory) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.PutItem, d.PutItem)
 	hall.Bind(t, protocol.RemoveItem, d.RemoveItem)
 	hall.Bind(t, protocol.PutItems, d.PutItems)
+	hall.Bind(t, protocol.CompleteValue, d.Complete)
 	hall.Bind(t, protocol.UCPItems, d.ItemsForUCP)
 	hall.Bind(t, protocol.UCPLocations, d.LocationsForUCP)
 	hall.Bind(t, protocol.GetMerchantRecord, d.Record)

@@ -23,6 +23,7 @@ type explored struct {
 	places []int64    // of the profiles' versions, in order
 	rows   [][]uint32 // of each place
 	most   InUse
+	ranked map[string][]string // values of each field of completed, the most frequent first
 }
 
 // InUse are the values that most listed profiles and shops have, the most frequent first, at most
@@ -48,18 +49,20 @@ func (d *Directory) InUse(ctx context.Context, tx *storage.Tx) (InUse, error) {
 }
 
 // used returns the values that most rows have.
-func (x explored) used() InUse {
+func (x *explored) used() InUse {
 	counts := make([]int, len(x.texts))
 	for _, row := range x.rows {
 		for _, n := range row {
 			counts[n]++
 		}
 	}
+	x.ranked = map[string][]string{}
 	of := func(field string) (list []string) {
-		for _, b := range x.buckets(protocol.ARDFacet{Field: field, Limit: mostUsed}, counts).Buckets {
+		for _, b := range x.buckets(protocol.ARDFacet{Field: field, Limit: len(x.texts)}, counts).Buckets {
 			list = append(list, b.Value)
 		}
-		return list
+		x.ranked[field] = list
+		return list[:min(len(list), mostUsed)]
 	}
 	return InUse{of(protocol.ARDRegions), of(protocol.ARDCapabilities), of(protocol.ARDTags), of(categoryField), of(cityField)}
 }
