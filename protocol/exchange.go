@@ -38,10 +38,18 @@ type AgentMessage struct {
 	Kind       ContactKind `json:"kind,omitempty" enum:"question,quote_request,support" doc:"The purpose of a new thread. Default: question."`
 	ThreadID   string      `json:"threadId,omitempty" maxLength:"256" doc:"Thread to continue."`
 	ExchangeID string      `json:"exchangeId,omitempty" maxLength:"256" doc:"Exchange to add to, while it waits for the agent."`
+
+	Push *ExchangePush `json:"push,omitempty" doc:"Who is told of each change of the exchange."`
 }
 
-// Check refuses a blank message.
-func (m AgentMessage) Check() []Fault { return blank("/text", m.Text) }
+// Check refuses a blank message, and an address that cannot be told.
+func (m AgentMessage) Check() []Fault {
+	list := blank("/text", m.Text)
+	if m.Push != nil {
+		list = append(list, m.Push.faults("/push")...)
+	}
+	return list
+}
 
 // An ExchangeState is the state of an exchange.
 type ExchangeState string

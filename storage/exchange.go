@@ -103,6 +103,11 @@ func (es Exchanges) put(ctx context.Context, t *StoredThread) error {
 		t.TaskState = t.TaskState.Closed(t.ClosedBy)
 	}
 	es.tx.wake(TopicTasks)
+	if t.Task == t.before.task { // a new one has no addresses to tell
+		if err := es.tx.Pushes().tell(ctx, t); err != nil {
+			return err
+		}
+	}
 	return exchangeTable.put(ctx, es.tx, &StoredExchange{t.ID, t.Task, Party(t.Handle, t.Writer), t.TaskState, es.tx.Now}, "thread_id, first", "state", "moved")
 }
 

@@ -88,10 +88,10 @@ type Provider struct {
 	URL          string `json:"url"`
 }
 
-// Capabilities are the optional parts of the protocol. Push notifications are not
-// supported, which their absence says.
+// Capabilities are the optional parts of the protocol.
 type Capabilities struct {
 	Streaming  bool        `json:"streaming,omitempty"`
+	Push       bool        `json:"pushNotifications,omitempty"`
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 

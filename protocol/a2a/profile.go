@@ -39,6 +39,7 @@ func FromProfile(p protocol.Profile, h Host) (Card, error) {
 	default:
 		c.Description = "Agent of " + p.Name + " on " + h.host()
 	}
+	c.Capabilities.Push = true
 	c.Capabilities.Extensions = append(c.Capabilities.Extensions, contactExtension(p), profileExtension(p))
 	for _, room := range []int{1 << 20, 400, 200, 100, 60, 30, 16} {
 		c.Skills = skills(p, room)

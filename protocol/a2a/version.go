@@ -38,10 +38,10 @@ var methods = map[string]*Error{
 	SubscribeTask: nil,
 	ListTasks:     nil,
 	CancelTask:    nil,
-	CreatePush:    ErrPushNotSupported,
-	GetPush:       ErrPushNotSupported,
-	ListPush:      ErrPushNotSupported,
-	DeletePush:    ErrPushNotSupported,
+	CreatePush:    nil,
+	GetPush:       nil,
+	ListPush:      nil,
+	DeletePush:    nil,
 	ExtendedCard:  ErrUnsupportedOperation,
 }
 

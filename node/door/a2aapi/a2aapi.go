@@ -1,13 +1,11 @@
-// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) over its JSON-RPC binding,
-// with an endpoint and a signed card for each agent of the node and for the node itself. It serves
-// only callers with a verified ERC-8004 identity (spec §2.4, §5): each request is signed with a
-// key that the chain grants to the identity it names.
+// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) and 0.3 over the JSON-RPC binding,
+// with an endpoint and a signed card for each agent of the node and for the node itself. Whom it serves
+// the setting a2a-callers says; by default only callers with a verified ERC-8004 identity (spec §2.4, §5).
 //
 // A message becomes part of a contact thread, which is the context. A task is one exchange of the
 // thread: what the caller wrote, up to the agent's answer. A data part {"operation", "input"}
 // calls a declared operation instead, and the answer is a message; that of bid_for_attention is a
-// task, which is the bid. Streams, push notifications and
-// version 0.3 are refused as the specification requires.
+// task, which is the bid, and that of request_meeting is the request.
 package a2aapi
 
 import (

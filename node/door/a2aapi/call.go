@@ -94,6 +94,10 @@ func (a *API) serve(v *visit) error {
 		return a.subscribe(v)
 	case a2a.ListTasks:
 		result, err = a.list(v)
+	case a2a.CreatePush:
+		result, err = a.createPush(v)
+	case a2a.GetPush, a2a.ListPush, a2a.DeletePush:
+		result, err = a.pushes(v)
 	default:
 		result, err = a.task(v)
 	}

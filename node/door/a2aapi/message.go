@@ -21,7 +21,9 @@ type message struct {
 }
 
 // writes reports whether a message counts as a write of its network.
-func (m *message) writes() bool { return m.sends() || m.method == a2a.CancelTask }
+func (m *message) writes() bool {
+	return m.sends() || m.method == a2a.CancelTask || m.method == a2a.CreatePush || m.method == a2a.DeletePush
+}
 
 // sends reports whether a request sends a message.
 func (m *message) sends() bool { return m.method == a2a.SendMessage || m.method == a2a.StreamMessage }

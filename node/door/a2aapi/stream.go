@@ -73,7 +73,7 @@ func (a *API) follow(v *visit, id, token string) error {
 		if !hall.Put(out, append(first, start...)) || was.Status.State.Over() {
 			return
 		}
-		was = settled(was)
+		was = was.Settled()
 		start, first = nil, nil
 		for {
 			b, err := s.Next(life)
@@ -89,7 +89,7 @@ func (a *API) follow(v *visit, id, token string) error {
 				for _, r := range is.Since(was) {
 					text = append(text, frame.event(r)...)
 				}
-				was = settled(is)
+				was = is.Settled()
 			}
 			if len(b.Events) == 0 {
 				text = []byte(": alive\n\n")
@@ -100,11 +100,6 @@ func (a *API) follow(v *visit, id, token string) error {
 		}
 	})
 	return nil
-}
-
-// settled is what of a task is needed to tell what has changed since.
-func settled(t a2a.Task) a2a.Task {
-	return a2a.Task{Status: a2a.Status{State: t.Status.State, Timestamp: t.Status.Timestamp}, Artifacts: make([]a2a.Artifact, len(t.Artifacts))}
 }
 
 // followed returns the stream of an exchange.

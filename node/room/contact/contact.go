@@ -21,6 +21,7 @@ type Contact struct {
 	Private bool   // a callbackUrl may be on this machine: development
 	DB      *storage.DB
 	Webhook Sender
+	Seal    Sealer
 	Hub     *Hub // of those who follow exchanges
 }
 

@@ -28,6 +28,9 @@ func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.Exchange{}, err
 	}
 	e, err := exchange(ctx, tx, t, t.Task)
+	if err == nil && in.Push != nil {
+		_, err = r.setPush(ctx, tx, t, e, *in.Push, "/push")
+	}
 	if c.Standing == protocol.Proof { // others are recognised
 		e.ReadToken = token
 	}
