@@ -42,7 +42,7 @@ var methods = map[string]*Error{
 	GetPush:       nil,
 	ListPush:      nil,
 	DeletePush:    nil,
-	ExtendedCard:  ErrUnsupportedOperation,
+	ExtendedCard:  nil,
 }
 
 // legacy are the methods of version 0.3 (A2A 0.3 §7), by their names there. It has no list of tasks.

@@ -1,5 +1,5 @@
 // Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) and 0.3 over the JSON-RPC binding,
-// with an endpoint and a signed card for each agent of the node and for the node itself. Whom it serves
+// and 1.0 over HTTP+JSON, with an endpoint and a signed card for each agent of the node and for the node itself. Whom it serves
 // the setting a2a-callers says; by default only callers with a verified ERC-8004 identity (spec §2.4, §5).
 //
 // A message becomes part of a contact thread, which is the context. A task is one exchange of the
@@ -70,12 +70,12 @@ type Route struct {
 // endpoint's address, so both forms are served without a redirect.
 func (a *API) Routes() []Route {
 	call, show := http.HandlerFunc(a.call), http.HandlerFunc(a.card)
-	return []Route{
+	return append(a.restRoutes(), []Route{
 		{"POST", "/a2a", call},
 		{"POST", "/a2a/:handle", call},
 		{"POST", "/a2a/:handle/", call},
 		{"GET", "/a2a/:handle/agent-card.json", show},
 		{"GET", "/a2a/:handle/.well-known/agent-card.json", show},
 		{"GET", "/.well-known/agent-card.json", show},
-	}
+	}...)
 }

@@ -15,6 +15,7 @@ import (
 // A message is one JSON-RPC request or notification.
 type message struct {
 	id      json.RawMessage // as sent; nil for a notification
+	rest    bool            // it came by the HTTP+JSON binding
 	version string
 	method  string          // as sent, then its name in 1.0
 	params  json.RawMessage // nil when absent

@@ -19,7 +19,9 @@ func (a *API) createPush(v *visit) (any, error) {
 		return nil, err
 	}
 	var made protocol.ExchangePush
-	err = a.pushed(v, protocol.SetExchangePush.Operation, taskID, func(in protocol.ExchangeInput) any { return protocol.NewExchangePush{ExchangeInput: in, Push: push} }, &made)
+	err = a.pushed(v, protocol.SetExchangePush.Operation, taskID, func(in protocol.ExchangeInput) any {
+		return protocol.NewExchangePush{ExchangeInput: in, Push: push}
+	}, &made)
 	if e := protocol.AsError(err); err != nil && e.Code == protocol.Validation {
 		at := ""
 		if v.m.version == a2a.Legacy {

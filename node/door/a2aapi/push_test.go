@@ -92,7 +92,8 @@ func TestA2A_Push(t *testing.T) {
 		require.Equal(t, a2a.Working, event(first).StatusUpdate.Status.State)
 
 		shown := me.Do("/a2a/asha", "GetTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"id":"p"}`, task.ID))
-		require.JSONEq(t, fmt.Sprintf(`{"id":"p","taskId":%q,"url":"%s/one","token":"t-1","authentication":{"scheme":"Bearer"}}`, task.ID, address), string(shown.Result))
+		require.JSONEq(t, fmt.Sprintf(`{"id":"p","taskId":%q,"url":"%s/one","token":"t-1","authentication":{"scheme":"Bearer"}}`, task.ID, address),
+			string(shown.Result))
 		set := old(me, "tasks/pushNotificationConfig/set", fmt.Sprintf(`{"taskId":%q,"pushNotificationConfig":{"url":"%s/two"}}`, task.ID, address))
 		require.JSONEq(t, fmt.Sprintf(`{"taskId":%[1]q,"pushNotificationConfig":{"id":%[1]q,"url":"%[2]s/two"}}`, task.ID, address), string(set.Result))
 		read := old(me, "tasks/pushNotificationConfig/get", fmt.Sprintf(`{"id":%q,"pushNotificationConfigId":%q}`, task.ID, task.ID))

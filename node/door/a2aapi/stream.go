@@ -143,11 +143,12 @@ func (a *API) events(v *visit, follow func(life context.Context, out hall.Sink, 
 
 // A frame is what the events of a stream have in common.
 type frame struct {
+	rest    bool
 	version string
 	id      json.RawMessage
 }
 
-func (v *visit) frame() frame { return frame{v.m.version, bytes.Clone(v.m.id)} }
+func (v *visit) frame() frame { return frame{v.m.rest, v.m.version, bytes.Clone(v.m.id)} }
 
 func (v *visit) event(r a2a.StreamResponse) []byte { return v.frame().event(r) }
 
@@ -156,11 +157,14 @@ func (f frame) event(r a2a.StreamResponse) []byte {
 	return fmt.Appendf(nil, "data: %s\n\n", f.answer(r))
 }
 
-// answer renders a JSON-RPC answer.
+// answer renders a result in its binding.
 func (f frame) answer(result any) []byte {
 	raw, err := json.Marshal(a2a.In(f.version, result))
 	if err != nil {
 		return nil
+	}
+	if f.rest {
+		return raw
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, f.id, raw)
 }
@@ -193,6 +197,9 @@ func (a *API) await(v *visit, result *any) bool {
 	}
 	frame, token, length, wait := v.frame(), e.ReadToken, v.send.HistoryLength, a.c.Wait
 	v.w.Header()["Content-Type"] = []string{"application/json"}
+	if v.m.rest {
+		v.w.Header()["Content-Type"] = []string{a2a.MediaType}
+	}
 	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, false)
 	a.Streams.Serve(v.w, v.r, http.StatusOK, func(life context.Context, out hall.Sink, first []byte) {
 		defer s.Close()

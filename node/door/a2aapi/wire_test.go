@@ -60,7 +60,6 @@ func TestA2A_Refusals(t *testing.T) {
 			reason: "VERSION_NOT_SUPPORTED"},
 		{name: "streaming nothing", body: method("SendStreamingMessage"), code: -32602, ours: protocol.Validation, field: "message"},
 		{name: "subscribing to nothing", body: method("SubscribeToTask"), code: -32602, ours: protocol.Validation, field: "id"},
-		{name: "extended card", body: method("GetExtendedAgentCard"), code: -32004, ours: protocol.Conflict},
 		{name: "push", body: method("CreateTaskPushNotificationConfig"), code: -32602, ours: protocol.Validation, field: "taskId"},
 		{name: "push to a private place", body: strings.Replace(nodetest.Hello, `"params":{`,
 			`"params":{"configuration":{"taskPushNotificationConfig":{"url":"http://10.0.0.1/"}},`, 1), code: -32602, ours: protocol.Validation,

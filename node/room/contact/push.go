@@ -182,7 +182,7 @@ func (r *Contact) Tell(ctx context.Context, _ storage.Job, k storage.PushKey) (f
 
 // fields are the header fields of what an address is sent. A2A 1.0 names none for the token: these are the ones that its clients read.
 func (r *Contact) fields(p *storage.StoredPush) (http.Header, error) {
-	h := http.Header{"Content-Type": {"application/a2a+json"}, "A2a-Version": {a2a.Version}}
+	h := http.Header{"Content-Type": {a2a.MediaType}, "A2a-Version": {a2a.Version}}
 	if p.Legacy {
 		h = http.Header{"A2a-Version": {a2a.Legacy}}
 	}
