@@ -88,6 +88,7 @@ type visit struct {
 
 	c        *protocol.Caller
 	exchange *protocol.Exchange // that a message began or continued
+	thing    string             // the bid or meeting request that it made
 }
 
 // serve executes a request of an admitted caller.

@@ -74,8 +74,8 @@ func (a *API) pushed(v *visit, op *protocol.Operation, taskID string, args func(
 	switch {
 	case v.handle == "", !protocol.IsHandle(v.handle):
 		return a2a.ErrPushNotSupported
-	case protocol.IsID(protocol.BidID, taskID), protocol.IsID(protocol.MeetingID, taskID):
-		if _, err := a.taskByID(v, a2a.TaskQuery{ID: taskID}); err != nil {
+	case isThing(taskID):
+		if _, err := a.thing(v, taskID); err != nil {
 			return err
 		}
 		return a2a.ErrPushNotSupported.With("a bid and a meeting request tell of their changes at the callbackUrl that they were made with", "taskId", taskID)
