@@ -16,6 +16,7 @@ type Host struct {
 	Chains   []string
 	Software string // version of the software, the version of the node's own card
 	Callers  Callers
+	Limits   protocol.ThreadLimits
 }
 
 // Path returns the path of an agent's endpoint; "" is the node's own agent.
@@ -41,7 +42,7 @@ func FromProfile(p protocol.Profile, h Host) (Card, error) {
 	}
 	c.SupportedInterfaces = append(c.SupportedInterfaces, Interface{h.Base + Path(p.Handle), "HTTP+JSON", Version})
 	c.Capabilities.Push, c.Capabilities.Extended = true, true
-	c.Capabilities.Extensions = append(c.Capabilities.Extensions, contactExtension(p), profileExtension(p))
+	c.Capabilities.Extensions = append(c.Capabilities.Extensions, contactExtension(p, h.Limits.OrDefault()), profileExtension(p))
 	for _, room := range []int{1 << 20, 400, 200, 100, 60, 30, 16} {
 		c.Skills = skills(p, room)
 		raw, err := c.Combined().Payload() // the longer form
@@ -137,13 +138,13 @@ func (h Host) host() string {
 	return h.Base
 }
 
-func contactExtension(p protocol.Profile) Extension {
+func contactExtension(p protocol.Profile, limits protocol.ThreadLimits) Extension {
 	e := Extension{ExtContact, `A message has its kind in metadata["` + ExtContact + `"].kind; the default is question. ` +
 		`Limits of one caller: a refusal because of a limit has its reason and the limit in the metadata of ErrorInfo.`, nil}
 	if len(p.ContactPolicy.Kinds) > 0 {
 		e.Params = map[string]any{"kinds": p.ContactPolicy.Kinds, "limits": []any{
-			limit("openThreads", protocol.MaxOpenThreads, protocol.TooManyWaiting),
-			limit("unansweredMessages", protocol.MaxUnanswered, protocol.TooManyWaiting),
+			limit("openThreads", limits.Open, protocol.TooManyWaiting),
+			limit("unansweredMessages", limits.Unanswered, protocol.TooManyWaiting),
 			limit("threadMessages", protocol.MaxThreadMessages, protocol.ThreadFull),
 		}}
 	}

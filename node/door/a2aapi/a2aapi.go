@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"stoa/node/hall"
+	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
 
 // requestIDHeader carries the id of a request; the router sets it.
 const requestIDHeader = "Request-Id"
 
-// A Config configures the door. All fields but Chains, Callers and Wait are required.
+// A Config configures the door. All fields but Chains, Callers, Limits and Wait are required.
 type Config struct {
 	Table    *hall.Table
 	Base     string   // public address of the node, without a slash at the end
@@ -29,6 +30,7 @@ type Config struct {
 	Software string   // version of the software
 	Chains   []string // chains whose identities are verified, eip155:<chainId>
 	Callers  a2a.Callers
+	Limits   protocol.ThreadLimits
 	Wait     time.Duration // how long a message waits for its answer, unless its sender asks otherwise
 	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
@@ -54,7 +56,7 @@ type API struct {
 func New(c Config) *API {
 	c.Callers = cmp.Or(c.Callers, a2a.ChainCallers)
 	return &API{
-		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software, Callers: c.Callers},
+		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software, Callers: c.Callers, Limits: c.Limits.OrDefault()},
 		cards: hall.NewCache[*card](c.Changes),
 	}
 }
