@@ -112,7 +112,8 @@ func (es Exchanges) put(ctx context.Context, t *StoredThread) error {
 			return err
 		}
 	}
-	return exchangeTable.put(ctx, es.tx, &StoredExchange{t.ID, t.Task, Party(t.Handle, t.Writer), t.TaskState, es.tx.Now, time.Time{}}, "thread_id, first", "state", "moved")
+	row := &StoredExchange{ThreadID: t.ID, First: t.Task, Party: Party(t.Handle, t.Writer), State: t.TaskState, Moved: es.tx.Now}
+	return exchangeTable.put(ctx, es.tx, row, "thread_id, first", "state", "moved")
 }
 
 // PartyOf is the party of a bid or a meeting request. That of a guest is nobody else's: it is found by its token.

@@ -64,7 +64,8 @@ func (a *API) rest(of func(*http.Request) string) http.Handler {
 			return
 		}
 		if version, wrong := a2a.Negotiate(versionOf(r), v.m.method); wrong != nil || version != a2a.Version {
-			a.refuse(v, a2a.ErrVersionNotSupported.With("the HTTP+JSON binding has version 1.0; 0.3 is at the same address by JSON-RPC", "supportedVersions", a2a.Version))
+			const text = "the HTTP+JSON binding has version 1.0; 0.3 is at the same address by JSON-RPC"
+			a.refuse(v, a2a.ErrVersionNotSupported.With(text, "supportedVersions", a2a.Version))
 			return
 		}
 		var broken error
