@@ -24,7 +24,9 @@ func TestA2A_ThreadLimits(t *testing.T) {
 	in := `,"contextId":"` + first.ContextID + `"`
 	me.Write("asha", "3", "And?", in).Task(t)
 	me.Write("asha", "4", "And?", in).Task(t)
-	for of, full := range map[string]nodetest.A2AAnswer{"openThreads": me.Write("asha", "5", "Hello", ""), "unansweredMessages": me.Write("asha", "6", "And?", in)} {
+	for of, full := range map[string]nodetest.A2AAnswer{
+		"openThreads": me.Write("asha", "5", "Hello", ""), "unansweredMessages": me.Write("asha", "6", "And?", in),
+	} {
 		code, ours := codeOf(full)
 		require.Equal(t, []any{-32000, protocol.Conflict, of}, []any{code, ours, full.Error.Data[0].Metadata["of"]}, "%s", full.Raw)
 		require.Contains(t, string(full.Raw), `{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3600s"}`)
