@@ -109,3 +109,13 @@ func parseVersion(s string) (major, minor int, ok bool) {
 	}
 	return major, minor, true
 }
+
+// LegacyMethod returns the name in 0.3 of a method, by its name in 1.0; "" for one that 0.3 has not.
+func LegacyMethod(name string) string {
+	for old, now := range legacy {
+		if now == name {
+			return old
+		}
+	}
+	return ""
+}
