@@ -137,11 +137,18 @@ var (
 // doors HTTP and MCP, and act by every way that Owner names or by the Secret; operators have HTTP, and their tokens need the scope
 // operator.
 func declare[In, Out any](o Operation) Op[In, Out] {
+	op := typed[In, Out](o)
+	add(op.Operation)
+	return op
+}
+
+// add adds an operation to those that are declared. It is no part of declare, of which there are as many in the program as operations.
+func add(o *Operation) {
 	if byName[o.Name] != nil {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
 	}
-	if _, ok := o.Example.(In); !ok {
-		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, reflect.TypeFor[In]()))
+	if reflect.TypeOf(o.Example) != o.In {
+		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, o.In))
 	}
 	switch o.For {
 	case Owners:
@@ -156,10 +163,8 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 		o.Codes = append(slices.Clone(o.Codes), PreconditionFailed)
 		o.Replaces.Versioned = true
 	}
-	op := typed[In, Out](o)
-	operations = append(operations, op.Operation)
-	byName[o.Name] = op.Operation
-	return op
+	operations = append(operations, o)
+	byName[o.Name] = o
 }
 
 func typed[In, Out any](o Operation) Op[In, Out] {
