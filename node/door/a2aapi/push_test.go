@@ -108,6 +108,7 @@ func TestA2A_Push(t *testing.T) {
 			require.Equal(t, -32001, code, "%s of another caller", method)
 		}
 
+		me.Write("asha", "m-own", "Any news?", fmt.Sprintf(`,"taskId":%q`, task.ID)).Task(t) // of which nobody is told
 		answer(task.ContextID, `"message":"A sketch.","attachment":{"name":"sketch","url":"https://a.example/s.png"}`)
 		var last told
 		ids, whole := map[string]bool{}, 0
