@@ -83,7 +83,8 @@ func TestA2ASend(t *testing.T) {
 		if json.NewDecoder(r.Body).Decode(&in) != nil || in.Method != "message/send" || in.Params.Message.Role != "user" {
 			w.WriteHeader(400)
 		}
-		w.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"kind":"message","messageId":"m","role":"agent","parts":[{"kind":"text","text":"Hi"},{"kind":"data","data":{"a":1}}]}}`))
+		w.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"kind":"message","messageId":"m","role":"agent",` +
+			`"parts":[{"kind":"text","text":"Hi"},{"kind":"data","data":{"a":1}}]}}`))
 	}))
 	defer old.Close()
 	out, errs, code := typed(t, "", "a2a", "send", old.URL, "Hello")
@@ -93,7 +94,8 @@ func TestA2ASend(t *testing.T) {
 	// What does not work says why.
 	wants := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"name":"Strict","supportedInterfaces":[{"url":"http://` + r.Host + `/rpc","protocolBinding":"` + strings.Trim(r.URL.Path, "/.json") +
-			`","protocolVersion":"1.0"}],"securitySchemes":{"oauth":{"oauth2SecurityScheme":{}},"key":{"apiKeySecurityScheme":{"name":"X-Key","description":"from us"}}},` +
+			`","protocolVersion":"1.0"}],` +
+			`"securitySchemes":{"oauth":{"oauth2SecurityScheme":{}},"key":{"apiKeySecurityScheme":{"name":"X-Key","description":"from us"}}},` +
 			`"securityRequirements":[{"schemes":{"oauth":{"list":[]}}},{"schemes":{"key":{"list":[]}}}]}`))
 	}))
 	defer wants.Close()
