@@ -203,6 +203,9 @@ func (r *Contact) fields(p *storage.StoredPush) (http.Header, error) {
 // settlePush stores the outcome of an attempt and enqueues the next. An address that cannot be told for 24 hours, that answers 410, or
 // that is not public is deleted.
 func settlePush(ctx context.Context, tx *storage.Tx, k storage.PushKey, url string, n notification, sent error) error {
+	if _, err := tx.Threads().ByID(ctx, k.ThreadID); err != nil { // locked first, as who changes the thread does
+		return storage.IfMissing(err, nil)
+	}
 	p, err := tx.Pushes().ByID(ctx, k)
 	if err != nil || p.URL != url { // deleted or replaced meanwhile
 		return storage.IfMissing(err, nil)
