@@ -41,7 +41,9 @@ func (g *guest) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer res.Body.Close()
 	var refused struct {
-		Error struct{ Data []struct{ Challenge *pow.Challenge } }
+		Error struct {
+			Data []struct{ Challenge *pow.Challenge }
+		}
 	}
 	if err := json.NewDecoder(res.Body).Decode(&refused); err != nil {
 		return nil, err

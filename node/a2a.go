@@ -27,7 +27,7 @@ func (n *Node) a2a(m *mux, network func(*http.Request) string, fail func(http.Re
 	door := a2aapi.New(a2aapi.Config{
 		Table: n.Table, Base: n.Base, Name: name, Software: n.Config.Version, Chains: chainNames(n.Config),
 		Callers: a2a.Callers(n.Config.A2ACallers), Wait: time.Duration(n.Config.A2AWait) * time.Second,
-		Network: network, Changes: n.DB.Version, Keys: n.cardKeys, Fail: fail,
+		Limits: n.Config.threadLimits(), Network: network, Changes: n.DB.Version, Keys: n.cardKeys, Fail: fail,
 	})
 	n.cards, n.agentStreams, m.spoken["a2a"] = door.Card, &door.Streams, door.Refuse
 	for _, r := range door.Routes() {

@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // unanswered sends what one caller may send to one agent that does not answer:
@@ -136,4 +141,42 @@ func BenchmarkA2ABacklog(b *testing.B) {
 			b.ReportMetric(float64(took.Microseconds()), "µs-"+name)
 		}
 	}
+}
+
+// BenchmarkA2AOpenThreads is the CPU time of a signed A2A message that begins a thread, client and server in one process, to an agent without and
+// with 100,000 open threads of others, each with an unanswered message.
+func BenchmarkA2AOpenThreads(b *testing.B) {
+	for _, batches := range []int{0, 100} {
+		b.Run(fmt.Sprint(batches*1000), func(b *testing.B) {
+			h := nodetest.Start(b)
+			h.PutOpen("asha", nil)
+			for from := range batches {
+				openThreads(h, from)
+			}
+			callers := h.Agents(b.N/protocol.MaxOpenThreads + 1)
+			before := cpuTime()
+			b.ResetTimer()
+			for n := range b.N {
+				a := callers[n/protocol.MaxOpenThreads].Write("asha", fmt.Sprint("m-", n), "Can you quote for forty chairs of oak, by March?", "")
+				require.Nil(b, a.Error, "%s", a.Raw)
+			}
+			b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+	}
+}
+
+// openThreads stores a thousand threads with asha that wait, ten of a writer.
+func openThreads(h *nodetest.House, from int) {
+	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		for n := range 1000 {
+			t := &storage.StoredThread{ID: protocol.NewID(protocol.ThreadID, tx.Now), Handle: "asha", Kind: protocol.Question, State: protocol.ThreadOpen,
+				Writer: fmt.Sprintf("key:%d-%d", from, n/10), TokenHash: protocol.SecretHash(fmt.Sprint(from, n)), Author: protocol.Author{Name: "Agent"},
+				Task: 1, TaskState: protocol.ExchangeOpen, Unread: 1}
+			m := protocol.Message{ID: protocol.NewID(protocol.MessageID, tx.Now), From: protocol.WriterSide, Author: t.Author, Text: "Hello", CreatedAt: tx.Now}
+			if err := errors.Join(tx.Threads().Insert(ctx, t), tx.Threads().AppendMessage(ctx, t, m), tx.Threads().Save(ctx, t)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }

@@ -42,6 +42,7 @@ import (
 	"stoa/node/room/site"
 	"stoa/node/work/worker"
 	"stoa/protocol"
+	"stoa/protocol/a2a"
 	"stoa/protocol/netx"
 	"stoa/storage"
 	"stoa/wellknown"
@@ -157,7 +158,9 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
 	n.Archive.LinkKey = letterKey
-	n.Contact, n.Reputation = contact.New(h, hooks, cmp.Or(c.MaxStreams, contact.MaxFollowers)), reviews
+	n.Directory.Guests = c.A2ACallers == string(a2a.SignedCallers) || c.A2ACallers == string(a2a.AnyCallers)
+	n.Contact, n.Reputation = contact.New(h, hooks, n.Keys, cmp.Or(c.MaxStreams, contact.MaxFollowers)), reviews
+	n.Contact.Limits = c.threadLimits()
 	leaves := &leave.Leave{Base: n.Base, SetState: n.Directory.SetState, Drop: n.Directory.Drop, Distribute: posts.Distribute, Erase: posts.Erase,
 		Recent: n.Accounts.Recent, Tell: n.Accounts.Leaves, LinkKey: letterKey}
 	n.Accounts.Return, n.Accounts.UndoLink = leaves.Return, leaves.Link

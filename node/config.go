@@ -39,6 +39,9 @@ type Config struct {
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality][,quorum:<n>], finality being finalized, safe or depth:<blocks>, and the quorum how many endpoints must agree. Repeatable; separated by ; in the environment."`
 	A2ACallers        string   `name:"a2a-callers" enum:",identity,signed,any" default:"identity" env:"STOA_A2A_CALLERS" help:"Whom A2A serves: identity (agents with a chain identity), signed (also other keys: of profiles, key directories and wallets) or any (also API tokens, and guests with a proof of work)."`
 	A2AWait           int      `name:"a2a-wait" default:"20" env:"STOA_A2A_WAIT" placeholder:"SECONDS" help:"How long a message over A2A waits for the agent's answer, unless its sender asks otherwise. 0: not at all."`
+	OpenThreads       int      `name:"open-threads" default:"10" env:"STOA_OPEN_THREADS" placeholder:"N" help:"Threads of one recognised caller with one agent that may wait for its answer. 0: the default."`
+	NetworkThreads    int      `name:"network-threads" default:"30" env:"STOA_NETWORK_THREADS" placeholder:"N" help:"The same for the guests of one network together."`
+	Unanswered        int      `name:"unanswered-messages" default:"20" env:"STOA_UNANSWERED_MESSAGES" placeholder:"N" help:"Messages in one thread that may wait for an answer."`
 	ReceiptNodes      []string `name:"receipt-nodes" env:"STOA_RECEIPT_NODES" placeholder:"URL" help:"Other nodes, such as https://stoa.example, whose order receipts prove the order of a review, as those of this node do. Repeatable; separated by commas in the environment."`
 	ReviewFloor       []string `name:"review-floor" default:"INR=50" env:"STOA_REVIEW_FLOOR" placeholder:"CURRENCY=AMOUNT" help:"Least total of an order whose review counts. Orders in other currencies do not count. Repeatable; separated by commas in the environment."`
 	TrustedProxies    []string `env:"STOA_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks of reverse proxies whose X-Forwarded-For is believed."`
@@ -124,6 +127,11 @@ func (c Config) Validate() error {
 	}
 	if c.A2AWait < 0 || c.A2AWait > 25 { // an answer is written within 30 seconds
 		bad("a2a-wait: must be from 0 to 25")
+	}
+	for name, most := range map[string]int{"open-threads": c.OpenThreads, "network-threads": c.NetworkThreads, "unanswered-messages": c.Unanswered} {
+		if most < 0 || most > 10_000 {
+			bad("%s: must be from 0 (the default) to 10000", name)
+		}
 	}
 	if _, err := reputation.ParseFloors(c.ReviewFloor); err != nil {
 		bad("review-floor: %w", err)
@@ -232,6 +240,11 @@ func (c Config) rates() hall.Rates {
 		return hall.WideRates()
 	}
 	return hall.DefaultRates().With(&c.ReadRate, &c.WriteRate, &c.IdentityRate)
+}
+
+// threadLimits are how much may wait for an agent's answer.
+func (c Config) threadLimits() protocol.ThreadLimits {
+	return protocol.ThreadLimits{Open: c.OpenThreads, OfNetwork: c.NetworkThreads, Unanswered: c.Unanswered}
 }
 
 // limits are the rate limits of the configuration, in the form of the operations.

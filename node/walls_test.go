@@ -52,7 +52,8 @@ var walls = map[string]wall{
 	"rename_credential": ofAccount, "remove_credential": ofAccount,
 
 	"check_conversation": ofBoth, "continue_conversation": ofBoth, "delete_message": ofMaker, "get_exchange": ofMaker,
-	"cancel_exchange": ofMaker, "follow_exchange": ofMaker, "send_exchange": ofMaker,
+	"cancel_exchange": ofMaker, "set_exchange_push": ofMaker, "list_exchange_pushes": ofMaker, "delete_exchange_push": ofMaker,
+	"follow_exchange": ofMaker, "send_exchange": ofMaker,
 	"get_bid": ofMaker, "withdraw_bid": ofMaker, "dispute_payment": ofMaker,
 	"get_meeting": ofMaker, "get_meeting_ics": ofMaker, "cancel_meeting": ofMaker, "pick_meeting_time": ofMaker,
 

@@ -207,7 +207,8 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 	agent := from{caller: &protocol.Caller{Standing: protocol.Signed, Network: "n", Agent: chainAgent(9), Owner: "0xc", KeyID: strings.Repeat("n", 43),
 		Proof: protocol.AuthorProof{Level: protocol.ByChainKey}}}
 	switch args = maps.Clone(example); op {
-	case protocol.GetExchange.Operation, protocol.SendExchange.Operation, protocol.CancelExchange.Operation, protocol.FollowExchange.Operation:
+	case protocol.GetExchange.Operation, protocol.SendExchange.Operation, protocol.CancelExchange.Operation, protocol.FollowExchange.Operation,
+		protocol.SetExchangePush.Operation, protocol.ListExchangePushes.Operation, protocol.DeleteExchangePush.Operation:
 		begun := w.call(protocol.SendExchange.Operation, exampleOf(protocol.SendExchange.Operation), agent)
 		require.Empty(w.t, begun.Code, "%v", begun)
 		args["id"] = begun.task()

@@ -138,18 +138,18 @@ var (
 // doors HTTP and MCP, and act by every way that Owner names or by the Secret; operators have HTTP, and their tokens need the scope
 // operator.
 func declare[In, Out any](o Operation) Op[In, Out] {
-	if _, ok := o.Example.(In); !ok {
-		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, reflect.TypeFor[In]()))
-	}
 	op := typed[In, Out](o)
-	op.declared()
+	add(op.Operation)
 	return op
 }
 
-// declared completes a declaration. It is no part of declare, of which the binary has a copy for each pair of types.
-func (o *Operation) declared() {
+// add adds an operation to those that are declared. It is no part of declare, of which there are as many in the program as operations.
+func add(o *Operation) {
 	if byName[o.Name] != nil {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))
+	}
+	if reflect.TypeOf(o.Example) != o.In {
+		panic(fmt.Sprintf("protocol: the Example of operation %s is a %T, not a %s", o.Name, o.Example, o.In))
 	}
 	switch o.For {
 	case Owners:

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -37,6 +38,21 @@ const (
 	MaxOpenOfNetwork  = 30                  // the same for the anonymous writers of one network, who may be many
 	ThreadSilence     = 30 * 24 * time.Hour // after the last message; then the thread is closed
 )
+
+// ThreadLimits are how much of one caller may wait for an agent's answer; a zero member is the default.
+type ThreadLimits struct {
+	Open       int // MaxOpenThreads
+	OfNetwork  int // MaxOpenOfNetwork
+	Unanswered int // MaxUnanswered
+}
+
+// OrDefault returns the limits without a zero member.
+func (l ThreadLimits) OrDefault() ThreadLimits {
+	return ThreadLimits{cmp.Or(l.Open, MaxOpenThreads), cmp.Or(l.OfNetwork, MaxOpenOfNetwork), cmp.Or(l.Unanswered, MaxUnanswered)}
+}
+
+// AnswerWait is when one who has reached such a limit may ask again: a person answers.
+const AnswerWait = time.Hour
 
 // A LimitReached is the cause of a conflict: no more are allowed.
 type LimitReached struct {

@@ -139,6 +139,9 @@ func (bs Begun) thread(ctx context.Context, s Sale, id string) (bool, error) {
 	if _, err := bs.tx.write(ctx, `UPDATE thread SET visitor = NULL WHERE id = ?`, id); err != nil {
 		return false, err
 	}
+	if err := bs.tx.Pushes().Drop(ctx, id); err != nil {
+		return false, err
+	}
 	if err := bs.tx.Callbacks().End(ctx, id, "the writer's chain identity has another owner"); err != nil || t.State == protocol.ThreadClosed {
 		return true, err
 	}

@@ -131,7 +131,14 @@ func (bs Bids) Insert(ctx context.Context, b *StoredBid) error {
 	if err := newBidTable.insert(ctx, bs.tx, &newBid{*b, begunBy(b.Bidder, b.Author), b.By}); err != nil {
 		return fmt.Errorf("store bid: %w", err)
 	}
+	if err := bs.moved(ctx, b); err != nil {
+		return err
+	}
 	return bs.insertMove(ctx, b, "")
+}
+
+func (bs Bids) moved(ctx context.Context, b *StoredBid) error {
+	return bs.tx.Exchanges().thing(ctx, b.ID, b.Handle, b.Bidder, protocol.BidExchange(b.State, !b.LiveAt.IsZero()))
 }
 
 // Save stores what may change of a bid. The board's row is locked.
@@ -145,6 +152,9 @@ func (bs Bids) Move(ctx context.Context, b *StoredBid, note string) error {
 	b.Moves++
 	b.MovedAt = bs.tx.Now
 	if err := bs.Save(ctx, b); err != nil {
+		return err
+	}
+	if err := bs.moved(ctx, b); err != nil {
 		return err
 	}
 	return bs.insertMove(ctx, b, note)

@@ -58,6 +58,9 @@ func (ls Leavings) eraseThread(ctx context.Context, t *StoredThread) error {
 	if err := ls.tx.Callbacks().End(ctx, t.ID, "its writer has left"); err != nil {
 		return err
 	}
+	if err := ls.tx.Pushes().Drop(ctx, t.ID); err != nil {
+		return err
+	}
 	if _, err := ls.tx.write(ctx, `UPDATE callback SET url = '', last_error = '' WHERE thread_id = ?`, t.ID); err != nil {
 		return err
 	}

@@ -49,14 +49,18 @@ type partRow struct {
 	Artifact protocol.Attachment `db:",null"`
 }
 
-// A StoredExchange is an exchange that is a task, in a thread of a party.
+// A StoredExchange is an exchange that is a task, in a thread of a party; or a bid or a meeting request, which is one too.
 type StoredExchange struct {
-	ThreadID string
-	First    int
+	ThreadID string // or the id of the bid or of the request
+	First    int    // 0 for one of those
 	Party    string
 	State    protocol.ExchangeState
 	Moved    time.Time
+	EndsAt   time.Time `db:",null"` // when it is listed no more; zero for one in a thread
 }
+
+// thingsListed is how long a bid or a meeting request is listed after its last change.
+const thingsListed = 90 * 24 * time.Hour
 
 var (
 	partTable     = tableOf[partRow]("exchange_part")
@@ -103,7 +107,28 @@ func (es Exchanges) put(ctx context.Context, t *StoredThread) error {
 		t.TaskState = t.TaskState.Closed(t.ClosedBy)
 	}
 	es.tx.wake(TopicTasks)
-	return exchangeTable.put(ctx, es.tx, &StoredExchange{t.ID, t.Task, Party(t.Handle, t.Writer), t.TaskState, es.tx.Now}, "thread_id, first", "state", "moved")
+	if t.Task == t.before.task { // a new one has no addresses to tell
+		if err := es.tx.Pushes().tell(ctx, t); err != nil {
+			return err
+		}
+	}
+	row := &StoredExchange{ThreadID: t.ID, First: t.Task, Party: Party(t.Handle, t.Writer), State: t.TaskState, Moved: es.tx.Now}
+	return exchangeTable.put(ctx, es.tx, row, "thread_id, first", "state", "moved")
+}
+
+// PartyOf is the party of a bid or a meeting request. That of a guest is nobody else's: it is found by its token.
+func PartyOf(handle, by, id string) string {
+	if strings.HasPrefix(by, "net:") {
+		by = id
+	}
+	return Party(handle, by)
+}
+
+// thing stores a bid or a meeting request that is new or has moved, and wakes who waits for it.
+func (es Exchanges) thing(ctx context.Context, id, handle, by string, s protocol.ExchangeState) error {
+	es.tx.wake(TopicTasks)
+	row := &StoredExchange{ThreadID: id, Party: PartyOf(handle, by, id), State: s, Moved: es.tx.Now, EndsAt: es.tx.Now.Add(thingsListed)}
+	return exchangeTable.put(ctx, es.tx, row, "thread_id, first", "state", "moved", "ends_at")
 }
 
 const movedExchanges = `SELECT thread_id FROM exchange WHERE moved >= ?`

@@ -21,6 +21,8 @@ var expiring = []expiry{
 	{"delegated_key", "id", "ends_at"},
 	{"device", "id", "ends_at"},
 	{"draft", "hash", "ends_at"},
+	{"exchange", "thread_id, first", "ends_at"},
+	{"exchange_push", "thread_id, first, id", "ends_at"},
 	{"invitation", "id", "kept_until"},
 	{"join_mail", "hash", "expires_at"},
 	{"join_try", "id", "until"},

@@ -41,6 +41,7 @@ const (
 // Jobs of the other packages of node.
 const (
 	CallbackJob  JobKind = "callback"     // one attempt at one delivery of a reply; a failed one is retried by a new job
+	TaskPushJob  JobKind = "task-push"    // one attempt to tell an address what has changed of an exchange; the arguments are a PushKey
 	SilenceJob   JobKind = "silence"      // closes a thread after thirty days without a message (contract §5)
 	ImportJob    JobKind = "import"       // finishes an interrupted import
 	FollowJob    JobKind = "follow"       // follows another node's board; also the prefix of its dedupe key
@@ -102,7 +103,8 @@ func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob, WitnessJob,
 		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
-		CallbackJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob, ShopWordsJob, DropItemsJob,
+		CallbackJob, TaskPushJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob,
+		ShopWordsJob, DropItemsJob,
 		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,

@@ -100,7 +100,14 @@ func (ms Meetings) ByToken(ctx context.Context, hash [32]byte) (*StoredMeeting, 
 // Insert stores a new request, as its first move.
 func (ms Meetings) Insert(ctx context.Context, m *StoredMeeting) error {
 	m.Moves, m.MovedAt, m.History = 1, ms.tx.Now, []protocol.MeetingStep{{State: m.State, At: ms.tx.Now}}
-	return ms.Import(ctx, m)
+	if err := ms.Import(ctx, m); err != nil {
+		return err
+	}
+	return ms.moved(ctx, m)
+}
+
+func (ms Meetings) moved(ctx context.Context, m *StoredMeeting) error {
+	return ms.tx.Exchanges().thing(ctx, m.ID, m.Handle, m.Requester, protocol.MeetingExchange(m.State))
 }
 
 // Import stores a request unchanged, with its history.
@@ -122,7 +129,10 @@ func (ms Meetings) Move(ctx context.Context, m *StoredMeeting, note string) erro
 	m.Moves++
 	m.MovedAt = ms.tx.Now
 	m.History = append(m.History, protocol.MeetingStep{State: m.State, At: ms.tx.Now, Note: note})
-	return ms.Save(ctx, m)
+	if err := ms.Save(ctx, m); err != nil {
+		return err
+	}
+	return ms.moved(ctx, m)
 }
 
 // longest is the longest meeting: what overlaps a time began no longer before it.

@@ -92,7 +92,7 @@ func (ts Threads) dropOldest(ctx context.Context, handle string) (complete bool,
 	if err != nil || len(ids) == 0 {
 		return true, err
 	}
-	for _, table := range []string{"client_message WHERE thread_id", "exchange_part WHERE thread_id", "exchange WHERE thread_id",
+	for _, table := range []string{"client_message WHERE thread_id", "exchange_part WHERE thread_id", "exchange WHERE thread_id", "exchange_push WHERE thread_id",
 		"remote_message WHERE thread_id", "remote_thread WHERE thread_id",
 		"thread_message WHERE thread_id", "thread WHERE id"} {
 		if _, err := ts.tx.write(ctx, `DELETE FROM `+table+` IN (`+marks(len(ids))+`)`, ids...); err != nil {

@@ -115,7 +115,7 @@ func (c *devCmd) start(ctx context.Context, group *errgroup.Group, w *world, dat
 		n, err := node.New(ctx, node.Config{
 			Listen: fmt.Sprintf("127.0.0.1:%d", port), OperatorListen: fmt.Sprintf("127.0.0.1:%d", port+1),
 			Data: dir, Name: "stoa dev " + name, Dev: true, AllowPrivatePeers: true, Version: buildVersion(),
-			Chain: []string{chain.flag()},
+			Chain: []string{chain.flag()}, OpenThreads: 1000, NetworkThreads: 1000, Unanswered: 400,
 		}, log)
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)

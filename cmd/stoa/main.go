@@ -42,6 +42,7 @@ type cli struct {
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
 	Dev       devCmd       `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
 	Call      callCmd      `cmd:"" help:"Call any operation of a node; call --list shows them." passthrough:""`
+	A2A       a2aCmd       `cmd:"" name:"a2a" help:"Speak with another agent by A2A, on any node."`
 	Admin     adminCmd     `cmd:"" help:"The operator's work, on the data directory or database."`
 	Pow       powCmd       `cmd:"" help:"Proof of work."`
 	Keygen    keygenCmd    `cmd:"" help:"Make a key pair, as a private JWK."`

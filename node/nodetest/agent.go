@@ -70,7 +70,11 @@ func (h *House) Agents(n int) []*Agent {
 // RoundTrip implements http.RoundTripper: it signs a request as the agent and
 // hands it to the node. Clients of other implementations are given it.
 func (a *Agent) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
+	var body []byte
+	var err error
+	if r.Body != nil {
+		body, err = io.ReadAll(r.Body)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,9 @@ func (a *Agent) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.RemoteAddr = "192.0.2.1:1234"
 	w := httptest.NewRecorder()
 	a.H.Handler().ServeHTTP(w, r)
-	return w.Result(), nil
+	res := w.Result()
+	res.Request = r
+	return res, nil
 }
 
 // An A2AAnswer is a JSON-RPC answer of the A2A door.

@@ -46,8 +46,11 @@ func TestWirePairs(t *testing.T) {
 				_, err := ParseSend(Version, p.V1.Params)
 				require.ErrorIs(t, err, ErrContentType)
 				want := sent(t, Version, p.V1.Params)
-				require.Equal(t, want, sent(t, Legacy, p.V03.Params), "the same message in 0.3")
-				require.True(t, want.Push)
+				old := sent(t, Legacy, p.V03.Params)
+				require.True(t, old.Push.Legacy)
+				old.Push.Legacy = false
+				require.Equal(t, want, old, "the same message in 0.3")
+				require.NotNil(t, want.Push)
 				require.True(t, want.Immediately)
 				require.Equal(t, 2, *want.HistoryLength)
 				require.JSONEq(t, `{"k":"v"}`, string(want.Message.Metadata))

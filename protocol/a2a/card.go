@@ -39,6 +39,7 @@ type Card struct {
 	Transport  string                `json:"preferredTransport,omitempty"`
 	Additional []Interface03         `json:"additionalInterfaces,omitempty"`
 	Security03 []map[string][]string `json:"security,omitempty"`
+	Extended03 bool                  `json:"supportsAuthenticatedExtendedCard,omitempty"`
 }
 
 // An Interface03 is an endpoint in the form of 0.3.
@@ -53,6 +54,7 @@ type Interface03 struct {
 func (c Card) Combined() Card {
 	first := c.SupportedInterfaces[0]
 	c.URL, c.Transport, c.Version03 = first.URL, first.ProtocolBinding, Legacy+".0"
+	c.Extended03 = c.Capabilities.Extended
 	c.Additional = []Interface03{{first.URL, first.ProtocolBinding}}
 	for _, need := range c.Security {
 		or := map[string][]string{}
@@ -88,10 +90,11 @@ type Provider struct {
 	URL          string `json:"url"`
 }
 
-// Capabilities are the optional parts of the protocol. Push notifications are not
-// supported, which their absence says.
+// Capabilities are the optional parts of the protocol.
 type Capabilities struct {
 	Streaming  bool        `json:"streaming,omitempty"`
+	Push       bool        `json:"pushNotifications,omitempty"`
+	Extended   bool        `json:"extendedAgentCard,omitempty"`
 	Extensions []Extension `json:"extensions,omitempty"`
 }
 

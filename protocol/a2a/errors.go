@@ -62,9 +62,10 @@ var (
 	ErrServer               = &Error{Code: -32000, Reason: "UNAVAILABLE", Text: "the request cannot be served now"}
 	ErrTaskNotFound         = &Error{Code: -32001, Reason: "TASK_NOT_FOUND", Text: "you have no such task with this agent"}
 	ErrTaskNotCancelable    = &Error{Code: -32002, Reason: "TASK_NOT_CANCELABLE", Text: "the task cannot be canceled"}
-	ErrPushNotSupported     = &Error{Code: -32003, Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", Text: "push notifications are not supported; poll with GetTask"}
+	ErrPushNotSupported     = &Error{Code: -32003, Reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", Text: "this has no push notifications; ask for the task"}
 	ErrUnsupportedOperation = &Error{Code: -32004, Reason: "UNSUPPORTED_OPERATION", Text: "this is not supported"}
 	ErrContentType          = &Error{Code: -32005, Reason: "CONTENT_TYPE_NOT_SUPPORTED", Text: "the content type is not supported"}
+	ErrExtendedCard         = &Error{Code: -32007, Reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED", Text: "this agent has no extended card"}
 	ErrVersionNotSupported  = &Error{Code: -32009, Reason: "VERSION_NOT_SUPPORTED", Text: "the version is not supported"}
 	ErrUnauthenticated      = &Error{Code: -31401, Reason: "UNAUTHENTICATED", Text: "sign the request"}
 	ErrForbidden            = &Error{Code: -31403, Reason: "FORBIDDEN", Text: "not allowed"}

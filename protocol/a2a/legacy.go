@@ -77,6 +77,16 @@ func In(version string, result any) any {
 		return r.Message.legacy()
 	case StreamResponse:
 		return r.legacy()
+	case PushConfig:
+		return r.legacy()
+	case PushConfigList:
+		all := make([]pushConfig03, len(r.Configs))
+		for i, c := range r.Configs {
+			all[i] = c.legacy()
+		}
+		return all
+	case struct{}: // of a method that gives nothing
+		return nil
 	}
 	return result
 }

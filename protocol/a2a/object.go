@@ -20,6 +20,9 @@ const (
 	MaxURL       = 2048
 )
 
+// MediaType is that of objects of 1.0 over HTTP+JSON and in push notifications.
+const MediaType = "application/a2a+json"
+
 // A Role says who speaks.
 type Role string
 

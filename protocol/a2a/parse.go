@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"stoa/protocol"
 )
 
 // A Send is the parameters of SendMessage.
@@ -12,7 +14,7 @@ type Send struct {
 	Tenant        string
 	Message       Message
 	HistoryLength *int
-	Push          bool // a push notification config was sent
+	Push          *protocol.ExchangePush // who is told of the task; nil for nobody
 	Immediately   bool
 }
 
@@ -40,10 +42,10 @@ func ParseSend(version string, params json.RawMessage) (Send, error) {
 		s.HistoryLength = c.length("historyLength")
 		c.list("acceptedOutputModes")
 		if r.legacy {
-			s.Push = c.take("pushNotificationConfig") != nil
+			s.Push = c.push("pushNotificationConfig")
 			s.Immediately = c.take("blocking") != nil && !c.boolean("blocking")
 		} else {
-			s.Push = c.take("taskPushNotificationConfig") != nil
+			s.Push = c.push("taskPushNotificationConfig")
 			s.Immediately = c.boolean("returnImmediately")
 		}
 	}

@@ -16,6 +16,7 @@ type Host struct {
 	Chains   []string
 	Software string // version of the software, the version of the node's own card
 	Callers  Callers
+	Limits   protocol.ThreadLimits
 }
 
 // Path returns the path of an agent's endpoint; "" is the node's own agent.
@@ -39,7 +40,9 @@ func FromProfile(p protocol.Profile, h Host) (Card, error) {
 	default:
 		c.Description = "Agent of " + p.Name + " on " + h.host()
 	}
-	c.Capabilities.Extensions = append(c.Capabilities.Extensions, contactExtension(p), profileExtension(p))
+	c.SupportedInterfaces = append(c.SupportedInterfaces, Interface{h.Base + Path(p.Handle), "HTTP+JSON", Version})
+	c.Capabilities.Push, c.Capabilities.Extended = true, true
+	c.Capabilities.Extensions = append(c.Capabilities.Extensions, contactExtension(p, h.Limits.OrDefault()), profileExtension(p))
 	for _, room := range []int{1 << 20, 400, 200, 100, 60, 30, 16} {
 		c.Skills = skills(p, room)
 		raw, err := c.Combined().Payload() // the longer form
@@ -48,6 +51,15 @@ func FromProfile(p protocol.Profile, h Host) (Card, error) {
 		}
 	}
 	return c, nil
+}
+
+// Extended returns the card of an agent for callers who have shown who they are: nothing in it is shortened, and the operations that its
+// endpoint does for them are skills too. It says nothing of what is required, which they have; a2a-go 2.4.0 could not read it, see [Card.Combined].
+func Extended(p protocol.Profile, ops []*protocol.Operation, h Host) (Card, error) {
+	c, err := FromProfile(p, h)
+	c.Security = nil
+	c.Skills = append(skills(p, 1<<20), operations(ops, 1<<20)...)
+	return c, err
 }
 
 // signatureRoom is the most space that four signatures with their headers need.
@@ -59,19 +71,24 @@ func FromNode(ops []*protocol.Operation, h Host) Card {
 	c.Name, c.Version, c.DocumentationURL = h.Name, h.Software, h.Base+"/llms.txt"
 	c.Description = "Directory of agents that represent people and businesses, with a public board. A message to this agent names an operation in a data part."
 	for _, room := range []int{1 << 20, 100, 60, 40} {
-		c.Skills = nil
-		for _, op := range ops {
-			tag := "write"
-			if op.ReadOnly {
-				tag = "read"
-			}
-			c.Skills = append(c.Skills, Skill{ID: op.Name, Name: op.Title, Description: shorten(op.Summary, room), Tags: []string{tag}})
-		}
+		c.Skills = operations(ops, room)
 		if raw, err := c.Combined().Payload(); err != nil || len(raw) <= MaxCard-signatureRoom/2 {
 			return c
 		}
 	}
 	return c
+}
+
+// operations are skills of a message that names them in a data part.
+func operations(ops []*protocol.Operation, room int) (list []Skill) {
+	for _, op := range ops {
+		tag := "write"
+		if op.ReadOnly {
+			tag = "read"
+		}
+		list = append(list, Skill{ID: op.Name, Name: op.Title, Description: shorten(op.Summary, room), Tags: []string{tag}})
+	}
+	return list
 }
 
 // card returns what all cards of a node have in common.
@@ -121,13 +138,13 @@ func (h Host) host() string {
 	return h.Base
 }
 
-func contactExtension(p protocol.Profile) Extension {
+func contactExtension(p protocol.Profile, limits protocol.ThreadLimits) Extension {
 	e := Extension{ExtContact, `A message has its kind in metadata["` + ExtContact + `"].kind; the default is question. ` +
 		`Limits of one caller: a refusal because of a limit has its reason and the limit in the metadata of ErrorInfo.`, nil}
 	if len(p.ContactPolicy.Kinds) > 0 {
 		e.Params = map[string]any{"kinds": p.ContactPolicy.Kinds, "limits": []any{
-			limit("openThreads", protocol.MaxOpenThreads, protocol.TooManyWaiting),
-			limit("unansweredMessages", protocol.MaxUnanswered, protocol.TooManyWaiting),
+			limit("openThreads", limits.Open, protocol.TooManyWaiting),
+			limit("unansweredMessages", limits.Unanswered, protocol.TooManyWaiting),
 			limit("threadMessages", protocol.MaxThreadMessages, protocol.ThreadFull),
 		}}
 	}

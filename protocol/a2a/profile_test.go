@@ -34,7 +34,8 @@ func profile() protocol.Profile {
 func TestFromProfile(t *testing.T) {
 	t.Parallel()
 	c := must.Get(FromProfile(profile(), host))(t)
-	require.Equal(t, []Interface{{"https://node.example/a2a/asha", "JSONRPC", "1.0"}, {"https://node.example/a2a/asha", "JSONRPC", "0.3"}}, c.SupportedInterfaces)
+	const at = "https://node.example/a2a/asha"
+	require.Equal(t, []Interface{{at, "JSONRPC", "1.0"}, {at, "JSONRPC", "0.3"}, {at, "HTTP+JSON", "1.0"}}, c.SupportedInterfaces)
 	require.Equal(t, "1795168800", c.Version)
 	require.Equal(t, &Provider{"node.example", "https://node.example"}, c.Provider)
 	require.Equal(t, []Skill{

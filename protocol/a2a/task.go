@@ -28,6 +28,9 @@ func (s State) Exchanges() (all []protocol.ExchangeState) {
 	return all
 }
 
+// StateOf returns the state of a task whose exchange is in a state.
+func StateOf(s protocol.ExchangeState) State { return states[s] }
+
 // Over reports whether a task in the state changes no more.
 func (s State) Over() bool { return s == Completed || s == Failed || s == Canceled || s == Rejected }
 

@@ -38,11 +38,11 @@ var methods = map[string]*Error{
 	SubscribeTask: nil,
 	ListTasks:     nil,
 	CancelTask:    nil,
-	CreatePush:    ErrPushNotSupported,
-	GetPush:       ErrPushNotSupported,
-	ListPush:      ErrPushNotSupported,
-	DeletePush:    ErrPushNotSupported,
-	ExtendedCard:  ErrUnsupportedOperation,
+	CreatePush:    nil,
+	GetPush:       nil,
+	ListPush:      nil,
+	DeletePush:    nil,
+	ExtendedCard:  nil,
 }
 
 // legacy are the methods of version 0.3 (A2A 0.3 §7), by their names there. It has no list of tasks.
@@ -108,4 +108,14 @@ func parseVersion(s string) (major, minor int, ok bool) {
 		minor, _ = strconv.Atoi(parts[1])
 	}
 	return major, minor, true
+}
+
+// LegacyMethod returns the name in 0.3 of a method, by its name in 1.0; "" for one that 0.3 has not.
+func LegacyMethod(name string) string {
+	for old, now := range legacy {
+		if now == name {
+			return old
+		}
+	}
+	return ""
 }

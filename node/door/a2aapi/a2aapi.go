@@ -1,13 +1,11 @@
-// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) over its JSON-RPC binding,
-// with an endpoint and a signed card for each agent of the node and for the node itself. It serves
-// only callers with a verified ERC-8004 identity (spec §2.4, §5): each request is signed with a
-// key that the chain grants to the identity it names.
+// Package a2aapi is the A2A door: Agent2Agent 1.0 (1.0.1 of 2026-05-28) and 0.3 over the JSON-RPC binding,
+// and 1.0 over HTTP+JSON, with an endpoint and a signed card for each agent of the node and for the node itself. Whom it serves
+// the setting a2a-callers says; by default only callers with a verified ERC-8004 identity (spec §2.4, §5).
 //
 // A message becomes part of a contact thread, which is the context. A task is one exchange of the
 // thread: what the caller wrote, up to the agent's answer. A data part {"operation", "input"}
 // calls a declared operation instead, and the answer is a message; that of bid_for_attention is a
-// task, which is the bid. Streams, push notifications and
-// version 0.3 are refused as the specification requires.
+// task, which is the bid, and that of request_meeting is the request.
 package a2aapi
 
 import (
@@ -17,13 +15,14 @@ import (
 	"time"
 
 	"stoa/node/hall"
+	"stoa/protocol"
 	"stoa/protocol/a2a"
 )
 
 // requestIDHeader carries the id of a request; the router sets it.
 const requestIDHeader = "Request-Id"
 
-// A Config configures the door. All fields but Chains, Callers and Wait are required.
+// A Config configures the door. All fields but Chains, Callers, Limits and Wait are required.
 type Config struct {
 	Table    *hall.Table
 	Base     string   // public address of the node, without a slash at the end
@@ -31,6 +30,7 @@ type Config struct {
 	Software string   // version of the software
 	Chains   []string // chains whose identities are verified, eip155:<chainId>
 	Callers  a2a.Callers
+	Limits   protocol.ThreadLimits
 	Wait     time.Duration // how long a message waits for its answer, unless its sender asks otherwise
 	// Network returns the keyed hash of the client's network.
 	Network func(r *http.Request) string
@@ -56,7 +56,7 @@ type API struct {
 func New(c Config) *API {
 	c.Callers = cmp.Or(c.Callers, a2a.ChainCallers)
 	return &API{
-		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software, Callers: c.Callers},
+		c: c, host: a2a.Host{Base: c.Base, Name: c.Name, Chains: c.Chains, Software: c.Software, Callers: c.Callers, Limits: c.Limits.OrDefault()},
 		cards: hall.NewCache[*card](c.Changes),
 	}
 }
@@ -72,12 +72,12 @@ type Route struct {
 // endpoint's address, so both forms are served without a redirect.
 func (a *API) Routes() []Route {
 	call, show := http.HandlerFunc(a.call), http.HandlerFunc(a.card)
-	return []Route{
+	return append(a.restRoutes(), []Route{
 		{"POST", "/a2a", call},
 		{"POST", "/a2a/:handle", call},
 		{"POST", "/a2a/:handle/", call},
 		{"GET", "/a2a/:handle/agent-card.json", show},
 		{"GET", "/a2a/:handle/.well-known/agent-card.json", show},
 		{"GET", "/.well-known/agent-card.json", show},
-	}
+	}...)
 }

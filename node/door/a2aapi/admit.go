@@ -20,8 +20,13 @@ var chainCall = &protocol.Operation{Name: "a2a", Access: protocol.Signed}
 // aimed reads what a message asks for, as far as the gate must know it: the operation, its input and the proof of work. What is
 // wrong with the parameters is kept for after the admission.
 func (a *API) aimed(v *visit) {
-	if v.op = protocol.GetExchange.Operation; v.m.method == a2a.CancelTask {
+	switch v.op = protocol.GetExchange.Operation; v.m.method {
+	case a2a.CancelTask:
 		v.op = protocol.CancelExchange.Operation
+	case a2a.CreatePush:
+		v.op = protocol.SetExchangePush.Operation
+	case a2a.DeletePush:
+		v.op = protocol.DeleteExchangePush.Operation
 	}
 	if !v.m.sends() {
 		return
@@ -210,6 +215,8 @@ func (a *API) instead(v *visit) []way {
 		if v.send.Message.TaskID != "" || v.send.Message.ContextID != "" {
 			op = protocol.ContinueConversation.Operation
 		}
+	case protocol.SetExchangePush.Operation, protocol.DeleteExchangePush.Operation:
+		op = protocol.CheckConversation.Operation
 	case protocol.GetExchange.Operation, protocol.CancelExchange.Operation:
 		op = protocol.CheckConversation.Operation
 		q, _ := a2a.ParseTaskQuery(v.m.params)
@@ -238,6 +245,6 @@ func (a *API) exchangeArgs(v *visit) (json.RawMessage, error) {
 	}
 	return json.Marshal(protocol.AgentMessage{
 		Handle: v.handle, MessageID: v.send.Message.MessageID, Text: textOf(v.send.Message.Parts), Kind: kind,
-		ThreadID: v.send.Message.ContextID, ExchangeID: v.send.Message.TaskID,
+		ThreadID: v.send.Message.ContextID, ExchangeID: v.send.Message.TaskID, Push: v.send.Push,
 	})
 }

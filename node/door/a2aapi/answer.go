@@ -16,8 +16,8 @@ import (
 
 // Refuse answers a request that the node has refused before it reaches this door.
 func (a *API) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Method == http.MethodPost {
-		a.refuse(&visit{w: w, r: r, m: &message{version: a2a.Version}}, err)
+	if rest := isREST(r); rest || r.Method == http.MethodPost {
+		a.refuse(&visit{w: w, r: r, m: &message{version: a2a.Version, rest: rest}}, err)
 		return
 	}
 	a.c.Fail(w, r, err)
@@ -29,6 +29,10 @@ func (a *API) answer(v *visit, result any) error {
 	if err != nil {
 		return err
 	}
+	if v.m.rest {
+		send(v.w, http.StatusOK, a2a.MediaType, raw)
+		return nil
+	}
 	write(v.w, http.StatusOK, v.m.id, "result", raw)
 	return nil
 }
@@ -37,6 +41,9 @@ func (a *API) answer(v *visit, result any) error {
 func (a *API) refuse(v *visit, err error) {
 	head := v.w.Header()
 	status := statusOf(err)
+	if v.m.rest {
+		status = restStatus(err)
+	}
 	code, text, data := a.describe(v, err)
 	if _, foreign := errors.AsType[*a2a.Error](err); !foreign {
 		e := protocol.AsError(err)
@@ -61,6 +68,12 @@ func (a *API) refuse(v *visit, err error) {
 			head.Add("WWW-Authenticate", `Bearer realm="stoa"`)
 		}
 	}
+	if v.m.rest {
+		if body, err := hall.JSON(newRestError(status, code, text, data)); err == nil {
+			send(v.w, status, "application/json", bytes.TrimSpace(body))
+			return
+		}
+	}
 	body, err := hall.JSON(struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
@@ -79,10 +92,5 @@ func write(w http.ResponseWriter, status int, id json.RawMessage, member string,
 	body := append(make([]byte, 0, len(id)+len(value)+48), `{"jsonrpc":"2.0","id":`...)
 	body = append(append(append(body, id...), `,"`...), member...)
 	body = append(append(append(body, `":`...), value...), '}')
-	head := w.Header()
-	head.Set("Content-Type", "application/json")
-	head.Set("Cache-Control", "no-store")
-	head.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	w.Write(body)
+	send(w, status, "application/json", body)
 }

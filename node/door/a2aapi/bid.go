@@ -12,26 +12,6 @@ import (
 // A bid is a task from bid_for_attention on: its id is the bid's, and so is its context. GetTask
 // reads it and CancelTask withdraws it.
 
-// bidState maps a bid to A2A's states. A task that has ended stays as it ended (A2A 1.0 §4.1.3), so
-// that a bid that had its slot is completed whatever comes later; the artifact says what did. While
-// the owner has to confirm a payment the caller has nothing to do: input-required would make it pay
-// again.
-func bidState(b protocol.Bid) a2a.State {
-	switch {
-	case b.LiveAt != nil:
-		return a2a.Completed
-	case b.State == protocol.BidHeld:
-		return a2a.InputRequired
-	case b.State == protocol.BidClaimed:
-		return a2a.Working
-	case b.State == protocol.BidWithdrawn:
-		return a2a.Canceled
-	case b.State == protocol.BidLapsed, b.State == protocol.BidUnconfirmed:
-		return a2a.Failed
-	}
-	return a2a.Rejected // paid, and no slot could be had: the money goes back
-}
-
 // bidTask returns a bid as a task. text is what its status says, and data its artifact.
 func bidTask(b protocol.Bid, text string, data []byte) a2a.Task {
 	t := a2a.Task{ID: b.ID, ContextID: b.ID, Metadata: a2a.Untrusted, Artifacts: []a2a.Artifact{{
@@ -41,7 +21,7 @@ func bidTask(b protocol.Bid, text string, data []byte) a2a.Task {
 	if n := len(b.History); n > 0 {
 		since = b.History[n-1].At
 	}
-	t.Status = a2a.Status{State: bidState(b), Timestamp: a2a.Timestamp(since)}
+	t.Status = a2a.Status{State: a2a.StateOf(protocol.BidExchange(b.State, b.LiveAt != nil)), Timestamp: a2a.Timestamp(since)}
 	if text != "" {
 		t.Status.Message = &a2a.Message{
 			MessageID: fmt.Sprintf("%s-%d", b.ID, len(b.History)), ContextID: b.ID, TaskID: b.ID, Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)},
@@ -73,15 +53,16 @@ func (a *API) newBid(v *visit, res hall.Result) (any, error) {
 		text += " To pay: " + made.PaymentURL
 	}
 	t := bidTask(b, text, res.JSON)
+	v.thing = b.ID
 	return a2a.SendResult{Task: &t}, nil
 }
 
 // bid is the methods GetTask and CancelTask for the task of a bid.
-func (a *API) bid(v *visit, id string) (any, error) {
+func (a *API) bid(v *visit, id string) (a2a.Task, error) {
 	op := protocol.GetBid.Operation
 	b, raw, err := a.readBid(v, op, id)
 	if err != nil {
-		return nil, err
+		return a2a.Task{}, err
 	}
 	if v.m.method == a2a.CancelTask {
 		b, raw, err = a.readBid(v, protocol.WithdrawBid.Operation, id)
@@ -89,7 +70,7 @@ func (a *API) bid(v *visit, id string) (any, error) {
 			err = a2a.ErrTaskNotCancelable.With(protocol.AsError(err).Detail, "taskId", id)
 		}
 		if err != nil {
-			return nil, err
+			return a2a.Task{}, err
 		}
 	}
 	return bidTask(b, b.Note, raw), nil

@@ -12,11 +12,7 @@ import (
 // call answers one request. It checks in this order: HTTP, version, caller, envelope, method,
 // parameters, operation.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
-	head := w.Header()
-	head.Set("Access-Control-Allow-Origin", "*")
-	head.Set("Access-Control-Expose-Headers", "A2A-Version, "+protocol.ExposedHeaders)
-	head.Add("Vary", "A2A-Version") // in addition to what the compression layer adds
-	v := &visit{w: w, r: r, m: &message{version: a2a.Version}, handle: protocol.CleanHandle(r.PathValue("handle"))}
+	v := a.visit(w, r)
 	body, err := readBody(w, r)
 	if err != nil {
 		a.refuse(v, err)
@@ -30,7 +26,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	v.m = m
 	var unknown *a2a.Error
 	m.version, unknown = a2a.Negotiate(versionOf(r), m.method)
-	head.Set("A2A-Version", m.version)
+	w.Header().Set("A2A-Version", m.version)
 	if unknown != nil {
 		a.refuse(v, unknown)
 		return
@@ -39,10 +35,25 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	if m.method, unoffered = a2a.Method(m.version, m.method); broken == nil && unoffered != nil {
 		broken = unoffered
 	}
+	a.process(v, body, broken)
+}
+
+// visit begins to answer a request of either binding.
+func (a *API) visit(w http.ResponseWriter, r *http.Request) *visit {
+	head := w.Header()
+	head.Set("Access-Control-Allow-Origin", "*")
+	head.Set("Access-Control-Expose-Headers", "A2A-Version, "+protocol.ExposedHeaders)
+	head.Add("Vary", "A2A-Version") // in addition to what the compression layer adds
+	return &visit{w: w, r: r, m: &message{version: a2a.Version}, handle: protocol.CleanHandle(r.PathValue("handle"))}
+}
+
+// process admits the caller of a request, and serves it unless it is broken.
+func (a *API) process(v *visit, body []byte, broken error) {
 	if a.aimed(v); broken == nil {
 		broken = v.wrong
 	}
-	if err = a.admit(v, body); err == nil {
+	err := a.admit(v, body)
+	if err == nil {
 		err = broken
 	}
 	if err == nil {
@@ -77,6 +88,7 @@ type visit struct {
 
 	c        *protocol.Caller
 	exchange *protocol.Exchange // that a message began or continued
+	thing    string             // the bid or meeting request that it made
 }
 
 // serve executes a request of an admitted caller.
@@ -94,6 +106,12 @@ func (a *API) serve(v *visit) error {
 		return a.subscribe(v)
 	case a2a.ListTasks:
 		result, err = a.list(v)
+	case a2a.ExtendedCard:
+		result, err = a.extended(v)
+	case a2a.CreatePush:
+		result, err = a.createPush(v)
+	case a2a.GetPush, a2a.ListPush, a2a.DeletePush:
+		result, err = a.pushes(v)
 	default:
 		result, err = a.task(v)
 	}

@@ -133,6 +133,12 @@ func TestA2A_Any(t *testing.T) {
 		code, ours = codeOf(plain(h, "/a2a/nobody", "SendMessage", said("7", hi, "")))
 		require.Equal(t, []any{-32602, protocol.NotFound}, []any{code, ours}, "nobody has to pay to learn it")
 
+		h.PutOpen("ravi", func(d *protocol.ProfileDraft) { d.ContactPolicy.OutsideAgentsWithIdentity = false })
+		ravi := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/ravi", ""))
+		require.Equal(t, h.Base+"/a2a/ravi", *ravi.Interfaces.A2A, "guests are served, whom the profile takes")
+		require.Nil(t, plain(h, "/a2a/ravi", "SendMessage", said("r", hi, ""), "Proof-Of-Work", h.Proof("contact")).Error)
+		h.PutOpen("meera", func(d *protocol.ProfileDraft) { *d.ContactPolicy = protocol.PolicyDraft{} })
+		require.Nil(t, nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/meera", "")).Interfaces.A2A, "nobody is")
 		card := h.Ask("GET", "/a2a/asha/agent-card.json", "", "A2A-Version", "1.0").Body.String()
 		for _, needs := range []string{"httpsig", "bearer", "proofOfWork"} {
 			require.Contains(t, card, `{"schemes":{"`+needs+`":{"list":["agent"]}}}`)

@@ -133,16 +133,9 @@ func (a *API) make(ctx context.Context, handle string, versioned bool, network s
 	if !versioned {
 		shown = shown.Combined()
 	}
-	keys, err := a.c.Keys(ctx, handle)
-	if err != nil {
-		return nil, fmt.Errorf("keys for the card of %q: %w", handle, err)
-	}
-	payload, err := shown.Payload()
+	shown, err := a.signed(ctx, handle, shown)
 	if err != nil {
 		return nil, err
-	}
-	if shown.Signatures, err = sign(payload, keys); err != nil {
-		return nil, fmt.Errorf("sign the card of %q: %w", handle, err)
 	}
 	if c.body, err = json.Marshal(shown); err != nil {
 		return nil, err
@@ -150,6 +143,50 @@ func (a *API) make(ctx context.Context, handle string, versioned bool, network s
 	sum := sha256.Sum256(c.body)
 	c.tag = `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 	return c, nil
+}
+
+// signed returns a card with its signatures.
+func (a *API) signed(ctx context.Context, handle string, c a2a.Card) (a2a.Card, error) {
+	keys, err := a.c.Keys(ctx, handle)
+	if err != nil {
+		return c, fmt.Errorf("keys for the card of %q: %w", handle, err)
+	}
+	payload, err := c.Payload()
+	if err != nil {
+		return c, err
+	}
+	if c.Signatures, err = sign(payload, keys); err != nil {
+		return c, fmt.Errorf("sign the card of %q: %w", handle, err)
+	}
+	return c, nil
+}
+
+// extended is the method GetExtendedAgentCard, for callers who have shown who they are.
+func (a *API) extended(v *visit) (any, error) {
+	if v.handle == "" {
+		return nil, a2a.ErrExtendedCard
+	}
+	if v.c.Standing == protocol.Anonymous {
+		return nil, protocol.Errorf(protocol.Unauthorized, "%s", a.wanting(v))
+	}
+	p, err := a.profile(v.r.Context(), v.handle, v.c.Network)
+	if err != nil {
+		return nil, err
+	}
+	var ops []*protocol.Operation
+	for _, op := range protocol.OperationsFor(protocol.Everybody, protocol.A2A) {
+		if s := a.c.Table.Schemas; s.Resolve(s.Of(op.In)).Properties["handle"] != nil {
+			ops = append(ops, op)
+		}
+	}
+	c, err := a2a.Extended(p, ops, a.host)
+	if err != nil {
+		return nil, err
+	}
+	if v.m.version == a2a.Legacy {
+		c = c.Combined()
+	}
+	return a.signed(v.r.Context(), v.handle, c)
 }
 
 // profile reads the agent's profile as an unknown caller.

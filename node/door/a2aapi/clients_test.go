@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,12 +32,12 @@ func releasedClients(h *nodetest.House) (all []released) {
 	if program == "" {
 		h.T.Skip("the clients are not here; make test installs them")
 	}
-	return []released{{h: h, program: program, version: "1.0"}, {h: h, program: program, version: "0.3"}}
+	return []released{{h: h, program: program, version: "1.0"}, {h: h, program: program, version: "0.3"}, {h: h, program: program, version: "1.0+rest"}}
 }
 
 // message is the parameters of a message as the client has them; extra are further members of it.
 func (c released) message(id, text, extra string) string {
-	if c.version == "1.0" {
+	if c.version != "0.3" {
 		return fmt.Sprintf(`{"message":{"messageId":%q,"role":1,"parts":[{"content":{"$case":"text","value":%q}}]%s}}`, id, text, extra)
 	}
 	return fmt.Sprintf(`{"message":{"kind":"message","messageId":%q,"role":"user","parts":[{"kind":"text","text":%q}]%s}}`, id, text, extra)
@@ -91,12 +92,29 @@ func state(task map[string]any) string {
 	return ""
 }
 
-// TestA2A_Released: the released clients, unmodified, of both versions: as a guest, who gets a challenge and solves it, and with a token.
+// push gives a task an address, reads it back and returns it.
+func (c released) push(taskID string) (address string) {
+	c.h.T.Helper()
+	if c.version != "0.3" {
+		c.call("asha", "createTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"id":"p-1","url":"https://a.example/told","token":"t-1"}`, taskID))
+		address, _ = c.call("asha", "getTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"id":"p-1"}`, taskID))["url"].(string)
+		return address
+	}
+	c.call("asha", "setTaskPushNotificationConfig", fmt.Sprintf(`{"taskId":%q,"pushNotificationConfig":{"url":"https://a.example/told"}}`, taskID))
+	config, _ := c.call("asha", "getTaskPushNotificationConfig", fmt.Sprintf(`{"id":%q}`, taskID))["pushNotificationConfig"].(map[string]any)
+	address, _ = config["url"].(string)
+	return address
+}
+
+// TestA2A_Released: the released clients, unmodified, of both versions: as a guest, who gets a challenge and solves it, with a
+// token, and with a key; that of 1.0 over HTTP+JSON too.
 func TestA2A_Released(t *testing.T) {
 	t.Parallel()
 	h := nodetest.Served(t, served("any"))
 	h.PutOpen("asha", nil)
-	h.Hosted("vikram")
+	pair := h.Hosted("vikram")
+	keyFile := filepath.Join(t.TempDir(), "key.jwk")
+	require.NoError(t, os.WriteFile(keyFile, must.Get(pair.MarshalPrivate())(t), 0o600))
 	for _, client := range releasedClients(h) {
 		t.Run(client.version, func(t *testing.T) {
 			client.h = h.On(t)
@@ -114,7 +132,7 @@ func TestA2A_Released(t *testing.T) {
 				require.Len(t, done["history"], 2)
 			}
 			require.EqualValues(t, "TaskNotFoundError", client.call("asha", "getTask", `{"id":"t-1"}`)["error"].(map[string]any)["name"])
-			if client.version == "1.0" {
+			if client.version != "0.3" {
 				require.Len(t, client.call("asha", "listTasks", `{}`)["tasks"], 1)
 			}
 			over := client.call("asha", "cancelTask", read)["error"].(map[string]any)
@@ -129,6 +147,18 @@ func TestA2A_Released(t *testing.T) {
 			require.Equal(t, "completed", state(status), "%v", status)
 			_, more := <-events
 			require.False(t, more)
+
+			client.token = "key:" + keyFile // signed, and followed
+			signed := client.call("asha", "sendMessage", client.message("k-"+client.version, "Signed", ""))
+			require.Equal(t, "submitted", state(signed), "%v", signed)
+			about := fmt.Sprintf(`{"id":%q}`, signed["id"])
+			follows := client.stream("resubscribeTask", about)
+			require.Equal(t, signed["id"], (<-follows)["id"])
+			answeredTask(client.h, signed["contextId"].(string), "So it is.")
+			require.NotNil(t, (<-follows)["artifact"])
+			require.Equal(t, "completed", state(<-follows))
+			require.Equal(t, "completed", state(client.call("asha", "getTask", about)))
+			require.Equal(t, "https://a.example/told", client.push(signed["id"].(string)), "a config that was made and read")
 
 			client.token = h.TokenOf("vikram", "test")
 			waits := client.call("asha", "sendMessage", client.message("c-"+client.version, "Never mind", ""))

@@ -12,14 +12,6 @@ import (
 // A meeting request that an agent makes over A2A is a task, whose id is that of the request. Nothing of
 // the task is stored: its state is that of the request.
 
-// meetingStates are the states of tasks by those of requests. One that was approved stays completed.
-var meetingStates = map[protocol.MeetingState]a2a.State{
-	protocol.MeetingUnconfirmed: a2a.InputRequired, protocol.MeetingSubmitted: a2a.Submitted, protocol.MeetingProposed: a2a.InputRequired,
-	protocol.MeetingApproved: a2a.Completed, protocol.MeetingCancelled: a2a.Completed, protocol.MeetingDone: a2a.Completed,
-	protocol.MeetingNoShow: a2a.Completed, protocol.MeetingDeclined: a2a.Rejected, protocol.MeetingWithdrawn: a2a.Canceled,
-	protocol.MeetingExpired: a2a.Failed,
-}
-
 // meetingTask returns the task of a request. data is the request, or for a new one its receipt.
 func meetingTask(r protocol.MeetingRequest, data []byte) a2a.Task {
 	t := a2a.Task{ID: r.ID, ContextID: r.ID, Metadata: a2a.Untrusted, Artifacts: []a2a.Artifact{{
@@ -29,7 +21,7 @@ func meetingTask(r protocol.MeetingRequest, data []byte) a2a.Task {
 	if n := len(r.History); n > 0 {
 		since = r.History[n-1].At
 	}
-	t.Status = a2a.Status{State: meetingStates[r.State], Timestamp: a2a.Timestamp(since)}
+	t.Status = a2a.Status{State: a2a.StateOf(protocol.MeetingExchange(r.State)), Timestamp: a2a.Timestamp(since)}
 	if r.Note != "" {
 		t.Status.Message = &a2a.Message{
 			MessageID: fmt.Sprintf("%s-%d", r.ID, len(r.History)), ContextID: r.ID, TaskID: r.ID, Role: a2a.RoleAgent,
@@ -57,21 +49,22 @@ func (a *API) newMeeting(v *visit, res hall.Result) (any, error) {
 		r = now
 	}
 	t := meetingTask(r, res.JSON)
+	v.thing = r.ID
 	return a2a.SendResult{Task: &t}, nil
 }
 
 // meeting answers GetTask and CancelTask about a request of the caller.
-func (a *API) meeting(v *visit, id string) (any, error) {
+func (a *API) meeting(v *visit, id string) (a2a.Task, error) {
 	r, raw, err := a.readMeeting(v, protocol.GetMeeting.Operation, id)
 	if err != nil {
-		return nil, err
+		return a2a.Task{}, err
 	}
 	if v.m.method == a2a.CancelTask {
 		if !r.State.Waits() && r.State != protocol.MeetingWithdrawn {
-			return nil, a2a.ErrTaskNotCancelable.With("the request is "+string(r.State)+"; cancel_meeting cancels an approved meeting", "taskId", id)
+			return a2a.Task{}, a2a.ErrTaskNotCancelable.With("the request is "+string(r.State)+"; cancel_meeting cancels an approved meeting", "taskId", id)
 		}
 		if r, raw, err = a.readMeeting(v, protocol.CancelMeeting.Operation, id); err != nil {
-			return nil, err
+			return a2a.Task{}, err
 		}
 	}
 	return meetingTask(r, raw), nil

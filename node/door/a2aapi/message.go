@@ -15,13 +15,16 @@ import (
 // A message is one JSON-RPC request or notification.
 type message struct {
 	id      json.RawMessage // as sent; nil for a notification
+	rest    bool            // it came by the HTTP+JSON binding
 	version string
 	method  string          // as sent, then its name in 1.0
 	params  json.RawMessage // nil when absent
 }
 
 // writes reports whether a message counts as a write of its network.
-func (m *message) writes() bool { return m.sends() || m.method == a2a.CancelTask }
+func (m *message) writes() bool {
+	return m.sends() || m.method == a2a.CancelTask || m.method == a2a.CreatePush || m.method == a2a.DeletePush
+}
 
 // sends reports whether a request sends a message.
 func (m *message) sends() bool { return m.method == a2a.SendMessage || m.method == a2a.StreamMessage }

@@ -20,8 +20,8 @@ func (a *API) send(v *visit) (any, error) {
 	if err := ownTenant(v.send.Tenant, v.handle); err != nil {
 		return nil, err
 	}
-	if v.send.Push {
-		return nil, a2a.ErrPushNotSupported
+	if v.send.Push != nil && v.call != nil {
+		return nil, a2a.ErrPushNotSupported.With("what an operation gives tells of its changes at the callbackUrl of its input")
 	}
 	idemKey := v.r.Header.Get("Idempotency-Key")
 	if idemKey == "" {
@@ -86,6 +86,9 @@ func sendError(err error, in a2a.Message) error {
 		return a2a.Invalid(fieldsOf(e.Faults, map[string]string{
 			"/text": "message.parts", "/kind": `message.metadata["` + a2a.ExtContact + `"].kind`, "/messageId": "message.messageId",
 			"/threadId": "message.contextId", "/exchangeId": "message.taskId",
+			"/push/url": "configuration.taskPushNotificationConfig.url", "/push/token": "configuration.taskPushNotificationConfig.token",
+			"/push/scheme":      "configuration.taskPushNotificationConfig.authentication.scheme",
+			"/push/credentials": "configuration.taskPushNotificationConfig.authentication.credentials",
 		})...)
 	case protocol.NotFound:
 		switch {

@@ -21,9 +21,14 @@ func codeOf(a nodetest.A2AAnswer) (int, protocol.Code) {
 // answered makes the agent's owner answer.
 func answeredTask(h *nodetest.House, threadID, text string) {
 	h.T.Helper()
+	answerAs(h, threadID, text, "")
+}
+
+func answerAs(h *nodetest.House, threadID, text string, as protocol.AnswerAs) {
+	h.T.Helper()
 	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		owner := protocol.Caller{Standing: protocol.Session, Handle: "asha", Name: "Asha Rao", Account: "test"}
-		_, err := h.Contact.Answer(ctx, tx, owner, protocol.NewAnswer{ThreadRef: protocol.ThreadRef{ThreadID: threadID}, Message: text})
+		_, err := h.Contact.Answer(ctx, tx, owner, protocol.NewAnswer{ThreadRef: protocol.ThreadRef{ThreadID: threadID}, Message: text, As: as})
 		return err
 	}))
 }

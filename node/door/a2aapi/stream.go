@@ -23,13 +23,7 @@ func (a *API) subscribe(v *visit) error {
 	if err := ownTenant(q.Tenant, v.handle); err != nil {
 		return err
 	}
-	if protocol.IsID(protocol.BidID, q.ID) || protocol.IsID(protocol.MeetingID, q.ID) {
-		if _, err := a.taskByID(v, q); err != nil {
-			return err
-		}
-		return a2a.ErrUnsupportedOperation.With("a bid and a meeting request have no stream; ask for the task", "taskId", q.ID)
-	}
-	return a.follow(v, q.ID, "")
+	return a.follow(v, q.ID, nil)
 }
 
 // stream is the method SendStreamingMessage.
@@ -39,8 +33,8 @@ func (a *API) stream(v *visit) error {
 		return err
 	}
 	sent := result.(a2a.SendResult)
-	if sent.Task != nil && !sent.Task.Status.State.Over() && v.exchange != nil {
-		return a.follow(v, sent.Task.ID, v.exchange.ReadToken)
+	if sent.Task != nil && !sent.Task.Status.State.Over() && (v.exchange != nil || v.thing != "") {
+		return a.follow(v, sent.Task.ID, sent.Task)
 	}
 	a.events(v, func(_ context.Context, out hall.Sink, first []byte) {
 		hall.Put(out, append(first, v.event(a2a.StreamResponse{Task: sent.Task, Message: sent.Message})...))
@@ -48,32 +42,47 @@ func (a *API) stream(v *visit) error {
 	return nil
 }
 
-// follow writes the task of an exchange and what follows. token is the read token that the first event shows.
-func (a *API) follow(v *visit, id, token string) error {
+// now returns a task as it is.
+func (a *API) now(v *visit, id string) (a2a.Task, error) {
+	if isThing(id) {
+		return a.thing(v, id)
+	}
+	e, err := a.exchange(v, protocol.GetExchange.Operation, id)
+	return a2a.FromExchange(e, v.send.HistoryLength), err
+}
+
+// follow writes a task and what follows. A new task is shown as it was made, with its secrets, unless it has changed since.
+func (a *API) follow(v *visit, id string, made *a2a.Task) error {
+	if isThing(id) && made == nil { // whose it is, the hub does not know
+		if _, err := a.thing(v, id); err != nil {
+			return err
+		}
+	}
 	s, err := a.followed(v, id)
 	if err != nil {
 		return err
 	}
-	e, err := a.exchange(v, protocol.GetExchange.Operation, id) // now that no change is missed
-	if err == nil && e.State.Final() && v.m.method == a2a.SubscribeTask {
+	was, err := a.now(v, id) // now that no change is missed
+	if err == nil && was.Status.State.Over() && v.m.method == a2a.SubscribeTask {
 		err = a2a.ErrUnsupportedOperation.With("the task is over; ask for it", "taskId", id)
 	}
 	if err != nil {
 		s.Close()
 		return err
 	}
-	e.ReadToken = token
-	length := v.send.HistoryLength
-	was := a2a.FromExchange(e, length)
-	task := a2a.StreamResponse{Task: &was}
-	start := v.event(task)
-	frame := v.frame()
+	if made != nil {
+		if was.Metadata = made.Metadata; isThing(id) {
+			was.Artifacts, was.Status.Message = made.Artifacts, made.Status.Message
+		}
+	}
+	start := v.event(a2a.StreamResponse{Task: &was})
+	frame, next := v.frame(), a.reads(v, id)
 	a.events(v, func(life context.Context, out hall.Sink, first []byte) {
 		defer s.Close()
 		if !hall.Put(out, append(first, start...)) || was.Status.State.Over() {
 			return
 		}
-		was = settled(was)
+		was = was.Settled()
 		start, first = nil, nil
 		for {
 			b, err := s.Next(life)
@@ -82,19 +91,23 @@ func (a *API) follow(v *visit, id, token string) error {
 			}
 			var text []byte
 			for _, event := range b.Events {
-				is, err := taskOf(event.Data, length)
+				is, err := next(life, event.Data)
 				if err != nil {
 					return
+				}
+				if isThing(id) && (is.Status.State != was.Status.State || is.Status.Timestamp != was.Status.Timestamp) {
+					was.Artifacts = nil // it is another, under the same id
 				}
 				for _, r := range is.Since(was) {
 					text = append(text, frame.event(r)...)
 				}
-				was = settled(is)
+				was = is.Settled()
 			}
 			if len(b.Events) == 0 {
 				text = []byte(": alive\n\n")
 			}
-			if len(text) > 0 && (!hall.Put(out, text) || was.Status.State.Waits() && len(b.Events) > 0) {
+			ends := len(b.Events) > 0 && (was.Status.State.Waits() || was.Status.State.Over())
+			if len(text) > 0 && (!hall.Put(out, text) || ends) {
 				return
 			}
 		}
@@ -102,18 +115,36 @@ func (a *API) follow(v *visit, id, token string) error {
 	return nil
 }
 
-// settled is what of a task is needed to tell what has changed since.
-func settled(t a2a.Task) a2a.Task {
-	return a2a.Task{Status: a2a.Status{State: t.Status.State, Timestamp: t.Status.Timestamp}, Artifacts: make([]a2a.Artifact, len(t.Artifacts))}
+// reads returns what reads a task of a stream after a change, and holds nothing of the request that asked for the stream.
+func (a *API) reads(v *visit, id string) func(ctx context.Context, event []byte) (a2a.Task, error) {
+	length := v.send.HistoryLength
+	if !isThing(id) {
+		return func(_ context.Context, event []byte) (a2a.Task, error) { return taskOf(event, length) }
+	}
+	c, handle := *v.c, v.handle
+	c.Evidence, c.Key, c.Spend = nil, nil, nil
+	return func(ctx context.Context, _ []byte) (a2a.Task, error) {
+		r := (&http.Request{}).WithContext(ctx)
+		return a.thing(&visit{w: unanswered{}, r: r, m: &message{method: a2a.GetTask}, handle: handle, c: &c}, id)
+	}
 }
 
-// followed returns the stream of an exchange.
+// unanswered is the answer to a request that there is no more: it has no header fields.
+type unanswered struct{ http.ResponseWriter }
+
+func (unanswered) Header() http.Header { return http.Header{} }
+
+// followed returns the stream of a task.
 func (a *API) followed(v *visit, id string) (protocol.Stream, error) {
 	unknown := a2a.ErrTaskNotFound.With(a2a.ErrTaskNotFound.Text, "taskId", id)
-	if _, ok := protocol.ParseExchangeID(id); !ok || !protocol.IsHandle(v.handle) {
+	handle := v.handle
+	if isThing(id) && handle == "" { // the node's own agent reads those of all
+		handle = "any"
+	}
+	if _, ok := protocol.ParseExchangeID(id); !ok && !isThing(id) || !protocol.IsHandle(handle) {
 		return nil, unknown
 	}
-	args, err := json.Marshal(protocol.ExchangeInput{Handle: v.handle, ID: id})
+	args, err := json.Marshal(protocol.ExchangeInput{Handle: handle, ID: id})
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +179,12 @@ func (a *API) events(v *visit, follow func(life context.Context, out hall.Sink, 
 
 // A frame is what the events of a stream have in common.
 type frame struct {
+	rest    bool
 	version string
 	id      json.RawMessage
 }
 
-func (v *visit) frame() frame { return frame{v.m.version, bytes.Clone(v.m.id)} }
+func (v *visit) frame() frame { return frame{v.m.rest, v.m.version, bytes.Clone(v.m.id)} }
 
 func (v *visit) event(r a2a.StreamResponse) []byte { return v.frame().event(r) }
 
@@ -161,11 +193,14 @@ func (f frame) event(r a2a.StreamResponse) []byte {
 	return fmt.Appendf(nil, "data: %s\n\n", f.answer(r))
 }
 
-// answer renders a JSON-RPC answer.
+// answer renders a result in its binding.
 func (f frame) answer(result any) []byte {
 	raw, err := json.Marshal(a2a.In(f.version, result))
 	if err != nil {
 		return nil
+	}
+	if f.rest {
+		return raw
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, f.id, raw)
 }
@@ -198,6 +233,9 @@ func (a *API) await(v *visit, result *any) bool {
 	}
 	frame, token, length, wait := v.frame(), e.ReadToken, v.send.HistoryLength, a.c.Wait
 	v.w.Header()["Content-Type"] = []string{"application/json"}
+	if v.m.rest {
+		v.w.Header()["Content-Type"] = []string{a2a.MediaType}
+	}
 	a.c.Table.Limits.Fields(v.w.Header(), v.c.Network, false)
 	a.Streams.Serve(v.w, v.r, http.StatusOK, func(life context.Context, out hall.Sink, first []byte) {
 		defer s.Close()

@@ -2,6 +2,7 @@ package a2aapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"stoa/node/hall"
@@ -22,11 +23,8 @@ func (a *API) task(v *visit) (any, error) {
 }
 
 func (a *API) taskByID(v *visit, q a2a.TaskQuery) (any, error) {
-	if protocol.IsID(protocol.BidID, q.ID) {
-		return a.bid(v, q.ID)
-	}
-	if protocol.IsID(protocol.MeetingID, q.ID) {
-		return a.meeting(v, q.ID)
+	if isThing(q.ID) {
+		return a.thing(v, q.ID)
 	}
 	op := protocol.GetExchange.Operation
 	if v.m.method == a2a.CancelTask {
@@ -40,6 +38,19 @@ func (a *API) taskByID(v *visit, q a2a.TaskQuery) (any, error) {
 		return nil, err
 	}
 	return a2a.FromExchange(e, q.HistoryLength), nil
+}
+
+// isThing reports whether a task is a bid or a meeting request.
+func isThing(id string) bool {
+	return protocol.IsID(protocol.BidID, id) || protocol.IsID(protocol.MeetingID, id)
+}
+
+// thing returns the task of a bid or a meeting request, which CancelTask withdraws.
+func (a *API) thing(v *visit, id string) (a2a.Task, error) {
+	if protocol.IsID(protocol.BidID, id) {
+		return a.bid(v, id)
+	}
+	return a.meeting(v, id)
 }
 
 // ownTenant refuses a tenant other than the agent itself: cards name none.
@@ -79,7 +90,7 @@ func decode(res hall.Result) (e protocol.Exchange, err error) {
 	return e, err
 }
 
-// list is the method ListTasks: the caller's messages to the agent as tasks. Bids and meeting requests are not among them.
+// list is the method ListTasks: the caller's messages to the agent, bids and meeting requests as tasks.
 func (a *API) list(v *visit) (any, error) {
 	q, err := a2a.ParseListQuery(v.m.params)
 	if err != nil {
@@ -115,6 +126,14 @@ func (a *API) list(v *visit) (any, error) {
 	}
 	for _, e := range page.Items {
 		t := a2a.FromExchange(e, q.HistoryLength)
+		if isThing(e.ID) {
+			if t, err = a.thing(v, e.ID); protocol.CodeOf(err) == protocol.NotFound || errors.Is(err, a2a.ErrTaskNotFound) {
+				continue // it is there no more
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		if !q.Artifacts {
 			t.Artifacts = nil
 		}

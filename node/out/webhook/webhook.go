@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -75,12 +76,17 @@ type Sender struct {
 // answered 2xx. Any other outcome is a *Failure, except an error of this node such as a key that
 // cannot sign.
 func (s *Sender) Send(ctx context.Context, address, id string, body []byte) error {
+	return s.SendWith(ctx, address, id, body, nil)
+}
+
+// SendWith is Send with further header fields, among them the media type of a body that is not application/json.
+func (s *Sender) SendWith(ctx context.Context, address, id string, body []byte, fields http.Header) error {
 	if why := protocol.CallbackFault(address, s.Private); why != "" {
 		return &Failure{Kind: ErrRefused, Text: "the address " + why}
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r, form, err := s.request(ctx, address, id, body)
+	r, form, err := s.request(ctx, address, id, body, fields)
 	if err != nil {
 		return err
 	}
@@ -109,12 +115,13 @@ func (s *Sender) Send(ctx context.Context, address, id string, body []byte) erro
 
 // request returns the signed request. The signature covers method, address, media type, digest,
 // the key directory that it names, and the id.
-func (s *Sender) request(ctx context.Context, address, id string, body []byte) (*http.Request, signed.Form, error) {
+func (s *Sender) request(ctx context.Context, address, id string, body []byte, fields http.Header) (*http.Request, signed.Form, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, "", &Failure{Kind: ErrRefused, Text: "the address is not valid", Err: err}
 	}
 	r.Header.Set("Content-Type", "application/json")
+	maps.Copy(r.Header, fields)
 	r.Header.Set(protocol.WebhookID, id)
 	form := s.Sign.Form(ctx, r.URL.Host)
 	if err := s.Sign.Sign(r, body, form, "webhook-id"); err != nil {

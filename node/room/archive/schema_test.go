@@ -138,7 +138,7 @@ var leftOut = map[string]map[string]string{
 	"thread":         {"handle": ofKey, "visitor": secret, "seen": derived, "agent": derived, "origin": ofNode, "task": ofNode, "task_state": ofNode},
 	"thread_message": {"thread_id": ofKey, "public": ofOthers, "edited_at": ofOthers, "withdrawn": ofOthers}, "remote_refusal": {"": ofNode},
 	"remote_thread": {"": ofNode}, "remote_message": {"": ofNode}, "client_message": {"thread_id": ofKey},
-	"exchange": {"": ofNode}, "exchange_part": {"": ofNode}, // callers of A2A know a task at the address of its node
+	"exchange": {"": ofNode}, "exchange_push": {"": ofNode}, "exchange_part": {"": ofNode}, // callers of A2A know a task at the address of its node
 	"callback":      {"handle": ofKey, "thread_id": ofKey, "tries": work, "next_at": work, "until": work},
 	"contact_block": {"handle": ofKey}, "contact_block_name": {"handle": ofKey, "block_id": ofKey},
 	"attention_board": {"seq": ofNode, "id": ofNode, "handle": ofKey, "listed": derived, "account": "a board has no account before its owner sets one here",

@@ -7,8 +7,8 @@ import (
 )
 
 // New makes the room.
-func New(h hall.House, webhook Sender, followers int) *Contact {
-	return &Contact{Base: h.Base, Private: h.Private, DB: h.DB, Webhook: webhook, Hub: NewHub(h.DB, h.Log, followers)}
+func New(h hall.House, webhook Sender, seal Sealer, followers int) *Contact {
+	return &Contact{Base: h.Base, Private: h.Private, DB: h.DB, Webhook: webhook, Seal: seal, Hub: NewHub(h.DB, h.Log, followers)}
 }
 
 // Bind binds the operations of the room.
@@ -36,6 +36,9 @@ func (r *Contact) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.CancelExchange, r.CancelExchange)
 	hall.Bind(t, protocol.ListExchanges, r.ListExchanges)
 	hall.Bind(t, protocol.FollowExchange, r.Follow)
+	hall.Bind(t, protocol.SetExchangePush, r.SetPush)
+	hall.Bind(t, protocol.ListExchangePushes, r.ListPushes)
+	hall.Bind(t, protocol.DeleteExchangePush, r.DeletePush)
 }
 
 // Jobs are the handlers of the room's jobs.
@@ -43,5 +46,6 @@ func (r *Contact) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.SilenceJob:  storage.HandlerOf(r.Silence),
 		storage.CallbackJob: storage.HandlerOf(r.Deliver),
+		storage.TaskPushJob: storage.HandlerOf(r.Tell),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // A Sender delivers one signed document; its failures are *webhook.Failure.
 type Sender interface {
 	Send(ctx context.Context, address, id string, body []byte) error
+	SendWith(ctx context.Context, address, id string, body []byte, fields http.Header) error
 }
 
 // enqueueCallback enqueues the delivery of a reply.

@@ -21,6 +21,8 @@ type Contact struct {
 	Private bool   // a callbackUrl may be on this machine: development
 	DB      *storage.DB
 	Webhook Sender
+	Seal    Sealer
+	Limits  protocol.ThreadLimits
 	Hub     *Hub // of those who follow exchanges
 }
 
@@ -127,9 +129,10 @@ func (r *Contact) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 			return err
 		}
 	}
-	most := protocol.MaxOpenThreads
+	limits := r.Limits.OrDefault()
+	most := limits.Open
 	if c.Standing == protocol.Proof {
-		most = protocol.MaxOpenOfNetwork
+		most = limits.OfNetwork
 	}
 	waiting, err := tx.Threads().CountOpen(ctx, handle, writer(c, handle), most)
 	if err == nil && waiting >= most {
@@ -170,8 +173,8 @@ func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.
 			"the thread has %d messages, which is the most it can have; begin another", t.Messages)
 	}
 	if m.From == protocol.WriterSide {
-		if t.Unread >= protocol.MaxUnanswered {
-			return m, reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "unansweredMessages", Most: protocol.MaxUnanswered},
+		if most := r.Limits.OrDefault().Unanswered; t.Unread >= most {
+			return m, reached(protocol.LimitReached{Reason: protocol.TooManyWaiting, Of: "unansweredMessages", Most: most},
 				"%d of your messages are waiting for an answer; wait for it", t.Unread)
 		}
 		if t.Unread, t.Unseen = t.Unread+1, 0; t.TaskState == protocol.ExchangeAsked {
@@ -192,7 +195,9 @@ func (r *Contact) appendMessage(ctx context.Context, tx *storage.Tx, t *storage.
 // reached returns the conflict of a limit that was reached.
 func reached(limit protocol.LimitReached, format string, args ...any) error {
 	e := protocol.Errorf(protocol.Conflict, format, args...)
-	e.Err = limit
+	if e.Err = limit; limit.Reason == protocol.TooManyWaiting {
+		e.RetryAfter = protocol.AnswerWait
+	}
 	return e
 }
 

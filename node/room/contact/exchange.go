@@ -2,7 +2,9 @@ package contact
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"stoa/protocol"
 	"stoa/storage"
@@ -28,6 +30,9 @@ func (r *Contact) SendExchange(ctx context.Context, tx *storage.Tx, c protocol.C
 		return protocol.Exchange{}, err
 	}
 	e, err := exchange(ctx, tx, t, t.Task)
+	if err == nil && in.Push != nil {
+		_, err = r.setPush(ctx, tx, t, e, *in.Push, "/push")
+	}
 	if c.Standing == protocol.Proof { // others are recognised
 		e.ReadToken = token
 	}
@@ -200,15 +205,12 @@ func (r *Contact) ListExchanges(ctx context.Context, tx *storage.Tx, c protocol.
 		f.Since = *in.Since
 	}
 	if c.ReadToken != "" {
-		id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(c.ReadToken))
-		if err != nil {
+		if f.Party, f.ThreadID, err = opened(ctx, tx, c.ReadToken); err != nil {
 			return out, storage.IfMissing(err, nil)
 		}
-		t, err := tx.Threads().ByID(ctx, id)
-		if err != nil || t.Handle != in.Handle || in.Thread != "" && in.Thread != id {
-			return out, err
+		if !strings.HasPrefix(f.Party, in.Handle+" ") || in.Thread != "" && in.Thread != f.ThreadID {
+			return out, nil
 		}
-		f.Party, f.ThreadID = storage.Party(t.Handle, t.Writer), id
 	}
 	if out.Total, err = tx.Exchanges().Count(ctx, f); err != nil {
 		return out, err
@@ -219,6 +221,10 @@ func (r *Contact) ListExchanges(ctx context.Context, tx *storage.Tx, c protocol.
 	}
 	out.Next = found.Next
 	for _, x := range found.Items {
+		if x.First == 0 {
+			out.Items = append(out.Items, protocol.Exchange{ID: x.ThreadID, ThreadID: x.ThreadID, State: x.State, Since: x.Moved, Untrusted: true})
+			continue
+		}
 		t, err := tx.Threads().ByID(ctx, x.ThreadID)
 		if err != nil {
 			return out, err
@@ -230,6 +236,30 @@ func (r *Contact) ListExchanges(ctx context.Context, tx *storage.Tx, c protocol.
 		out.Items = append(out.Items, e)
 	}
 	return out, nil
+}
+
+// opened returns what a token opens: a thread, a bid or a meeting request, and whose it is; ErrNotFound for nothing.
+func opened(ctx context.Context, tx *storage.Tx, token string) (party, id string, err error) {
+	hash := protocol.SecretHash(token)
+	if id, err = tx.Threads().IDByToken(ctx, hash); err == nil {
+		t, err := tx.Threads().ByID(ctx, id)
+		if err != nil {
+			return "", "", err
+		}
+		return storage.Party(t.Handle, t.Writer), id, nil
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return "", "", err
+	}
+	b, err := tx.Bids().ByToken(ctx, hash)
+	if err == nil {
+		return storage.PartyOf(b.Handle, b.Bidder, b.ID), b.ID, nil
+	}
+	if !errors.Is(err, storage.ErrNotFound) {
+		return "", "", err
+	}
+	m, err := tx.Meetings().ByToken(ctx, hash)
+	return storage.PartyOf(m.Handle, m.Requester, m.ID), m.ID, err
 }
 
 // listing names a list for its cursors, which are valid for the same filter only.

@@ -146,6 +146,7 @@ type follower struct {
 	who    string
 	thread string
 	guest  bool
+	thing  bool // a bid or a meeting request, which its door reads
 	c      protocol.Caller
 	in     protocol.ExchangeInput
 	wake   chan struct{}
@@ -161,14 +162,18 @@ func (f *follower) rouse() {
 }
 
 // Follow returns the stream of an exchange of the caller: whenever it has changed from now on. Who has a place reads it as it is, so that
-// nothing is missed in between.
+// nothing is missed in between. That something has changed of a bid or a meeting request is all that its stream says: its door reads it, as the
+// caller may.
 func (r *Contact) Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.ExchangeInput) (protocol.Stream, error) {
-	t, _, err := r.ownExchange(ctx, tx, c, in)
-	if err != nil {
-		return nil, err
-	}
 	c.Evidence, c.Key, c.Spend = nil, nil, nil
-	f := &follower{room: r, who: c.ID(), thread: t.ID, c: c, in: in, wake: make(chan struct{}, 1)}
+	f := &follower{room: r, who: c.ID(), thread: in.ID, c: c, in: in, wake: make(chan struct{}, 1)}
+	if f.thing = protocol.IsID(protocol.BidID, in.ID) || protocol.IsID(protocol.MeetingID, in.ID); !f.thing {
+		t, _, err := r.ownExchange(ctx, tx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		f.thread = t.ID
+	}
 	f.guest = c.Standing&(protocol.Signed|protocol.Session) == 0
 	return f, r.Hub.enter(f)
 }
@@ -186,6 +191,9 @@ func (f *follower) Next(ctx context.Context) (*protocol.Batch, error) {
 		case <-beat.C:
 			return &protocol.Batch{}, nil
 		case <-f.wake:
+		}
+		if f.thing {
+			return &protocol.Batch{Events: []protocol.Event{{Type: "exchange"}}}, nil
 		}
 		var e protocol.Exchange
 		err := f.room.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {

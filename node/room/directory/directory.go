@@ -28,6 +28,9 @@ type Directory struct {
 	House  hall.House
 	Client *http.Client
 
+	// Guests reports that A2A serves callers without a chain identity too.
+	Guests bool
+
 	// Explored is what ExploreARD counts.
 	Explored storage.Memo[explored]
 }

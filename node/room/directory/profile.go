@@ -71,7 +71,7 @@ func (d *Directory) identity(s *storage.StoredProfile) *protocol.Identity {
 
 // interfaces are the ways to reach the agent (spec §2.4). publicContact is null if
 // the contact policy accepts no anonymous messages, a2a if it accepts none of
-// outside agents with an identity. The interface of a room is null while the room
+// those whom A2A serves: outside agents with an identity, and by a2a-callers others. The interface of a room is null while the room
 // is not open, and absent for the kind that cannot have it.
 func (d *Directory) interfaces(in protocol.ProfileDraft, open protocol.Rooms) protocol.Interfaces {
 	page, api := d.Base+"/@"+in.Handle, d.Base+"/api/public/agents/"+in.Handle
@@ -86,7 +86,7 @@ func (d *Directory) interfaces(in protocol.ProfileDraft, open protocol.Rooms) pr
 		contact := api + "/contact"
 		i.PublicContact = &contact
 	}
-	if policy.OutsideAgentsWithIdentity {
+	if policy.OutsideAgentsWithIdentity || d.Guests && policy.Anonymous {
 		a2a := d.Base + "/a2a/" + in.Handle
 		i.A2A = &a2a
 	}
