@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/strictjson"
@@ -37,7 +40,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		if err != nil || res.Structured == nil {
 			return c.reply(res.Members, err)
 		}
-		a.answer(w, m, a.result(m, t, res.Structured))
+		a.answer(w, m, a.result(m, t, nil, res.Structured))
 		return nil
 	}
 	network := a.c.Network(r)
@@ -76,7 +79,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request, m *message, body []by
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	if !res.Kept {
-		kept = a.result(m, t, res.JSON)
+		kept = a.result(m, t, args, res.JSON)
 	}
 	if res.Open {
 		a.cache.Put(key, version, kept, len(kept))
@@ -95,8 +98,8 @@ func failed(err error) error {
 }
 
 // result writes a successful call: the text and, for a tool with an output schema, the same as
-// structured content.
-func (a *API) result(m *message, t *tool, answer []byte) []byte {
+// structured content. Where nothing was found, a second text says what to try.
+func (a *API) result(m *message, t *tool, args, answer []byte) []byte {
 	structured := t.op == nil || t.op.Media == ""
 	if structured {
 		answer = bytes.TrimSuffix(answer, []byte("\n"))
@@ -108,11 +111,34 @@ func (a *API) result(m *message, t *tool, answer []byte) []byte {
 	}
 	b = append(b, `"content":[{"type":"text","text":`...)
 	b = appendString(b, answer)
+	if tip := advice(t, args, answer); tip != "" {
+		b = append(b, `},{"type":"text","text":`...)
+		b = appendString(b, []byte(tip))
+	}
 	b = append(b, `}]`...)
 	if structured {
 		b = append(append(b, `,"structuredContent":`...), answer...)
 	}
 	return a.close(b, m)
+}
+
+// advice says what to try when a list has nothing for what it was asked; "" otherwise.
+func advice(t *tool, args, answer []byte) string {
+	if t.op == nil || !t.op.ReadOnly || !bytes.HasPrefix(answer, []byte(`{"items":[]`)) {
+		return ""
+	}
+	asked := strictjson.Members(args)
+	for _, other := range []string{"limit", "after", "sort", "handle"} {
+		delete(asked, other)
+	}
+	words, narrowed := asked["q"] != nil || asked["query"] != nil, slices.Sorted(maps.Keys(asked))
+	switch {
+	case len(narrowed) == 0:
+		return "There is nothing here yet."
+	case words && len(narrowed) == 1:
+		return "Nothing has all of these words. Try fewer of them, the name of a thing or place, or another spelling."
+	}
+	return "Nothing has all of " + strings.Join(narrowed, ", ") + ". Leave one of them out, or ask for less."
 }
 
 // contentOf is the result of an operation as members of that of a call.

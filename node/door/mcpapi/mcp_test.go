@@ -140,3 +140,31 @@ func TestMCP_Announced(t *testing.T) {
 	}
 	require.Equal(t, []string{"POST endpoint"}, found)
 }
+
+// TestMCP_NothingFound: a model that finds nothing is told what it can try, beside the answer.
+func TestMCP_NothingFound(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	texts := func(tool, args string) (list []string) {
+		a := callMCP(h, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, args))
+		var got struct{ Content []struct{ Text string } }
+		require.NoError(t, json.Unmarshal(a.Result, &got))
+		for _, c := range got.Content {
+			list = append(list, c.Text)
+		}
+		return list
+	}
+	for args, tip := range map[string]string{
+		`{}`:                            "nothing here yet",
+		`{"limit":5}`:                   "nothing here yet",
+		`{"q":"dabba"}`:                 "Try fewer of them",
+		`{"q":"dabba","city":"Mysuru"}`: "Nothing has all of city, q.",
+	} {
+		found := texts("list_merchants", args)
+		require.Len(t, found, 2, args)
+		require.JSONEq(t, `{"items":[],"next":null}`, found[0])
+		require.Contains(t, found[1], tip)
+	}
+	h.Post("Two hundred sheets")
+	require.Len(t, texts("read_board", `{}`), 1)
+}

@@ -142,7 +142,7 @@ func next(ctx context.Context, tx *storage.Tx, p *storage.StoredPush) (notificat
 	}
 	told := a2a.Task{Artifacts: make([]a2a.Artifact, p.Told.Artifacts), Status: a2a.Status{State: a2a.State(p.Told.State), Timestamp: p.Told.Timestamp}}
 	task := a2a.FromExchange(e, nil)
-	if told.Status.State == task.Status.State && e.Messages[len(e.Messages)-1].From == protocol.WriterSide {
+	if n := len(e.Messages); told.Status.State == task.Status.State && n > 0 && e.Messages[n-1].From == protocol.WriterSide {
 		told.Status.Timestamp = task.Status.Timestamp // its own message is no news to the caller, who could else make the node send at will
 	}
 	body, id, now, changed := a2a.Notification(task, told, p.Legacy)
