@@ -68,7 +68,7 @@ func TestImportItems_Foreign(t *testing.T) {
 	send("?dryRun=true", "text/csv", shopFile(t, "shopify.csv")).Is(200).Into(&r)
 	require.Contains(t, r.Columns, protocol.ColumnUse{Column: "body_(html)", Becomes: "description"})
 	require.Contains(t, r.Columns, protocol.ColumnUse{Column: "variant_grams", Dropped: true})
-	require.Contains(t, strings.Join(r.Notes, "\n"), "not published, and left out: 1 times")
+	require.Contains(t, strings.Join(r.Notes, "\n"), "1 × not published, and left out")
 	require.Equal(t, 2, r.Unchanged, "read again, it changes nothing")
 
 	items = all("text/csv", shopFile(t, "woocommerce.csv"), "woocommerce")

@@ -101,7 +101,7 @@ func (f *file) noted(format string, args ...any) { f.notes[fmt.Sprintf(format, a
 
 func (f *file) allNotes() (list []string) {
 	for _, note := range slices.Sorted(maps.Keys(f.notes)) {
-		list = append(list, fmt.Sprintf("%s: %d times", note, f.notes[note]))
+		list = append(list, fmt.Sprintf("%d × %s", f.notes[note], note))
 	}
 	return list
 }
