@@ -3,6 +3,9 @@ package a2aapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +16,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // A kit is what the checks of the conformance kits ask: an agent of a node that serves everybody, with the token of another profile.
@@ -280,84 +284,10 @@ func concurrent03(t *testing.T, k kit) {
 	}
 }
 
-// checks1 are the checks of the kit for 1.0 that have names here; those that its list has beside are the tests of this folder.
-var checks1 = map[string]func(*testing.T, kit){
-	"CORE-LIST-001 the caller's tasks": func(t *testing.T, k kit) {
-		task := k.call(t, "SendMessage", said("l-1", hi, "")).Task(t)
-		require.Contains(t, string(k.call(t, "ListTasks", `{"pageSize":100}`).Result), task.ID)
-	},
-	"CORE-LIST-002 all members are there": func(t *testing.T, k kit) {
-		var members map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(k.call(t, "ListTasks", `{"contextId":"thr-none"}`).Result, &members))
-		require.Equal(t, "[]", string(members["tasks"]))
-		require.Contains(t, members, "nextPageToken")
-		require.Contains(t, members, "pageSize")
-		require.Contains(t, members, "totalSize")
-	},
-	"CORE-LIST-003 pages": func(t *testing.T, k kit) {
-		k.call(t, "SendMessage", said("l-3", hi, ""))
-		k.call(t, "SendMessage", said("l-4", hi, ""))
-		var page a2a.TaskList
-		require.NoError(t, json.Unmarshal(k.call(t, "ListTasks", `{"pageSize":1}`).Result, &page))
-		require.Len(t, page.Tasks, 1)
-		require.NotEmpty(t, page.NextPageToken)
-		k.fails(t, -32602, "ListTasks", `{"pageSize":0}`)
-	},
-	"CORE-LIST-004 by status and context": func(t *testing.T, k kit) {
-		task := k.call(t, "SendMessage", said("l-5", hi, "")).Task(t)
-		for status, total := range map[string]int{"SUBMITTED": 1, "COMPLETED": 0} {
-			a := k.call(t, "ListTasks", fmt.Sprintf(`{"contextId":%q,"status":"TASK_STATE_%s"}`, task.ContextID, status))
-			require.Contains(t, string(a.Result), fmt.Sprintf(`"totalSize":%d`, total))
-		}
-	},
-	"CORE-LIST-005 artifacts only when asked": func(t *testing.T, k kit) {
-		task := k.call(t, "SendMessage", said("l-6", hi, "")).Task(t)
-		answeredTask(k.h.On(t), task.ContextID, "Yes.")
-		for asks, has := range map[string]bool{"true": true, "false": false} {
-			a := k.call(t, "ListTasks", fmt.Sprintf(`{"contextId":%q,"includeArtifacts":%s}`, task.ContextID, asks))
-			require.Equal(t, has, strings.Contains(string(a.Result), `"artifacts"`))
-		}
-	},
-	"DM-ART-001 text, file, url and data": func(t *testing.T, k kit) {
-		task := k.call(t, "SendMessage", said("a-1", hi, "")).Task(t)
-		answer := assistant(k.h.On(t))
-		answer(task.ContextID, `"message":"u","as":"progress","attachment":{"url":"https://a.example/x","mediaType":"image/png"}`)
-		answer(task.ContextID, `"message":"d","as":"progress","attachment":{"data":[1]}`)
-		answer(task.ContextID, `"message":"f","attachment":{"name":"x.txt","bytes":"aGk="}`)
-		parts := k.call(t, "GetTask", inOf(task.ID)).Task(t).Artifacts
-		require.Len(t, parts, 3)
-		require.Equal(t, "https://a.example/x", parts[0].Parts[1].URL)
-		require.JSONEq(t, `[1]`, string(parts[1].Parts[1].Data))
-		require.Equal(t, "hi", string(parts[2].Parts[1].Raw))
-		require.Equal(t, "f", *parts[2].Parts[0].Text)
-	},
-	"DM-SERIAL-001 camelCase, enums by name": func(t *testing.T, k kit) {
-		raw := string(k.call(t, "SendMessage", said("s-1", hi, "")).Result)
-		require.NotContains(t, raw, `"context_id"`)
-		require.Contains(t, raw, `"state":"TASK_STATE_SUBMITTED"`)
-		require.Contains(t, raw, `"role":"ROLE_USER"`)
-	},
-	"JSONRPC-FMT-001 an answer for each request": func(t *testing.T, k kit) {
-		for i := range 12 { // more than ten wait: the kit's caller has one
-			require.Nil(t, k.call(t, "SendMessage", said(fmt.Sprint("f-", i), hi, "")).Error)
-		}
-	},
-	"CORE-SEND-003 a file part is refused": func(t *testing.T, k kit) { // the kit counts the refusal that it demands as a failure
-		k.fails(t, -32005, "SendMessage", said("x", `{"raw":"aGk="}`, ""))
-	},
-	"CORE-MULTI-002a a context that does not go with the task": func(t *testing.T, k kit) { // as CORE-SEND-003
-		one, two := k.call(t, "SendMessage", said("mu-1", hi, "")).Task(t), k.call(t, "SendMessage", said("mu-2", hi, "")).Task(t)
-		k.fails(t, -32602, "SendMessage", said("mu-3", hi, fmt.Sprintf(`,"taskId":%q,"contextId":%q`, one.ID, two.ContextID)))
-	},
-}
-
-// open1 is the check of that kit which is open by design.
-var open1 = map[string]string{"DM-MSG-001": "free text is answered by a task, not by a message: a person answers; an operation is answered by one"}
-
 // TestA2A_Kits: what the conformance kits of A2A check, by their names.
 func TestA2A_Kits(t *testing.T) {
 	t.Parallel()
-	h := nodetest.Served(t, served("any"), func(c *node.Config) { c.OpenThreads = 1000 })
+	h := nodetest.Served(t, served("any"), func(c *node.Config) { c.OpenThreads, c.NetworkThreads, c.Unanswered, c.A2AWait = 1000, 1000, 100, 0 })
 	h.PutOpen("asha", nil)
 	h.Hosted("vikram")
 	k := kit{h, []string{"Authorization", "Bearer " + h.TokenOf("vikram", "test")}}
@@ -369,5 +299,15 @@ func TestA2A_Kits(t *testing.T) {
 		}
 	}
 	require.Len(t, checks03, 52-len(open03), "those that the kit has")
-	require.Len(t, open1, 1)
+	has := regexp.MustCompile(`func (Test\w+)\(`)
+	tests := map[string]bool{}
+	for _, file := range must.Get(filepath.Glob("*_test.go"))(t) {
+		for _, m := range has.FindAllStringSubmatch(string(must.Get(os.ReadFile(file))(t)), -1) {
+			tests[m[1]] = true
+		}
+	}
+	for name, test := range whole1 {
+		require.True(t, tests[test], "%s: there is no %s", name, test)
+	}
+	t.Logf("1.0: %d checks here, %d in tests of their own, %d open", len(checks1), len(whole1), len(open1))
 }
