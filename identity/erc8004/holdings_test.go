@@ -1,8 +1,10 @@
 package erc8004
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -52,7 +54,9 @@ func TestHoldings(t *testing.T) {
 	require.Equal(t, []string{"2", "0"}, agents)
 	require.Equal(t, 2, h.Owned)
 	require.True(t, h.Complete)
-	require.Equal(t, []uint64{200_000, 134_464, 68_928, 3_392}, blocks, "backwards")
+	require.EqualValues(t, 200_000, blocks[0])
+	require.True(t, slices.IsSortedFunc(blocks, func(a, b uint64) int { return cmp.Compare(b, a) }), "backwards: %v", blocks)
+	require.GreaterOrEqual(t, len(blocks), 4, "in slices, which a slow endpoint makes smaller")
 
 	h, agents = search(func(q *Search) { q.Wallets = true })
 	require.Equal(t, []string{"3", "2", "0"}, agents)

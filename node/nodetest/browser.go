@@ -98,12 +98,18 @@ func (b *Tab) Load(step chromedp.Action[chromedp.Void]) int {
 	defer stop()
 	res, err := chromedp.RunResponse(ctx, step)
 	require.NoError(b.T, err)
+	status := 0
+	if res != nil {
+		status = int(res.Status)
+	} else { // the page before was still leading on by itself
+		status = Look[int](b, `performance.getEntriesByType("navigation")[0].responseStatus`)
+	}
 	for _, f := range Look[[]string](b,
 		`[...document.forms].filter(f => f.method == "post").map(f => new URL(f.action).pathname + " " + (f.elements.do?.value ?? f.elements.ticket?.name ?? ""))`,
 	) {
 		b.Forms[f] = true
 	}
-	return int(res.Status)
+	return status
 }
 
 // movedOn is what Chromium answers about a page that has led on by itself.
@@ -124,7 +130,13 @@ func Look[T any](b *Tab, expression string) T {
 }
 
 // Open opens a page of the node and returns its status.
-func (b *Tab) Open(path string) int { return b.Load(chromedp.Navigate(b.Base + path)) }
+func (b *Tab) Open(path string) int {
+	status := b.Load(chromedp.Navigate(b.Base + path))
+	if Look[string](b, "location.origin") != b.Base { // where the page before led by itself, meanwhile
+		status = b.Load(chromedp.Navigate(b.Base + path))
+	}
+	return status
+}
 
 // Send fills a form in, as a reader does, and presses its button.
 func (b *Tab) Send(form string, fields ...string) int {
