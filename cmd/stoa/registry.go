@@ -17,7 +17,7 @@ type registryCmd struct {
 }
 
 func (c *registryCmd) Help() string {
-	return `The registry takes it from whoever shows that the host is his, by a key:
+	return `The registry takes it from whoever proves by a key that the host is theirs:
 
   openssl genpkey -algorithm Ed25519 -out registry.pem
   openssl pkey -in registry.pem -pubout -outform DER | tail -c 32 | base64

@@ -286,7 +286,9 @@ var checks1 = map[string]func(*testing.T, kit){
 		s.next()
 		answeredTask(k.h.On(t), task.ContextID, "Yes.")
 		for e := s.next(); e != nil; e = s.next() {
-			task.Status.State = map[bool]a2a.State{true: a2a.Completed, false: task.Status.State}[e.StatusUpdate != nil]
+			if e.StatusUpdate != nil {
+				task.Status = e.StatusUpdate.Status
+			}
 		}
 		require.Equal(t, a2a.Completed, task.Status.State)
 	},
@@ -432,7 +434,7 @@ func (k kit) deleted(t *testing.T, times int) {
 	require.NotNil(t, k.call(t, "GetTaskPushNotificationConfig", pushOf(task.ID, id)).Error)
 }
 
-// whole1 are the requirements that a test of its own is about.
+// whole1 are the requirements that have a test of their own.
 var whole1 = map[string]string{
 	"CORE-EXECUTION-MODE-001": "TestA2A_Blocking", "STREAM-ORDER-001": "TestA2A_Streams", "STREAM-ORDER-002": "TestA2A_Streams",
 	"STREAM-ORDER-003": "TestA2A_Streams", "STREAM-ORDER-004": "TestA2A_Streams", "PUSH-DELIVER-001": "TestA2A_Push", "PUSH-DELIVER-002": "TestA2A_Push",

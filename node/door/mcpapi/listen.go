@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"stoa/protocol"
@@ -59,7 +60,7 @@ func (a *API) subscriptionsListen(c *Call, caller protocol.Caller) error {
 		Resources []string `json:"resourceSubscriptions"`
 	}
 	if err := json.Unmarshal(c.m.params["notifications"], &asked); err != nil || len(asked.Resources) > maxFollowed {
-		return invalidParams("params must have notifications: an object, with resourceSubscriptions of at most 50 addresses")
+		return invalidParams(fmt.Sprintf("params must have notifications: an object, with resourceSubscriptions of at most %d addresses", maxFollowed))
 	}
 	h := a.c.Hub
 	h.mu.Lock()
