@@ -1,20 +1,29 @@
 package node_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/httpsig"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -143,8 +152,8 @@ func BenchmarkA2ABacklog(b *testing.B) {
 	}
 }
 
-// BenchmarkA2AOpenThreads is the CPU time of a signed A2A message that begins a thread, client and server in one process, to an agent without and
-// with 100,000 open threads of others, each with an unanswered message.
+// BenchmarkA2AOpenThreads is the node's CPU time of a signed A2A message that begins a thread, from another process on 64 connections, to an
+// agent without and with 100,000 open threads of others, each with an unanswered message.
 func BenchmarkA2AOpenThreads(b *testing.B) {
 	for _, batches := range []int{0, 100} {
 		b.Run(fmt.Sprint(batches*1000), func(b *testing.B) {
@@ -153,16 +162,59 @@ func BenchmarkA2AOpenThreads(b *testing.B) {
 			for from := range batches {
 				openThreads(h, from)
 			}
+			target := must.Get(httpsig.ParseTarget(h.Base))(b)
 			callers := h.Agents(b.N/protocol.MaxOpenThreads + 1)
+			file := must.Get(os.Create(filepath.Join(b.TempDir(), "requests")))(b)
+			for n := range b.N {
+				body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"configuration":{"returnImmediately":true},`+
+					`"message":{"messageId":"m-%d","role":"ROLE_USER","parts":[{"text":"Can you quote for forty chairs of oak, by March?"}]}}}`, n)
+				r := must.Get(http.NewRequest("POST", h.Base+"/a2a/asha", bytes.NewReader(body)))(b)
+				a := callers[n/protocol.MaxOpenThreads]
+				r.Header = http.Header{"Content-Type": {"application/json"}, "A2a-Version": {"1.0"}, "Agent-Identity": {a.ID}}
+				require.NoError(b, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: a.Pair.Signer()}))
+				require.NoError(b, r.Write(file))
+			}
+			require.NoError(b, file.Close())
 			before := cpuTime()
 			b.ResetTimer()
-			for n := range b.N {
-				a := callers[n/protocol.MaxOpenThreads].Write("asha", fmt.Sprint("m-", n), "Can you quote for forty chairs of oak, by March?", "")
-				require.Nil(b, a.Error, "%s", a.Raw)
-			}
+			require.NoError(b, benchClient(b, "replay", h.URL, file.Name()).Wait())
 			b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 	}
+}
+
+// replay sends the requests of a file on 64 connections. None may be answered by a fault.
+func replay(t *testing.T, host, file string) {
+	in := bufio.NewReader(must.Get(os.Open(file))(t))
+	requests, group := make(chan *http.Request, connections), sync.WaitGroup{}
+	for range connections {
+		conn := must.Get(net.Dial("tcp", host))(t)
+		out := bufio.NewReader(conn)
+		group.Go(func() {
+			for r := range requests {
+				if !assert.NoError(t, r.Write(conn)) {
+					continue
+				}
+				res, err := http.ReadResponse(out, r)
+				if assert.NoError(t, err) {
+					answer, err := io.ReadAll(res.Body)
+					assert.True(t, err == nil && bytes.Contains(answer, []byte(`"result"`)), "%v %s", err, answer)
+				}
+			}
+		})
+	}
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		body := must.Get(io.ReadAll(r.Body))(t)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		requests <- r
+	}
+	close(requests)
+	group.Wait()
 }
 
 // openThreads stores a thousand threads with asha that wait, ten of a writer.

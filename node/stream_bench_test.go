@@ -141,6 +141,8 @@ func TestBenchClient(t *testing.T) {
 	switch args[0] {
 	case "read":
 		readStreams(t, strings.TrimPrefix(args[1], "http://"), number(2))
+	case "replay":
+		replay(t, strings.TrimPrefix(args[1], "http://"), args[2])
 	case "hold":
 		holdTasks(t, strings.TrimPrefix(args[1], "http://"), args[2], number(3))
 	case "write":

@@ -112,8 +112,14 @@ func (es Exchanges) put(ctx context.Context, t *StoredThread) error {
 			return err
 		}
 	}
-	row := &StoredExchange{ThreadID: t.ID, First: t.Task, Party: Party(t.Handle, t.Writer), State: t.TaskState, Moved: es.tx.Now}
-	return exchangeTable.put(ctx, es.tx, row, "thread_id, first", "state", "moved")
+	return es.store(ctx, &StoredExchange{ThreadID: t.ID, First: t.Task, Party: Party(t.Handle, t.Writer), State: t.TaskState, Moved: es.tx.Now})
+}
+
+// store stores a task. Its time is later than that of any of its states before, so that the two are told apart.
+func (es Exchanges) store(ctx context.Context, e *StoredExchange) error {
+	_, err := exchangeTable.write(ctx, es.tx, e, ` ON CONFLICT (thread_id, first) DO UPDATE SET state = excluded.state, ends_at = excluded.ends_at,
+		moved = CASE WHEN excluded.moved > exchange.moved THEN excluded.moved ELSE exchange.moved + 1 END`)
+	return err
 }
 
 // PartyOf is the party of a bid or a meeting request. That of a guest is nobody else's: it is found by its token.
@@ -127,15 +133,38 @@ func PartyOf(handle, by, id string) string {
 // thing stores a bid or a meeting request that is new or has moved, and wakes who waits for it.
 func (es Exchanges) thing(ctx context.Context, id, handle, by string, s protocol.ExchangeState) error {
 	es.tx.wake(TopicTasks)
-	row := &StoredExchange{ThreadID: id, Party: PartyOf(handle, by, id), State: s, Moved: es.tx.Now, EndsAt: es.tx.Now.Add(thingsListed)}
-	return exchangeTable.put(ctx, es.tx, row, "thread_id, first", "state", "moved", "ends_at")
+	return es.store(ctx, &StoredExchange{ThreadID: id, Party: PartyOf(handle, by, id), State: s, Moved: es.tx.Now, EndsAt: es.tx.Now.Add(thingsListed)})
 }
 
-const movedExchanges = `SELECT thread_id FROM exchange WHERE moved >= ?`
+// An ExchangeVersion is another whenever the newest task of a thread, or what is a task itself, has changed.
+type ExchangeVersion struct {
+	First int
+	Moved int64 // Unix milliseconds
+}
 
-// Moved returns the threads whose tasks have changed since a time, some twice.
-func (es Exchanges) Moved(ctx context.Context, since time.Time) ([]string, error) {
-	return list[string](ctx, es.tx, movedExchanges, millis(since))
+// A MovedExchange is a task that has changed.
+type MovedExchange struct {
+	ThreadID string
+	ExchangeVersion
+}
+
+const (
+	movedExchanges = `SELECT thread_id, first, moved FROM exchange WHERE moved >= ? ORDER BY moved`
+	newestExchange = `SELECT thread_id, first, moved FROM exchange WHERE thread_id = ? ORDER BY first DESC LIMIT 1`
+)
+
+// Moved returns the tasks that have changed since a time, the last changed last.
+func (es Exchanges) Moved(ctx context.Context, since time.Time) ([]MovedExchange, error) {
+	return list[MovedExchange](ctx, es.tx, movedExchanges, millis(since))
+}
+
+// Version returns the version of a thread's newest task, or of a bid or a meeting request.
+func (es Exchanges) Version(ctx context.Context, threadID string) (ExchangeVersion, error) {
+	found, err := list[MovedExchange](ctx, es.tx, newestExchange, threadID)
+	if err != nil || len(found) == 0 {
+		return ExchangeVersion{}, err
+	}
+	return found[0].ExchangeVersion, nil
 }
 
 // An ExchangeFilter selects tasks of a party, of one thread or of all, in one of some states or in all, that changed at a time or later.

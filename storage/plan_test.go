@@ -98,6 +98,7 @@ func TestPlans(t *testing.T) {
 	add("news", text, args...)
 	add("thread by token", threadByToken, []byte{1})
 	add("tasks that have changed", movedExchanges, 1)
+	add("newest task of a thread", newestExchange, "x")
 	for name, f := range map[string]ExchangeFilter{ // a thread has few, which are sorted
 		"of a party": {Party: "asha x"},
 		"in a state": {Party: "asha x", States: []protocol.ExchangeState{protocol.ExchangeOpen}},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -18,7 +17,10 @@ const (
 )
 
 // Streams are the answers of a door that last: server-sent events (HTML Standard §9.2).
-type Streams struct{ open sync.WaitGroup }
+type Streams struct {
+	open    sync.WaitGroup
+	watcher watcher
+}
 
 // A Sink writes and flushes.
 type Sink interface {
@@ -30,8 +32,8 @@ type Sink interface {
 // is to be written before anything else, and may be added to. The head of w has the fields of the answer.
 //
 // The server keeps two goroutines with deep stacks, two buffers and the request for each request.
-// A stream over HTTP/1 lasts for hours, so it hijacks the connection and keeps two small
-// goroutines. Over HTTP/2, where streams share a connection, the server keeps it.
+// A stream over HTTP/1 lasts for hours, so it hijacks the connection and keeps one small
+// goroutine. Over HTTP/2, where streams share a connection, the server keeps it.
 func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, status int, follow func(life context.Context, out Sink, first []byte)) {
 	head := w.Header()
 	head["Cache-Control"] = []string{"no-store"}
@@ -48,7 +50,7 @@ func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, status int, foll
 			life, cancel := context.WithTimeout(context.Background(), StreamLife)
 			defer cancel()
 			if !more {
-				go watch(conn, cancel)
+				defer s.watcher.watch(conn, cancel)()
 			}
 			follow(life, conn, first)
 		}()
@@ -91,14 +93,6 @@ func answerHead(r *http.Request, status int, head http.Header) []byte {
 	head.Write(&b)
 	b.WriteString("\r\n")
 	return b.Bytes()
-}
-
-// watch ends a stream when its client closes the connection. A client that sends more data is only
-// noticed when it stops reading.
-func watch(conn net.Conn, gone func()) {
-	if n, _ := conn.Read(make([]byte, 1)); n == 0 {
-		gone()
-	}
 }
 
 // A flusher is the sink of a request that the server keeps.

@@ -17,7 +17,8 @@ const (
 	maxFollowed = 10                    // exchanges that one caller, or the guests of one network, may follow at a time
 	followPoll  = time.Second           // how soon a change by another process is noticed
 	followRest  = 20 * time.Millisecond // from one round to the next, at least
-	followSpan  = 10 * time.Second      // how far back a round looks: transactions that were long, clocks that differ
+	followSpan  = 10 * time.Second      // how far back a poll looks: transactions that were long, clocks that differ
+	followShort = time.Second           // how far back a round looks that follows a change by this process
 	followBeat  = 15 * time.Second      // how often a follower hears that its stream is alive
 	followRetry = 30 * time.Second      // how long one who finds no place is told to wait
 )
@@ -109,21 +110,23 @@ func (h *Hub) run() {
 	poll := time.NewTicker(followPoll)
 	defer poll.Stop()
 	for {
+		span := followSpan
 		select {
 		case <-h.DB.Wake(storage.TopicTasks):
 			time.Sleep(followRest)
+			span = followShort
 		case <-poll.C:
 		case <-h.ended:
 		}
-		var moved []string
+		var moved []storage.MovedExchange
 		err := h.DB.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			moved, err = tx.Exchanges().Moved(ctx, tx.Now.Add(-followSpan))
+			moved, err = tx.Exchanges().Moved(ctx, tx.Now.Add(-span))
 			return err
 		})
 		h.mu.Lock()
-		for _, thread := range moved {
-			for f := range h.threads[thread] {
-				f.rouse()
+		for _, m := range moved {
+			for f := range h.threads[m.ThreadID] {
+				f.hears(m.ExchangeVersion)
 			}
 		}
 		over := h.over || h.all == 0
@@ -150,11 +153,17 @@ type follower struct {
 	c      protocol.Caller
 	in     protocol.ExchangeInput
 	wake   chan struct{}
-	seen   [sha256.Size]byte // of what it was told last
+	heard  storage.ExchangeVersion // under the hub's lock
+	seen   [sha256.Size]byte       // of what it was told last
 	final  bool
 }
 
-func (f *follower) rouse() {
+// hears wakes the follower for a version that it has not heard of. A round shows those of a while again, and of an older task of its thread.
+func (f *follower) hears(v storage.ExchangeVersion) {
+	if v == f.heard || v.First < f.heard.First {
+		return
+	}
+	f.heard = v
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -175,6 +184,10 @@ func (r *Contact) Follow(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		f.thread = t.ID
 	}
 	f.guest = c.Standing&(protocol.Signed|protocol.Session) == 0
+	var err error
+	if f.heard, err = tx.Exchanges().Version(ctx, f.thread); err != nil {
+		return nil, err
+	}
 	return f, r.Hub.enter(f)
 }
 
