@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"stoa/identity/strictjson"
 	"stoa/protocol"
@@ -50,7 +51,7 @@ func (a *API) capabilities(w wire) map[string]any {
 		has["prompts"], has["completions"] = map[string]any{}, map[string]any{}
 	}
 	if a.tasks != nil && w == modern {
-		has["extensions"] = map[string]any{tasksExtension: map[string]any{}}
+		has["extensions"] = map[string]any{tasksExtension: map[string]any{}, uiExtension: map[string]any{}}
 	}
 	return has
 }
@@ -75,8 +76,11 @@ func (a *API) meta() map[string]json.RawMessage {
 	return map[string]json.RawMessage{metaServerInfo: a.info}
 }
 
+// lists are the results of tools/list: on either wire, then the same for clients that show an app.
+type lists [4][]byte
+
 // list returns the results of tools/list, with some of the tools.
-func (a *API) list(has func(*tool) bool) (results [2][]byte, err error) {
+func (a *API) list(has func(*tool) bool) (results lists, err error) {
 	tools := make([]*tool, 0, len(a.tools))
 	for _, name := range slices.Sorted(maps.Keys(a.tools)) {
 		if !has(a.tools[name]) {
@@ -88,16 +92,29 @@ func (a *API) list(has func(*tool) bool) (results [2][]byte, err error) {
 		}
 		tools = append(tools, t)
 	}
-	if results[legacy], err = json.Marshal(map[string]any{"tools": tools}); err != nil {
-		return results, err
+	for i, shown := range [][]*tool{tools, withApp(tools)} {
+		if results[2*i+int(legacy)], err = json.Marshal(map[string]any{"tools": shown}); err != nil {
+			return results, err
+		}
+		if results[2*i+int(modern)], err = json.Marshal(struct {
+			Type  string  `json:"resultType"`
+			Tools []*tool `json:"tools"`
+			cacheable
+			Meta any `json:"_meta"`
+		}{"complete", shown, a.listCache(), a.meta()}); err != nil {
+			return results, err
+		}
 	}
-	results[modern], err = json.Marshal(struct {
-		Type  string  `json:"resultType"`
-		Tools []*tool `json:"tools"`
-		cacheable
-		Meta any `json:"_meta"`
-	}{"complete", tools, a.listCache(), a.meta()})
-	return results, err
+	return results, nil
+}
+
+// of returns the result for a message in a session.
+func (l *lists) of(m *message, session string) []byte {
+	app := m.declares("extensions", uiExtension) || m.wire == legacy && strings.HasPrefix(session, appSession)
+	if app {
+		return l[2+m.wire]
+	}
+	return l[m.wire]
 }
 
 // instructions are for the model that uses the client.

@@ -97,7 +97,7 @@ func TestMCP_Discover(t *testing.T) {
 	require.Equal(t, "complete", got.ResultType)
 	require.Equal(t, []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}, got.SupportedVersions)
 	want := has("tools", "resources", "prompts", "completions")
-	want["resources"], want["extensions"] = map[string]any{"subscribe": true}, has("io.modelcontextprotocol/tasks")
+	want["resources"], want["extensions"] = map[string]any{"subscribe": true}, has("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
 	require.Equal(t, want, got.Capabilities, "only what works is declared")
 	require.Positive(t, *got.TTLMs)
 	require.Equal(t, "public", got.CacheScope)

@@ -61,10 +61,10 @@ type API struct {
 	resources []Resource
 	prompts   []Prompt
 	tasks     Tasks
-	info      []byte                    // serverInfo
-	discover  []byte                    // the modern answer to server/discover
-	lists     func() ([2][]byte, error) // the results of tools/list on either wire, made on the first request
-	scoped    *cache.Cache[[2][]byte]   // the same with the tools of some scopes
+	info      []byte                // serverInfo
+	discover  []byte                // the modern answer to server/discover
+	lists     func() (lists, error) // made on the first request
+	scoped    *cache.Cache[lists]   // the same with the tools of some scopes
 	cache     *hall.Cache[[]byte]
 	loopback  bool // the public address is on loopback
 }
@@ -83,7 +83,7 @@ func New(c Config) (*API, error) {
 		c.Name = base.Host
 	}
 	a := &API{c: c, target: target, tools: map[string]*tool{}, loopback: target.Loopback(), cache: hall.NewCache[[]byte](c.Changes),
-		scoped: cache.Of[[2][]byte](keepLists)}
+		scoped: cache.Of[lists](keepLists)}
 	for _, t := range c.Tools {
 		a.tools[t.Name] = added(t)
 	}
@@ -95,12 +95,13 @@ func New(c Config) (*API, error) {
 			if a.tasks == nil {
 				a.tasks = drafts{c.Table}
 			}
+			a.resources = append(a.resources, app())
 		}
 		for _, op := range protocol.OperationsFor(c.For, protocol.MCP) {
 			a.tools[op.Name] = newTool(op)
 		}
 	}
-	a.lists = sync.OnceValues(func() ([2][]byte, error) { return a.list(func(*tool) bool { return true }) })
+	a.lists = sync.OnceValues(func() (lists, error) { return a.list(func(*tool) bool { return true }) })
 	if err := a.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare MCP answers: %w", err)
 	}
@@ -177,7 +178,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 		if err != nil {
 			return err
 		}
-		a.answer(w, m, lists[m.wire])
+		a.answer(w, m, lists.of(m, sessionOf(r)))
 	case m.method == "resources/list" && a.resources != nil:
 		return a.listResources(w, r, m, body, caller)
 	case m.method == "resources/templates/list" && a.resources != nil:
@@ -202,7 +203,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, m *message, body []b
 		a.answer(w, m, a.discover)
 	case m.method == "initialize" && m.wire == legacy:
 		if a.follows() {
-			w.Header().Set(sessionHeader, newSession())
+			w.Header().Set(sessionHeader, newSession(m))
 		}
 		a.answer(w, m, a.initialize(m))
 	case m.method == "ping" && m.wire == legacy:

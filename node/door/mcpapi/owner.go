@@ -55,7 +55,7 @@ func (a *API) challenge(head http.Header, r *http.Request, e *protocol.Error, op
 const keepLists, keepListsFor = 64, time.Hour
 
 // listFor returns the results of tools/list with the tools that a caller may use: all, for one that is limited to no scopes.
-func (a *API) listFor(c protocol.Caller) ([2][]byte, error) {
+func (a *API) listFor(c protocol.Caller) (lists, error) {
 	if c.Scopes == nil {
 		return a.lists()
 	}

@@ -146,7 +146,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request, m *message, 
 	}
 	for i := range a.resources {
 		switch res := &a.resources[i]; {
-		case !caller.May(res.scope):
+		case !caller.May(res.scope), res.URI == appURI:
 		case res.list != nil:
 			for _, handle := range caller.Handles {
 				sources = append(sources, source{res, handle})

@@ -24,7 +24,12 @@ var levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 // name distinguishes a listener from others.
 func (l *listener) name() string { return fmt.Sprintf("%p", l) }
 
-func newSession() string { return rand.Text() }
+func newSession(m *message) string {
+	if m.declaresApp() {
+		return appSession + rand.Text()
+	}
+	return rand.Text()
+}
 
 // sessionOf returns the session that a request names, "" for none.
 func sessionOf(r *http.Request) string {

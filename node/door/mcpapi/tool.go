@@ -46,6 +46,7 @@ type tool struct {
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	Annotations  annotations     `json:"annotations"`
+	Meta         *toolMeta       `json:"_meta,omitempty"`
 }
 
 // annotations are always all given: a client assumes the worst for a missing one.
