@@ -4,80 +4,82 @@ import (
 	"net"
 	"sync"
 	"syscall"
-	"time"
 )
 
-// watchEvery is how soon it is noticed that a client has closed the connection of a stream.
-const watchEvery = time.Second
-
-// A watcher looks now and then whether the clients of connections are still there, in one goroutine for all while there are any: one that
-// waits in Read for each would be half of what a quiet stream costs.
+// A watcher notices that the clients of connections have closed them, by one goroutine for all while there are any, where the system can: one
+// that waits in Read for each would be half of what a quiet stream costs.
 type watcher struct {
-	mu      sync.Mutex
-	conns   map[*watched]bool
-	running bool
+	mu    sync.Mutex
+	poll  *poll // while it runs
+	last  int32
+	conns map[int32]func()
 }
 
-type watched struct {
-	raw  syscall.RawConn
-	gone func()
-}
-
-// watch calls gone once the client has closed the connection, unless stop is called before. A client that has sent more data is only noticed
-// when it stops reading.
+// watch calls gone once the client has closed the connection, unless stop is called before.
 func (w *watcher) watch(conn net.Conn, gone func()) (stop func()) {
-	var raw syscall.RawConn
-	if c, ok := conn.(syscall.Conn); ok && canPeek {
-		raw, _ = c.SyscallConn()
-	}
-	if raw == nil {
-		go func() {
-			if n, _ := conn.Read(make([]byte, 1)); n == 0 {
-				gone()
+	if c, ok := conn.(syscall.Conn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			if stop = w.add(raw, gone); stop != nil {
+				return stop
 			}
-		}()
-		return func() {}
+		}
 	}
-	one := &watched{raw, gone}
+	go func() { // a client that sends more is only noticed when it stops reading
+		if n, _ := conn.Read(make([]byte, 1)); n == 0 {
+			gone()
+		}
+	}()
+	return func() {}
+}
+
+// add watches a socket, if the system can; nil when it cannot.
+func (w *watcher) add(raw syscall.RawConn, gone func()) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.conns == nil {
-		w.conns = map[*watched]bool{}
+	if w.poll == nil {
+		p, err := newPoll()
+		if err != nil {
+			return nil
+		}
+		w.poll, w.conns = p, map[int32]func(){}
+		go w.run(p)
 	}
-	w.conns[one] = true
-	if !w.running {
-		w.running = true
-		go w.run()
+	var failed error
+	p := w.poll
+	for w.last++; w.conns[w.last] != nil; w.last++ {
 	}
+	id := w.last
+	if err := raw.Control(func(fd uintptr) { failed = p.add(int(fd), id) }); err != nil || failed != nil {
+		return nil
+	}
+	w.conns[id] = gone
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.conns, one)
+		if w.conns[id] != nil && w.poll == p {
+			delete(w.conns, id)
+			raw.Control(func(fd uintptr) { p.remove(int(fd)) }) // an error: it is closed, and no longer watched
+		}
 	}
 }
 
-func (w *watcher) run() {
+// run ends when there is nothing to watch.
+func (w *watcher) run(p *poll) {
+	defer p.close()
 	for {
-		time.Sleep(watchEvery)
+		ended := p.wait()
 		w.mu.Lock()
+		for _, id := range ended {
+			if gone := w.conns[id]; gone != nil {
+				delete(w.conns, id)
+				gone()
+			}
+		}
 		if len(w.conns) == 0 {
-			w.conns, w.running = nil, false
+			w.poll = nil
 			w.mu.Unlock()
 			return
 		}
-		for c := range w.conns {
-			if !c.there() {
-				delete(w.conns, c)
-				c.gone()
-			}
-		}
 		w.mu.Unlock()
 	}
-}
-
-// there reports whether the other side may still read.
-func (c *watched) there() bool {
-	there := false
-	err := c.raw.Control(func(fd uintptr) { there = peek(int(fd)) })
-	return there && err == nil
 }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package hall
-
-const canPeek = false
-
-func peek(int) bool { return true }
