@@ -81,16 +81,14 @@ func (v *Value) usage() string {
 	return s + more
 }
 
-// about returns the help of a value, with its default and its environment variable.
+// about returns the help of a value, with its default and its environment variable in brackets.
 func (v *Value) about() string {
-	s, usual, env := v.tag.Get("help"), v.tag.Get("default"), v.tag.Get("env")
-	switch {
-	case usual != "" && env != "":
-		return s + " [default " + usual + ", $" + env + "]"
-	case usual != "":
-		return s + " [default " + usual + "]"
-	case env != "":
-		return s + " [$" + env + "]"
+	s := v.tag.Get("help")
+	if usual := v.tag.Get("default"); usual != "" {
+		s += " [default " + usual + "]"
+	}
+	if env := v.tag.Get("env"); env != "" {
+		s += " [$" + env + "]"
 	}
 	return s
 }

@@ -187,23 +187,17 @@ func (v *Value) split(word string) []string {
 
 // setKey sets what a TOML file has for it.
 func (v *Value) setKey(value any) error {
-	from, kind := "configuration file: "+v.Name, v.field.Kind()
-	list, isList := value.([]any)
-	switch text, isText := value.(string); {
-	case isText:
+	from := "configuration file: " + v.Name
+	if text, ok := value.(string); ok {
 		return v.set(from, v.split(text)...)
-	case isList && v.several():
-		kind = v.field.Type().Elem().Kind()
-	default:
+	}
+	list, ok := value.([]any)
+	if !ok || !v.several() {
 		list = []any{value}
 	}
 	for _, item := range list {
 		switch item.(type) {
-		case string:
-		case int64, float64, bool:
-			if kind == reflect.String {
-				return fmt.Errorf("%s: %v must be in quotation marks", from, item)
-			}
+		case string, int64, float64, bool:
 		default:
 			return fmt.Errorf("%s: %v is not what a setting can be", from, item)
 		}
