@@ -96,6 +96,14 @@ func TestParse(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 7, s.Sell.Most, "the default")
 
+	s, _, err = parseShop("sell tea --key k --hosts=", nil)
+	require.NoError(t, err)
+	require.Empty(t, s.Sell.Hosts, "no host, and not the environment's")
+	t.Setenv("SHOP_HOSTS", "")
+	s, _, err = parseShop("sell tea --key k", map[string]any{"hosts": "a"})
+	require.NoError(t, err)
+	require.Empty(t, s.Sell.Hosts, "the environment says none")
+
 	s, at, err = parseShop("store --exact -- old", nil)
 	require.NoError(t, err)
 	require.Equal(t, "shop store look", at.Path())
@@ -125,6 +133,7 @@ func TestParse_Faults(t *testing.T) {
 		{"-- sell", nil, "name one of the commands: sell, store, say"},
 		{"sell --kye k tea", nil, `there is no flag --kye (did you mean "--key"?)`},
 		{"sell -key k tea", nil, `there is no flag -key (did you mean "--key"?); an argument that begins with - is written after --`},
+		{"sell --kye=secret", nil, `there is no flag --kye (did you mean "--key"?)`},
 		{"store --exct", nil, `there is no flag --exct (did you mean "--exact"?)`},
 		{"sell --key", nil, "--key=FILE needs a value"},
 		{"sell --key --dry-run", nil, "--key=FILE needs a value"},

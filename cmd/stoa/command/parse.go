@@ -97,19 +97,19 @@ func (m missingValue) Error() string { return m.of.usage() + " needs a value" }
 
 // flag sets a flag from its word and the next one, where it needs it, and returns the other words.
 func (c *Command) flag(word string, rest []string) ([]string, error) {
+	name, value, inline := strings.Cut(word, "=")
 	v := c.Flag(flagName(word))
 	if v == nil {
 		var known []string
 		for _, f := range c.AllFlags() {
 			known = append(known, "--"+f.Name)
 		}
-		hint := DidYouMean("--"+strings.TrimLeft(flagName(word), "-"), known)
+		hint := DidYouMean("--"+strings.TrimLeft(name, "-"), known)
 		if !strings.HasPrefix(word, "--") {
 			hint += "; an argument that begins with - is written after --"
 		}
-		return rest, fmt.Errorf("there is no flag %s%s", word, hint)
+		return rest, fmt.Errorf("there is no flag %s%s", name, hint)
 	}
-	_, value, inline := strings.Cut(word, "=")
 	switch {
 	case inline:
 	case v.field.Kind() == reflect.Bool:
@@ -177,10 +177,13 @@ func (c *Command) fill(args []string, file func() (map[string]any, error)) (unkn
 // several reports whether it takes more than one value.
 func (v *Value) several() bool { return v.field.Kind() == reflect.Slice }
 
-// split returns the values in one word.
+// split returns the values in one word; an empty one has none for a list.
 func (v *Value) split(word string) []string {
-	if !v.several() {
+	switch {
+	case !v.several():
 		return []string{word}
+	case word == "":
+		return nil
 	}
 	return strings.Split(word, cmp.Or(v.tag.Get("sep"), ","))
 }
@@ -210,8 +213,8 @@ func (v *Value) setKey(value any) error {
 
 // set sets words, or adds them to a list.
 func (v *Value) set(from string, words ...string) error {
+	v.given = true
 	for _, word := range words {
-		v.given = true
 		if v.Enum != nil && !slices.Contains(v.Enum, word) {
 			return fmt.Errorf("%s: %q is none of %s", from, word, strings.Trim(strings.Join(v.Enum, ", "), ", "))
 		}
