@@ -9,7 +9,6 @@ require (
 	github.com/VictoriaMetrics/metrics v1.45.0
 	github.com/a-h/templ v0.3.977
 	github.com/a2aproject/a2a-go/v2 v2.4.0
-	github.com/alecthomas/kong v1.17.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/danielgtaylor/huma/v2 v2.37.2

@@ -82,18 +82,18 @@ type Config struct {
 
 	// Dev makes proofs of work cheap and limits wide, and refuses any base URL
 	// that is not on loopback. Set by the dev command only.
-	Dev bool `kong:"-"`
+	Dev bool
 	// Version of the software, for NodeInfo and the User-Agent.
-	Version string `kong:"-"`
+	Version string
 	// NewRSA makes the node's RSA key at the first start; nil means
 	// credential.GenerateRSA. Tests that start hundreds of nodes set it.
-	NewRSA func() (key.Pair, error) `kong:"-"`
+	NewRSA func() (key.Pair, error)
 	// ProofCost is the cost of proofs of work with Dev; 0 means that of level 0. Tests, which
 	// solve thousands, set it.
-	ProofCost int `kong:"-"`
+	ProofCost int
 	// ArchiveWork is the work factor of archives' private keys; 0 means that of the package.
 	// Tests, which encrypt and decrypt dozens, set it.
-	ArchiveWork int `kong:"-"`
+	ArchiveWork int
 }
 
 // ErrConfig is wrapped by every error of Validate.

@@ -189,7 +189,7 @@ func configPage() []byte {
 		"# Settings\n\nOf `stoa serve` and `stoa admin`. Order: flag, environment, file (`--config`, TOML, keys as the flags without dashes in front), " +
 		"default.\n\n| flag | environment | default | meaning |\n|---|---|---|---|\n")
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if f.Tag.Get("kong") == "-" {
+		if f.Tag.Get("help") == "" {
 			continue
 		}
 		name := f.Tag.Get("name")

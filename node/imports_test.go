@@ -45,9 +45,10 @@ var mayImport = map[string][]string{
 	"stoa/node/door/web/words":    {"stoa/identity/cache"},
 	"stoa/node/door/web/markdown": {},
 
-	"stoa/cmd/fill":        {"stoa/storage"},
-	"stoa/cmd/stoa":        {"stoa/node", "stoa/protocol", "stoa/identity", "stoa/storage", "stoa/cmd/stoa"},
-	"stoa/cmd/stoa/client": {"stoa/protocol", "stoa/identity", "stoa/node/out/outbound"},
+	"stoa/cmd/fill":         {"stoa/storage"},
+	"stoa/cmd/stoa":         {"stoa/node", "stoa/protocol", "stoa/identity", "stoa/storage", "stoa/cmd/stoa"},
+	"stoa/cmd/stoa/client":  {"stoa/protocol", "stoa/identity", "stoa/node/out/outbound"},
+	"stoa/cmd/stoa/command": {},
 }
 
 // onlyIn maps an external module to the packages that may import it, so that each
@@ -74,7 +75,6 @@ var onlyIn = map[string][]string{
 	"stoa/node/nodetest":                    {},                                                  // tests alone
 	"stoa/protocol/must":                    {"stoa/node/nodetest", "stoa/node/out/pay/paytest"}, // tests alone
 	"github.com/chromedp":                   {"stoa/node/nodetest"},
-	"github.com/alecthomas/kong":            {"stoa/cmd/stoa"},
 	"github.com/pelletier/go-toml":          {"stoa/cmd/stoa"},
 	"github.com/klauspost/compress/gzhttp":  {"stoa/node"},
 	"github.com/a-h/templ":                  {"stoa/node/door/web"},

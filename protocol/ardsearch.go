@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"stoa/protocol/sorting"
 )
 
 // Limits of a search or exploration.
@@ -80,8 +82,8 @@ func (f ARDFilter) Terms(at string) (terms []ARDTerm, faults []Fault) {
 		}
 		terms = append(terms, t)
 	}
-	slices.SortFunc(terms, func(a, b ARDTerm) int { return strings.Compare(a.Path, b.Path) })
-	slices.SortFunc(faults, func(a, b Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
+	sorting.Stable(terms, func(a, b ARDTerm) int { return strings.Compare(a.Path, b.Path) })
+	sorting.Stable(faults, func(a, b Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return terms, faults
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"stoa/protocol/sorting"
 )
 
 // A DayHours is one shift that begins on a day of the week, in the merchant's time zone. It is
@@ -209,7 +211,7 @@ func (s *Schedule) spans(date time.Time) (spans []Span) {
 			spans = append(spans, span)
 		}
 	}
-	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From.UnixNano(), b.From.UnixNano()) })
+	sorting.Stable(spans, func(a, b Span) int { return cmp.Compare(a.From.UnixNano(), b.From.UnixNano()) })
 	return spans
 }
 

@@ -3,10 +3,10 @@ package storage
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // An AuditEntry is one action of an operator, owner or peer.
@@ -57,7 +57,7 @@ func (al AuditLog) Of(ctx context.Context, subject string, actions ...string) (a
 		}
 		all = append(all, some...)
 	}
-	slices.SortFunc(all, func(a, b AuditEntry) int { return cmp.Compare(b.ID, a.ID) })
+	sorting.Stable(all, func(a, b AuditEntry) int { return cmp.Compare(b.ID, a.ID) })
 	return all, nil
 }
 

@@ -3,9 +3,10 @@ package storage
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
+
+	"stoa/protocol/sorting"
 )
 
 // A Device is a browser that is sent notices by Web Push.
@@ -55,7 +56,7 @@ const devicesOf = ` WHERE reader = ? LIMIT 100` // more than any has
 // Of returns the devices of a reader, newest first.
 func (ds Devices) Of(ctx context.Context, reader string) ([]Device, error) {
 	found, err := list[Device](ctx, ds.tx, deviceTable.from+devicesOf, reader)
-	slices.SortFunc(found, func(a, b Device) int { return strings.Compare(b.ID, a.ID) })
+	sorting.Stable(found, func(a, b Device) int { return strings.Compare(b.ID, a.ID) })
 	return found, err
 }
 

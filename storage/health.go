@@ -2,9 +2,10 @@ package storage
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
+
+	"stoa/protocol/sorting"
 )
 
 // A JobHealth says how many jobs of one kind wait, sleep, fail and were given up.
@@ -66,7 +67,7 @@ func (js Jobs) Health(ctx context.Context) ([]JobHealth, error) {
 	for _, h := range by {
 		all = append(all, *h)
 	}
-	slices.SortFunc(all, func(a, b JobHealth) int { return strings.Compare(string(a.Kind), string(b.Kind)) })
+	sorting.Stable(all, func(a, b JobHealth) int { return strings.Compare(string(a.Kind), string(b.Kind)) })
 	return all, nil
 }
 
@@ -88,7 +89,7 @@ func (st Site) Stocks(ctx context.Context) ([]StockUse, error) {
 		}
 		all = append(all, u)
 	}
-	slices.SortFunc(all, func(a, b StockUse) int { return strings.Compare(string(a.Stock), string(b.Stock)) })
+	sorting.Stable(all, func(a, b StockUse) int { return strings.Compare(string(a.Stock), string(b.Stock)) })
 	return all, nil
 }
 

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // A JobHandler does one job. It makes outside calls first; the function that it returns runs in the
@@ -202,7 +202,7 @@ func (js Jobs) Named(ctx context.Context, kind JobKind) ([]Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
+	sorting.Stable(waiting, func(a, b Job) int { return strings.Compare(a.Dedupe, b.Dedupe) })
 	dead, err := list[Job](ctx, js.tx, jobsDead, string(kind))
 	return append(waiting, dead...), err
 }

@@ -329,22 +329,30 @@ func basic(v reflect.Value) any {
 
 // list reads every row of a query.
 func list[T any](ctx context.Context, tx *Tx, query string, args ...any) ([]T, error) {
+	items := []T{}
+	err := tx.list(ctx, &items, query, args)
+	return items, err
+}
+
+// list adds every row of a query to a list, which items points to; with an error that a row has, nothing.
+func (tx *Tx) list(ctx context.Context, items any, query string, args []any) error {
 	rows, err := tx.query(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	r, err := newReader(rows, reflect.TypeFor[T]())
+	all := reflect.ValueOf(items).Elem()
+	r, err := newReader(rows, all.Type().Elem())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	items := []T{}
-	for rows.Next() {
-		var item T
-		if err := r.read(rows, &item); err != nil {
-			return nil, err
+	for n := 0; rows.Next(); n++ {
+		all.Grow(1)
+		all.SetLen(n + 1)
+		if err := r.read(rows, all.Index(n).Addr().Interface()); err != nil {
+			all.SetZero()
+			return err
 		}
-		items = append(items, item)
 	}
-	return items, rows.Err()
+	return rows.Err()
 }

@@ -2,11 +2,11 @@ package storage
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // A Listed is a page of this node in a site map: the handle of a profile or the id
@@ -78,7 +78,7 @@ func (st Site) Posts(ctx context.Context, board string, after, upTo int64) ([]Li
 		}
 		all, ids = append(all, some...), ids[n:]
 	}
-	slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Stable(all, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 

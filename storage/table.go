@@ -18,14 +18,19 @@ func find[T any](ctx context.Context, tx *Tx, query string, args ...any) (T, err
 }
 
 func findIn[T any](row commit.Row) (v T, err error) {
-	err = row.Read(func(rows *sql.Rows) error {
-		r, err := newReader(rows, reflect.TypeFor[T]())
+	err = row.Read(into(&v))
+	return v, err
+}
+
+// into reads a row into a value, which is a pointer.
+func into(v any) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		r, err := newReader(rows, reflect.TypeOf(v).Elem())
 		if err != nil {
 			return err
 		}
-		return r.read(rows, &v)
-	})
-	return v, err
+		return r.read(rows, v)
+	}
 }
 
 // findLocked is find for one row, which is locked in a writing transaction: what is decided by it stays valid.
@@ -84,25 +89,29 @@ func newest[T any](ctx context.Context, tx *Tx, listing, column string, limit in
 	}), err
 }
 
-// A table is where the rows of a type are stored.
-type table[T any] struct {
+// A table is where the rows of a type are stored. What does not depend on the type is stored's, so that the program has it once.
+type table[T any] struct{ *stored }
+
+type stored struct {
 	name    string
-	columns string // of T, for a SELECT
+	columns string // of the type, for a SELECT
 	from    string // SELECT columns FROM name
 	shape   *shape
 }
 
-func tableOf[T any](name string) table[T] {
-	t := table[T]{name: name, shape: shapeOf(reflect.TypeFor[T]())}
-	t.columns = t.columnsOf("")
-	t.from = "SELECT " + t.columns + " FROM " + name + " "
-	return t
+func tableOf[T any](name string) table[T] { return table[T]{newStored(name, reflect.TypeFor[T]())} }
+
+func newStored(name string, t reflect.Type) *stored {
+	s := &stored{name: name, shape: shapeOf(t)}
+	s.columns = s.columnsOf("")
+	s.from = "SELECT " + s.columns + " FROM " + name + " "
+	return s
 }
 
 // columnsOf are the columns with a prefix, such as "b.".
-func (t table[T]) columnsOf(prefix string) string {
+func (s *stored) columnsOf(prefix string) string {
 	var all []string
-	for _, m := range t.shape.members {
+	for _, m := range s.shape.members {
 		if !m.read {
 			all = append(all, prefix+m.column)
 		}
@@ -111,9 +120,9 @@ func (t table[T]) columnsOf(prefix string) string {
 }
 
 // statement is the INSERT of a row, with what follows its values.
-func (t table[T]) statement(row *T, tail string) (text string, args []any, err error) {
+func (s *stored) statement(row any, tail string) (text string, args []any, err error) {
 	var names []string
-	for _, m := range t.shape.members {
+	for _, m := range s.shape.members {
 		if m.auto || m.read {
 			continue
 		}
@@ -123,15 +132,39 @@ func (t table[T]) statement(row *T, tail string) (text string, args []any, err e
 		}
 		names, args = append(names, m.column), append(args, v)
 	}
-	return "INSERT INTO " + t.name + " (" + strings.Join(names, ", ") + ") VALUES (" + marks(len(args)) + ")" + tail, args, nil
+	return "INSERT INTO " + s.name + " (" + strings.Join(names, ", ") + ") VALUES (" + marks(len(args)) + ")" + tail, args, nil
 }
 
-func (t table[T]) write(ctx context.Context, tx *Tx, row *T, tail string) (int64, error) {
-	text, args, err := t.statement(row, tail)
+func (s *stored) write(ctx context.Context, tx *Tx, row any, tail string) (int64, error) {
+	text, args, err := s.statement(row, tail)
 	if err != nil {
 		return 0, err
 	}
 	return tx.write(ctx, text, args...)
+}
+
+func (s *stored) putRow(ctx context.Context, tx *Tx, row any, key string, columns []string) error {
+	if len(columns) == 0 {
+		columns = strings.Split(s.columns, ", ")
+	}
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = excluded." + c
+	}
+	_, err := s.write(ctx, tx, row, " ON CONFLICT ("+key+") DO UPDATE SET "+strings.Join(set, ", "))
+	return err
+}
+
+func (s *stored) updateRow(ctx context.Context, tx *Tx, row any, key string, columns []string) error {
+	args := make([]any, 0, len(columns)+1)
+	for _, c := range append(slices.Clip(columns), key) {
+		v, err := s.shape.member(c).value(reflect.ValueOf(row).Elem())
+		if err != nil {
+			return err
+		}
+		args = append(args, v)
+	}
+	return one(tx.write(ctx, "UPDATE "+s.name+" SET "+strings.Join(columns, " = ?, ")+" = ? WHERE "+key+" = ?", args...))
 }
 
 // insert stores a new row.
@@ -157,26 +190,10 @@ func (t table[T]) create(ctx context.Context, tx *Tx, row *T) error {
 
 // put stores a row, or if its key exists, the given columns of it in the existing one; all of them when none is given.
 func (t table[T]) put(ctx context.Context, tx *Tx, row *T, key string, columns ...string) error {
-	if len(columns) == 0 {
-		columns = strings.Split(t.columns, ", ")
-	}
-	set := make([]string, len(columns))
-	for i, c := range columns {
-		set[i] = c + " = excluded." + c
-	}
-	_, err := t.write(ctx, tx, row, " ON CONFLICT ("+key+") DO UPDATE SET "+strings.Join(set, ", "))
-	return err
+	return t.putRow(ctx, tx, row, key, columns)
 }
 
 // update stores the given columns of a row that is stored under its key; ErrNotFound when it is not.
 func (t table[T]) update(ctx context.Context, tx *Tx, row *T, key string, columns ...string) error {
-	args := make([]any, 0, len(columns)+1)
-	for _, c := range append(slices.Clip(columns), key) {
-		v, err := t.shape.member(c).value(reflect.ValueOf(row).Elem())
-		if err != nil {
-			return err
-		}
-		args = append(args, v)
-	}
-	return one(tx.write(ctx, "UPDATE "+t.name+" SET "+strings.Join(columns, " = ?, ")+" = ? WHERE "+key+" = ?", args...))
+	return t.updateRow(ctx, tx, row, key, columns)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 type adminCmd struct {
-	node.Config `embed:""`
-	JSON        bool `name:"json" help:"Print JSON instead of a table."`
+	JSON        bool `help:"Print JSON instead of a table."`
+	node.Config `settings:"Settings of the node (stoa serve --help has all of them)" shown:"data,database,master-key,chain,log-level,log-format"`
 
 	Profile   adminProfileCmd   `cmd:"" help:"Profiles of agents."`
 	Shop      adminShopCmd      `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`

@@ -2,14 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"stoa/cmd/stoa/command"
 	"stoa/protocol"
 )
 
@@ -90,27 +89,31 @@ func TestAdmin_Forms(t *testing.T) {
 	admin(out, "profile", "put")
 }
 
-// Every command that does an operation by its tag names one that exists, and every listing has its lines.
-func TestAdmin_Operations(t *testing.T) {
+// Every command can be run; one that does an operation by its tag names one that exists, and every listing has its lines.
+func TestCommands(t *testing.T) {
 	t.Parallel()
-	parser, _, err := newParser(io.Discard, io.Discard)
-	require.NoError(t, err)
 	known := map[string]bool{}
 	for _, op := range append(protocol.Operations(), protocol.LocalOperations()...) {
 		known[op.Name] = true
 	}
 	n := 0
-	require.NoError(t, kong.Visit(parser.Model, func(v kong.Visitable, next kong.Next) error {
-		if command, ok := v.(*kong.Node); ok && command.Tag != nil && command.Tag.Has("op") {
-			op := command.Tag.Get("op")
-			require.True(t, known[op], "%s: %s", command.FullPath(), op)
-			if _, lists := command.Target.Type().FieldByName("After"); lists {
+	var visit func(*command.Command)
+	visit = func(at *command.Command) {
+		for _, child := range at.Commands {
+			visit(child)
+		}
+		_, runs := at.Target().(interface{ Run(*world) error })
+		_, acts := at.Target().(interface{ Run(*world, *adminCmd) error })
+		require.Equal(t, at.Commands == nil, runs || acts, at.Path())
+		if op, does := at.Tag.Lookup("op"); does {
+			require.True(t, known[op], "%s: %s", at.Path(), op)
+			if at.Flag("after") != nil {
 				require.NotNil(t, lineOf[op], op)
 			}
 			n++
 		}
-		return next(nil)
-	}))
+	}
+	visit(command.New("stoa", "", &cli{}))
 	require.Greater(t, n, 25)
 }
 

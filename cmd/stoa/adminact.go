@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"stoa/node"
 	"stoa/protocol"
 )
@@ -19,13 +17,13 @@ import (
 // result. Its arguments and flags are members of the input, by their JSON tags.
 type act struct{}
 
-func (act) Run(w *world, all *adminCmd, k *kong.Context) error {
-	return all.operate(w, operationFor(k), k.Selected().Target.Addr().Interface())
+func (act) Run(w *world, all *adminCmd) error {
+	return all.operate(w, operationFor(w), w.command.Target())
 }
 
 // operationFor returns the operation of a command.
-func operationFor(k *kong.Context) *protocol.Operation {
-	name := k.Selected().Tag.Get("op")
+func operationFor(w *world) *protocol.Operation {
+	name := w.command.Tag.Get("op")
 	ops := append(protocol.Operations(), protocol.LocalOperations()...)
 	return ops[slices.IndexFunc(ops, func(o *protocol.Operation) bool { return o.Name == name })]
 }
@@ -47,11 +45,11 @@ type listing struct {
 	After string `json:"after,omitempty" help:"Next page."`
 }
 
-func (listing) Run(w *world, all *adminCmd, k *kong.Context) error {
-	op := operationFor(k)
+func (listing) Run(w *world, all *adminCmd) error {
+	op := operationFor(w)
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
 		var page protocol.Page[json.RawMessage]
-		if err := a.Operate(ctx, op, k.Selected().Target.Addr().Interface(), &page); err != nil {
+		if err := a.Operate(ctx, op, w.command.Target(), &page); err != nil {
 			return err
 		}
 		err := all.table(w, page, func(t io.Writer) {

@@ -47,7 +47,7 @@ func (c *adminExportCmd) Run(w *world, all *adminCmd) error {
 }
 
 type adminImportCmd struct {
-	File       string `arg:"" type:"existingfile" help:"The archive."`
+	File       string `arg:"" help:"The archive."`
 	As         string `help:"The handle on this node. Default: the archive's."`
 	Account    string `help:"The account of a new profile: its id, or one of its profiles."`
 	DryRun     bool   `help:"Change nothing; report what would happen."`
@@ -59,7 +59,7 @@ type adminImportCmd struct {
 func (c *adminImportCmd) Run(w *world, all *adminCmd) error {
 	f, err := os.Open(c.File)
 	if err != nil {
-		return err
+		return usage{err}
 	}
 	defer f.Close()
 	in := protocol.ImportOrder{Account: c.Account, Vouch: c.Vouch, ImportRequest: protocol.ImportRequest{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,12 +119,17 @@ type adminLimitCmd struct {
 }
 
 type limitSetCmd struct {
-	Limits map[string]float64 `arg:"" help:"read-rate=N write-rate=N identity-rate=N (a second), proof-level=0..7."`
+	Limits []string `arg:"" help:"read-rate=N write-rate=N identity-rate=N (a second), proof-level=0..7."`
 }
 
 func (c *limitSetCmd) Run(w *world, all *adminCmd) error {
 	in := map[string]any{}
-	for name, v := range c.Limits {
+	for _, limit := range c.Limits {
+		name, text, _ := strings.Cut(limit, "=")
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return usagef("%q is not like read-rate=20", limit)
+		}
 		member, ok := map[string]string{"read-rate": "readRate", "write-rate": "writeRate", "identity-rate": "identityRate", "proof-level": "proofLevel"}[name]
 		if !ok {
 			return usagef("there is no limit %q: read-rate, write-rate, identity-rate, proof-level", name)

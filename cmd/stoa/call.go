@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	"stoa/cmd/stoa/client"
+	"stoa/cmd/stoa/command"
 	"stoa/identity/key"
 	"stoa/protocol"
 )
@@ -167,7 +168,7 @@ func parseCall(args []string) (*invocation, error) {
 			case in.op == nil:
 				if in.op = protocol.Lookup(strings.ReplaceAll(args[i], "-", "_")); in.op == nil {
 					return nil, usagef("there is no operation %q%s; stoa call --list shows all operations",
-						args[i], didYouMean(strings.ReplaceAll(args[i], "-", "_"), operationNames()))
+						args[i], command.DidYouMean(strings.ReplaceAll(args[i], "-", "_"), operationNames()))
 				}
 			default:
 				positions = append(positions, args[i])
@@ -309,7 +310,7 @@ func (in *invocation) field(name, value string) error {
 	for _, o := range callOptions {
 		known = append(known, o.name)
 	}
-	return usagef("%s has no field %q%s; stoa call %s --help lists them", in.op.Name, name, didYouMean(name, known), in.op.Name)
+	return usagef("%s has no field %q%s; stoa call %s --help lists them", in.op.Name, name, command.DidYouMean(name, known), in.op.Name)
 }
 
 // field is one member of an operation's input.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"stoa/protocol"
 )
 
@@ -54,69 +52,15 @@ type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }
 
-func (c *completeCmd) Run(w *world, parser *kong.Kong) error {
-	words := c.Words
-	if len(words) > 0 && words[0] == "--" { // the words come from the shell and must not be parsed as flags
-		words = words[1:]
-	}
-	for _, word := range complete(parser.Model.Node, words) {
+func (c *completeCmd) Run(w *world) error {
+	for _, word := range w.command.Parent.Complete(c.Words) {
 		fmt.Fprintln(w.stdout, word)
 	}
 	return nil
 }
 
-// complete returns the completions of the last word, which may be empty.
-func complete(at *kong.Node, words []string) []string {
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	before, last := words[:len(words)-1], words[len(words)-1]
-	var flag *kong.Flag // a flag that needs a value
-	args := 0
-	for i, word := range before {
-		switch {
-		case flag != nil:
-			flag = nil
-		case strings.HasPrefix(word, "--"):
-			if f := flagOf(at, word[2:]); f != nil && !f.IsBool() && !f.IsCounter() {
-				flag = f
-			}
-		default:
-			if child := childOf(at, word); child != nil {
-				if at = child; at.Name == "call" && at.Passthrough {
-					return starting(last, completeCall(before[i+1:]))
-				}
-			} else {
-				args++
-			}
-		}
-	}
-	var next []string
-	switch {
-	case flag != nil:
-		next = enum(flag.Value)
-	case strings.HasPrefix(last, "-"):
-		for _, level := range at.AllFlags(true) {
-			for _, f := range level {
-				next = append(next, "--"+f.Name)
-			}
-		}
-	case len(at.Children) > 0:
-		for _, child := range at.Children {
-			if !child.Hidden {
-				next = append(next, child.Name)
-			}
-		}
-	case at.Name == "call" && at.Passthrough:
-		next = completeCall(nil)
-	case args < len(at.Positional):
-		next = enum(at.Positional[args])
-	}
-	return starting(last, next)
-}
-
-// completeCall returns what may follow the words after stoa call.
-func completeCall(before []string) (next []string) {
+// Complete returns what may follow the words after stoa call.
+func (c *callCmd) Complete(before []string) (next []string) {
 	var op *protocol.Operation
 	waits := ""
 	for _, word := range before {
@@ -156,43 +100,4 @@ func completeCall(before []string) (next []string) {
 		}
 	}
 	return nil
-}
-
-func flagOf(at *kong.Node, name string) *kong.Flag {
-	if strings.Contains(name, "=") {
-		return nil
-	}
-	for _, level := range at.AllFlags(false) {
-		for _, f := range level {
-			if f.Name == name {
-				return f
-			}
-		}
-	}
-	return nil
-}
-
-func childOf(at *kong.Node, name string) *kong.Node {
-	for _, child := range at.Children {
-		if child.Name == name {
-			return child
-		}
-	}
-	return nil
-}
-
-func enum(v *kong.Value) []string {
-	if v.Enum == "" {
-		return nil
-	}
-	return v.EnumSlice()
-}
-
-func starting(with string, words []string) (some []string) {
-	for _, word := range words {
-		if strings.HasPrefix(word, with) {
-			some = append(some, word)
-		}
-	}
-	return some
 }

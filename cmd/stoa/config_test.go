@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,13 +21,11 @@ import (
 // parseServe reads the settings of serve as the program does.
 func parseServe(t testing.TB, args ...string) (serveCmd, error) {
 	t.Helper()
-	p, file, err := newParser(io.Discard, io.Discard)
-	require.NoError(t, err)
-	parsed, err := p.Parse(append([]string{"serve"}, args...))
-	if err = file.faults(p.Model, err); err != nil {
+	at, err := parse(&cli{}, append([]string{"serve"}, args...))
+	if err != nil {
 		return serveCmd{}, err
 	}
-	return *parsed.Selected().Target.Addr().Interface().(*serveCmd), nil
+	return *at.Target().(*serveCmd), nil
 }
 
 func TestConfig_Order(t *testing.T) {

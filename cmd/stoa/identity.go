@@ -225,11 +225,11 @@ func publicKey(raw []byte) (crypto.PublicKey, error) {
 }
 
 type identityRegisterCmd struct {
-	onChainFlags `embed:""`
-	printFlag    `embed:""`
-	Key          []string `required:"" placeholder:"FILE" help:"JWK or PEM file of a message key, public or private. Repeatable, at most four."`
-	URI          string   `placeholder:"URL" help:"Address of the registration document."`
-	Yes          bool     `help:"Register without asking. It never asks; the flag is that of the other commands."`
+	onChainFlags
+	printFlag
+	Key []string `required:"" placeholder:"FILE" help:"JWK or PEM file of a message key, public or private. Repeatable, at most four."`
+	URI string   `placeholder:"URL" help:"Address of the registration document."`
+	Yes bool     `help:"Register without asking. It never asks; the flag is that of the other commands."`
 }
 
 func (c *identityRegisterCmd) Run(w *world) error {
@@ -274,11 +274,11 @@ func (c *identityRegisterCmd) Run(w *world) error {
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 type identityTransferCmd struct {
-	onChainFlags `embed:""`
-	printFlag    `embed:""`
-	Identity     string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	To           string `arg:"" help:"Account of the new owner."`
-	Yes          bool   `help:"Transfer without asking."`
+	onChainFlags
+	printFlag
+	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
+	To       string `arg:"" help:"Account of the new owner."`
+	Yes      bool   `help:"Transfer without asking."`
 }
 
 func (c *identityTransferCmd) Run(w *world) error {

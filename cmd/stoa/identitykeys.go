@@ -55,11 +55,11 @@ func (o *registryAccount) setKeys(w *world, id erc8004.ID, state erc8004.Snapsho
 }
 
 type identityKeysCmd struct {
-	onChainFlags `embed:""`
-	printFlag    `embed:""`
-	Identity     string   `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	Key          []string `placeholder:"FILE" help:"JWK or PEM file of a message key. Repeatable; none revokes all."`
-	Yes          bool     `help:"Revoke without asking."`
+	onChainFlags
+	printFlag
+	Identity string   `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
+	Key      []string `placeholder:"FILE" help:"JWK or PEM file of a message key. Repeatable; none revokes all."`
+	Yes      bool     `help:"Revoke without asking."`
 }
 
 func (c *identityKeysCmd) Run(w *world) error {
@@ -90,11 +90,11 @@ func (c *identityKeysCmd) Run(w *world) error {
 }
 
 type identityDropCmd struct {
-	onChainFlags `embed:""`
-	printFlag    `embed:""`
-	Identity     string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
-	Key          string `placeholder:"KEYID" help:"Only this key, by its thumbprint; the others stay."`
-	Yes          bool   `help:"Drop without asking."`
+	onChainFlags
+	printFlag
+	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
+	Key      string `placeholder:"KEYID" help:"Only this key, by its thumbprint; the others stay."`
+	Yes      bool   `help:"Drop without asking."`
 }
 
 func (c *identityDropCmd) Help() string {

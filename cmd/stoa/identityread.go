@@ -100,8 +100,8 @@ func (f readFlags) open(every time.Duration) (erc8004.Chain, *erc8004.Reader, er
 }
 
 type identityShowCmd struct {
-	readFlags `embed:""`
-	Identity  string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
+	readFlags
+	Identity string `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`
 }
 
 func (c *identityShowCmd) Run(w *world) error {
@@ -125,8 +125,8 @@ func (c *identityShowCmd) Run(w *world) error {
 }
 
 type identityListCmd struct {
-	readFlags `embed:""`
-	Wallet    string `env:"STOA_WALLET" placeholder:"FILE" help:"File with the account's private key, in place of ACCOUNT."`
+	readFlags
+	Wallet string `env:"STOA_WALLET" placeholder:"FILE" help:"File with the account's private key, in place of ACCOUNT."`
 
 	PassphraseFile string `env:"STOA_WALLET_PASSPHRASE_FILE" placeholder:"FILE" help:"File with the passphrase of the keystore, in its first line."`
 

@@ -13,7 +13,7 @@ import (
 )
 
 type identityWatchCmd struct {
-	readFlags  `embed:""`
+	readFlags
 	Every      time.Duration `default:"12s" help:"Pause between looks at the chain, at least 100ms."`
 	UntilFinal bool          `help:"End when nothing that is pending is left; exit status 4 when it is interrupted before."`
 	Identity   string        `arg:"" help:"eip155:<chainId>:<registry>:<agentId>"`

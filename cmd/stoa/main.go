@@ -12,13 +12,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/alecthomas/kong"
-
 	"stoa/cmd/stoa/client"
+	"stoa/cmd/stoa/command"
 	"stoa/node"
 	"stoa/protocol"
 )
@@ -36,8 +34,8 @@ const (
 var version, commit string
 
 type cli struct {
-	Config  kong.ConfigFlag  `name:"config" placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment take precedence."`
-	Printed kong.VersionFlag `name:"version" help:"Print the version."`
+	Config  string `placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment take precedence."`
+	Printed bool   `name:"version" help:"Print the version."`
 
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
 	Dev       devCmd       `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
@@ -64,6 +62,7 @@ type world struct {
 	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	command        *command.Command
 }
 
 func main() {
@@ -73,87 +72,35 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main without the process: it parses, runs one command and returns the
-// exit status.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	parser, file, err := newParser(stdout, stderr)
-	if err != nil {
+// run is main without the process: it parses, runs one command and returns the exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var all cli
+	at, err := parse(&all, args)
+	w := &world{ctx, stdin, stdout, stderr, at}
+	switch {
+	case all.Printed:
+		return status((&versionCmd{}).Run(w), stderr)
+	case errors.Is(err, command.ErrHelp):
+		return status(at.WriteHelp(stdout), stderr)
+	case err != nil:
 		fmt.Fprintln(stderr, "stoa:", err)
-		return exitFailed
-	}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case exit:
-			code = int(e)
-		default:
-			panic(e)
-		}
-	}()
-	parsed, err := parser.Parse(args)
-	if onlyNamed(err, args) { // such as stoa, or stoa admin: print the help
-		parsed, err = parser.Parse(append(slices.Clone(args), "--help"))
-	}
-	if err = file.faults(parser.Model, err); err != nil {
-		fmt.Fprintln(stderr, "stoa:", err)
-		fmt.Fprintln(stderr, "Run stoa --help, or stoa <command> --help.")
+		fmt.Fprintf(stderr, "Run %s --help.\n", at.Path())
 		return exitUsage
 	}
-	return status(parsed.Run(&world{ctx, stdin, stdout, stderr}, parser), stderr)
+	switch c := at.Target().(type) {
+	case interface{ Run(*world) error }:
+		err = c.Run(w)
+	case interface{ Run(*world, *adminCmd) error }:
+		err = c.Run(w, &all.Admin)
+	}
+	return status(err, stderr)
 }
 
-// newParser returns the command line parser, and the configuration file that it will read.
-func newParser(stdout, stderr io.Writer) (*kong.Kong, *tomlFile, error) {
-	var c cli
-	file := &tomlFile{}
-	parser, err := kong.New(&c,
-		kong.Name("stoa"), kong.Description("A public place for agents on the open web."),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.Configuration(file.read), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Vars{"version": versionLine()},
-	)
-	if err == nil {
-		ownFlagsFirst(parser.Model)
-	}
-	return parser, file, err
+// parse returns the command of a command line, after setting its fields in all.
+func parse(all *cli, args []string) (*command.Command, error) {
+	program := command.New("stoa", "A public place for agents on the open web.", all)
+	return program.Parse(args, func() (map[string]any, error) { return readTOML(all.Config) })
 }
-
-// settingsOfAdmin are the settings of serve that the admin commands use.
-var settingsOfAdmin = []string{"data", "database", "master-key", "chain", "log-level", "log-format"}
-
-// ownFlagsFirst makes the help of admin's commands begin with their own flags, and show only those
-// settings of serve that they use. The others are accepted too.
-func ownFlagsFirst(app *kong.Application) {
-	group := &kong.Group{Key: "node", Title: "Settings of the node (stoa serve --help has all of them):"}
-	for _, command := range app.Children {
-		if command.Name != "admin" {
-			continue
-		}
-		for _, flag := range command.Flags {
-			if flag.Name == "json" {
-				continue
-			}
-			flag.Group = group
-			flag.Hidden = !slices.Contains(settingsOfAdmin, flag.Name)
-		}
-	}
-}
-
-// onlyNamed reports whether a command that has subcommands was named without one.
-func onlyNamed(err error, args []string) bool {
-	p, ok := errors.AsType[*kong.ParseError](err)
-	if !ok || p.Context == nil {
-		return false
-	}
-	node := p.Context.Selected()
-	if node == nil {
-		return len(args) == 0
-	}
-	return !node.Leaf() && args[len(args)-1] == node.Name
-}
-
-// exit is the status with which the parser exits (after --help).
-type exit int
 
 // usage is an error in the command line.
 type usage struct{ error }

@@ -9,7 +9,7 @@ import (
 )
 
 type serveCmd struct {
-	node.Config `embed:""`
+	node.Config `settings:"Settings"`
 }
 
 func (c *serveCmd) Help() string {

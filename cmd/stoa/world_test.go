@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +48,7 @@ var binaries = sync.OnceValues(func() (string, error) {
 	for _, build := range []struct{ dir, out, pkg string }{
 		{".", "stoa", "."}, {"../devchain", "stoa-devchain", "."},
 	} {
-		command := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, build.out), build.pkg)
+		command := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, build.out), build.pkg)
 		command.Dir = build.dir
 		command.Env = append(os.Environ(), "CGO_ENABLED=0") // what make compiled serves
 		if out, err := command.CombinedOutput(); err != nil {
@@ -63,6 +64,22 @@ func TestMain(m *testing.M) {
 		os.RemoveAll(builds)
 	}
 	os.Exit(code)
+}
+
+// mostBinary is the size of the stripped program, in bytes.
+const mostBinary = 48_000_000
+
+// TestBinary_Size: a call of a method by a name that is computed (reflect.Value.MethodByName, text/template) adds several megabytes,
+// because the linker then keeps every exported method of every type that is reached.
+func TestBinary_Size(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		t.Skip("the limit is that of linux/amd64")
+	}
+	info := must.Get(os.Stat(filepath.Join(bin(t), "stoa")))(t)
+	t.Logf("%d bytes of %d", info.Size(), mostBinary)
+	require.LessOrEqual(t, info.Size(), int64(mostBinary),
+		"go build -ldflags=-dumpdep ./cmd/stoa 2>&1 | grep ReflectMethod names such calls; go tool nm -size -sort size what is large")
 }
 
 // soon bounds waits that end within a tenth of a second on an idle machine; the

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"stoa/protocol/sorting"
 )
 
 // A SettingError is a chain setting that cannot work, as the chain itself shows. Its text contains
@@ -73,7 +74,7 @@ func (r *Reader) States() []State {
 		c.mu.Unlock()
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b State) int { return int(a.Chain) - int(b.Chain) })
+	sorting.Stable(all, func(a, b State) int { return int(a.Chain) - int(b.Chain) })
 	return all
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"stoa/protocol/sorting"
 )
 
 // A Search says which agents of a registry [Reader.Holdings] looks for.
@@ -123,7 +125,7 @@ func (c *chain) search(ctx context.Context, s Search, found *Holdings) error {
 	whole := searched && s.From == 0 && owned >= found.Owned
 	found.Complete = (whole || all()) && len(found.Agents) <= s.Max
 	found.Agents = found.Agents[:min(len(found.Agents), s.Max)]
-	slices.SortFunc(found.Agents, func(a, b ID) int { return b.AgentID.Cmp(a.AgentID) })
+	sorting.Stable(found.Agents, func(a, b ID) int { return b.AgentID.Cmp(a.AgentID) })
 	return nil
 }
 
@@ -162,7 +164,7 @@ func (c *chain) received(ctx context.Context, e *endpoint, s Search, from, to ui
 
 // heldBy returns those of the agents, each once, that are the account's at the head, and how many of them it owns.
 func (c *chain) heldBy(ctx context.Context, e *endpoint, s Search, ids []ID) (held []ID, owned int, err error) {
-	slices.SortFunc(ids, func(a, b ID) int { return b.AgentID.Cmp(a.AgentID) })
+	sorting.Stable(ids, func(a, b ID) int { return b.AgentID.Cmp(a.AgentID) })
 	ids = slices.CompactFunc(ids, func(a, b ID) bool { return a.AgentID.Cmp(b.AgentID) == 0 })
 	for some := range slices.Chunk(ids, searchBatch) {
 		v, _, err := c.readBlocks(ctx, e, nil)

@@ -3,8 +3,9 @@ package proof
 import (
 	"cmp"
 	"encoding/binary"
-	"slices"
 	"time"
+
+	"stoa/protocol/sorting"
 )
 
 // A Usage is what one process reports to the others of a deployment, so that prices follow what
@@ -106,7 +107,7 @@ func (a *alike) drain() []TextUse {
 			all, g.unshared = append(all, t), nil
 		}
 	}
-	slices.SortFunc(all, func(x, y TextUse) int { return cmp.Compare(y.count(), x.count()) })
+	sorting.Stable(all, func(x, y TextUse) int { return cmp.Compare(y.count(), x.count()) })
 	return all[:min(len(all), maxSharedTexts)]
 }
 

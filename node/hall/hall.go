@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -91,9 +92,7 @@ type entry struct {
 	op    *protocol.Operation
 	in    *huma.Schema
 	plain bool
-	// decode decodes arguments, as far as they can be decoded, into a pointer to the input.
-	decode func(args []byte) (in any, err error)
-	// run calls the room with what decode returned. tx is nil for a plain operation.
+	// run calls the room with a pointer to the input. tx is nil for a plain operation.
 	run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in any) (any, error)
 	// file runs an operation that receives a file, in several transactions.
 	file func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error)
@@ -109,14 +108,14 @@ func New(db *storage.DB, gate *identity.Gate, limits *Limits) *Table {
 // Bind binds an operation to a room's function. It runs inside one transaction, a read transaction
 // for a ReadOnly operation. It may run twice and must have no effect outside the transaction.
 func Bind[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in In) (Out, error)) {
-	t.add(op.Operation, false, decoder[In], func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in any) (any, error) {
+	t.add(op.Operation, false, func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in any) (any, error) {
 		return run(ctx, tx, c, *in.(*In))
 	})
 }
 
 // BindPlain binds an operation that reads no stored data, or opens its own transaction where it does.
 func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In) (Out, error)) {
-	t.add(op.Operation, true, decoder[In], func(ctx context.Context, _ *storage.Tx, c protocol.Caller, in any) (any, error) {
+	t.add(op.Operation, true, func(ctx context.Context, _ *storage.Tx, c protocol.Caller, in any) (any, error) {
 		return run(ctx, c, *in.(*In))
 	})
 }
@@ -124,16 +123,16 @@ func BindPlain[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx cont
 // BindFile binds an operation that receives a file, which may take long to arrive: the room opens
 // its own transactions after that. Idempotency keys are not supported.
 func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx context.Context, c protocol.Caller, in In, file io.Reader) (Out, error)) {
-	t.add(op.Operation, true, decoder[In], nil)
+	t.add(op.Operation, true, nil)
 	t.entries[op.Name].file = func(ctx context.Context, c protocol.Caller, args []byte, file io.Reader) (any, error) {
-		in, err := decode[In](args)
+		in, err := decode(op.Operation, args)
 		if err != nil {
 			return nil, err
 		}
 		if file == nil {
 			file = bytes.NewReader(nil)
 		}
-		return run(ctx, c, in, file)
+		return run(ctx, c, *in.(*In), file)
 	}
 }
 
@@ -141,17 +140,12 @@ func BindFile[In, Out any](t *Table, op protocol.Op[In, Out], run func(ctx conte
 // public reason, for anyone with a solved proof of work? Its result must not depend on the caller.
 func Ahead[In, Out any](t *Table, op protocol.Op[In, Out], look func(ctx context.Context, tx *storage.Tx, in In) error) {
 	t.entries[op.Name].ahead = func(ctx context.Context, tx *storage.Tx, args []byte) error {
-		in, err := decode[In](args)
+		in, err := decode(op.Operation, args)
 		if err != nil {
 			return err
 		}
-		return look(ctx, tx, in)
+		return look(ctx, tx, *in.(*In))
 	}
-}
-
-func decoder[In any](args []byte) (any, error) {
-	in, err := decode[In](args)
-	return &in, err
 }
 
 // An input is the arguments of one request. They are decoded for the check, and the room gets
@@ -166,7 +160,7 @@ type input struct {
 func (i *input) decode(e *entry) (any, error) {
 	if !i.fresh {
 		i.in, i.err, i.fresh = nil, nil, true
-		i.in, i.err = e.decode(i.args)
+		i.in, i.err = decode(e.op, i.args)
 	}
 	return i.in, i.err
 }
@@ -193,11 +187,12 @@ func (i *input) check(e *entry, fit bool) []protocol.Fault {
 	return nil
 }
 
-// decode decodes arguments that passed the schema into an operation's input. A value that the type
-// cannot hold is a fault of the caller. Handles and tags are folded here, once for every door.
-func decode[In any](args []byte) (in In, err error) {
-	err = json.Unmarshal(args, &in) // as far as it can be decoded
-	protocol.Fold(&in)
+// decode decodes arguments that passed the schema, as far as they can be decoded, into a new input of an operation, and returns a
+// pointer to it. A value that the type cannot hold is a fault of the caller. Handles and tags are folded here, once for every door.
+func decode(op *protocol.Operation, args []byte) (in any, err error) {
+	in = reflect.New(op.In).Interface()
+	err = json.Unmarshal(args, in)
+	protocol.Fold(in)
 	if err != nil {
 		fault := protocol.Fault{Code: "wrong-type", Detail: "does not fit the schema of this operation"}
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
@@ -208,13 +203,11 @@ func decode[In any](args []byte) (in In, err error) {
 	return in, nil
 }
 
-func (t *Table) add(
-	op *protocol.Operation, plain bool, decode func([]byte) (any, error), run func(context.Context, *storage.Tx, protocol.Caller, any) (any, error),
-) {
+func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context, *storage.Tx, protocol.Caller, any) (any, error)) {
 	if t.entries[op.Name] != nil {
 		panic("hall: " + op.Name + " bound twice")
 	}
-	t.entries[op.Name] = &entry{op: op, in: t.Schemas.Of(op.In), plain: plain, decode: decode, run: run}
+	t.entries[op.Name] = &entry{op: op, in: t.Schemas.Of(op.In), plain: plain, run: run}
 }
 
 // Complete returns an error when one of the operations is not bound.

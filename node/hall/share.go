@@ -1,8 +1,9 @@
 package hall
 
 import (
-	"slices"
 	"time"
+
+	"stoa/protocol/sorting"
 )
 
 // A Use is what one key of a limit used in one process since the last report.
@@ -42,7 +43,7 @@ func (l *Limits) Used(since time.Duration) []Use {
 			}
 		}
 	}
-	slices.SortFunc(uses, func(a, b Use) int { return b.N - a.N })
+	sorting.Stable(uses, func(a, b Use) int { return b.N - a.N })
 	return uses[:min(len(uses), maxUses)]
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stoa/protocol/schedule"
+	"stoa/protocol/sorting"
 )
 
 // BusyBudget is how many days of recurrences one calendar may make this process look at: about
@@ -160,7 +161,7 @@ func (c Calendar) starts(e *component, start, from, to time.Time, budget *int) (
 		}
 	}
 	starts = slices.DeleteFunc(starts, func(t time.Time) bool { return except[t.Unix()] })
-	slices.SortFunc(starts, time.Time.Compare)
+	sorting.Stable(starts, time.Time.Compare)
 	return slices.CompactFunc(starts, time.Time.Equal), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // An Interval is the time from Start up to, but not including, End.
@@ -103,13 +104,13 @@ func (p *plan) between(from, to time.Time) (windows, union []Interval) {
 		windows = p.windows(d, windows)
 	}
 	union = merged(slices.Clone(windows))
-	slices.SortFunc(windows, byStart)
+	sorting.Stable(windows, byStart)
 	return windows, union
 }
 
 // merged returns the union of intervals in order, as intervals that do not touch. It changes all.
 func merged(all []Interval) []Interval {
-	slices.SortFunc(all, byStart)
+	sorting.Stable(all, byStart)
 	union := all[:0]
 	for _, i := range all {
 		if n := len(union); n > 0 && !i.Start.After(union[n-1].End) {

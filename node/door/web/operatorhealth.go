@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // A trouble is something that an operator should look at, and what to do. Each has its row in the table
@@ -109,7 +110,7 @@ func used(s protocol.StockUse) int {
 // byUse sorts stocks by how full they are, the fullest first.
 func byUse(all []protocol.StockUse) []protocol.StockUse {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b protocol.StockUse) int { return cmp.Compare(used(b), used(a)) })
+	sorting.Stable(all, func(a, b protocol.StockUse) int { return cmp.Compare(used(b), used(a)) })
 	return all
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // The owner's pages of meetings: the requests to a person, one request with what can be done, a week, and
@@ -217,7 +217,7 @@ func (s *Web) fillWeek(r *http.Request, o *ownMeetings) error {
 			items = append(items, weekItem{m, t})
 		}
 	}
-	slices.SortStableFunc(items, func(a, b weekItem) int { return a.At.StartsAt.Compare(b.At.StartsAt) })
+	sorting.Stable(items, func(a, b weekItem) int { return a.At.StartsAt.Compare(b.At.StartsAt) })
 	for _, x := range items {
 		for i := range o.Week {
 			if x.At.StartsAt.In(zone).Format(time.DateOnly) == o.Week[i].Date.Format(time.DateOnly) {

@@ -12,6 +12,7 @@ import (
 	"github.com/a-h/templ"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // The pages of a shop: its hours, and where it is; its items are in ownitems.go. Each form changes a
@@ -57,7 +58,7 @@ func closedDays(r protocol.MerchantRecord, form url.Values) (any, error) {
 		e.Opens, e.Closes = x[0], x[1]
 		r.Record.ExceptionHours = append(r.Record.ExceptionHours, e)
 	}
-	slices.SortStableFunc(r.Record.ExceptionHours, func(a, b protocol.ExceptionHours) int { return strings.Compare(a.ValidFrom, b.ValidFrom) })
+	sorting.Stable(r.Record.ExceptionHours, func(a, b protocol.ExceptionHours) int { return strings.Compare(a.ValidFrom, b.ValidFrom) })
 	return recordOf(r), nil
 }
 

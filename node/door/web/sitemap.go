@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 func (s *Web) siteMap(r *http.Request) (view, error) {
@@ -32,7 +33,7 @@ func ofKind(m protocol.SiteMap, kind string) []protocol.SiteEntry {
 		}
 	}
 	if kind == "endpoint" {
-		slices.SortStableFunc(found, func(a, b protocol.SiteEntry) int { return cmp.Compare(a.Path, b.Path) })
+		sorting.Stable(found, func(a, b protocol.SiteEntry) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	return found
 }

@@ -10,6 +10,7 @@ import (
 
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 )
 
 // A pageTool is a tool for agents in the browser (spec §4.2), as the script of the pages reads it.
@@ -66,7 +67,7 @@ func Tools(s *hall.Schemas) ([]byte, error) {
 		open.Pages = append(open.Pages, p.path)
 	}
 	tools = append(tools, open)
-	slices.SortFunc(tools, func(a, b pageTool) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Stable(tools, func(a, b pageTool) int { return strings.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -18,6 +18,7 @@ import (
 	"stoa/node/hall"
 	"stoa/node/out/push"
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 	"stoa/storage"
 )
 
@@ -111,7 +112,7 @@ func (a *Accounts) Get(ctx context.Context, tx *storage.Tx, c protocol.Caller, _
 // WhatWaits returns what waits for the owner.
 func (a *Accounts) WhatWaits(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.OwnerWaits, error) {
 	found, err := tx.Profiles().Waits(ctx, c.Handles)
-	slices.SortStableFunc(found, func(x, y protocol.Wait) int { // what has a deadline first
+	sorting.Stable(found, func(x, y protocol.Wait) int { // what has a deadline first
 		switch {
 		case x.Until != nil && y.Until != nil:
 			return x.Until.Compare(*y.Until)

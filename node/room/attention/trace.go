@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/out/pay"
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 	"stoa/storage"
 )
 
@@ -147,7 +148,7 @@ func (a *Attention) traceBid(ctx context.Context, tx *storage.Tx, id string, see
 	if err := a.addPayments(ctx, tx, t, bid); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(t.Steps, func(x, y protocol.MoneyStep) int { return timeOf(x.At).Compare(timeOf(y.At)) })
+	sorting.Stable(t.Steps, func(x, y protocol.MoneyStep) int { return timeOf(x.At).Compare(timeOf(y.At)) })
 	return t, nil
 }
 
@@ -176,7 +177,7 @@ func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol
 		}
 		events = append(events, more...)
 	}
-	slices.SortFunc(events, func(x, y storage.PayEvent) int { return cmp.Compare(x.ID, y.ID) })
+	sorting.Stable(events, func(x, y storage.PayEvent) int { return cmp.Compare(x.ID, y.ID) })
 	events = slices.CompactFunc(events, func(x, y storage.PayEvent) bool { return x.ID == y.ID })
 	if err := a.addEvents(ctx, tx, t, events); err != nil {
 		return err

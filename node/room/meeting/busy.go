@@ -3,11 +3,11 @@ package meeting
 import (
 	"context"
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"stoa/protocol"
 	"stoa/protocol/schedule"
+	"stoa/protocol/sorting"
 	"stoa/storage"
 )
 
@@ -31,7 +31,7 @@ func busyOf(ctx context.Context, tx *storage.Tx, handle string, from, to time.Ti
 // pack returns intervals, in any order, as those that do not touch: the seconds between them and their
 // lengths, as varints.
 func pack(spans []schedule.Interval) []byte {
-	slices.SortFunc(spans, func(a, b schedule.Interval) int { return a.Start.Compare(b.Start) })
+	sorting.Stable(spans, func(a, b schedule.Interval) int { return a.Start.Compare(b.Start) })
 	packed, last := []byte{}, int64(0)
 	for i := 0; i < len(spans); {
 		start, end := spans[i].Start.Unix(), spans[i].End.Unix()

@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/protocol"
+	"stoa/protocol/sorting"
 	"stoa/storage"
 )
 
@@ -297,7 +298,7 @@ func (r *Reputation) store(ctx context.Context, registry string, id erc8004.ID, 
 	for _, a := range agents {
 		shops[a.Agent] = a
 	}
-	slices.SortFunc(events, func(a, b erc8004.Feedback) int {
+	sorting.Stable(events, func(a, b erc8004.Feedback) int {
 		return int(storage.FeedbackPlace(a.Block, a.LogIndex) - storage.FeedbackPlace(b.Block, b.LogIndex))
 	})
 	given, err := r.examineAll(ctx, id, shops, events)

@@ -1,12 +1,12 @@
-package main
+package command
 
 import (
 	"fmt"
 	"strings"
 )
 
-// didYouMean returns a suggestion for an unknown word: the most similar known one, or "".
-func didYouMean(word string, known []string) string {
+// DidYouMean returns a suggestion for an unknown word: the most similar known one, or "".
+func DidYouMean(word string, known []string) string {
 	best, least := "", max(2, len(word)/4)+1
 	for _, k := range known {
 		d := distance(word, k)
