@@ -20,6 +20,7 @@ import (
 	"stoa/node/door/mcpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/node/out/calendar"
 	"stoa/node/out/outbound"
 	"stoa/node/out/push"
@@ -151,7 +152,8 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)
 	n.Moderation.SetState = n.Directory.SetState
 	n.Feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
-	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.Keys, random(credential.SecretBidLinks))
+	n.Money = &money.Money{Base: n.Base, DB: n.DB, Seal: n.Keys, Pay: n.payProviders(client), Kinds: map[string]money.Kind{}}
+	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.Money, hooks, random(credential.SecretBidLinks))
 	letterKey := random(credential.SecretMeetingLinks)
 	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
@@ -271,6 +273,7 @@ func (n *Node) jobs(ctx context.Context, rooms []room) error {
 		}
 	}
 	handle(n.federation.Jobs())
+	handle(n.Money.Jobs())
 	for _, r := range rooms {
 		if r, ok := r.(interface {
 			Jobs() map[storage.JobKind]storage.JobHandler

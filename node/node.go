@@ -26,6 +26,7 @@ import (
 	"stoa/node/door/ucpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/node/out/signed"
 	"stoa/node/room/account"
 	"stoa/node/room/archive"
@@ -61,6 +62,7 @@ type Node struct {
 	Meter      *operate.Meter
 	Accounts   *account.Accounts
 	Archive    *archive.Archive
+	Money      *money.Money
 	Attention  *attention.Attention
 	Board      *board.Board
 	Contact    *contact.Contact

@@ -272,7 +272,7 @@ func TestPlans(t *testing.T) {
 	add("events to prune", `SELECT id FROM pay_event WHERE `+oldPayEvents, 1)
 	add("payments of a board", paymentsOfBoard, "x", "y", 21)
 	add("refund by its id at the provider", refundByReference, "x", "y")
-	add("events of a bid", eventsQuery(EventsOfBid), "x", "y")
+	add("events of a bid", eventsQuery(EventsOfSubject), "x", "y")
 	add("events of a payment", eventsQuery(EventsOfPayment), "x", "y")
 	add("events by their id", eventsQuery(EventsNamed), "x")
 	add("events with an outcome", eventsWithOutcome, "x", "y", "z")

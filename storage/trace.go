@@ -15,8 +15,8 @@ const (
 	bidsByTransfer  = `SELECT bid FROM refund WHERE reference = ? AND reference <> '' LIMIT 10`
 )
 
-// BidsOf returns the ids of the bids that an id of a payment, refund or transfer, here, at the provider or at the bank, leads to.
-func (ps Payments) BidsOf(ctx context.Context, of string) (bids []string, err error) {
+// SubjectsOf returns the ids of the bids and orders that an id of a payment, refund or transfer, here, at the provider or at the bank, leads to.
+func (ps Payments) SubjectsOf(ctx context.Context, of string) (bids []string, err error) {
 	for _, x := range [][2]string{
 		{bidsByUTR, of}, {bidsByPayment, of}, {bidsByRefund, of}, {bidsByPaymentID, of}, {bidsByPaymentID, "utr:" + of}, {bidsByReference, of},
 		{bidsByTransfer, of},

@@ -3,12 +3,11 @@ package attention
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -98,26 +97,6 @@ func currentAccount(ctx context.Context, tx *storage.Tx, handle string) (string,
 	return "", err
 }
 
-// A secrets is what is sealed of a payment account.
-type secrets struct {
-	KeySecret string   `json:"keySecret,omitempty"`
-	Webhooks  []string `json:"webhooks,omitempty"`
-}
-
-func purpose(id string) string { return "payment account " + id }
-
-// secretsOf opens the secrets of an account.
-func (a *Attention) secretsOf(account *storage.PaymentAccount) (s secrets, err error) {
-	if account.Sealed == nil {
-		return s, nil
-	}
-	raw, err := a.Seal.Open(purpose(account.ID), account.Sealed)
-	if err != nil {
-		return s, fmt.Errorf("payment account %s: %w", account.ID, err)
-	}
-	return s, json.Unmarshal(raw, &s)
-}
-
 // Providers are the payment providers that the node offers.
 func (a *Attention) Providers() []protocol.PayName {
 	all := []protocol.PayName{protocol.PayUPI, protocol.PayRazorpay}
@@ -205,7 +184,7 @@ func (a *Attention) PutAccount(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // fill writes what the owner sent into an account. Secrets that were left out stay.
 func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDraft) error {
-	kept, err := a.secretsOf(account)
+	kept, err := a.SecretsOf(account)
 	if err != nil {
 		return err
 	}
@@ -230,7 +209,7 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 			return protocol.Invalid(faults...)
 		}
 	}
-	opened := PayAccount{
+	opened := money.Account{
 		Provider: in.Provider, VPA: in.VPA, Name: firstOf(in.PayeeName, in.LegalName, account.Handle), KeyID: in.KeyID,
 		KeySecret: kept.KeySecret, WebhookSecrets: kept.Webhooks,
 	}
@@ -243,15 +222,7 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 		LegalName: in.LegalName, Address: in.Address, GSTIN: in.GSTIN, GSTPercent: string(in.GSTPercent),
 		Test: provider.Caps().Test,
 	}
-	account.Sealed = nil
-	if kept.KeySecret != "" || len(kept.Webhooks) > 0 {
-		raw, err := json.Marshal(kept)
-		if err != nil {
-			return err
-		}
-		account.Sealed = a.Seal.Seal(purpose(account.ID), raw)
-	}
-	return nil
+	return a.SealSecrets(account, kept)
 }
 
 // retire takes an account out of use. Its secrets stay as long as a bid may be refunded by it.

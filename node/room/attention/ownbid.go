@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -57,7 +58,7 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 	if !bid.Paid {
 		return out, nil
 	}
-	payments, err := tx.Payments().OfBid(ctx, id)
+	payments, err := tx.Payments().Of(ctx, id)
 	if err != nil {
 		return out, err
 	}
@@ -73,10 +74,10 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 
 func paymentView(ctx context.Context, tx *storage.Tx, p *storage.StoredPayment) (protocol.OwnPayment, error) {
 	out := protocol.OwnPayment{
-		ID: p.ID, BidID: p.Bid, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider),
+		ID: p.ID, BidID: p.Subject, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider),
 		Reference: firstOf(p.Reference, p.PaymentID), Placed: p.Placed, PaidAt: p.PaidAt, Test: p.Test, Refunds: []protocol.BidRefund{},
 	}
-	refunds, err := tx.Refunds().OfBid(ctx, p.Bid)
+	refunds, err := tx.Refunds().Of(ctx, p.Subject)
 	for i := range refunds {
 		if refunds[i].Payment == p.ID {
 			out.Refunds = append(out.Refunds, refundView(&refunds[i]))
@@ -174,7 +175,7 @@ func (a *Attention) Remove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	kept, err := keptOf(ctx, tx, bid)
+	kept, err := money.Kept(ctx, tx, paid{a, bid}.Due())
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
@@ -218,10 +219,10 @@ func (a *Attention) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		bid := &bids[i]
 		if bid.State == protocol.BidHeld {
 			out.Withdrawn++
-			err = errors.Join(a.move(ctx, tx, bid, protocol.BidWithdrawn, "the board was closed"), cancelLink(ctx, tx, bid))
+			err = errors.Join(a.move(ctx, tx, bid, protocol.BidWithdrawn, "the board was closed"), money.CancelLink(ctx, tx, paid{a, bid}))
 		} else {
 			out.Ended++
-			kept, failed := keptOf(ctx, tx, bid)
+			kept, failed := money.Kept(ctx, tx, paid{a, bid}.Due())
 			if failed != nil {
 				return out, failed
 			}
@@ -288,7 +289,7 @@ func ownRefund(ctx context.Context, tx *storage.Tx, r *storage.StoredRefund) (pr
 		return protocol.OwnRefund{}, err
 	}
 	return protocol.OwnRefund{
-		BidRefund: refundView(r), BidID: r.Bid, Provider: string(p.Provider), PaymentRef: firstOf(p.Reference, p.PaymentID), LastError: r.LastError,
+		BidRefund: refundView(r), BidID: r.Subject, Provider: string(p.Provider), PaymentRef: firstOf(p.Reference, p.PaymentID), LastError: r.LastError,
 	}, nil
 }
 
@@ -299,7 +300,7 @@ func (a *Attention) MarkRefunded(ctx context.Context, tx *storage.Tx, c protocol
 	if err != nil {
 		return protocol.OwnRefund{}, storage.IfMissing(err, missing)
 	}
-	bid, board, err := locked(ctx, tx, r.Bid)
+	bid, board, err := locked(ctx, tx, r.Subject)
 	if err != nil {
 		return protocol.OwnRefund{}, err
 	}
@@ -316,7 +317,7 @@ func (a *Attention) MarkRefunded(ctx context.Context, tx *storage.Tx, c protocol
 	default:
 		return protocol.OwnRefund{}, protocol.Errorf(protocol.Conflict, "the refund is %s; the payment provider makes it", r.State)
 	}
-	if err := a.finish(ctx, tx, bid, r, in.Reference); err != nil {
+	if err := a.Finish(ctx, tx, paid{a, bid}, r, in.Reference); err != nil {
 		return protocol.OwnRefund{}, err
 	}
 	if err := tx.Audit(ctx, c.Actor(), "bid refund", r.ID, in.Reference); err != nil {
@@ -338,7 +339,7 @@ func (a *Attention) Export(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	err = tx.Payments().Ledger(ctx, b.ID, from, to, func(l storage.LedgerLine) error {
 		row := protocol.MoneyRow{
-			At: l.At, Paise: l.Paise, Currency: l.Payment.Currency, Payer: l.Payer, Board: b.Handle, Bid: l.Payment.Bid, Provider: string(l.Payment.Provider),
+			At: l.At, Paise: l.Paise, Currency: l.Payment.Currency, Payer: l.Payer, Board: b.Handle, Bid: l.Payment.Subject, Provider: string(l.Payment.Provider),
 			PaymentID: l.Payment.PaymentID, Reference: l.Payment.Reference, Test: l.Payment.Test,
 		}
 		if l.Refund != nil {

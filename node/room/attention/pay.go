@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
@@ -89,7 +90,7 @@ func (a *Attention) Press(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	if err != nil {
 		return protocol.Payment{}, err
 	}
-	provider, err := a.provider(account)
+	provider, err := a.Provider(account)
 	if err != nil {
 		return protocol.Payment{}, protocol.Errorf(protocol.Conflict, "this node does not offer the sandbox any more")
 	}
@@ -106,7 +107,7 @@ func (a *Attention) Press(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		if err != nil {
 			return protocol.Payment{}, err
 		}
-		if err := storeEvents(ctx, tx, account, events, h.Body, h.At); err != nil {
+		if err := money.StoreEvents(ctx, tx, account, events, h.Body, h.At); err != nil {
 			return protocol.Payment{}, err
 		}
 	}
@@ -190,7 +191,7 @@ func (a *Attention) unusedUTR(ctx context.Context, tx *storage.Tx, bid *storage.
 	if err != nil {
 		return err
 	}
-	used, err := tx.Payments().Exists(ctx, account.Provider, payeeOf(account), "utr:"+utr)
+	used, err := tx.Payments().Exists(ctx, account.Provider, money.PayeeOf(account), "utr:"+utr)
 	if err == nil && !used {
 		used, err = tx.Bids().UTRClaimed(ctx, bid.Board, utr, bid.ID)
 	}
@@ -210,7 +211,7 @@ func (a *Attention) Confirm(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	provider, err := a.provider(account)
+	provider, err := a.Provider(account)
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
@@ -228,7 +229,7 @@ func (a *Attention) Confirm(ctx context.Context, tx *storage.Tx, c protocol.Call
 			Pointer: "/utr", Code: "required", Detail: "the payer reported no reference; give that of your bank",
 		})
 	}
-	used, err := tx.Payments().Exists(ctx, account.Provider, payeeOf(account), "utr:"+utr)
+	used, err := tx.Payments().Exists(ctx, account.Provider, money.PayeeOf(account), "utr:"+utr)
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/protocol"
 	"stoa/storage"
@@ -33,7 +34,7 @@ func (a *Attention) TraceOwn(ctx context.Context, tx *storage.Tx, c protocol.Cal
 // trace traces what an id leads to, on boards that may be seen.
 func (a *Attention) trace(ctx context.Context, tx *storage.Tx, of string, sees func(handle string) bool) (protocol.MoneyTraces, error) {
 	out := protocol.MoneyTraces{Items: []protocol.MoneyTrace{}, Untrusted: true}
-	bids, err := tx.Payments().BidsOf(ctx, of)
+	bids, err := tx.Payments().SubjectsOf(ctx, of)
 	if err != nil {
 		return out, err
 	}
@@ -75,7 +76,7 @@ func (a *Attention) trace(ctx context.Context, tx *storage.Tx, of string, sees f
 
 // bidOfEvent returns the bid that an event is about, "" when the account that signed it has none.
 func (a *Attention) bidOfEvent(ctx context.Context, tx *storage.Tx, e storage.PayEvent) (string, error) {
-	bid, err := tx.Bids().ByID(ctx, e.Bid)
+	bid, err := tx.Bids().ByID(ctx, e.Subject)
 	if err == nil && bid.Account == e.Account {
 		return bid.ID, nil
 	} else if err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -85,11 +86,11 @@ func (a *Attention) bidOfEvent(ctx context.Context, tx *storage.Tx, e storage.Pa
 	if err != nil {
 		return "", storage.IfMissing(err, nil)
 	}
-	p, err := tx.Payments().AtProvider(ctx, account.Provider, payeeOf(account), e.Payment)
+	p, err := tx.Payments().AtProvider(ctx, account.Provider, money.PayeeOf(account), e.Payment)
 	if err != nil {
 		return "", storage.IfMissing(err, nil)
 	}
-	return p.Bid, nil
+	return p.Subject, nil
 }
 
 // traceEvent traces an event of no bid; nil when it may not be seen.
@@ -153,11 +154,11 @@ func (a *Attention) traceBid(ctx context.Context, tx *storage.Tx, id string, see
 
 // addPayments adds the payments of a bid, their refunds and the events about them.
 func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol.MoneyTrace, bid *storage.StoredBid) error {
-	events, err := tx.Payments().Events(ctx, storage.EventsOfBid, bid.ID, bid.Account)
+	events, err := tx.Payments().Events(ctx, storage.EventsOfSubject, bid.ID, bid.Account)
 	if err != nil {
 		return err
 	}
-	payments, err := tx.Payments().OfBid(ctx, bid.ID)
+	payments, err := tx.Payments().Of(ctx, bid.ID)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol
 	if err := a.addEvents(ctx, tx, t, events); err != nil {
 		return err
 	}
-	refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
+	refunds, err := tx.Refunds().Of(ctx, bid.ID)
 	for i := range refunds {
 		err = errors.Join(err, a.addRefunded(ctx, tx, t, &refunds[i], bid.Account))
 	}

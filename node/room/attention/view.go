@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -39,7 +40,7 @@ func (a *Attention) view(ctx context.Context, tx *storage.Tx, bid *storage.Store
 		}
 	}
 	if bid.Paid {
-		refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
+		refunds, err := tx.Refunds().Of(ctx, bid.ID)
 		if err != nil {
 			return out, err
 		}
@@ -86,7 +87,7 @@ func refundView(r *storage.StoredRefund) protocol.BidRefund {
 // receiptOf returns the receipt of the payment that got the slot, with what was refunded since; nil
 // without one.
 func receiptOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, refunds []storage.StoredRefund) (*protocol.Receipt, error) {
-	payments, err := tx.Payments().OfBid(ctx, bid.ID)
+	payments, err := tx.Payments().Of(ctx, bid.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (a *Attention) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		if err := a.move(ctx, tx, bid, protocol.BidWithdrawn, "withdrawn by the bidder"); err != nil {
 			return protocol.Bid{}, err
 		}
-		if err := cancelLink(ctx, tx, bid); err != nil {
+		if err := money.CancelLink(ctx, tx, paid{a, bid}); err != nil {
 			return protocol.Bid{}, err
 		}
 	}
