@@ -39,6 +39,7 @@ import (
 	"stoa/node/room/meeting"
 	"stoa/node/room/moderation"
 	"stoa/node/room/operate"
+	"stoa/node/room/order"
 	"stoa/node/room/reputation"
 	"stoa/node/work/liveness"
 	"stoa/node/work/worker"
@@ -64,6 +65,7 @@ type Node struct {
 	Archive    *archive.Archive
 	Money      *money.Money
 	Attention  *attention.Attention
+	Orders     *order.Orders
 	Board      *board.Board
 	Contact    *contact.Contact
 	Directory  *directory.Directory

@@ -118,10 +118,12 @@ func (ps Payments) Ledger(ctx context.Context, board string, from, to time.Time,
 			}
 		}
 		bid, err := ps.tx.Bids().ByID(ctx, p.Subject)
-		if err != nil {
+		if orNothing(err) != nil {
 			return err
 		}
-		out.Payer = bid.Author.Name
+		if err == nil { // an order's is sealed
+			out.Payer = bid.Author.Name
+		}
 		if err := fn(out); err != nil {
 			return err
 		}

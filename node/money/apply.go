@@ -24,7 +24,7 @@ func (m *Money) Apply(ctx context.Context, tx *storage.Tx, account *storage.Paym
 	if !ok {
 		return "unknown reference", nil
 	}
-	of, err := m.subject(ctx, tx, id)
+	of, err := m.Subject(ctx, tx, id)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && of.Due().Account != account.ID {
 		return "unknown reference", nil
 	}
@@ -78,6 +78,12 @@ func Kept(ctx context.Context, tx *storage.Tx, due Due) (int64, error) {
 		}
 	}
 	return kept, err
+}
+
+// RefundView is a refund as answers have it.
+func RefundView(r *storage.StoredRefund) protocol.BidRefund {
+	return protocol.BidRefund{ID: r.ID, Amount: protocol.MoneyOf(r.Currency, r.Paise), Why: r.Why, State: string(r.State),
+		Reference: r.Reference, DoneAt: r.DoneAt}
 }
 
 // Placed returns the payment that paid for a subject; nil when there is none.

@@ -38,7 +38,7 @@ func (m *Money) Link(ctx context.Context, j storage.Job, s subject) (func(contex
 	attempt := max(1, of.Link().Attempt)
 	link, err := provider.CreateLink(ctx, linkRequest(of.Due(), attempt, provider.Caps(), asOf))
 	return func(ctx context.Context, tx *storage.Tx) error {
-		of, missing := m.subject(ctx, tx, s.ID)
+		of, missing := m.Subject(ctx, tx, s.ID)
 		if missing != nil || of.Link().ID != "" {
 			return storage.IfMissing(missing, nil)
 		}
@@ -123,7 +123,7 @@ func (m *Money) payable(ctx context.Context, id string) (of Subject, provider pa
 	var account *storage.PaymentAccount
 	err = m.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		asOf = tx.Now
-		if of, err = m.subject(ctx, tx, id); err == nil {
+		if of, err = m.Subject(ctx, tx, id); err == nil {
 			account, err = tx.PaymentAccounts().ByID(ctx, of.Due().Account)
 		}
 		return err
@@ -259,16 +259,16 @@ func (m *Money) Hook(ctx context.Context, provider, hook string, head http.Heade
 		return protocol.Errorf(protocol.InvalidRequest, "the event cannot be read: %w", err)
 	}
 	return m.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return StoreEvents(ctx, tx, account, events, body, tx.Now)
+		return storeEvents(ctx, tx, account, events, body, tx.Now)
 	})
 }
 
 // eventsEach is after how many stored events their cap is checked: an owner can sign any number.
 const eventsEach = 256
 
-// StoreEvents stores the events of one message of a provider, once, and enqueues the job that
+// storeEvents stores the events of one message of a provider, once, and enqueues the job that
 // applies them.
-func StoreEvents(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, events []pay.Event, body []byte, at time.Time) error {
+func storeEvents(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, events []pay.Event, body []byte, at time.Time) error {
 	if len(events) == 0 {
 		return nil
 	}

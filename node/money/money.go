@@ -7,11 +7,13 @@ package money
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"stoa/node/out/pay"
+	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -84,6 +86,90 @@ type Subject interface {
 	TellRefund(ctx context.Context, tx *storage.Tx, failed bool) error
 }
 
+// A Payer is a kind whose subjects are paid on the payment page by a secret of their own.
+type Payer interface {
+	ByPayToken(ctx context.Context, tx *storage.Tx, hash [32]byte) (Subject, error)
+}
+
+// A Payable is a subject of a Payer.
+type Payable interface {
+	Subject
+	// Payment says what the page shows of it, without its link.
+	Payment(tx *storage.Tx) protocol.Payment
+	// Claim stores that the payer says to have paid.
+	Claim(ctx context.Context, tx *storage.Tx, c protocol.Caller, utr string) error
+}
+
+// ByPayToken returns what the secret of a payment page opens, of the kinds that have such secrets; storage.ErrNotFound for none.
+func (m *Money) ByPayToken(ctx context.Context, tx *storage.Tx, hash [32]byte) (Payable, error) {
+	for _, kind := range m.Kinds {
+		payer, ok := kind.(Payer)
+		if !ok {
+			continue
+		}
+		if of, err := payer.ByPayToken(ctx, tx, hash); err == nil {
+			return of.(Payable), nil
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return nil, storage.ErrNotFound
+}
+
+// ShowLink completes what the payment page shows: how it is paid now.
+func (m *Money) ShowLink(out *protocol.Payment, of Subject, account *storage.PaymentAccount, now time.Time) {
+	link, waits := of.Link(), out.State == protocol.BidHeld
+	out.Provider, out.Link, out.Now, out.Untrusted = string(account.Provider), "pending", now, true
+	out.Claimed, out.Buttons = account.Provider == protocol.PayUPI, []string{}
+	switch {
+	case !waits:
+		out.Link = "closed"
+	case link.ID != "":
+		out.Link = "ready"
+		if !out.Test { // the node's own page has the buttons of a test
+			out.URL = protocol.OrNil(link.URL)
+		}
+		out.UPI, out.VPA = protocol.OrNil(link.UPI), protocol.OrNil(account.VPA)
+		if out.Claimed {
+			out.Reference = &link.ID
+		}
+	case link.Failed != "":
+		out.Link = "failed"
+	}
+	if out.Test && link.ID != "" {
+		for _, b := range sandbox.Buttons {
+			out.Buttons = append(out.Buttons, string(b))
+		}
+	}
+}
+
+// Press does what a payer may do with a TEST. The sandbox signs what a provider would send, and that is checked, stored and applied as
+// the events of other providers are.
+func (m *Money) Press(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, link, button string) error {
+	provider, err := m.Provider(account)
+	if err != nil {
+		return protocol.Errorf(protocol.Conflict, "this node does not offer the sandbox any more")
+	}
+	test, ok := provider.(*sandbox.Provider)
+	if !ok || link == "" {
+		return protocol.Errorf(protocol.Conflict, "there is no test payment to make")
+	}
+	hooks, err := test.Press(sandbox.Button(button), link)
+	if err != nil {
+		return protocol.Errorf(protocol.Conflict, "%s", err.Error())
+	}
+	for _, h := range hooks {
+		events, err := provider.ParseWebhook(h.Header, h.Body)
+		if err != nil {
+			return err
+		}
+		if err := storeEvents(ctx, tx, account, events, h.Body, h.At); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // A Step is how far a refund is.
 type Step int
 
@@ -91,11 +177,12 @@ const (
 	Ordered Step = iota // from the provider
 	ByHand              // the owner has to make it
 	Refused             // by the provider
-	Made
+	Made                // one of them at least
+	Part                // of it was sent back by the owner at the provider
 )
 
-// subject returns the bid or order of an id.
-func (m *Money) subject(ctx context.Context, tx *storage.Tx, id string) (Subject, error) {
+// Subject returns the bid or order of an id, with its book locked in a writing transaction.
+func (m *Money) Subject(ctx context.Context, tx *storage.Tx, id string) (Subject, error) {
 	prefix, _, _ := strings.Cut(id, "_")
 	kind := m.Kinds[prefix]
 	if kind == nil {

@@ -106,7 +106,7 @@ func (m *Money) order(ctx context.Context, tx *storage.Tx, s subject) (*storage.
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	of, err := m.subject(ctx, tx, r.Subject)
+	of, err := m.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -147,7 +147,7 @@ func (m *Money) refunded(ctx context.Context, tx *storage.Tx, s subject, made pa
 	if err != nil {
 		return err
 	}
-	of, err := m.subject(ctx, tx, r.Subject)
+	of, err := m.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (m *Money) applyRefund(ctx context.Context, tx *storage.Tx, account *storag
 	case err != nil:
 		return "", err
 	}
-	of, err := m.subject(ctx, tx, r.Subject)
+	of, err := m.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (m *Money) takeIn(ctx context.Context, tx *storage.Tx, account *storage.Pay
 	if err != nil {
 		return "", err
 	}
-	of, err := m.subject(ctx, tx, payment.Subject)
+	of, err := m.Subject(ctx, tx, payment.Subject)
 	if err != nil {
 		return "", err
 	}
@@ -166,8 +166,11 @@ func (m *Money) addRefund(ctx context.Context, tx *storage.Tx, of Subject, payme
 		}
 		back += r.Paise
 	}
-	if err != nil || !protocol.SentBack(payment.Paise, back) {
+	if err != nil {
 		return err
+	}
+	if !protocol.SentBack(payment.Paise, back) {
+		return of.Refund(ctx, tx, Part)
 	}
 	if err := of.TakenBack(ctx, tx, r.Why); err != nil {
 		return err

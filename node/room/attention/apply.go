@@ -73,6 +73,8 @@ func (p paid) Refund(ctx context.Context, tx *storage.Tx, step money.Step) error
 	bid := p.bid
 	to, note := protocol.BidRefunding, ""
 	switch step {
+	case money.Part:
+		return nil
 	case money.Ordered:
 		note = "the refund was ordered"
 	case money.ByHand:

@@ -21,6 +21,17 @@ func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Own
 	return p, err
 }
 
+// payee returns the profile whose payment account the caller reads or writes: of a person for bids, of a business for orders. In a writing
+// transaction the row of its till, if there is one, is locked before its own, as orders do.
+func payee(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
+	if handle, err := c.ActsAs(in.Handle); err == nil {
+		if _, err := tx.Tills().ByHandle(ctx, handle); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return hall.Own(ctx, tx, c, in)
+}
+
 // ownBoard returns the stored board of a profile; of one that has none, a closed one with the
 // defaults.
 func ownBoard(ctx context.Context, tx *storage.Tx, handle string) (*storage.AttentionBoard, error) {
@@ -108,7 +119,7 @@ func (a *Attention) Providers() []protocol.PayName {
 
 // GetAccount returns the payment account of a profile, without secrets.
 func (a *Attention) GetAccount(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.PaymentAccount, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := payee(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
@@ -144,7 +155,7 @@ func (a *Attention) hookURL(s *storage.PaymentAccount) string {
 // PutAccount sets where bids are paid to. A change of the provider, or of what payments are made
 // to, makes a new account; the former one stays for the bids that were made with it.
 func (a *Attention) PutAccount(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PaymentDraft) (protocol.PaymentAccount, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := payee(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
@@ -253,7 +264,7 @@ func setAccount(ctx context.Context, tx *storage.Tx, handle, account string) err
 
 // DeleteAccount takes the payment account out of use: the board takes no more bids.
 func (a *Attention) DeleteAccount(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := payee(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.None{}, err
 	}

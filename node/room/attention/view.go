@@ -45,7 +45,7 @@ func (a *Attention) view(ctx context.Context, tx *storage.Tx, bid *storage.Store
 			return out, err
 		}
 		for i := range refunds {
-			out.Refunds = append(out.Refunds, refundView(&refunds[i]))
+			out.Refunds = append(out.Refunds, money.RefundView(&refunds[i]))
 		}
 		if out.Receipt, err = receiptOf(ctx, tx, bid, refunds); err != nil {
 			return out, err
@@ -77,11 +77,6 @@ func placeOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (*int,
 		return nil, nil
 	}
 	return new(at + 1), nil
-}
-
-func refundView(r *storage.StoredRefund) protocol.BidRefund {
-	return protocol.BidRefund{ID: r.ID, Amount: protocol.MoneyOf(r.Currency, r.Paise), Why: r.Why, State: string(r.State),
-		Reference: r.Reference, DoneAt: r.DoneAt}
 }
 
 // receiptOf returns the receipt of the payment that got the slot, with what was refunded since; nil
