@@ -28,7 +28,7 @@ func (p paid) Due() money.Due {
 	x := p.x
 	return money.Due{
 		ID: x.ID, Book: x.Till, Account: x.Account, Paise: x.Paise, Test: x.Test, At: x.MadeAt, Until: x.HoldUntil,
-		What: "Order at @" + x.Handle, Page: p.Base + "/order-paid",
+		What: "Order at @" + x.Handle, Page: p.Base + "/order/" + x.ID,
 	}
 }
 
