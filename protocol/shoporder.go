@@ -183,7 +183,7 @@ var ListOrders = declare[OrderQuery, Page[ShopOrder]](Operation{
 	Name: "list_orders", Title: "List orders",
 	Summary: "Orders of a shop of yours, newest first, with buyer, payment and refunds.",
 	HTTP:    Route{"GET", "/api/owner/orders", 200}, For: Owners, Scope: ScopeOrders, ReadOnly: true, Codes: []Code{Forbidden, InvalidCursor},
-	Example: OrderQuery{Owned: Owned{"rao"}, State: OrderPaid},
+	Example: OrderQuery{State: OrderPaid},
 })
 
 // An OrderDo is what a shop does with an order.

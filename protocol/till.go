@@ -122,20 +122,21 @@ type Till struct {
 	Taking    bool       `json:"taking" doc:"It takes orders now: it is open and has a payment account."`
 	Test      bool       `json:"test" doc:"TEST: no money moves."`
 	UpdatedAt *time.Time `json:"updatedAt" nullable:"true"`
+	Untrusted bool       `json:"untrusted_content" doc:"Always true."`
 }
 
 var GetTill = declare[OwnInput, Till](Operation{
 	Name: "get_till", Title: "Get how you take orders",
 	Summary: "How a shop of yours takes orders: delivery, its price and area, and payment on delivery.",
-	HTTP:    Route{"GET", "/api/owner/till", 200}, For: Owners, Scope: ScopeOrders, ReadOnly: true, Codes: []Code{Forbidden},
-	Example: OwnInput{Owned{"rao"}},
+	HTTP:    Route{"GET", "/api/owner/till", 200}, Doors: HTTP, For: Owners, Scope: ScopeOrders, ReadOnly: true, Codes: []Code{Forbidden},
+	Example: OwnInput{},
 })
 
 var PutTill = declare[TillDraft, Till](Operation{
 	Name: "put_till", Title: "Write how you take orders",
 	Summary: "Replaces how a shop of yours takes orders. Orders made before keep their terms.",
-	HTTP:    Route{"PUT", "/api/owner/till", 200}, For: Owners, Scope: ScopeOrders, Replaces: GetTill.Operation, Codes: []Code{Forbidden},
-	Example: TillDraft{Owned: Owned{"rao"}, Open: true, Delivery: true, DeliveryPrice: "40", Area: []string{"5600"}, PayOnDelivery: true},
+	HTTP:    Route{"PUT", "/api/owner/till", 200}, Doors: HTTP, For: Owners, Scope: ScopeOrders, Replaces: GetTill.Operation, Codes: []Code{Forbidden},
+	Example: TillDraft{Open: true, Delivery: true, DeliveryPrice: "40", Area: []string{"5600"}, PayOnDelivery: true},
 })
 
 // A StockCount is how many pieces are left of a variant.
@@ -153,6 +154,6 @@ type StockDraft struct {
 var PutStock = declare[StockDraft, None](Operation{
 	Name: "put_stock", Title: "Count your stock",
 	Summary: "Says how many pieces of variants are left to sell. Orders hold and take them; what is not counted never runs out.",
-	HTTP:    Route{"PUT", "/api/owner/stock", 204}, For: Owners, Scope: ScopeOrders, Inward: true, Codes: []Code{Forbidden, NotFound},
-	Example: StockDraft{Owned: Owned{"rao"}, Stock: []StockCount{{ID: "var_01k9y3v6k8e5w9q2x4z7c1m0a0", Pieces: new(12)}}},
+	HTTP:    Route{"PUT", "/api/owner/stock", 204}, Doors: HTTP, For: Owners, Scope: ScopeOrders, Inward: true, Codes: []Code{Forbidden, NotFound},
+	Example: StockDraft{Stock: []StockCount{{ID: "var_01k9y3v6k8e5w9q2x4z7c1m0a0", Pieces: new(12)}}},
 })

@@ -1,7 +1,7 @@
 package storage
 
-// bidInvariants are about the money of bids and orders, and the stock that orders hold. Each refund is in full, but nothing below a rupee is sent back of a payment that
-// got a slot (protocol.ExcessRefund).
+// bidInvariants are about the money of bids and orders, and the stock that orders hold. Each refund is in full, but nothing below a rupee
+// is sent back of a payment that got a slot (protocol.ExcessRefund).
 var bidInvariants = []invariant{
 	{"a payment that neither got a slot nor goes back in full", `SELECT p.id FROM payment p WHERE NOT p.placed
 		AND p.paise <> (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},

@@ -148,7 +148,8 @@ func (m *Money) reorder(ctx context.Context, tx *storage.Tx, of Subject, r *stor
 func (m *Money) addRefund(ctx context.Context, tx *storage.Tx, of Subject, payment *storage.StoredPayment, paise int64,
 	reference string) error {
 	r := &storage.StoredRefund{
-		Book: payment.Book, Subject: payment.Subject, Payment: payment.ID, Paise: paise, Currency: payment.Currency, Why: "refunded by the owner at the payment provider",
+		Book: payment.Book, Subject: payment.Subject, Payment: payment.ID, Paise: paise, Currency: payment.Currency,
+		Why:   "refunded by the owner at the payment provider",
 		Whole: payment.Placed, State: storage.RefundDue, Until: tx.Now,
 	}
 	if err := tx.Refunds().Insert(ctx, r); err != nil {

@@ -49,7 +49,8 @@ func pieces(i protocol.Item) templ.Component {
 			if v.Price == nil || v.Price.Currency != protocol.Rupee || v.Availability == protocol.OutOfStock || v.Availability == protocol.Discontinued {
 				continue
 			}
-			fields = append(fields, markup(`<div class="field"><label for="n-%[1]s">%[2]s</label><input id="n-%[1]s" name="%[1]s" form="basket" type="number" min="0" max="999" inputmode="numeric"></div>`,
+			fields = append(fields, markup(`<div class="field"><label for="n-%[1]s">%[2]s</label>`+
+				`<input id="n-%[1]s" name="%[1]s" form="basket" type="number" min="0" max="999" inputmode="numeric"></div>`,
 				v.ID, tr(ctx, "Pieces of %s", v.Title)))
 		}
 		return fields.Render(ctx, w)
@@ -200,7 +201,8 @@ var orderPays = [][2]string{{protocol.PayNow, english("Now")}, {protocol.PayLate
 
 // newOrderBody shows a basket and the form that orders it.
 func newOrderBody(q protocol.BasketQuote, b protocol.Basket, f *sent) templ.Component {
-	body := all{inside(`div class="lead"`, title("Your order"), when(q.Handle != "", inside(`p class="meta"`, linkText("", "/@"+q.Handle, q.Shop), testMark(q.Till.Test))))}
+	body := all{inside(`div class="lead"`, title("Your order"),
+		when(q.Handle != "", inside(`p class="meta"`, linkText("", "/@"+q.Handle, q.Shop), testMark(q.Till.Test))))}
 	if f != nil {
 		body = append(body, notOrdered(f))
 	}

@@ -174,8 +174,9 @@ func orderTermsBody(a *account) templ.Component {
 		form := func(id, name, button string, in ...templ.Component) templ.Component {
 			return posted("card form", id, orderTermsPath, append(append(all{ownKeys(name, a.Handle, "")}, in...), sends(button))...)
 		}
-		body := all{accountHead(a, ""), titled("terms", "How you take orders", when(!a.Till.Taking, para("You take no orders now.")),
-			form(at, "put_till", "Save", version(till, v), tillTable.fields(till, at, v)))}
+		body := all{accountHead(a, "How you take orders, and where you are paid")}
+		body = append(body, titled("terms", "How you take orders", when(!a.Till.Taking, para("You take no orders now.")),
+			form(at, "put_till", "Save", version(till, v), tillTable.fields(till, at, v))))
 		at = formID("put_stock", a.Handle, "")
 		body = append(body, titled("stock", "What you have left", form(at, "put_stock", "Save",
 			hint("What is counted is held while a buyer pays, and cannot be sold twice. The id is on the page of your shop."),

@@ -174,7 +174,8 @@ func (a *Attention) makeRoom(ctx context.Context, tx *storage.Tx, board *storage
 		}
 		for i := range old {
 			old[i].GaveWay = true
-			err := errors.Join(a.move(ctx, tx, &old[i], protocol.BidLapsed, "gave way to newer bids: too many waited unpaid"), money.CancelLink(ctx, tx, paid{a, &old[i]}))
+			err := errors.Join(a.move(ctx, tx, &old[i], protocol.BidLapsed, "gave way to newer bids: too many waited unpaid"),
+				money.CancelLink(ctx, tx, paid{a, &old[i]}))
 			if err != nil {
 				return err
 			}

@@ -112,7 +112,7 @@ func (o *Orders) till(ctx context.Context, tx *storage.Tx, handle string) (*stor
 
 // shown is a till as answers have it.
 func shown(t *storage.Till, account *storage.PaymentAccount) protocol.Till {
-	out := protocol.Till{TillDraft: t.Terms, Test: account != nil && account.Test}
+	out := protocol.Till{TillDraft: t.Terms, Test: account != nil && account.Test, Untrusted: true}
 	out.Handle = t.Handle
 	out.Taking = t.Open && (account != nil || t.Terms.PayOnDelivery && t.Terms.Delivery || t.Terms.PayAtPickup && t.Terms.Pickup)
 	if !t.UpdatedAt.IsZero() {
@@ -132,7 +132,8 @@ func business(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle str
 		return nil, storage.IfMissing(err, protocol.NoAgent(handle))
 	}
 	if p.Draft.Kind != protocol.Business {
-		return nil, protocol.Errorf(protocol.Forbidden, "@%s is a person; only businesses take orders", handle)
+		return nil, protocol.Invalid(protocol.Fault{Pointer: "/handle", Code: "not-for-kind",
+			Detail: "@" + handle + " is a person; only businesses take orders"})
 	}
 	return p, nil
 }

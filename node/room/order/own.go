@@ -136,11 +136,11 @@ func (o *Orders) Cancel(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 // List lists the orders of a shop of the caller.
 func (o *Orders) List(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OrderQuery) (protocol.Page[protocol.ShopOrder], error) {
 	out := protocol.Page[protocol.ShopOrder]{Items: []protocol.ShopOrder{}}
-	p, err := business(ctx, tx, c, in.Handle)
+	handle, err := c.ActsAs(in.Handle)
 	if err != nil {
 		return out, err
 	}
-	t, err := tx.Tills().ByHandle(ctx, p.Draft.Handle)
+	t, err := tx.Tills().ByHandle(ctx, handle)
 	if err != nil {
 		return out, storage.IfMissing(err, nil)
 	}

@@ -161,11 +161,12 @@ func adjustment(id string, paise int64, at time.Time) protocol.Adjustment {
 	return protocol.Adjustment{ID: id, Type: "refund", OccurredAt: at.UTC(), Status: "completed", Totals: []protocol.OrderTotal{{Type: "total", Amount: -paise}}}
 }
 
-// PayeePage are the operations of the payment page (money.Payer).
-
-// ByPayToken returns the order of a secret.
+// ByPayToken returns the order that is paid on the payment page of a secret (money.Payer).
 func (o *Orders) ByPayToken(ctx context.Context, tx *storage.Tx, hash [32]byte) (money.Subject, error) {
 	x, err := tx.Orders().ByToken(ctx, hash)
+	if err == nil && x.Account == "" { // it is paid when it is handed over
+		err = storage.ErrNotFound
+	}
 	return paid{o, x}, err
 }
 
