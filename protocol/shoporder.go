@@ -26,7 +26,7 @@ func ParseBasket(text string) (b Basket, err error) {
 		if given {
 			n, err = strconv.Atoi(many)
 		}
-		if err != nil || id == "" || len(id) > 80 || n < 1 || n > MaxPieces || len(b.Items) == MaxOrderItems {
+		if err != nil || given && strconv.Itoa(n) != many || id == "" || len(id) > 120 || n < 1 || n > MaxPieces || len(b.Items) == MaxOrderItems {
 			return b, Errorf(InvalidRequest, "the items of this address are not id:quantity, divided by commas, with at most %d items of at most %d pieces",
 				MaxOrderItems, MaxPieces)
 		}

@@ -88,15 +88,15 @@ func (os Orders) ListDue(ctx context.Context, till string) ([]StoredOrder, error
 	return list[StoredOrder](ctx, os.tx, dueOrders, till, millis(os.tx.Now))
 }
 
-var strangersOrders = orderTable.from + `WHERE till = ? AND state = 'awaiting_payment' AND anonymous ORDER BY made_at, id LIMIT ?`
+var strangersOrders = orderTable.from + `WHERE till = ? AND state = 'awaiting_payment' AND anonymous ORDER BY made_at LIMIT ?`
 
 // Strangers returns the unpaid orders of buyers whom the node does not know, the oldest first.
 func (os Orders) Strangers(ctx context.Context, till string, most int) ([]StoredOrder, error) {
 	return list[StoredOrder](ctx, os.tx, strangersOrders, till, most)
 }
 
-var strangersHolding = orderTable.from + `WHERE state = 'awaiting_payment' AND anonymous
-	AND id IN (SELECT order_id FROM order_hold WHERE till = ? AND variant = ? AND anonymous) ORDER BY made_at, id LIMIT 1000`
+var strangersHolding = `SELECT ` + orderTable.columnsOf("o.") + ` FROM order_hold h JOIN shop_order o ON o.id = h.order_id
+	WHERE h.till = ? AND h.variant = ? AND h.anonymous AND o.state = 'awaiting_payment' ORDER BY h.order_id LIMIT 1000`
 
 // Holding returns those of Strangers that hold pieces of a variant.
 func (os Orders) Holding(ctx context.Context, till, variant string) ([]StoredOrder, error) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -74,7 +76,7 @@ var openedOrder = opened{"stoa_order", "/order/", "token", "token", 7}
 
 func (s *Web) orderRoutes() []Route {
 	return []Route{
-		{Pattern: "/buy/:items", Handler: http.HandlerFunc(s.permalink)},
+		{Pattern: protocol.BuyPath + "/:items", Handler: http.HandlerFunc(s.permalink)},
 		{Pattern: newOrderPath, Handler: http.HandlerFunc(s.newOrderPage)},
 		s.forms(newOrderPath, s.newOrderForm, protocol.MakeOrder.Operation),
 		{Pattern: "/order/:token", Handler: http.HandlerFunc(s.orderPage)},
@@ -88,9 +90,9 @@ func (s *Web) permalink(w http.ResponseWriter, r *http.Request) {
 	for i, x := range b.Items {
 		if coded, is := strings.CutPrefix(x.ID, "~"); is && err == nil {
 			var raw []byte
-			raw, err = base64.RawURLEncoding.DecodeString(coded)
-			if b.Items[i].ID = string(raw); err != nil {
-				err = protocol.Errorf(protocol.InvalidRequest, "the id %s of this address is not base64url", x.ID)
+			raw, err = base64.RawURLEncoding.Strict().DecodeString(coded)
+			if b.Items[i].ID = string(raw); err != nil || !utf8.Valid(raw) || strings.ContainsFunc(string(raw), unicode.IsControl) {
+				err = protocol.Errorf(protocol.InvalidRequest, "the id %s of this address is not base64url of a text", x.ID)
 			}
 		}
 	}
@@ -98,6 +100,7 @@ func (s *Web) permalink(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, err)
 		return
 	}
+	w.Header().Set("Referrer-Policy", "no-referrer")
 	redirect(w, r, newOrderPath+"?"+url.Values{"items": {b.String()}}.Encode())
 }
 
