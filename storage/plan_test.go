@@ -288,7 +288,7 @@ func TestPlans(t *testing.T) {
 	add("open refunds", openRefunds, "x", "y", 21)
 	add("ledger of a month", ledgerOfMonth, "x", 1, 2)
 	add("does a board owe", owing, "x", "x")
-	add("does an account owe", paymentAccountOwes, "x", "x", 1, "x", "x", "x", "x", "x", 1, "x", 1)
+	add("does an account owe", paymentAccountOwes, "x", "x", 1, "x", "x", "x", "x", "x", "x", 1, "x", 1)
 	for _, state := range []protocol.OrderState{"", protocol.OrderPaid} {
 		text, args := ordersQuery("x", state)
 		add("orders of a till "+string(state), text, append(args, "y", 21)...)
