@@ -202,7 +202,7 @@ const (
 
 // An OrderUpdate is what a shop does with an order.
 type OrderUpdate struct {
-	ID     string  `json:"id" shape:"order-id"`
+	ID     string  `json:"id" shape:"order-id" doc:"Id of the order."`
 	Do     OrderDo `json:"do" enum:"confirm,deny,packed,sent,delivered,picked_up,cancel,refund" doc:"confirm, deny: the payment has arrived, or not. cancel: what was paid goes back."`
 	UTR    string  `json:"utr,omitempty" shape:"utr" doc:"With confirm: the bank's reference, if the buyer reported none."`
 	Amount Decimal `json:"amount,omitempty" decimal:"true" doc:"With refund, in rupees. Left out: all that is left."`
