@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node"
+	"stoa/node/money"
 	"stoa/node/nodetest"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/razorpay"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 )
 
@@ -107,7 +107,7 @@ func TestAttention_Webhook(t *testing.T) {
 	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
 	vendor := httptest.NewServer(api)
 	defer vendor.Close()
-	h.Attention.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+	h.Attention.Pay = func(a money.Account) (pay.Provider, error) {
 		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
 	}
 	ctx, stop := context.WithCancel(t.Context())

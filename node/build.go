@@ -20,6 +20,7 @@ import (
 	"stoa/node/door/mcpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/node/out/calendar"
 	"stoa/node/out/outbound"
 	"stoa/node/out/push"
@@ -38,6 +39,7 @@ import (
 	"stoa/node/room/meeting"
 	"stoa/node/room/moderation"
 	"stoa/node/room/operate"
+	"stoa/node/room/order"
 	"stoa/node/room/reputation"
 	"stoa/node/room/site"
 	"stoa/node/work/worker"
@@ -151,8 +153,10 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Board, n.Moderation = posts, moderation.New(n.Base, c.limits(), n.Keys.Networks.Of, posts.Delete, posts.Distribute)
 	n.Moderation.SetState = n.Directory.SetState
 	n.Feed = feed.New(h, cmp.Or(c.MaxStreams, feed.MaxStreams))
-	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.payProviders(client), hooks, n.Keys, random(credential.SecretBidLinks))
+	n.Money = &money.Money{Base: n.Base, DB: n.DB, Seal: n.Keys, Pay: n.payProviders(client), Kinds: map[string]money.Kind{}}
+	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.Money, hooks, random(credential.SecretBidLinks))
 	letterKey := random(credential.SecretMeetingLinks)
+	n.Orders = order.New(h, n.name(), n.Money, letterKey, n.orderMail, reviews)
 	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
@@ -173,7 +177,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	return []room{
 		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail,
 			complaint.Appeals{Authored: posts.Authored, Restore: n.Moderation.Restore, Lift: n.Moderation.LiftSuspension}),
-		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation,
+		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation, n.Orders,
 		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
 		programs,
 		credential.SignIns{DB: n.DB, SignIn: n.Accounts.Agents},
@@ -271,6 +275,7 @@ func (n *Node) jobs(ctx context.Context, rooms []room) error {
 		}
 	}
 	handle(n.federation.Jobs())
+	handle(n.Money.Jobs())
 	for _, r := range rooms {
 		if r, ok := r.(interface {
 			Jobs() map[storage.JobKind]storage.JobHandler

@@ -153,14 +153,24 @@ var scripted = map[string]string{protocol.AddDevice.Name: "with what the browser
 // elsewhere are the forms that another test sends, by route and operation: those that give the account one more profile, which the
 // others here are not ready for, those of an author, whom a cookie shows, and one that answers with a file.
 var elsewhere = map[string]string{
-	"/board/:id/appeal file_complaint": "TestBrowser_Appeal",
-	"/:at/appeal file_complaint":       "TestBrowser_Appeal",
-	"/archive-link fetch_archive":      "TestArchiveLink",
-	"/undo undo_deletion":              "TestUndoLink",
-	"/join register_profile":           "TestBrowser_JoinShop",
-	"/account/claim claim_profile":     "TestBrowser_JoinAgent",
-	"/oauth/authorize grant_client":    "TestBrowser_Connect",
+	"/board/:id/appeal file_complaint":     "TestBrowser_Appeal",
+	"/:at/appeal file_complaint":           "TestBrowser_Appeal",
+	"/archive-link fetch_archive":          "TestArchiveLink",
+	"/undo undo_deletion":                  "TestUndoLink",
+	"/join register_profile":               "TestBrowser_JoinShop",
+	"/account/claim claim_profile":         "TestBrowser_JoinAgent",
+	"/oauth/authorize grant_client":        "TestBrowser_Connect",
+	"/order/new make_order":                "TestBrowser_Order",
+	"/order/:token cancel_order":           "TestBrowser_Order",
+	"/account update_order":                "TestBrowser_Order",
+	"/account mark_refunded":               "TestBrowser_Order",
+	orderTerms + " put_till":               "TestBrowser_Order",
+	orderTerms + " put_stock":              "TestBrowser_Order",
+	orderTerms + " put_payment_account":    "TestBrowser_Order",
+	orderTerms + " delete_payment_account": "TestBrowser_Order",
 }
+
+const orderTerms = "/account/orders/settings"
 
 // complete checks that every form which a page had and every operation that a route of forms does was sent.
 func (s *formSide) complete(t *testing.T) {

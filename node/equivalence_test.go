@@ -69,14 +69,14 @@ func TestEquivalence(t *testing.T) {
 
 // unequalled are the operations of which the doors can compare no result here.
 // Confirming mail takes a secret that is only in a mail; a delivery moves on
-// by itself while the doors are compared; a post is deleted once, with its secret (TestSecrets). What joins and claims is
+// by itself while the doors are compared; an order is made on a page; a post is deleted once, with its secret (TestSecrets). What joins and claims is
 // tried by TestJoin.
 var unequalled = []string{"claim_profile", "confirm_account_mail", "confirm_mail", "delete_post", "register_profile",
-	"replay_callback"}
+	"replay_callback", "update_order"}
 
 // ofShop reports whether an operation is about a business and what it sells.
 func ofShop(op *protocol.Operation) bool {
-	return slices.ContainsFunc([]string{"merchant", "item", "order", "reviews"}, func(s string) bool { return strings.Contains(op.Name, s) })
+	return slices.ContainsFunc([]string{"merchant", "item", "order", "reviews", "till", "stock"}, func(s string) bool { return strings.Contains(op.Name, s) })
 }
 
 // compareWorld calls with names of things that are there. A write gets a post of

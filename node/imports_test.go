@@ -25,12 +25,13 @@ var mayImport = map[string][]string{
 	"stoa/wellknown":      {"stoa/protocol", "stoa/identity", "stoa/schemas"},
 	"stoa/federation":     {"stoa/protocol", "stoa/identity", "stoa/storage"},
 
-	"stoa/node/out":  {"stoa/protocol", "stoa/identity", "stoa/node/out"},
-	"stoa/node/hall": {"stoa/protocol", "stoa/storage", "stoa/identity"},
-	"stoa/node/room": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/out"},
-	"stoa/node/work": {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/out"},
-	"stoa/node/door": {"stoa/protocol", "stoa/identity", "stoa/node/hall"},
-	"stoa/node":      {"stoa/"},
+	"stoa/node/out":   {"stoa/protocol", "stoa/identity", "stoa/node/out"},
+	"stoa/node/hall":  {"stoa/protocol", "stoa/storage", "stoa/identity"},
+	"stoa/node/money": {"stoa/protocol", "stoa/storage", "stoa/node/out"},
+	"stoa/node/room":  {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/hall", "stoa/node/out", "stoa/node/money"},
+	"stoa/node/work":  {"stoa/protocol", "stoa/storage", "stoa/identity", "stoa/node/out"},
+	"stoa/node/door":  {"stoa/protocol", "stoa/identity", "stoa/node/hall"},
+	"stoa/node":       {"stoa/"},
 
 	"stoa/node/nodetest": {"stoa/"}, // imported by tests alone
 

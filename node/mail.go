@@ -14,6 +14,7 @@ import (
 	"stoa/node/room/complaint"
 	"stoa/node/room/credential"
 	"stoa/node/room/meeting"
+	"stoa/node/room/order"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )
@@ -104,6 +105,9 @@ func (n *Node) complaintMail() complaint.Send {
 		return m.Send(ctx, account.Letter{ID: id, To: to, Subject: subject, Text: text})
 	}
 }
+
+// orderMail returns the sender of mail about orders, nil on a node that sends no mail.
+func (n *Node) orderMail() order.Send { return order.Send(n.complaintMail()) }
 
 // meetingMail returns the sender of mail about meetings, nil on a node that sends no mail.
 func (n *Node) meetingMail() meeting.Mailer {

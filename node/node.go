@@ -26,6 +26,7 @@ import (
 	"stoa/node/door/ucpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/node/out/signed"
 	"stoa/node/room/account"
 	"stoa/node/room/archive"
@@ -38,6 +39,7 @@ import (
 	"stoa/node/room/meeting"
 	"stoa/node/room/moderation"
 	"stoa/node/room/operate"
+	"stoa/node/room/order"
 	"stoa/node/room/reputation"
 	"stoa/node/work/liveness"
 	"stoa/node/work/worker"
@@ -61,7 +63,9 @@ type Node struct {
 	Meter      *operate.Meter
 	Accounts   *account.Accounts
 	Archive    *archive.Archive
+	Money      *money.Money
 	Attention  *attention.Attention
+	Orders     *order.Orders
 	Board      *board.Board
 	Contact    *contact.Contact
 	Directory  *directory.Directory

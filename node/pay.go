@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"stoa/node/door/httpapi"
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/razorpay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/node/out/pay/upi"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 )
 
 // payProviders opens accounts at payment providers.
-func (n *Node) payProviders(client *http.Client) func(attention.PayAccount) (pay.Provider, error) {
-	return func(a attention.PayAccount) (pay.Provider, error) {
+func (n *Node) payProviders(client *http.Client) func(money.Account) (pay.Provider, error) {
+	return func(a money.Account) (pay.Provider, error) {
 		switch a.Provider {
 		case protocol.PayUPI:
 			return upi.New(a.VPA, a.Name, time.Now)
@@ -43,7 +43,7 @@ func (n *Node) payHook(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		err = protocol.Errorf(protocol.TooLarge, "an event has at most 1 MiB")
 	} else {
-		err = n.Attention.Hook(r.Context(), r.PathValue("provider"), r.PathValue("hook"), r.Header, body)
+		err = n.Money.Hook(r.Context(), r.PathValue("provider"), r.PathValue("hook"), r.Header, body)
 	}
 	if err != nil {
 		httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)

@@ -30,6 +30,8 @@ const rounds = 8
 // unreached are the operations that no call of TestProperty can make succeed,
 // each with the reason.
 var unreached = map[string]string{
+	"put_stock":            "takes a variant on sale: TestBrowser_Order",
+	"update_order":         "takes an order, which a page makes: TestBrowser_Order",
 	"get_passkey_options":  "takes a browser that signed in lately",
 	"add_passkey":          "takes a passkey",
 	"add_device":           "takes a browser that is signed in, or the token of the thread",

@@ -3,6 +3,7 @@ package node_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -95,8 +96,11 @@ func (w *walkWorld) fill(h *nodetest.House) {
 			return err
 		}))
 		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return tx.OrderReceipts().Insert(ctx, storage.StoredReceipt{ID: protocol.NewID(protocol.ReceiptID, tx.Now), Handle: "asha", Order: fmt.Sprint(i),
-				Currency: "INR", Minor: 1, PaidAt: tx.Now, IssuedAt: tx.Now}, protocol.MaxOrderReceipts)
+			if err := tx.OrderReceipts().Insert(ctx, storage.StoredReceipt{ID: protocol.NewID(protocol.ReceiptID, tx.Now), Handle: "asha", Order: fmt.Sprint(i),
+				Currency: "INR", Minor: 1, PaidAt: tx.Now, IssuedAt: tx.Now}, protocol.MaxOrderReceipts); err != nil {
+				return err
+			}
+			return w.ordered(ctx, tx, i)
 		}))
 		require.Equal(w.t, 200, w.profile(h, fmt.Sprintf("shop-%d", i), false))
 		require.Equal(w.t, 200, w.operate(h, protocol.AddNote.Operation, protocol.NewNote{Subject: post.ID, Text: "seen"}))
@@ -109,6 +113,24 @@ func (w *walkWorld) fill(h *nodetest.House) {
 				ExpiresAt: tx.Now.Add(time.Hour)})
 		}))
 	}
+}
+
+// ordered stores an order at the till of asha.
+func (w *walkWorld) ordered(ctx context.Context, tx *storage.Tx, n int) error {
+	till, err := tx.Tills().ByHandle(ctx, "asha")
+	if errors.Is(err, storage.ErrNotFound) {
+		till = &storage.Till{Handle: "asha"}
+		err = tx.Tills().Put(ctx, till)
+	}
+	if err != nil {
+		return err
+	}
+	o := &storage.StoredOrder{ID: protocol.NewID(protocol.OrderID, tx.Now), Till: till.ID, State: protocol.OrderCanceled, Paise: 100, Buyer: "b", MadeAt: tx.Now,
+		MovedAt: tx.Now, OrderDoc: storage.OrderDoc{Handle: "asha", Lines: []protocol.OrderLine{}, Totals: []protocol.OrderTotal{}, Way: "pickup", Pay: "now",
+			Events: []protocol.OrderEvent{}}}
+	o.Mailbox[0], o.TokenHash = byte(n), protocol.SecretHash(o.ID)
+	o.Sealed = w.houses[0].Money.Seal.Seal("order "+o.ID, []byte("{}"))
+	return tx.Orders().Insert(ctx, o)
 }
 
 // bidOn bids on asha's board as an agent; the owner confirms the payment and removes the bid, so that

@@ -44,6 +44,7 @@ const (
 	ofClaim     = "link that gives a profile"
 	ofArchive   = "link to an archive"
 	ofUndo      = "link that undoes a deletion"
+	ofOrder     = "address of an order"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -59,6 +60,7 @@ var opens = map[string][]string{
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "delete_message": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
 	"fetch_archive": {ofArchive}, "undo_deletion": {ofUndo},
+	"read_order": {ofOrder}, "cancel_order": {ofOrder},
 	"add_device":   {ofThread},
 	"delete_post":  {ofPost},
 	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
@@ -150,6 +152,7 @@ func newSecrets(t *testing.T) *secretsWorld {
 		_, w.secrets[ofArchive], _ = strings.Cut(link.URL, "ticket=")
 		return err
 	})
+	w.secrets[ofOrder] = w.ordered().Token
 	n.Hosted("leaver")
 	n.Ask("DELETE", "/api/owner/profile", "", "Authorization", "Bearer "+n.OwnerToken("leaver")).Is(200)
 	put(func(ctx context.Context, tx *storage.Tx) error {

@@ -252,6 +252,8 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 			return tx.Devices().Put(ctx, storage.Device{ID: id, Reader: w.account, Endpoint: "https://push.example/" + id, P256dh: []byte{1}, Auth: []byte{1}}, 1)
 		})
 		args["id"] = id
+	case protocol.UpdateOrder.Operation:
+		args["id"] = w.ordered().Order.ID
 	case protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation:
 		begun := w.writes()
 		args["threadId"], args["readToken"] = begun.ThreadID, begun.ReadToken
@@ -279,6 +281,21 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 		mine = from{}
 	}
 	return args, mine
+}
+
+// ordered makes an order at the shop, which is paid when it is fetched.
+func (w *wallsWorld) ordered() (made protocol.MadeOrder) {
+	w.t.Helper()
+	d := w.Doors
+	d.Good("PUT", "/api/owner/merchant/items/walls", `{"name":"Thali","price":{"currency":"INR","amount":"90"}}`, d.Shop, nil)
+	d.Good("PUT", "/api/owner/till", `{"open":true,"pickup":true,"payAtPickup":true}`, d.Shop, nil)
+	var item protocol.OwnItem
+	d.Good("GET", "/api/owner/merchant/items/walls", "", d.Shop, &item)
+	got := w.call(protocol.MakeOrder.Operation, map[string]any{"items": []any{map[string]any{"id": item.VariantIDs[0], "quantity": 1}},
+		"name": "Ravi", "mail": newID("m") + "@example.org", "way": "pickup", "pay": "later"}, from{})
+	require.Empty(w.t, got.Code, "%v", got)
+	require.NoError(w.t, json.Unmarshal([]byte(got.JSON), &made))
+	return made
 }
 
 // writes begins a thread with asha as nobody in particular.

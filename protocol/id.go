@@ -38,6 +38,9 @@ const (
 
 	ReceiptID   = "rcpt" // of an order
 	ComplaintID = "cmp"
+
+	TillID  = "till" // of a shop
+	OrderID = "ord"
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

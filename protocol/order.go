@@ -34,6 +34,8 @@ type OrderReceiptClaims struct {
 	PaidAt   int64  `json:"paidAt" doc:"Seconds since 1970."`
 	IssuedAt int64  `json:"iat" doc:"Seconds since 1970."`
 	ID       string `json:"jti" pattern:"^rcpt_"`
+	Known    string `json:"known,omitempty" enum:"provider,confirmed,stated" doc:"How the payment is known: by the payment provider, as the buyer reported it and the shop confirmed, or from the shop alone. Left out: from the shop alone."`
+	Test     bool   `json:"test,omitempty" doc:"TEST: no money moved."`
 }
 
 // ForeignReceiptID is the id that a node which did not issue a receipt has for it, so that no other node

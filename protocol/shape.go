@@ -53,6 +53,7 @@ var textShapes = map[string]shape{
 	"sha256":       {pattern: `^[0-9a-f]{64}$`},
 	"tag":          {pattern: TagPattern},
 	"thread-id":    {pattern: `^thr` + id + `$`},
+	"order-id":     {pattern: `^ord` + id + `$`},
 	"token-id":     {pattern: `^tok` + id + `$`},
 	"until":        {pattern: `^(([01][0-9]|2[0-5]):[0-5][0-9]|26:00)$`},
 	"utr":          {utrPattern, FoldUTR},

@@ -1,5 +1,7 @@
 package protocol
 
+import "strings"
+
 // The Universal Commerce Protocol (UCP), releases 2026-08-25 and 2026-04-08: what the node's
 // business profile says, and what is negotiated from it.
 
@@ -10,6 +12,9 @@ const (
 	UCPProfilePath = "/.well-known/ucp"
 	UCPSearchPath  = UCPPath + "/catalog/search" // spec §4.1
 )
+
+// BuyPath is the address to which the items of a basket are appended (dev.ucp.shopping.permalink).
+const BuyPath = "/buy"
 
 // UCPVersions are the supported releases, the current one first.
 var UCPVersions = []string{"2026-08-25", "2026-04-08"}
@@ -24,6 +29,7 @@ const (
 	UCPCatalogLookup  = "dev.ucp.shopping.catalog.lookup"
 	UCPLocationSearch = "dev.ucp.common.location.search"
 	UCPLocationLookup = "dev.ucp.common.location.lookup"
+	UCPPermalink      = "dev.ucp.shopping.permalink"
 )
 
 // A UCPEntity is a version of a capability, or a service at one transport.
@@ -33,6 +39,8 @@ type UCPEntity struct {
 	Schema    string `json:"schema,omitempty"`
 	Transport string `json:"transport,omitempty"`
 	Endpoint  string `json:"endpoint,omitempty"`
+
+	Config map[string]string `json:"config,omitempty"`
 }
 
 // UCPMeta is the member ucp of a profile or answer. Maps are from reverse domain names.
@@ -50,11 +58,16 @@ type UCPMeta struct {
 func UCPMetaOf(base, version string) UCPMeta {
 	m := UCPMeta{Version: version, Capabilities: UCPCapabilities(version), Handlers: &struct{}{}}
 	service := func(name, transport, endpoint, schema string) UCPEntity {
-		return UCPEntity{version, ucpSite + version + "/specification/overview", ucpSite + version + "/services/" + name + "/" + schema, transport, base + endpoint}
+		return UCPEntity{Version: version, Spec: ucpSite + version + "/specification/overview", Schema: ucpSite + version + "/services/" + name + "/" + schema,
+			Transport: transport, Endpoint: base + endpoint}
 	}
 	m.Services = map[string][]UCPEntity{"dev.ucp.shopping": {
 		service("shopping", "rest", UCPPath, "rest.openapi.json"), service("shopping", "mcp", UCPMCPPath, "mcp.openrpc.json"),
 	}}
+	if version == UCPVersions[0] && strings.HasPrefix(base, "https://") { // of the node alone: nothing of it is negotiated
+		m.Capabilities[UCPPermalink] = []UCPEntity{{Version: version, Spec: ucpSite + version + "/specification/permalink",
+			Schema: ucpSite + version + "/schemas/shopping/permalink.json", Config: map[string]string{"endpoint": base + BuyPath}}}
+	}
 	if version == UCPVersions[0] {
 		m.Services["dev.ucp.common"] = []UCPEntity{service("common", "rest", UCPPath, "rest.openapi.json"), service("common", "mcp", UCPMCPPath, "mcp.openrpc.json")}
 		m.Supported = map[string]string{}

@@ -46,7 +46,7 @@ type BidDoc struct {
 	Handle    string              `json:"handle"`            // the board's owner when it was made
 	By        string              `json:"by,omitempty"`      // the profile of this node that made it
 	Terms     protocol.BoardTerms `json:"terms"`             // under which it was made, without texts and categories
-	Link      BidLink             `json:"link"`
+	Link      PayLink             `json:"link"`
 	Approved  bool                `json:"approved"`
 	Evidence  json.RawMessage     `json:"evidence,omitempty"` // the bidder's signed request, public with the bid; nil for none
 	Claims    int                 `json:"claims,omitempty"`   // how often the payer gave a reference
@@ -63,8 +63,8 @@ type BidDoc struct {
 	DisputedAt time.Time `json:"disputedAt,omitzero"` // when the payer said once more to have paid
 }
 
-// A BidLink is the payment link of a bid at its provider.
-type BidLink struct {
+// A PayLink is the payment link of a bid or an order at its provider.
+type PayLink struct {
 	Attempt   int       `json:"attempt"` // 1 on the first
 	Ref       string    `json:"ref,omitempty"`
 	At        time.Time `json:"at,omitzero"`  // when it was made

@@ -1,7 +1,7 @@
 package storage
 
-// bidInvariants are about the money of bids. Each refund is in full, but nothing below a rupee is sent back of a payment that
-// got a slot (protocol.ExcessRefund).
+// bidInvariants are about the money of bids and orders, and the stock that orders hold. Each refund is in full, but nothing below a rupee
+// is sent back of a payment that got a slot (protocol.ExcessRefund).
 var bidInvariants = []invariant{
 	{"a payment that neither got a slot nor goes back in full", `SELECT p.id FROM payment p WHERE NOT p.placed
 		AND p.paise <> (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
@@ -22,6 +22,15 @@ var bidInvariants = []invariant{
 		WHERE j.state = 'waiting' AND j.dedupe > '` + string(RefundJob) + ` ' || r.id AND j.dedupe < '` + string(RefundJob) + ` ' || r.id || '!') LIMIT 1`},
 	{"a bid whose end no job brings", `SELECT b.id FROM bid b WHERE b.state IN ('held', 'claimed', 'live') AND NOT EXISTS (SELECT 1 FROM job j
 		WHERE j.state = 'waiting' AND j.dedupe = '` + string(BidDueJob) + ` ' || b.id || ' ' || CAST(b.moves AS TEXT) || ' 0') LIMIT 1`},
+	{"an order whose end no job brings", `SELECT o.id FROM shop_order o WHERE o.state = 'awaiting_payment' AND o.hold_until IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM job j WHERE j.state = 'waiting'
+			AND j.dedupe = '` + string(OrderDueJob) + ` ' || o.id || ' ' || CAST(o.moves AS TEXT) || ' 0') LIMIT 1`},
+	{"an order that does not wait and holds pieces", `SELECT h.order_id FROM order_hold h LEFT JOIN shop_order o ON o.id = h.order_id
+		WHERE o.id IS NULL OR o.state <> 'awaiting_payment' LIMIT 1`},
+	{"an order that was paid at once without a payment", `SELECT o.id FROM shop_order o WHERE o.state IN ('paid', 'fulfilled') AND o.account <> ''
+		AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.bid = o.id AND p.placed AND p.paise >= o.paise) LIMIT 1`},
+	{"a payment of more than its order whose rest does not go back", `SELECT p.id FROM payment p JOIN shop_order o ON o.id = p.bid WHERE p.placed
+		AND p.paise - o.paise >= 100 AND p.paise - o.paise > (SELECT COALESCE(sum(r.paise), 0) FROM refund r WHERE r.payment = p.id) LIMIT 1`},
 	{"two bids in one slot", `SELECT min(b.id) FROM bid b WHERE b.slot_no IS NOT NULL GROUP BY b.board, b.slot_no HAVING count(*) > 1 LIMIT 1`},
 	{"a live bid without a slot", `SELECT b.id FROM bid b WHERE b.state = 'live' AND b.slot_no IS NULL LIMIT 1`},
 	{"a payment without its line of the ledger", `SELECT p.id FROM payment p LEFT JOIN ledger l ON l.payment = p.id AND l.refund = ''

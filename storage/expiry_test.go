@@ -16,7 +16,8 @@ func TestTables(t *testing.T) {
 	deletes := map[string]string{ // with a column handle
 		"profile": "is the profile", "thread": "Threads.DropAll", "callback": "Threads.DropAll", "contact_block": "Threads.DropAll",
 		"contact_block_name": "Threads.DropAll", "probe_of": "Probes.drop", "sighting": "Probes.drop", "attention_board": "AttentionBoards.drop",
-		"payment_account": "AttentionBoards.drop", "archive_post": "Profiles.Delete", "archive_import": "Profiles.Delete", "ticket": "ends by itself",
+		"payment_account": "AttentionBoards.drop", "till": "Tills.drop",
+		"archive_post": "Profiles.Delete", "archive_import": "Profiles.Delete", "ticket": "ends by itself",
 		"remote_actor": "is of another node", "meeting": "Threads.DropAll",
 		"handle": "stays, so that nobody else gets it; Handles.leave",
 	}

@@ -67,7 +67,13 @@ const (
 	EraseProfileJob JobKind = "erase-profile" // deletes some of what a profile that is gone had and wrote; see package leave
 )
 
-// Jobs of package attention.
+// Jobs of package order.
+const (
+	OrderDueJob  JobKind = "order-due"  // ends the wait for the payment of an order at its time
+	OrderMailJob JobKind = "order-mail" // one attempt to tell the buyer of a change of an order
+)
+
+// Jobs of package attention, and of package money, which has the payments of orders too.
 const (
 	BidDueJob    JobKind = "bid-due"      // ends a hold, a wait or a live bid at its time
 	BidLinkJob   JobKind = "bid-link"     // makes the payment link of a bid
@@ -107,7 +113,7 @@ func JobKinds() []JobKind {
 		ShopWordsJob, DropItemsJob,
 		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
-		MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
+		OrderDueJob, OrderMailJob, MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob, ComplaintMailJob,
 	}
 }

@@ -71,16 +71,25 @@ func (as PaymentAccounts) Put(ctx context.Context, a *PaymentAccount) error {
 	return paymentAccountTable.put(ctx, as.tx, a, "id", "doc", "sealed", "updated_at", "retired_at")
 }
 
-// paymentAccountOwes asks for bids that are not over, for those for which a bank may still answer, and
-// for refunds that are not made.
+// paymentAccountOwes asks for bids and orders that are not over, for those for which a bank may still answer, for
+// paid orders that may be sent back, and for refunds that are not made.
 const paymentAccountOwes = `SELECT 1 FROM bid WHERE account = ? AND state IN ('held', 'claimed', 'live', 'refund_due', 'refunding', 'refund_failed')
 	UNION ALL SELECT 1 FROM bid WHERE account = ? AND state IN ('lapsed', 'withdrawn', 'unconfirmed') AND moved_at > ?
 	UNION ALL SELECT 1 FROM refund r JOIN payment p ON p.id = r.payment WHERE r.state <> 'done' AND p.account = ?
-		AND r.board IN (SELECT b.id FROM attention_board b JOIN payment_account a ON a.handle = b.handle WHERE a.id = ?) LIMIT 1`
+		AND r.board IN (SELECT b.id FROM attention_board b JOIN payment_account a ON a.handle = b.handle WHERE a.id = ?)
+	UNION ALL SELECT 1 FROM refund r JOIN payment p ON p.id = r.payment WHERE r.state <> 'done' AND p.account = ?
+		AND r.board IN (SELECT t.id FROM till t JOIN payment_account a ON a.handle = t.handle WHERE a.id = ?)
+	UNION ALL SELECT 1 FROM shop_order WHERE account = ? AND state = 'awaiting_payment'
+	UNION ALL SELECT 1 FROM shop_order WHERE account = ? AND state = 'canceled' AND moved_at > ?
+	UNION ALL SELECT 1 FROM shop_order WHERE account = ? AND state IN ('paid', 'fulfilled') AND moved_at > ? LIMIT 1`
+
+// ordersReturn is how long a paid order can be sent back at the provider by an account that is not in use any more.
+const ordersReturn = 180 * 24 * time.Hour
 
 // Owes reports whether a bid may still be paid or refunded by an account.
 func (as PaymentAccounts) Owes(ctx context.Context, id string) (bool, error) {
-	return as.tx.exists(ctx, paymentAccountOwes, id, id, millis(as.tx.Now.Add(-protocol.LateFor)), id, id)
+	late := millis(as.tx.Now.Add(-protocol.LateFor))
+	return as.tx.exists(ctx, paymentAccountOwes, id, id, late, id, id, id, id, id, id, late, id, millis(as.tx.Now.Add(-ordersReturn)))
 }
 
 // disown retires the accounts of a profile that is deleted and separates them from its handle.

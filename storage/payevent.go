@@ -12,7 +12,7 @@ type PayEvent struct {
 	Provider string
 	Account  string // id of the payment account
 	EventID  string
-	Bid      string // of the link that it is about, "" for none
+	Subject  string `db:"bid"`        // the bid or order of the link that it is about, "" for none
 	Payment  string `db:"payment_id"` // id of the payment at the provider, "" for none
 	Head     []byte `db:",text"`      // the events in it, as they were read, as JSON
 	Raw      []byte // the body as received; empty in a listing
@@ -29,7 +29,7 @@ func (ps Payments) InsertEvent(ctx context.Context, e *PayEvent) error {
 		return err
 	}
 	stored := *e
-	stored.Bid, stored.Payment, stored.At = storable(e.Bid), storable(e.Payment), ps.tx.Now
+	stored.Subject, stored.Payment, stored.At = storable(e.Subject), storable(e.Payment), ps.tx.Now
 	text, args, err := payEventTable.statement(&stored, " ON CONFLICT DO NOTHING RETURNING id")
 	if err != nil {
 		return err
@@ -50,10 +50,10 @@ func (ps Payments) EndEvent(ctx context.Context, id int64, outcome string) error
 	return ps.tx.exec(ctx, `UPDATE pay_event SET done_at = ?, outcome = ? WHERE id = ?`, millis(ps.tx.Now), storable(outcome), id)
 }
 
-// What events are looked for by: the bid or the payment's id at its provider, both with the account that signed them; the provider's id of
+// What events are looked for by: the subject or the payment's id at its provider, both with the account that signed them; the provider's id of
 // the event. They come without their body, the oldest first, at most 100.
 const (
-	EventsOfBid     = `bid = ? AND bid <> '' AND account = ?`
+	EventsOfSubject = `bid = ? AND bid <> '' AND account = ?`
 	EventsOfPayment = `payment_id = ? AND payment_id <> '' AND account = ?`
 	EventsNamed     = `event_id = ?`
 )

@@ -9,17 +9,21 @@ import (
 	"stoa/protocol"
 )
 
-// A StoredPayment is money that came in for a bid.
+// A StoredPayment is money that came in for a bid or an order: its subject. Its book is the attention board, or the till of the
+// shop; their columns have the names of the first.
 type StoredPayment struct {
-	ID, Board, Bid, Account string
-	Provider                protocol.PayName
-	Payee                   string // what PaymentID is unique within: an address or an account
-	PaymentID, Reference    string // at the provider; of the bank
-	Paise                   int64  // minor units of Currency
-	Currency                string
-	Placed                  bool // it paid for a slot
-	Test                    bool
-	PaidAt, At              time.Time // by the provider's clock; when it was stored
+	ID                   string
+	Book                 string `db:"board"`
+	Subject              string `db:"bid"`
+	Account              string
+	Provider             protocol.PayName
+	Payee                string // what PaymentID is unique within: an address or an account
+	PaymentID, Reference string // at the provider; of the bank
+	Paise                int64  // minor units of Currency
+	Currency             string
+	Placed               bool // it paid for its subject
+	Test                 bool
+	PaidAt, At           time.Time // by the provider's clock; when it was stored
 }
 
 var paymentTable = tableOf[StoredPayment]("payment")
@@ -36,10 +40,10 @@ func (ps Payments) Insert(ctx context.Context, p *StoredPayment) error {
 	if err := paymentTable.create(ctx, ps.tx, p); err != nil {
 		return err
 	}
-	return ps.addToLedger(ctx, p.Board, p.Bid, p.ID, "", p.Paise)
+	return ps.addToLedger(ctx, p.Book, p.Subject, p.ID, "", p.Paise)
 }
 
-// Place notes that a payment paid for a slot.
+// Place notes that a payment paid for its subject.
 func (ps Payments) Place(ctx context.Context, p *StoredPayment) error {
 	p.Placed = true
 	return one(ps.tx.write(ctx, `UPDATE payment SET placed = TRUE WHERE id = ?`, p.ID))
@@ -63,9 +67,9 @@ func (ps Payments) addToLedger(ctx context.Context, board, bid, payment, refund 
 		board, bid, payment, refund, paise, millis(ps.tx.Now))
 }
 
-// OfBid returns the payments of a bid, oldest first.
-func (ps Payments) OfBid(ctx context.Context, bid string) ([]StoredPayment, error) {
-	return list[StoredPayment](ctx, ps.tx, paymentTable.from+`WHERE bid = ? ORDER BY id LIMIT 200`, bid)
+// Of returns the payments of a bid or an order, oldest first.
+func (ps Payments) Of(ctx context.Context, subject string) ([]StoredPayment, error) {
+	return list[StoredPayment](ctx, ps.tx, paymentTable.from+`WHERE bid = ? ORDER BY id LIMIT 200`, subject)
 }
 
 // ByID returns a payment; ErrNotFound when there is none.
@@ -113,11 +117,13 @@ func (ps Payments) Ledger(ctx context.Context, board string, from, to time.Time,
 				return err
 			}
 		}
-		bid, err := ps.tx.Bids().ByID(ctx, p.Bid)
-		if err != nil {
+		bid, err := ps.tx.Bids().ByID(ctx, p.Subject)
+		if orNothing(err) != nil {
 			return err
 		}
-		out.Payer = bid.Author.Name
+		if err == nil { // an order's is sealed
+			out.Payer = bid.Author.Name
+		}
 		if err := fn(out); err != nil {
 			return err
 		}

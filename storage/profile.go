@@ -294,6 +294,9 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 	if err != nil {
 		return err
 	}
+	if err := ps.tx.Tills().drop(ctx, handle); err != nil {
+		return err
+	}
 	if err := ps.tx.AttentionBoards().drop(ctx, handle); err != nil {
 		return err
 	}

@@ -20,20 +20,23 @@ const (
 
 // A StoredRefund is money that goes back.
 type StoredRefund struct {
-	ID, Board, Bid, Payment string
-	Paise                   int64 // minor units of Currency, which is that of the payment
-	Currency                string
-	Why                     string
-	Whole                   bool // of the bid itself: the bid's state follows it
-	State                   RefundState
-	Reference               string // at the provider, or of the owner's transfer; "" while no refund is known that may still be made
-	Round                   int    // how many refunds at the provider have failed
-	Unsure                  bool   // a request for the present one had no answer
-	Tries                   int
-	LastError               string
-	Until                   time.Time // after it a refused refund is tried no more
-	CreatedAt               time.Time
-	DoneAt                  *time.Time
+	ID        string
+	Book      string `db:"board"`
+	Subject   string `db:"bid"`
+	Payment   string
+	Paise     int64 // minor units of Currency, which is that of the payment
+	Currency  string
+	Why       string
+	Whole     bool // of what it paid for, whose state follows it
+	State     RefundState
+	Reference string // at the provider, or of the owner's transfer; "" while no refund is known that may still be made
+	Round     int    // how many refunds at the provider have failed
+	Unsure    bool   // a request for the present one had no answer
+	Tries     int
+	LastError string
+	Until     time.Time // after it a refused refund is tried no more
+	CreatedAt time.Time
+	DoneAt    *time.Time
 }
 
 var refundTable = tableOf[StoredRefund]("refund")
@@ -63,7 +66,7 @@ func (rs Refunds) Save(ctx context.Context, r *StoredRefund) error {
 	if r.State != RefundDone {
 		return nil
 	}
-	return rs.tx.Payments().addToLedger(ctx, r.Board, r.Bid, r.Payment, r.ID, -r.Paise)
+	return rs.tx.Payments().addToLedger(ctx, r.Book, r.Subject, r.Payment, r.ID, -r.Paise)
 }
 
 // ByID returns a refund; ErrNotFound when there is none. Who changes it locks the board first.
@@ -89,12 +92,12 @@ func (rs Refunds) OfPayment(ctx context.Context, payment string) ([]StoredRefund
 	return list[StoredRefund](ctx, rs.tx, refundsOfPayment, payment)
 }
 
-// OfBid returns the refunds of a bid, oldest first.
-func (rs Refunds) OfBid(ctx context.Context, bid string) ([]StoredRefund, error) {
-	return list[StoredRefund](ctx, rs.tx, refundTable.from+`WHERE bid = ? ORDER BY id LIMIT 200`, bid)
+// Of returns the refunds of a bid or an order, oldest first.
+func (rs Refunds) Of(ctx context.Context, subject string) ([]StoredRefund, error) {
+	return list[StoredRefund](ctx, rs.tx, refundTable.from+`WHERE bid = ? ORDER BY id LIMIT 200`, subject)
 }
 
-// RefundedOf returns how much of the payment of a slot went back, from the refunds of its bid.
+// RefundedOf returns how much of a payment that counted went back, from the refunds of its subject.
 func RefundedOf(payment string, refunds []StoredRefund) (paise int64) {
 	for _, r := range refunds {
 		if r.Payment == payment && r.Whole && r.State == RefundDone {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Bids by the ids that others have of their money, ten at most.
+// Bids and orders by the ids that others have of their money, ten at most.
 const (
+	ordersByUTR     = `SELECT id FROM shop_order WHERE utr = ? LIMIT 10`
 	bidsByUTR       = `SELECT id FROM bid WHERE utr = ? LIMIT 10`
 	bidsByPayment   = `SELECT bid FROM payment WHERE id = ? LIMIT 10`
 	bidsByRefund    = `SELECT bid FROM refund WHERE id = ? LIMIT 10`
@@ -15,10 +16,10 @@ const (
 	bidsByTransfer  = `SELECT bid FROM refund WHERE reference = ? AND reference <> '' LIMIT 10`
 )
 
-// BidsOf returns the ids of the bids that an id of a payment, refund or transfer, here, at the provider or at the bank, leads to.
-func (ps Payments) BidsOf(ctx context.Context, of string) (bids []string, err error) {
+// SubjectsOf returns the ids of the bids and orders that an id of a payment, refund or transfer, here, at the provider or at the bank, leads to.
+func (ps Payments) SubjectsOf(ctx context.Context, of string) (bids []string, err error) {
 	for _, x := range [][2]string{
-		{bidsByUTR, of}, {bidsByPayment, of}, {bidsByRefund, of}, {bidsByPaymentID, of}, {bidsByPaymentID, "utr:" + of}, {bidsByReference, of},
+		{bidsByUTR, of}, {ordersByUTR, of}, {bidsByPayment, of}, {bidsByRefund, of}, {bidsByPaymentID, of}, {bidsByPaymentID, "utr:" + of}, {bidsByReference, of},
 		{bidsByTransfer, of},
 	} {
 		found, err := list[string](ctx, ps.tx, x[0], x[1])

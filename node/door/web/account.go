@@ -198,6 +198,9 @@ type account struct {
 	Invitations protocol.Invitations
 	Policy      protocol.Registrations // of the page of invitations
 	Receipts    []protocol.OrderReceipt
+	Sales       *sales // of a shop
+	Till        protocol.Till
+	Pays        protocol.PaymentAccount // of a shop
 	Followers   []protocol.Follower
 	More        string // path of the next page of a list, "" for none
 	Sent        *sent  // the form that was refused; nil for none

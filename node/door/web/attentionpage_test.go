@@ -257,7 +257,7 @@ func TestBrowser_Sandbox(t *testing.T) {
 		sandbox.Fail:      {protocol.BidHeld, "The bank refused the payment.", "Not paid yet."},
 		sandbox.PayLate:   {protocol.BidHeld, "three minutes after the time to pay is over", "Not paid yet."},
 		sandbox.PayTwice:  {protocol.BidLive, "Paid: the bid is live", "was paid more than once"},
-		sandbox.PayPartly: {protocol.BidHeld, "That goes back; the bid can still be paid.", "Less was paid than the bid"},
+		sandbox.PayPartly: {protocol.BidHeld, "That goes back; the bid can still be paid.", "Less was paid than was due"},
 	} {
 		made := d.NewBid()
 		require.Equal(t, 200, b.Open(strings.TrimPrefix(made.PaymentURL, h.Base)))

@@ -94,6 +94,7 @@ var edits = map[string]edit{
 	"put_merchant-shop":    editOf(protocol.GetMerchantRecord.Operation, shown(shopValues), changedRecord),
 	"put_meeting_settings": editOf(protocol.GetMeetingSettings.Operation, shown(settingsValues), nil),
 	"put_attention_board":  editOf(protocol.GetOwnAttentionBoard.Operation, shown(boardValues), nil),
+	"put_till":             editOf(protocol.GetTill.Operation, shown(func(t protocol.Till) url.Values { return tillTable.shows(t) }), nil),
 	"put_payment_account":  editOf(protocol.GetPaymentAccount.Operation, shown(func(a protocol.PaymentAccount) url.Values { return payTable.shows(a) }), nil),
 }
 

@@ -105,7 +105,8 @@ var scopeWords = [][2]string{
 }
 
 var eventWords = map[protocol.NoticeEvent]string{
-	protocol.ThreadBegun: english("Someone starts a thread"), protocol.ThreadMessage: english("A thread has a new message"),
+	protocol.OrderChanged: english("An order is made, is paid, or needs you"),
+	protocol.ThreadBegun:  english("Someone starts a thread"), protocol.ThreadMessage: english("A thread has a new message"),
 	protocol.BidIsClaimed: english("A payment for a bid waits for your confirmation"), protocol.BidIsLive: english("A bid on your board is live"),
 	protocol.BidRefundByHand: english("A refund of a bid needs you"),
 	protocol.MeetingAsked:    english("Somebody asks for a meeting"),

@@ -97,7 +97,7 @@ func (s *Web) Routes() []Route {
 			routes = append(routes, Route{Pattern: inMarkdown(pattern), Handler: s.handler(p)})
 		}
 	}
-	more := slices.Concat(s.writeRoutes(), s.bidRoutes(), s.meetingRoutes())
+	more := slices.Concat(s.writeRoutes(), s.bidRoutes(), s.orderRoutes(), s.meetingRoutes())
 	if s.Accounts != nil {
 		more = append(more, s.accountRoutes()...)
 	}

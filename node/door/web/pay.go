@@ -127,7 +127,44 @@ func (s *Web) payCode(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, "image/svg+xml", svg)
 }
 
+// order reports whether it is paid for an order, and not for a bid.
+func (p payment) order() bool { return protocol.IsID(protocol.OrderID, p.BidID) }
+
+// of leads to what is paid for.
+func (p payment) of() templ.Component {
+	if p.order() {
+		return link("/@"+p.Handle, "shop of %s", "@"+p.Handle)
+	}
+	return link("/@"+p.Handle+"/board", "attention board of %s", "@"+p.Handle)
+}
+
+// follow leads to its page.
+func (p payment) follow() templ.Component {
+	if p.order() {
+		return inside(`p class="hint"`, link("/order/"+p.token, "Follow or cancel the order"))
+	}
+	return inside(`p class="hint"`, spanned("A bid for a slot of attention, by %s (unverified).", called(p.Bidder)), space,
+		link("/bids/"+p.BidID, "Follow or withdraw the bid"))
+}
+
+// words say what its state means to the payer, when it takes no payment.
+func (p payment) words(ctx context.Context) string {
+	if !p.order() {
+		return stateWords(ctx, p.State, p.Claimed, p.Handle)
+	}
+	switch p.State {
+	case protocol.BidLive:
+		return tr(ctx, orderStates[protocol.OrderPaid])
+	case protocol.BidRefunded:
+		return tr(ctx, orderStates[protocol.OrderIsRefunded])
+	}
+	return tr(ctx, "It was not paid in time, or was canceled. Do not pay now; order again.")
+}
+
 func payTitle(ctx context.Context, p payment) string {
+	if p.order() && p.State != protocol.BidClaimed {
+		return tr(ctx, "Pay for an order")
+	}
 	switch p.State {
 	case protocol.BidHeld:
 		return tr(ctx, "Pay for a bid")

@@ -208,7 +208,7 @@ func profilePage(s *Web, p protocol.Profile, m *protocol.Merchant, posts protoco
 			return templ_7745c5c3_Err
 		}
 		if m != nil {
-			templ_7745c5c3_Err = wares(*m, later).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = wares(*m, later, s.takesOrders(ctx, *m)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -228,6 +228,8 @@ func (a *Accounts) readAt(n protocol.Notice) string {
 		return a.Base + "/complaints/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/account/attention?handle=" + n.Handle
+	case protocol.IsID(protocol.OrderID, n.Subject):
+		return a.Base + "/account/orders?handle=" + n.Handle
 	case protocol.IsID(protocol.ThreadID, n.Subject):
 		return a.Base + "/account/threads/" + n.Subject
 	case protocol.IsID(protocol.MeetingID, n.Subject):
@@ -255,6 +257,8 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/board/" + n.Subject
 	case protocol.IsID(protocol.BidID, n.Subject):
 		return a.Base + "/api/owner/bids/" + n.Subject
+	case protocol.IsID(protocol.OrderID, n.Subject):
+		return a.Base + "/api/owner/orders?handle=" + n.Handle
 	case protocol.IsID(protocol.MeetingID, n.Subject):
 		return a.Base + "/api/owner/meetings/" + n.Subject
 	case protocol.IsID(protocol.CalendarID, n.Subject):
@@ -277,6 +281,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.MeetingReminder: hall.Key("A meeting with @%s is near"),
 	protocol.ProfileNamed:    hall.Key("A post names @%s"),
 	protocol.ReviewCounted:   hall.Key("A review of @%s counts"),
+	protocol.OrderChanged:    hall.Key("An order at @%s needs you, or has changed"),
 	protocol.ReceiptIssued:   hall.Key("A receipt was issued to @%s"),
 	protocol.ProfileDecided:  hall.Key("An operator has decided about @%s"),
 	protocol.AppealAnswered:  hall.Key("An operator has answered the appeal of @%s"),

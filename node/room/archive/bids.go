@@ -115,11 +115,11 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 	if r.Moves, err = e.tx.Bids().Moves(ctx, b.ID); err != nil || !b.Paid {
 		return r, err
 	}
-	payments, err := e.tx.Payments().OfBid(ctx, b.ID)
+	payments, err := e.tx.Payments().Of(ctx, b.ID)
 	if err != nil {
 		return r, err
 	}
-	refunds, err := e.tx.Refunds().OfBid(ctx, b.ID)
+	refunds, err := e.tx.Refunds().Of(ctx, b.ID)
 	if err != nil {
 		return r, err
 	}

@@ -45,7 +45,7 @@ func (h *home) board(states ...protocol.BidState) secrets {
 			}
 			bid.TokenHash[0], bid.TokenHash[31], bid.PayHash[0], bid.PayHash[31] = byte(i), 1, byte(i), 2
 			bid.BidDoc = storage.BidDoc{Author: protocol.Author{Name: "Meera", Method: protocol.ByProof}, Message: "Yarn <b>", Handle: "asha",
-				Callback: hidden["callback"], Visitor: []byte(hidden["cookie"]), Link: storage.BidLink{URL: hidden["link"], UPI: "upi://" + hidden["link"]}}
+				Callback: hidden["callback"], Visitor: []byte(hidden["cookie"]), Link: storage.PayLink{URL: hidden["link"], UPI: "upi://" + hidden["link"]}}
 			for kind, hash := range map[string][32]byte{"status": bid.TokenHash, "payment": bid.PayHash} {
 				hidden[kind+" token in hex of "+string(state)] = hex.EncodeToString(hash[:])
 				hidden[kind+" token in base64 of "+string(state)] = base64.StdEncoding.EncodeToString(hash[:])
@@ -62,7 +62,7 @@ func (h *home) board(states ...protocol.BidState) secrets {
 
 // paid stores the payment of a bid and its receipt, and its refund, which is made when the bid is.
 func (h *home) paid(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) error {
-	p := &storage.StoredPayment{Board: bid.Board, Bid: bid.ID, Account: bid.Account, Provider: protocol.PayRazorpay, Payee: "rzp_live_1",
+	p := &storage.StoredPayment{Book: bid.Board, Subject: bid.ID, Account: bid.Account, Provider: protocol.PayRazorpay, Payee: "rzp_live_1",
 		PaymentID: "pay_of_" + bid.ID, Reference: "bank-7", Paise: bid.Paise, PaidAt: tx.Now}
 	if err := tx.Payments().Insert(ctx, p); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (h *home) paid(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid)
 	case protocol.BidRefundDue: // also without a row of its refund its money is under way
 		return nil
 	case protocol.BidRefunding, protocol.BidRefundFailed:
-		return tx.Refunds().Insert(ctx, &storage.StoredRefund{Board: bid.Board, Bid: bid.ID, Payment: p.ID, Paise: 100_00, Why: "no slot", Whole: true,
+		return tx.Refunds().Insert(ctx, &storage.StoredRefund{Book: bid.Board, Subject: bid.ID, Payment: p.ID, Paise: 100_00, Why: "no slot", Whole: true,
 			State: storage.RefundDue})
 	}
 	if err := tx.Payments().Place(ctx, p); err != nil {
@@ -84,7 +84,7 @@ func (h *home) paid(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid)
 	}); err != nil || bid.State != protocol.BidRefunded {
 		return err
 	}
-	r := &storage.StoredRefund{Board: bid.Board, Bid: bid.ID, Payment: p.ID, Paise: 100_00, Why: "removed", Whole: true, State: storage.RefundOrdered}
+	r := &storage.StoredRefund{Book: bid.Board, Subject: bid.ID, Payment: p.ID, Paise: 100_00, Why: "removed", Whole: true, State: storage.RefundOrdered}
 	if err := tx.Refunds().Insert(ctx, r); err != nil {
 		return err
 	}

@@ -180,6 +180,7 @@ var leftOut = map[string]map[string]string{
 	"meeting_feed": {"": secret}, "meeting_letter": {"": work}, "meeting_mailbox": {"": "where requesters are"}, "merchant_word": {"": derived},
 	"merchant_place": {"": derived},
 	"moderation_log": {"": ofNode}, "moderation_note": {"": ofNode}, "news": {"": derived}, "news_mark": {"": ofNode}, "outlet": {"": ofNode},
+	"till": {"": ofMoney}, "stock": {"": ofMoney}, "shop_order": {"": ofMoney}, "order_hold": {"": ofMoney},
 	"pay_event": {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "reaction": {"": ofOthers}, "blocked_by": {"": ofNode},
 	"receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},

@@ -2,85 +2,116 @@ package attention
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
-	"stoa/node/out/pay"
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// Apply applies one event of a payment provider: from a webhook, from the poller, or from an owner
-// who confirms a payment. Events come more than once, late and in any order; the outcome says in
-// words what became of one. No event moves a bid backwards.
-func (a *Attention) Apply(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, ev pay.Event) (outcome string, err error) {
-	switch ev.Kind {
-	case pay.RefundDone, pay.RefundFailed:
-		return a.applyRefund(ctx, tx, account, ev)
-	case pay.Paid, pay.Partial:
-	default:
-		return "nothing to do: " + string(ev.Kind), nil
+// A paid is a bid as what is paid for (money.Subject).
+type paid struct {
+	*Attention
+	bid *storage.StoredBid
+}
+
+// Subject returns a bid, its board locked (money.Kind).
+func (a *Attention) Subject(ctx context.Context, tx *storage.Tx, id string) (money.Subject, error) {
+	bid, _, err := locked(ctx, tx, id)
+	return paid{a, bid}, err
+}
+
+func (p paid) Due() money.Due {
+	b := p.bid
+	return money.Due{
+		ID: b.ID, Book: b.Board, Account: b.Account, Paise: b.Paise, Test: b.Test, At: b.BidAt, Until: b.HoldUntil,
+		What: "Attention bid on the board of @" + b.Handle, Page: p.Base + "/bids/" + b.ID,
 	}
-	id, _, ok := pay.ParseRef(ev.Ref)
-	if !ok {
-		return "unknown reference", nil
+}
+
+func (p paid) Link() *storage.PayLink                             { return &p.bid.Link }
+func (p paid) SaveLink(ctx context.Context, tx *storage.Tx) error { return tx.Bids().Save(ctx, p.bid) }
+func (p paid) Waits() bool                                        { return p.bid.State == protocol.BidHeld }
+func (p paid) Payable() bool                                      { return p.bid.State.May(protocol.BidLive) }
+
+// Arrived ends the dispute of the bid, whose owner has decided about it by what came in.
+func (p paid) Arrived(ctx context.Context, tx *storage.Tx) error {
+	p.bid.Paid = true
+	if err := p.decided(ctx, tx, p.bid); err != nil {
+		return err
 	}
-	bid, board, err := locked(ctx, tx, id)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && bid.Account != account.ID {
-		return "unknown reference", nil
+	return tx.Bids().Save(ctx, p.bid)
+}
+
+// Unlinked ends a bid that cannot be paid: it keeps no slot.
+func (p paid) Unlinked(ctx context.Context, tx *storage.Tx) error {
+	if err := p.move(ctx, tx, p.bid, protocol.BidLapsed, p.bid.Link.Failed); err != nil {
+		return err
 	}
+	return p.tells(ctx, tx, "No payment link could be made: check your payment account")
+}
+
+// tells tells the owner of the board of something to do about a refund.
+func (p paid) tells(ctx context.Context, tx *storage.Tx, title string) error {
+	board, err := tx.AttentionBoards().ByID(ctx, p.bid.Board)
+	if err != nil {
+		return err
+	}
+	return notify(ctx, tx, board, protocol.BidRefundByHand, p.bid, title)
+}
+
+func (p paid) TellRefund(ctx context.Context, tx *storage.Tx, failed bool) error {
+	what := "A refund to make: bid"
+	if failed {
+		what = "A refund failed: bid"
+	}
+	return p.tells(ctx, tx, noticeTitle(what, p.bid))
+}
+
+// Refund moves the bid by how far the refund of its money is, unless its state says so already or it is live.
+func (p paid) Refund(ctx context.Context, tx *storage.Tx, step money.Step) error {
+	bid := p.bid
+	to, note := protocol.BidRefunding, ""
+	switch step {
+	case money.Part:
+		return nil
+	case money.Ordered:
+		note = "the refund was ordered"
+	case money.ByHand:
+		note = "the owner has to make the refund"
+	case money.Refused:
+		to, note = protocol.BidRefundFailed, "the payment provider refused the refund"
+	case money.Made:
+		if bid.State == protocol.BidRefundFailed {
+			to = bid.State // it goes from there to refunded
+		}
+	}
+	if to != bid.State && bid.State.May(to) {
+		if err := p.move(ctx, tx, bid, to, note); err != nil {
+			return err
+		}
+	}
+	if step != money.Made || !bid.State.May(protocol.BidRefunded) {
+		return nil
+	}
+	return p.move(ctx, tx, bid, protocol.BidRefunded, "the money was sent back")
+}
+
+// TakenBack takes a live bid off the board.
+func (p paid) TakenBack(ctx context.Context, tx *storage.Tx, why string) error {
+	if p.bid.State != protocol.BidLive {
+		return nil
+	}
+	return p.takeOff(ctx, tx, p.bid, why)
+}
+
+// Place decides about a paid bid: it goes live, or all of its money goes back.
+func (p paid) Place(ctx context.Context, tx *storage.Tx, payment *storage.StoredPayment) (string, error) {
+	a, bid, own := p.Attention, p.bid, 0
+	board, err := tx.AttentionBoards().ByID(ctx, bid.Board)
 	if err != nil {
 		return "", err
 	}
-	payment := &storage.StoredPayment{
-		Board: board.ID, Bid: bid.ID, Account: account.ID, Provider: account.Provider, Payee: payeeOf(account), PaymentID: ev.PaymentID,
-		Reference: ev.Reference, Paise: ev.AmountPaise, Currency: ev.Currency, Test: bid.Test, PaidAt: ev.OccurredAt,
-	}
-	if err := tx.Payments().Insert(ctx, payment); errors.Is(err, storage.ErrExists) {
-		return "a repeat", nil
-	} else if err != nil {
-		return "", err
-	}
-	if err := a.eventsBefore(ctx, tx, account, ev.PaymentID); err != nil {
-		return "", err
-	}
-	bid.Paid = true
-	if err := a.decided(ctx, tx, bid); err != nil {
-		return "", err
-	}
-	switch {
-	case ev.Currency != protocol.Rupee:
-		return "another currency", a.giveBack(ctx, tx, bid, payment, payment.Paise, "paid in another currency")
-	case !bid.State.May(protocol.BidLive):
-		return "paid twice", a.giveBack(ctx, tx, bid, payment, payment.Paise, "the bid was paid more than once")
-	case ev.AmountPaise < bid.Paise:
-		return "paid in part", a.giveBack(ctx, tx, bid, payment, payment.Paise, "less was paid than the bid")
-	}
-	return a.place(ctx, tx, bid, board, payment)
-}
-
-// payeeOf returns what the payment ids of an account are unique within: for UPI the address, which
-// several profiles may share, otherwise the account itself.
-func payeeOf(account *storage.PaymentAccount) string {
-	if account.Provider == protocol.PayUPI {
-		return strings.ToLower(account.VPA)
-	}
-	return account.ID
-}
-
-// giveBack stores that money of a payment goes back without moving the bid.
-func (a *Attention) giveBack(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, payment *storage.StoredPayment, paise int64, why string) error {
-	if err := tx.Bids().Save(ctx, bid); err != nil {
-		return err
-	}
-	return a.owe(ctx, tx, bid, payment, paise, why, false)
-}
-
-// place decides about a paid bid: it goes live, or all of its money goes back.
-func (a *Attention) place(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, board *storage.AttentionBoard,
-	payment *storage.StoredPayment) (string, error) {
-	own := 0
 	if bid.Slot > 0 && (bid.State == protocol.BidClaimed || !payment.PaidAt.After(bid.HoldUntil.Add(protocol.HoldGrace))) {
 		own = bid.Slot
 	} else if bid.Slot > 0 && !bid.HoldUntil.After(tx.Now) {
@@ -102,7 +133,7 @@ func (a *Attention) place(ctx context.Context, tx *storage.Tx, bid *storage.Stor
 		if err := a.move(ctx, tx, bid, protocol.BidRefundDue, "paid, and no slot could be had"); err != nil {
 			return "", err
 		}
-		return "no slot", a.owe(ctx, tx, bid, payment, payment.Paise, "no slot could be had", true)
+		return "no slot", a.Owe(ctx, tx, p, payment, payment.Paise, "no slot could be had", true)
 	}
 	if verdict.Displaces != nil {
 		if err := a.displace(ctx, tx, verdict.Displaces.ID); err != nil {
@@ -118,12 +149,6 @@ func (a *Attention) place(ctx context.Context, tx *storage.Tx, bid *storage.Stor
 	if err := a.receipt(ctx, tx, bid, board, payment); err != nil {
 		return "", err
 	}
-	switch excess := protocol.ExcessRefund(payment.Paise, bid.Paise); {
-	case excess > 0:
-		return "live, paid too much", a.owe(ctx, tx, bid, payment, excess, "more was paid than the bid", false)
-	case payment.Paise > bid.Paise:
-		return "live, paid less than a rupee too much, which stays", nil
-	}
 	return "live", nil
 }
 
@@ -133,7 +158,7 @@ func (a *Attention) displace(ctx context.Context, tx *storage.Tx, id string) err
 	if err != nil {
 		return err
 	}
-	kept, err := keptOf(ctx, tx, bid)
+	kept, err := money.Kept(ctx, tx, paid{a, bid}.Due())
 	if err != nil {
 		return err
 	}
@@ -144,33 +169,19 @@ func (a *Attention) displace(ctx context.Context, tx *storage.Tx, id string) err
 	return a.oweWhole(ctx, tx, bid, back, "displaced before its time was over")
 }
 
-// keptOf returns how much of a live bid the owner still has: its amount without what was sent back at the provider.
-func keptOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (int64, error) {
-	refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
-	kept := bid.Paise
-	for _, r := range refunds {
-		if r.Whole {
-			kept -= r.Paise
-		}
-	}
-	return kept, err
-}
-
 // oweWhole stores the refund of a bid that was live. Nothing is stored for an amount of 0.
 func (a *Attention) oweWhole(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, paise int64, why string) error {
 	if paise == 0 {
 		return nil
 	}
-	all, err := tx.Payments().OfBid(ctx, bid.ID)
+	payment, err := money.Placed(ctx, tx, bid.ID)
+	if err == nil && payment == nil {
+		err = fmt.Errorf("bid %s was live without a payment", bid.ID)
+	}
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		if all[i].Placed {
-			return a.owe(ctx, tx, bid, &all[i], paise, why, true)
-		}
-	}
-	return fmt.Errorf("bid %s was live without a payment", bid.ID)
+	return a.Owe(ctx, tx, paid{a, bid}, payment, paise, why, true)
 }
 
 // receipt numbers the receipt of a payment that got a slot.

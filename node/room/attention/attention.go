@@ -7,7 +7,7 @@ import (
 	"context"
 	"strings"
 
-	"stoa/node/out/pay"
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -18,22 +18,14 @@ type Attention struct {
 	Private bool   // a callbackUrl may be on this machine: development
 	Sandbox bool   // the provider that moves no money may be used
 	DB      *storage.DB
-	Seal    Sealer
 	Webhook Sender
 	LinkKey []byte // makes the tickets of links in mails
-	// Pay opens an account at its payment provider.
-	Pay func(PayAccount) (pay.Provider, error)
+	*money.Money
 }
 
 // A Sender delivers one signed document; its failures are *webhook.Failure.
 type Sender interface {
 	Send(ctx context.Context, address, id string, body []byte) error
-}
-
-// A Sealer encrypts the secrets of payment accounts at rest.
-type Sealer interface {
-	Seal(purpose string, secret []byte) []byte
-	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
 // ReadBoard returns a board with its live bids and the price of a slot.

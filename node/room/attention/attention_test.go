@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/upi"
 	"stoa/node/room/attention"
@@ -62,8 +64,9 @@ func open(t testing.TB, c storage.Config) *world {
 		require.NoError(t, w.db.Close())
 	})
 	sealer := must.Get(key.NewSealer(make([]byte, 32)))(t)
-	open := func(a attention.PayAccount) (pay.Provider, error) { return upi.New("asha@okbank", a.Name, time.Now) }
-	w.Attention = &attention.Attention{Pay: open, Base: "https://n1.example", DB: db, Private: true, Sandbox: true, Seal: sealer}
+	open := func(a money.Account) (pay.Provider, error) { return upi.New("asha@okbank", a.Name, time.Now) }
+	books := &money.Money{Base: "https://n1.example", DB: db, Seal: sealer, Pay: open, Kinds: map[string]money.Kind{}}
+	w.Attention = attention.New(hall.House{Base: books.Base, DB: db, Private: true}, true, books, nil, nil)
 	return w
 }
 
@@ -73,8 +76,8 @@ func (w *world) pass(d time.Duration) { w.now.Add(d.Milliseconds()) }
 func (w *world) another() *world {
 	w.t.Helper()
 	db := must.Get(storage.Open(w.t.Context(), w.config))(w.t)
-	next, room := *w, *w.Attention
-	room.DB, next.db, next.Attention = db, db, &room
+	next, room, books := *w, *w.Attention, *w.Money
+	room.DB, next.db, next.Attention, room.Money, books.DB = db, db, &room, &books, db
 	return &next
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -173,7 +174,8 @@ func (a *Attention) makeRoom(ctx context.Context, tx *storage.Tx, board *storage
 		}
 		for i := range old {
 			old[i].GaveWay = true
-			err := errors.Join(a.move(ctx, tx, &old[i], protocol.BidLapsed, "gave way to newer bids: too many waited unpaid"), cancelLink(ctx, tx, &old[i]))
+			err := errors.Join(a.move(ctx, tx, &old[i], protocol.BidLapsed, "gave way to newer bids: too many waited unpaid"),
+				money.CancelLink(ctx, tx, paid{a, &old[i]}))
 			if err != nil {
 				return err
 			}
@@ -218,7 +220,7 @@ func (a *Attention) stored(ctx context.Context, tx *storage.Tx, board *storage.A
 	status, secret := protocol.NewReadToken(), protocol.NewReadToken()
 	bid.TokenHash, bid.PayHash = protocol.SecretHash(status), protocol.SecretHash(secret)
 	bid.Test = account.Test
-	if err := a.linkNow(ctx, bid, account); err != nil {
+	if err := a.LinkNow(ctx, paid{a, bid}, account, bid.BidAt); err != nil {
 		return protocol.BidReceipt{}, err
 	}
 	if err := tx.Bids().Insert(ctx, bid); err != nil {
@@ -226,7 +228,7 @@ func (a *Attention) stored(ctx context.Context, tx *storage.Tx, board *storage.A
 	}
 	err = watch(ctx, tx, bid, bid.HoldUntil)
 	if err == nil && bid.Link.ID == "" {
-		err = a.askLink(ctx, tx, bid)
+		err = a.AskLink(ctx, tx, paid{a, bid}.Due())
 	}
 	if err != nil {
 		return protocol.BidReceipt{}, err

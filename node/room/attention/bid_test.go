@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/upi"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
@@ -242,7 +242,7 @@ func TestRefund_Fails(t *testing.T) {
 func TestUPI(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		w.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+		w.Pay = func(a money.Account) (pay.Provider, error) {
 			return upi.New(a.VPA, a.Name, func() time.Time { return time.UnixMilli(w.now.Load()) })
 		}
 		w.opened(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0)})
@@ -299,7 +299,7 @@ func TestUPI(t *testing.T) {
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		w.Pay = func(a attention.PayAccount) (pay.Provider, error) { return upi.New(a.VPA, a.Name, time.Now) }
+		w.Pay = func(a money.Account) (pay.Provider, error) { return upi.New(a.VPA, a.Name, time.Now) }
 		w.opened(protocol.AttentionDraft{Slots: 3})
 		for n := range 3 {
 			got := must.Get(w.bids(unknown(1), "700"))(w.t)

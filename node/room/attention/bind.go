@@ -2,14 +2,16 @@ package attention
 
 import (
 	"stoa/node/hall"
-	"stoa/node/out/pay"
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
 // New makes the room; the parameters are the fields of Attention.
-func New(h hall.House, sandbox bool, pay func(PayAccount) (pay.Provider, error), webhook Sender, seal Sealer, linkKey []byte) *Attention {
-	return &Attention{Base: h.Base, Private: h.Private, DB: h.DB, Sandbox: sandbox, Pay: pay, Webhook: webhook, Seal: seal, LinkKey: linkKey}
+func New(h hall.House, sandbox bool, books *money.Money, webhook Sender, linkKey []byte) *Attention {
+	a := &Attention{Base: h.Base, Private: h.Private, DB: h.DB, Sandbox: sandbox, Money: books, Webhook: webhook, LinkKey: linkKey}
+	books.Kinds[protocol.BidID] = a
+	return a
 }
 
 // Bind binds the operations of the room.
@@ -52,11 +54,6 @@ func (a *Attention) Bind(t *hall.Table) {
 func (a *Attention) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.BidDueJob:    storage.HandlerOf(a.Due),
-		storage.BidLinkJob:   storage.HandlerOf(a.Link),
-		storage.BidCancelJob: storage.HandlerOf(a.Cancel),
-		storage.BidPollJob:   storage.HandlerOf(a.Poll),
-		storage.PayEventJob:  storage.HandlerOf(a.Event),
-		storage.RefundJob:    storage.HandlerOf(a.Refund),
 		storage.BidUpdateJob: storage.HandlerOf(a.Update),
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -33,7 +33,7 @@ func TestDeleted_PaidLate(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 3})
-		w.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+		w.Pay = func(a money.Account) (pay.Provider, error) {
 			if a.KeySecret == "" {
 				return nil, errors.New("no key")
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -98,12 +99,12 @@ func (a *Attention) endHold(ctx context.Context, tx *storage.Tx, bid *storage.St
 	}
 	note := "not paid within 20 minutes"
 	if bid.Link.ID == "" { // the provider was away all the time
-		bid.Link.Failed, note = noLink, noLink
+		bid.Link.Failed, note = money.NoLink, money.NoLink
 	}
 	if err := a.move(ctx, tx, bid, protocol.BidLapsed, note); err != nil {
 		return err
 	}
-	return cancelLink(ctx, tx, bid)
+	return money.CancelLink(ctx, tx, paid{a, bid})
 }
 
 // goLive gives a paid bid its slot.

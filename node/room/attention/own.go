@@ -3,12 +3,11 @@ package attention
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -20,6 +19,17 @@ func own(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Own
 		return nil, protocol.Errorf(protocol.Forbidden, "@%s is not a person; only persons have attention boards", p.Draft.Handle)
 	}
 	return p, err
+}
+
+// payee returns the profile whose payment account the caller reads or writes: of a person for bids, of a business for orders. In a writing
+// transaction the row of its till, if there is one, is locked before its own, as orders do.
+func payee(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (*storage.StoredProfile, error) {
+	if handle, err := c.ActsAs(in.Handle); err == nil {
+		if _, err := tx.Tills().ByHandle(ctx, handle); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return hall.Own(ctx, tx, c, in)
 }
 
 // ownBoard returns the stored board of a profile; of one that has none, a closed one with the
@@ -98,26 +108,6 @@ func currentAccount(ctx context.Context, tx *storage.Tx, handle string) (string,
 	return "", err
 }
 
-// A secrets is what is sealed of a payment account.
-type secrets struct {
-	KeySecret string   `json:"keySecret,omitempty"`
-	Webhooks  []string `json:"webhooks,omitempty"`
-}
-
-func purpose(id string) string { return "payment account " + id }
-
-// secretsOf opens the secrets of an account.
-func (a *Attention) secretsOf(account *storage.PaymentAccount) (s secrets, err error) {
-	if account.Sealed == nil {
-		return s, nil
-	}
-	raw, err := a.Seal.Open(purpose(account.ID), account.Sealed)
-	if err != nil {
-		return s, fmt.Errorf("payment account %s: %w", account.ID, err)
-	}
-	return s, json.Unmarshal(raw, &s)
-}
-
 // Providers are the payment providers that the node offers.
 func (a *Attention) Providers() []protocol.PayName {
 	all := []protocol.PayName{protocol.PayUPI, protocol.PayRazorpay}
@@ -129,7 +119,7 @@ func (a *Attention) Providers() []protocol.PayName {
 
 // GetAccount returns the payment account of a profile, without secrets.
 func (a *Attention) GetAccount(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.PaymentAccount, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := payee(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
@@ -165,7 +155,7 @@ func (a *Attention) hookURL(s *storage.PaymentAccount) string {
 // PutAccount sets where bids are paid to. A change of the provider, or of what payments are made
 // to, makes a new account; the former one stays for the bids that were made with it.
 func (a *Attention) PutAccount(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PaymentDraft) (protocol.PaymentAccount, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := payee(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.PaymentAccount{}, err
 	}
@@ -205,7 +195,7 @@ func (a *Attention) PutAccount(ctx context.Context, tx *storage.Tx, c protocol.C
 
 // fill writes what the owner sent into an account. Secrets that were left out stay.
 func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDraft) error {
-	kept, err := a.secretsOf(account)
+	kept, err := a.SecretsOf(account)
 	if err != nil {
 		return err
 	}
@@ -230,7 +220,7 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 			return protocol.Invalid(faults...)
 		}
 	}
-	opened := PayAccount{
+	opened := money.Account{
 		Provider: in.Provider, VPA: in.VPA, Name: firstOf(in.PayeeName, in.LegalName, account.Handle), KeyID: in.KeyID,
 		KeySecret: kept.KeySecret, WebhookSecrets: kept.Webhooks,
 	}
@@ -243,15 +233,7 @@ func (a *Attention) fill(account *storage.PaymentAccount, in protocol.PaymentDra
 		LegalName: in.LegalName, Address: in.Address, GSTIN: in.GSTIN, GSTPercent: string(in.GSTPercent),
 		Test: provider.Caps().Test,
 	}
-	account.Sealed = nil
-	if kept.KeySecret != "" || len(kept.Webhooks) > 0 {
-		raw, err := json.Marshal(kept)
-		if err != nil {
-			return err
-		}
-		account.Sealed = a.Seal.Seal(purpose(account.ID), raw)
-	}
-	return nil
+	return a.SealSecrets(account, kept)
 }
 
 // retire takes an account out of use. Its secrets stay as long as a bid may be refunded by it.
@@ -282,7 +264,7 @@ func setAccount(ctx context.Context, tx *storage.Tx, handle, account string) err
 
 // DeleteAccount takes the payment account out of use: the board takes no more bids.
 func (a *Attention) DeleteAccount(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.OwnInput) (protocol.None, error) {
-	p, err := own(ctx, tx, c, in.Owned)
+	p, err := payee(ctx, tx, c, in.Owned)
 	if err != nil {
 		return protocol.None{}, err
 	}

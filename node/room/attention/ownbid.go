@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -35,6 +36,25 @@ func ownBoardID(ctx context.Context, tx *storage.Tx, c protocol.Caller, in proto
 	return b, err
 }
 
+// ownBook returns the book of the profile that the caller acts as: the board of a person, the till of a shop; "" when there never was one.
+func ownBook(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Owned) (book, handle string, err error) {
+	b, err := ownBoardID(ctx, tx, c, in)
+	if err != nil || b != nil {
+		if b != nil {
+			book, handle = b.ID, b.Handle
+		}
+		return book, handle, err
+	}
+	if handle, err = c.ActsAs(in.Handle); err != nil {
+		return "", "", err
+	}
+	t, err := tx.Tills().ByHandle(ctx, handle)
+	if err != nil {
+		return "", handle, storage.IfMissing(err, nil)
+	}
+	return t.ID, handle, nil
+}
+
 // ownView returns a bid as the board's owner sees it.
 func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (protocol.OwnBid, error) {
 	bid, err := tx.Bids().ByID(ctx, id)
@@ -57,7 +77,7 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 	if !bid.Paid {
 		return out, nil
 	}
-	payments, err := tx.Payments().OfBid(ctx, id)
+	payments, err := tx.Payments().Of(ctx, id)
 	if err != nil {
 		return out, err
 	}
@@ -73,13 +93,13 @@ func (a *Attention) ownView(ctx context.Context, tx *storage.Tx, id string) (pro
 
 func paymentView(ctx context.Context, tx *storage.Tx, p *storage.StoredPayment) (protocol.OwnPayment, error) {
 	out := protocol.OwnPayment{
-		ID: p.ID, BidID: p.Bid, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider),
+		ID: p.ID, BidID: p.Subject, Amount: protocol.MoneyOf(p.Currency, p.Paise), Provider: string(p.Provider),
 		Reference: firstOf(p.Reference, p.PaymentID), Placed: p.Placed, PaidAt: p.PaidAt, Test: p.Test, Refunds: []protocol.BidRefund{},
 	}
-	refunds, err := tx.Refunds().OfBid(ctx, p.Bid)
+	refunds, err := tx.Refunds().Of(ctx, p.Subject)
 	for i := range refunds {
 		if refunds[i].Payment == p.ID {
-			out.Refunds = append(out.Refunds, refundView(&refunds[i]))
+			out.Refunds = append(out.Refunds, money.RefundView(&refunds[i]))
 		}
 	}
 	return out, err
@@ -174,7 +194,7 @@ func (a *Attention) Remove(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	kept, err := keptOf(ctx, tx, bid)
+	kept, err := money.Kept(ctx, tx, paid{a, bid}.Due())
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
@@ -218,10 +238,10 @@ func (a *Attention) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller
 		bid := &bids[i]
 		if bid.State == protocol.BidHeld {
 			out.Withdrawn++
-			err = errors.Join(a.move(ctx, tx, bid, protocol.BidWithdrawn, "the board was closed"), cancelLink(ctx, tx, bid))
+			err = errors.Join(a.move(ctx, tx, bid, protocol.BidWithdrawn, "the board was closed"), money.CancelLink(ctx, tx, paid{a, bid}))
 		} else {
 			out.Ended++
-			kept, failed := keptOf(ctx, tx, bid)
+			kept, failed := money.Kept(ctx, tx, paid{a, bid}.Due())
 			if failed != nil {
 				return out, failed
 			}
@@ -241,11 +261,11 @@ func (a *Attention) Close(ctx context.Context, tx *storage.Tx, c protocol.Caller
 // Payments lists the money that came in.
 func (a *Attention) Payments(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PaymentQuery) (protocol.Page[protocol.OwnPayment], error) {
 	out := protocol.Page[protocol.OwnPayment]{Items: []protocol.OwnPayment{}}
-	b, err := ownBoardID(ctx, tx, c, in.Owned)
-	if err != nil || b == nil {
+	book, _, err := ownBook(ctx, tx, c, in.Owned)
+	if err != nil || book == "" {
 		return out, err
 	}
-	found, err := tx.Payments().List(ctx, b.ID, in.Size(), in.After)
+	found, err := tx.Payments().List(ctx, book, in.Size(), in.After)
 	if err != nil {
 		return out, err
 	}
@@ -263,11 +283,11 @@ func (a *Attention) Payments(ctx context.Context, tx *storage.Tx, c protocol.Cal
 // Refunds lists the refunds that are not done.
 func (a *Attention) Refunds(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PaymentQuery) (protocol.Page[protocol.OwnRefund], error) {
 	out := protocol.Page[protocol.OwnRefund]{Items: []protocol.OwnRefund{}}
-	b, err := ownBoardID(ctx, tx, c, in.Owned)
-	if err != nil || b == nil {
+	book, _, err := ownBook(ctx, tx, c, in.Owned)
+	if err != nil || book == "" {
 		return out, err
 	}
-	found, err := tx.Refunds().ListOpen(ctx, b.ID, in.Size(), in.After)
+	found, err := tx.Refunds().ListOpen(ctx, book, in.Size(), in.After)
 	if err != nil {
 		return out, err
 	}
@@ -288,8 +308,18 @@ func ownRefund(ctx context.Context, tx *storage.Tx, r *storage.StoredRefund) (pr
 		return protocol.OwnRefund{}, err
 	}
 	return protocol.OwnRefund{
-		BidRefund: refundView(r), BidID: r.Bid, Provider: string(p.Provider), PaymentRef: firstOf(p.Reference, p.PaymentID), LastError: r.LastError,
+		BidRefund: money.RefundView(r), BidID: r.Subject, Provider: string(p.Provider), PaymentRef: firstOf(p.Reference, p.PaymentID), LastError: r.LastError,
 	}, nil
+}
+
+// bookOwner returns the profile whose book it is, "" once that is deleted.
+func bookOwner(ctx context.Context, tx *storage.Tx, book string) (string, error) {
+	if protocol.IsID(protocol.TillID, book) {
+		t, err := tx.Tills().ByID(ctx, book)
+		return t.Handle, err
+	}
+	b, err := tx.AttentionBoards().ByID(ctx, book)
+	return b.Handle, err
 }
 
 // MarkRefunded says that the owner has made a refund by hand.
@@ -299,11 +329,15 @@ func (a *Attention) MarkRefunded(ctx context.Context, tx *storage.Tx, c protocol
 	if err != nil {
 		return protocol.OwnRefund{}, storage.IfMissing(err, missing)
 	}
-	bid, board, err := locked(ctx, tx, r.Bid)
+	of, err := a.Money.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return protocol.OwnRefund{}, err
 	}
-	if !owns(c, board.Handle) {
+	handle, err := bookOwner(ctx, tx, r.Book)
+	if err != nil {
+		return protocol.OwnRefund{}, err
+	}
+	if !owns(c, handle) {
 		return protocol.OwnRefund{}, missing
 	}
 	if r, err = tx.Refunds().ByID(ctx, in.ID); err != nil {
@@ -316,7 +350,7 @@ func (a *Attention) MarkRefunded(ctx context.Context, tx *storage.Tx, c protocol
 	default:
 		return protocol.OwnRefund{}, protocol.Errorf(protocol.Conflict, "the refund is %s; the payment provider makes it", r.State)
 	}
-	if err := a.finish(ctx, tx, bid, r, in.Reference); err != nil {
+	if err := a.Finish(ctx, tx, of, r, in.Reference); err != nil {
 		return protocol.OwnRefund{}, err
 	}
 	if err := tx.Audit(ctx, c.Actor(), "bid refund", r.ID, in.Reference); err != nil {
@@ -328,17 +362,17 @@ func (a *Attention) MarkRefunded(ctx context.Context, tx *storage.Tx, c protocol
 // Export returns the ledger of a month as CSV.
 func (a *Attention) Export(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.MonthQuery) (string, error) {
 	rows := []protocol.MoneyRow{}
-	b, err := ownBoardID(ctx, tx, c, in.Owned)
+	book, handle, err := ownBook(ctx, tx, c, in.Owned)
 	if err != nil {
 		return "", err
 	}
 	from, to, ok := protocol.MonthInIndia(in.Month)
-	if b == nil || !ok {
+	if book == "" || !ok {
 		return string(protocol.MoneyCSV(rows)), nil
 	}
-	err = tx.Payments().Ledger(ctx, b.ID, from, to, func(l storage.LedgerLine) error {
+	err = tx.Payments().Ledger(ctx, book, from, to, func(l storage.LedgerLine) error {
 		row := protocol.MoneyRow{
-			At: l.At, Paise: l.Paise, Currency: l.Payment.Currency, Payer: l.Payer, Board: b.Handle, Bid: l.Payment.Bid, Provider: string(l.Payment.Provider),
+			At: l.At, Paise: l.Paise, Currency: l.Payment.Currency, Payer: l.Payer, Board: handle, Bid: l.Payment.Subject, Provider: string(l.Payment.Provider),
 			PaymentID: l.Payment.PaymentID, Reference: l.Payment.Reference, Test: l.Payment.Test,
 		}
 		if l.Refund != nil {

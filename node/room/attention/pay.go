@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
-	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -16,27 +16,48 @@ func paymentNotFound() error {
 	return protocol.Errorf(protocol.NotFound, "there is no such payment; send the last part of paymentUrl")
 }
 
-// byPayToken returns the bid that the secret of a payment page, or a status token, opens.
-func byPayToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, token string) (*storage.StoredBid, error) {
+// byPayToken returns the bid that the secret of a payment page, or a status token, opens; or what else is paid there.
+func (a *Attention) byPayToken(ctx context.Context, tx *storage.Tx, c protocol.Caller, token string) (*storage.StoredBid, money.Payable, error) {
 	token = cmp.Or(token, c.ReadToken)
 	if token == "" {
-		return nil, protocol.Errorf(protocol.Unauthorized, "send the last part of paymentUrl as Authorization: Bearer")
+		return nil, nil, protocol.Errorf(protocol.Unauthorized, "send the last part of paymentUrl as Authorization: Bearer")
 	}
 	hash := protocol.SecretHash(token)
 	bid, err := tx.Bids().ByPayToken(ctx, hash)
 	if errors.Is(err, storage.ErrNotFound) {
 		bid, err = tx.Bids().ByToken(ctx, hash)
 	}
-	return bid, storage.IfMissing(err, paymentNotFound())
+	if errors.Is(err, storage.ErrNotFound) {
+		other, err := a.ByPayToken(ctx, tx, hash)
+		return nil, other, storage.IfMissing(err, paymentNotFound())
+	}
+	return bid, nil, err
 }
 
 // GetPayment returns what a payer needs to know.
 func (a *Attention) GetPayment(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PaymentInput) (protocol.Payment, error) {
-	bid, err := byPayToken(ctx, tx, c, in.PayToken)
+	bid, other, err := a.byPayToken(ctx, tx, c, in.PayToken)
 	if err != nil {
 		return protocol.Payment{}, err
 	}
+	if other != nil {
+		return a.paymentOf(ctx, tx, other)
+	}
 	return a.payment(ctx, tx, bid)
+}
+
+// paymentOf is payment for what is no bid.
+func (a *Attention) paymentOf(ctx context.Context, tx *storage.Tx, of money.Payable) (protocol.Payment, error) {
+	account, err := tx.PaymentAccounts().ByID(ctx, of.Due().Account)
+	if err != nil {
+		return protocol.Payment{}, storage.IfMissing(err, paymentNotFound())
+	}
+	out := of.Payment(tx)
+	a.ShowLink(&out, of, account, tx.Now)
+	if !out.Claimed {
+		out.ClaimsLeft = 0
+	}
+	return out, nil
 }
 
 func (a *Attention) payment(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (protocol.Payment, error) {
@@ -46,69 +67,40 @@ func (a *Attention) payment(ctx context.Context, tx *storage.Tx, bid *storage.St
 	}
 	out := protocol.Payment{
 		BidID: bid.ID, Handle: bid.Handle, Payee: firstOf(account.PayeeName, account.LegalName, "@"+bid.Handle), Bidder: bid.Author.Given(), Message: bid.Message,
-		Amount: rupees(bid.Paise), State: a.stateNow(tx, bid), Provider: string(account.Provider), Link: "pending", Test: bid.Test, Now: tx.Now, Untrusted: true,
-		Claimed: account.Provider == protocol.PayUPI, UTR: protocol.OrNil(bid.UTR), Buttons: []string{},
+		Amount: rupees(bid.Paise), State: a.stateNow(tx, bid), Test: bid.Test, UTR: protocol.OrNil(bid.UTR),
 	}
 	if out.State.Unpaid() {
 		out.Hold, out.HoldExpiresAt = &bid.Hold, &bid.HoldUntil
 	}
-	if out.Claimed && mayClaim(out.State) && account.Handle != "" && bid.DisputedAt.IsZero() {
+	if account.Provider == protocol.PayUPI && mayClaim(out.State) && account.Handle != "" && bid.DisputedAt.IsZero() {
 		out.ClaimsLeft = max(0, protocol.MaxClaims-bid.Claims)
 	}
-	switch {
-	case out.State != protocol.BidHeld:
-		out.Link = "closed"
-	case bid.Link.ID != "":
-		out.Link = "ready"
-		if !bid.Test { // the node's own page has the buttons of a test
-			out.URL = protocol.OrNil(bid.Link.URL)
-		}
-		out.UPI, out.VPA = protocol.OrNil(bid.Link.UPI), protocol.OrNil(account.VPA)
-		if out.Claimed {
-			out.Reference = &bid.Link.ID
-		}
-	case bid.Link.Failed != "":
-		out.Link = "failed"
-	}
-	if bid.Test && bid.Link.ID != "" {
-		for _, b := range sandbox.Buttons {
-			out.Buttons = append(out.Buttons, string(b))
-		}
-	}
+	a.ShowLink(&out, paid{a, bid}, account, tx.Now)
 	return out, nil
 }
 
-// Press does what a payer may do with a TEST bid. The sandbox signs what a provider would send, and
-// that is checked, stored and applied as the events of other providers are.
+// Press does what a payer may do with a TEST.
 func (a *Attention) Press(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.SandboxPress) (protocol.Payment, error) {
-	bid, err := byPayToken(ctx, tx, c, in.PayToken)
+	bid, other, err := a.byPayToken(ctx, tx, c, in.PayToken)
 	if err != nil {
 		return protocol.Payment{}, err
+	}
+	if other != nil {
+		account, err := tx.PaymentAccounts().ByID(ctx, other.Due().Account)
+		if err == nil {
+			err = a.Money.Press(ctx, tx, account, other.Link().ID, in.Button)
+		}
+		if err != nil {
+			return protocol.Payment{}, storage.IfMissing(err, paymentNotFound())
+		}
+		return a.paymentOf(ctx, tx, other)
 	}
 	account, err := tx.PaymentAccounts().ByID(ctx, bid.Account)
 	if err != nil {
 		return protocol.Payment{}, err
 	}
-	provider, err := a.provider(account)
-	if err != nil {
-		return protocol.Payment{}, protocol.Errorf(protocol.Conflict, "this node does not offer the sandbox any more")
-	}
-	test, ok := provider.(*sandbox.Provider)
-	if !ok || bid.Link.ID == "" {
-		return protocol.Payment{}, protocol.Errorf(protocol.Conflict, "there is no test payment to make")
-	}
-	hooks, err := test.Press(sandbox.Button(in.Button), bid.Link.ID)
-	if err != nil {
-		return protocol.Payment{}, protocol.Errorf(protocol.Conflict, "%s", err.Error())
-	}
-	for _, h := range hooks {
-		events, err := provider.ParseWebhook(h.Header, h.Body)
-		if err != nil {
-			return protocol.Payment{}, err
-		}
-		if err := storeEvents(ctx, tx, account, events, h.Body, h.At); err != nil {
-			return protocol.Payment{}, err
-		}
+	if err := a.Money.Press(ctx, tx, account, bid.Link.ID, in.Button); err != nil {
+		return protocol.Payment{}, err
 	}
 	return a.payment(ctx, tx, bid)
 }
@@ -120,9 +112,19 @@ func mayClaim(s protocol.BidState) bool { return s.May(protocol.BidClaimed) }
 // Claim stores that a payer says to have paid. It ends the hold; the bid keeps its slot and waits
 // for the owner.
 func (a *Attention) Claim(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PaymentClaim) (protocol.Payment, error) {
-	found, err := byPayToken(ctx, tx, c, in.PayToken)
+	found, other, err := a.byPayToken(ctx, tx, c, in.PayToken)
 	if err != nil {
 		return protocol.Payment{}, err
+	}
+	if other != nil {
+		if err := other.Claim(ctx, tx, c, in.UTR); err != nil {
+			return protocol.Payment{}, err
+		}
+		again, err := a.ByPayToken(ctx, tx, protocol.SecretHash(cmp.Or(in.PayToken, c.ReadToken)))
+		if err != nil {
+			return protocol.Payment{}, err
+		}
+		return a.paymentOf(ctx, tx, again)
 	}
 	bid, board, err := locked(ctx, tx, found.ID)
 	if err != nil {
@@ -190,7 +192,7 @@ func (a *Attention) unusedUTR(ctx context.Context, tx *storage.Tx, bid *storage.
 	if err != nil {
 		return err
 	}
-	used, err := tx.Payments().Exists(ctx, account.Provider, payeeOf(account), "utr:"+utr)
+	used, err := tx.Payments().Exists(ctx, account.Provider, money.PayeeOf(account), "utr:"+utr)
 	if err == nil && !used {
 		used, err = tx.Bids().UTRClaimed(ctx, bid.Board, utr, bid.ID)
 	}
@@ -210,7 +212,7 @@ func (a *Attention) Confirm(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
-	provider, err := a.provider(account)
+	provider, err := a.Provider(account)
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}
@@ -228,7 +230,7 @@ func (a *Attention) Confirm(ctx context.Context, tx *storage.Tx, c protocol.Call
 			Pointer: "/utr", Code: "required", Detail: "the payer reported no reference; give that of your bank",
 		})
 	}
-	used, err := tx.Payments().Exists(ctx, account.Provider, payeeOf(account), "utr:"+utr)
+	used, err := tx.Payments().Exists(ctx, account.Provider, money.PayeeOf(account), "utr:"+utr)
 	if err != nil {
 		return protocol.OwnBid{}, err
 	}

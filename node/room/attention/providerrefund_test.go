@@ -289,7 +289,7 @@ func TestHold_ProviderAway(t *testing.T) {
 					require.Equal(w.t, "cancelled", status, "the link ends with the hold")
 					require.Equal(w.t, "not paid within 20 minutes", w.bid(bid).History[1].Note)
 				} else {
-					require.Equal(w.t, "the payment provider of the board's owner made no link", w.bid(bid).History[1].Note)
+					require.Equal(w.t, "the owner's payment provider made no link", w.bid(bid).History[1].Note)
 				}
 			})
 		})

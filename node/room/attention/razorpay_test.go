@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/razorpay"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 	"stoa/protocol/must"
 )
@@ -37,7 +37,7 @@ func (w *world) rail(key string, in protocol.AttentionDraft) *rail {
 	vendor := httptest.NewServer(r.api)
 	w.t.Cleanup(vendor.Close)
 	r.client = vendor.Client()
-	w.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+	w.Pay = func(a money.Account) (pay.Provider, error) {
 		return razorpay.New(razorpay.Account{
 			KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: r.client, Base: vendor.URL, Now: now,
 		})

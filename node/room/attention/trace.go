@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/protocol"
 	"stoa/protocol/sorting"
@@ -34,7 +35,7 @@ func (a *Attention) TraceOwn(ctx context.Context, tx *storage.Tx, c protocol.Cal
 // trace traces what an id leads to, on boards that may be seen.
 func (a *Attention) trace(ctx context.Context, tx *storage.Tx, of string, sees func(handle string) bool) (protocol.MoneyTraces, error) {
 	out := protocol.MoneyTraces{Items: []protocol.MoneyTrace{}, Untrusted: true}
-	bids, err := tx.Payments().BidsOf(ctx, of)
+	bids, err := tx.Payments().SubjectsOf(ctx, of)
 	if err != nil {
 		return out, err
 	}
@@ -44,7 +45,7 @@ func (a *Attention) trace(ctx context.Context, tx *storage.Tx, of string, sees f
 	}
 	bids = append(bids, of)
 	for _, e := range events {
-		found, err := a.bidOfEvent(ctx, tx, e)
+		found, err := a.subjectOfEvent(ctx, tx, e)
 		if err != nil {
 			return out, err
 		}
@@ -74,11 +75,16 @@ func (a *Attention) trace(ctx context.Context, tx *storage.Tx, of string, sees f
 	return out, nil
 }
 
-// bidOfEvent returns the bid that an event is about, "" when the account that signed it has none.
-func (a *Attention) bidOfEvent(ctx context.Context, tx *storage.Tx, e storage.PayEvent) (string, error) {
-	bid, err := tx.Bids().ByID(ctx, e.Bid)
+// subjectOfEvent returns the bid or order that an event is about, "" when the account that signed it has none.
+func (a *Attention) subjectOfEvent(ctx context.Context, tx *storage.Tx, e storage.PayEvent) (string, error) {
+	bid, err := tx.Bids().ByID(ctx, e.Subject)
 	if err == nil && bid.Account == e.Account {
 		return bid.ID, nil
+	} else if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return "", err
+	}
+	if x, err := tx.Orders().ByID(ctx, e.Subject); err == nil && x.Account == e.Account {
+		return x.ID, nil
 	} else if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return "", err
 	}
@@ -86,11 +92,11 @@ func (a *Attention) bidOfEvent(ctx context.Context, tx *storage.Tx, e storage.Pa
 	if err != nil {
 		return "", storage.IfMissing(err, nil)
 	}
-	p, err := tx.Payments().AtProvider(ctx, account.Provider, payeeOf(account), e.Payment)
+	p, err := tx.Payments().AtProvider(ctx, account.Provider, money.PayeeOf(account), e.Payment)
 	if err != nil {
 		return "", storage.IfMissing(err, nil)
 	}
-	return p.Bid, nil
+	return p.Subject, nil
 }
 
 // traceEvent traces an event of no bid; nil when it may not be seen.
@@ -105,6 +111,9 @@ func (a *Attention) traceEvent(ctx context.Context, tx *storage.Tx, e storage.Pa
 
 // traceBid traces a bid; nil when there is none that may be seen.
 func (a *Attention) traceBid(ctx context.Context, tx *storage.Tx, id string, sees func(string) bool) (*protocol.MoneyTrace, error) {
+	if protocol.IsID(protocol.OrderID, id) {
+		return a.traceOrder(ctx, tx, id, sees)
+	}
 	bid, err := tx.Bids().ByID(ctx, id)
 	if err != nil {
 		return nil, storage.IfMissing(err, nil)
@@ -145,20 +154,64 @@ func (a *Attention) traceBid(ctx context.Context, tx *storage.Tx, id string, see
 	if err := a.nextOfBid(ctx, tx, t, bid); err != nil {
 		return nil, err
 	}
-	if err := a.addPayments(ctx, tx, t, bid); err != nil {
+	if err := a.addPayments(ctx, tx, t, bid.ID, bid.Account); err != nil {
 		return nil, err
 	}
 	sorting.Stable(t.Steps, func(x, y protocol.MoneyStep) int { return timeOf(x.At).Compare(timeOf(y.At)) })
 	return t, nil
 }
 
-// addPayments adds the payments of a bid, their refunds and the events about them.
-func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol.MoneyTrace, bid *storage.StoredBid) error {
-	events, err := tx.Payments().Events(ctx, storage.EventsOfBid, bid.ID, bid.Account)
+// traceOrder traces an order, without its buyer; nil when there is none that may be seen.
+func (a *Attention) traceOrder(ctx context.Context, tx *storage.Tx, id string, sees func(string) bool) (*protocol.MoneyTrace, error) {
+	x, err := tx.Orders().ByID(ctx, id)
+	if err != nil {
+		return nil, storage.IfMissing(err, nil)
+	}
+	till, err := tx.Tills().ByID(ctx, x.Till)
+	if err != nil || !sees(till.Handle) {
+		return nil, err
+	}
+	t := &protocol.MoneyTrace{BidID: x.ID, Handle: x.Handle, State: string(x.State), Amount: new(rupees(x.Paise)), Test: x.Test, Next: []protocol.MoneyStep{}}
+	if x.Account != "" {
+		account, err := tx.PaymentAccounts().ByID(ctx, x.Account)
+		if err != nil {
+			return nil, err
+		}
+		t.Provider = string(account.Provider)
+	}
+	for _, e := range x.Events {
+		step := protocol.MoneyStep{At: &e.At, What: "order " + e.What, Note: e.Note}
+		if e.What == "reported" {
+			step.Reference = x.UTR
+		}
+		t.Steps = append(t.Steps, step)
+	}
+	if x.Link.ID != "" {
+		t.Steps = append(t.Steps, protocol.MoneyStep{At: orNever(x.Link.At), What: "payment link made", Reference: x.Link.ID})
+	}
+	if x.State == protocol.OrderAwaiting {
+		what := "the buyer pays; otherwise the order ends"
+		if x.Claimed {
+			what = "the shop confirms or denies the payment; otherwise the order ends"
+		} else if x.HoldUntil.IsZero() {
+			what = "the shop confirms the payment when it hands the order over"
+		}
+		t.Next = append(t.Next, protocol.MoneyStep{At: orNever(x.HoldUntil), What: what})
+	}
+	if err := a.addPayments(ctx, tx, t, x.ID, x.Account); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(t.Steps, func(x, y protocol.MoneyStep) int { return timeOf(x.At).Compare(timeOf(y.At)) })
+	return t, nil
+}
+
+// addPayments adds the payments of a bid or an order, their refunds and the events about them.
+func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol.MoneyTrace, id, account string) error {
+	events, err := tx.Payments().Events(ctx, storage.EventsOfSubject, id, account)
 	if err != nil {
 		return err
 	}
-	payments, err := tx.Payments().OfBid(ctx, bid.ID)
+	payments, err := tx.Payments().Of(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -169,6 +222,9 @@ func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol
 		}
 		if p.Placed {
 			step.Note = "it paid for the slot"
+			if protocol.IsID(protocol.OrderID, id) {
+				step.Note = "it paid for the order"
+			}
 		}
 		t.Steps = append(t.Steps, step)
 		more, err := tx.Payments().Events(ctx, storage.EventsOfPayment, p.PaymentID, p.Account)
@@ -182,9 +238,9 @@ func (a *Attention) addPayments(ctx context.Context, tx *storage.Tx, t *protocol
 	if err := a.addEvents(ctx, tx, t, events); err != nil {
 		return err
 	}
-	refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
+	refunds, err := tx.Refunds().Of(ctx, id)
 	for i := range refunds {
-		err = errors.Join(err, a.addRefunded(ctx, tx, t, &refunds[i], bid.Account))
+		err = errors.Join(err, a.addRefunded(ctx, tx, t, &refunds[i], account))
 	}
 	return err
 }

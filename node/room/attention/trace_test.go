@@ -70,7 +70,7 @@ func TestTrace(t *testing.T) {
 		require.Equal(w.t, []string{
 			"0s bid made", "0s payment link made", "20s bid live", "20s payment arrived INR 750.00 (it paid for the slot)",
 			"20s event of the payment provider INR 750.00 (the bid went live; what was paid too much goes back)",
-			"20s refund owed INR 50.00 (more was paid than the bid)", "1m20s bid removed (spam)", "1m20s refund begun (the refund was ordered)",
+			"20s refund owed INR 50.00 (more was paid than was due)", "1m20s bid removed (spam)", "1m20s refund begun (the refund was ordered)",
 			"1m20s refund owed INR 700.00 (removed by the owner of the board)",
 		}, steps)
 		require.Len(w.t, next, 3)

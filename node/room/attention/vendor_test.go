@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -168,6 +168,7 @@ func (w *world) runJobs(crash func(storage.Job) bool) {
 // handle does the outgoing calls of a job and returns what is to be written.
 func (w *world) handle(j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	handlers := w.Jobs()
+	maps.Copy(handlers, w.Money.Jobs())
 	handlers[storage.DropJob] = func(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {
 		return func(ctx context.Context, tx *storage.Tx) error { return tx.Threads().DropAll(ctx, string(j.Args)) }, nil
 	}
@@ -191,7 +192,7 @@ func (w *world) finish(j storage.Job, after func(context.Context, *storage.Tx) e
 func (w *world) market(in protocol.AttentionDraft) *vendor {
 	w.t.Helper()
 	v := newVendor(func() time.Time { return time.UnixMilli(w.now.Load()) })
-	w.Pay = func(attention.PayAccount) (pay.Provider, error) { return v, nil }
+	w.Pay = func(money.Account) (pay.Provider, error) { return v, nil }
 	w.person("asha", protocol.Person)
 	draft := protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", KeySecret: "secret-key", WebhookSecrets: []string{"whsec-one"}}
 	if _, err := w.account("asha", draft); err != nil {

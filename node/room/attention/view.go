@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -39,12 +40,12 @@ func (a *Attention) view(ctx context.Context, tx *storage.Tx, bid *storage.Store
 		}
 	}
 	if bid.Paid {
-		refunds, err := tx.Refunds().OfBid(ctx, bid.ID)
+		refunds, err := tx.Refunds().Of(ctx, bid.ID)
 		if err != nil {
 			return out, err
 		}
 		for i := range refunds {
-			out.Refunds = append(out.Refunds, refundView(&refunds[i]))
+			out.Refunds = append(out.Refunds, money.RefundView(&refunds[i]))
 		}
 		if out.Receipt, err = receiptOf(ctx, tx, bid, refunds); err != nil {
 			return out, err
@@ -78,15 +79,10 @@ func placeOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) (*int,
 	return new(at + 1), nil
 }
 
-func refundView(r *storage.StoredRefund) protocol.BidRefund {
-	return protocol.BidRefund{ID: r.ID, Amount: protocol.MoneyOf(r.Currency, r.Paise), Why: r.Why, State: string(r.State),
-		Reference: r.Reference, DoneAt: r.DoneAt}
-}
-
 // receiptOf returns the receipt of the payment that got the slot, with what was refunded since; nil
 // without one.
 func receiptOf(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, refunds []storage.StoredRefund) (*protocol.Receipt, error) {
-	payments, err := tx.Payments().OfBid(ctx, bid.ID)
+	payments, err := tx.Payments().Of(ctx, bid.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +189,7 @@ func (a *Attention) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Cal
 		if err := a.move(ctx, tx, bid, protocol.BidWithdrawn, "withdrawn by the bidder"); err != nil {
 			return protocol.Bid{}, err
 		}
-		if err := cancelLink(ctx, tx, bid); err != nil {
+		if err := money.CancelLink(ctx, tx, paid{a, bid}); err != nil {
 			return protocol.Bid{}, err
 		}
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/upi"
-	"stoa/node/room/attention"
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
@@ -38,7 +38,7 @@ func does[In, Out any](w *world, op func(context.Context, *storage.Tx, protocol.
 
 // byUPI has accounts of the room paid by UPI, to their own addresses.
 func (w *world) byUPI() {
-	w.Pay = func(a attention.PayAccount) (pay.Provider, error) {
+	w.Pay = func(a money.Account) (pay.Provider, error) {
 		return upi.New(a.VPA, a.Name, func() time.Time { return time.UnixMilli(w.now.Load()) })
 	}
 }
@@ -252,7 +252,7 @@ func TestHook_None(t *testing.T) {
 	}))
 	require.Equal(t, protocol.Unauthorized, protocol.CodeOf(w.Hook(t.Context(), "razorpay", hook, http.Header{}, []byte("{}"))))
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(w.Hook(t.Context(), "razorpay", hook+"x", http.Header{}, []byte("{}"))))
-	w.Pay = func(attention.PayAccount) (pay.Provider, error) { return silent{v}, nil }
+	w.Pay = func(money.Account) (pay.Provider, error) { return silent{v}, nil }
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(w.Hook(t.Context(), "razorpay", hook, http.Header{}, []byte("{}"))))
 }
 

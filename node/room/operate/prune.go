@@ -23,7 +23,7 @@ const (
 	keepActivity = 7 * 24 * time.Hour  // processed activities, so that a repeat is known
 
 	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
-	keepBids      = 30 * 24 * time.Hour  // bids that were never paid
+	keepBids      = 30 * 24 * time.Hour  // bids and orders that were never paid
 	keepMeetings  = 365 * 24 * time.Hour // meeting requests that are over
 	keepMailboxes = 365 * 24 * time.Hour // mailboxes that were asked to confirm one
 	keepPayEvents = 180 * 24 * time.Hour // events of payment providers that were applied
@@ -69,6 +69,7 @@ func steps() []step {
 		older((*storage.Tx).News, storage.News.Prune, protocol.NewsKept),
 		older((*storage.Tx).Callbacks, storage.Callbacks.Prune, keepCallbacks),
 		older((*storage.Tx).Bids, storage.Bids.Prune, keepBids),
+		older((*storage.Tx).Orders, storage.Orders.Prune, keepBids),
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Meetings().ForgetMail(ctx) },
 		older((*storage.Tx).Meetings, storage.Meetings.Prune, keepMeetings),
 		older((*storage.Tx).Meetings, storage.Meetings.PruneMailboxes, keepMailboxes),

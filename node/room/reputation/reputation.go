@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,12 +50,46 @@ type Reputation struct {
 	foreign map[string]foreignKeys
 }
 
-// Issue signs and stores a receipt.
+// Issue signs and stores a receipt on the word of the shop.
 func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewOrderReceipt) (protocol.OrderReceipt, error) {
 	p, err := r.shop(ctx, tx, c, in.Handle)
 	if err != nil {
 		return protocol.OrderReceipt{}, err
 	}
+	if protocol.IsID(protocol.OrderID, in.Order) {
+		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "the node issues the receipt of this order by itself, once it is paid")
+	}
+	return r.issue(ctx, tx, p, in, "", false)
+}
+
+// IssueFor issues the receipt of an order that was made here. One that moved no money names no account: no review counts with it.
+func (r *Reputation) IssueFor(ctx context.Context, tx *storage.Tx, shop string, in protocol.NewOrderReceipt, known string, test bool) (string, error) {
+	p, err := tx.Profiles().ForUpdate(ctx, shop)
+	if err != nil {
+		return "", err
+	}
+	if test {
+		in.Client = ""
+	}
+	made, err := r.issue(ctx, tx, p, in, known, test)
+	return made.ID, err
+}
+
+// AdjustFor adds an adjustment to the receipt of an order that was made here, once.
+func (r *Reputation) AdjustFor(ctx context.Context, tx *storage.Tx, id string, a protocol.Adjustment) error {
+	s, err := tx.OrderReceipts().ByID(ctx, id)
+	if err != nil || slices.ContainsFunc(s.Adjustments, func(old protocol.Adjustment) bool { return old.ID == a.ID }) {
+		return storage.IfMissing(err, nil)
+	}
+	s.Adjustments = append(s.Adjustments, a)
+	if err := tx.OrderReceipts().Put(ctx, s); err != nil || !s.Refunded() {
+		return err
+	}
+	return r.withdraw(ctx, tx, s, protocol.OrderRefunded)
+}
+
+func (r *Reputation) issue(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, in protocol.NewOrderReceipt, known string, test bool,
+) (protocol.OrderReceipt, error) {
 	minor, fault := in.Total.Minor()
 	if fault == nil {
 		fault = in.CheckPaidAt(tx.Now)
@@ -84,7 +119,7 @@ func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	}
 	claims, err := json.Marshal(protocol.OrderReceiptClaims{
 		Issuer: r.Base, Order: s.Order, Agent: s.Agent, Shop: s.Handle, Client: s.Client, Amount: protocol.MoneyOf(s.Currency, s.Minor).Amount,
-		Currency: s.Currency, PaidAt: s.PaidAt.Unix(), IssuedAt: s.IssuedAt.Unix(), ID: s.ID,
+		Currency: s.Currency, PaidAt: s.PaidAt.Unix(), IssuedAt: s.IssuedAt.Unix(), ID: s.ID, Known: known, Test: test,
 	})
 	if err != nil {
 		return protocol.OrderReceipt{}, fmt.Errorf("encode claims: %w", err)

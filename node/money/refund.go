@@ -1,4 +1,4 @@
-package attention
+package money
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"stoa/node/out/pay"
-	"stoa/protocol"
 	"stoa/protocol/netx"
 	"stoa/storage"
 )
@@ -20,39 +19,35 @@ const (
 	moneyMost   = time.Hour
 )
 
-// owe stores that money goes back, and enqueues the job that makes the refund. whole says that it
-// is the money of the bid itself, whose state follows the refund. What the provider does not send
+// Owe stores that money goes back, and enqueues the job that makes the refund. whole says that it
+// is the money of the subject itself, whose state follows the refund. What the provider does not send
 // back, such as money paid by UPI, or less than a rupee, is a task of the owner at once.
-func (a *Attention) owe(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, payment *storage.StoredPayment, paise int64, why string,
+func (m *Money) Owe(ctx context.Context, tx *storage.Tx, of Subject, payment *storage.StoredPayment, paise int64, why string,
 	whole bool) error {
 	r := &storage.StoredRefund{
-		Board: bid.Board, Bid: bid.ID, Payment: payment.ID, Paise: paise, Currency: payment.Currency, Why: why, Whole: whole,
+		Book: payment.Book, Subject: payment.Subject, Payment: payment.ID, Paise: paise, Currency: payment.Currency, Why: why, Whole: whole,
 		State: storage.RefundDue, Until: tx.Now.Add(refundFor),
 	}
 	if err := tx.Refunds().Insert(ctx, r); err != nil {
 		return err
 	}
-	provider, err := a.refunder(ctx, tx, payment, paise)
+	provider, err := m.refunder(ctx, tx, payment, paise)
 	if err != nil {
 		return err
 	}
 	if provider != nil {
-		return enqueue(ctx, tx, storage.RefundJob, "pay:"+bid.Account, subject{ID: r.ID}, tx.Now)
+		return enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, subject{ID: r.ID}, tx.Now)
 	}
-	board, err := tx.AttentionBoards().ByID(ctx, bid.Board)
-	if err != nil {
-		return err
-	}
-	return a.byHand(ctx, tx, bid, board, r)
+	return m.byHand(ctx, tx, of, r)
 }
 
 // refunder returns the provider that sends an amount of a payment back; nil when it cannot.
-func (a *Attention) refunder(ctx context.Context, tx *storage.Tx, payment *storage.StoredPayment, paise int64) (pay.Provider, error) {
+func (m *Money) refunder(ctx context.Context, tx *storage.Tx, payment *storage.StoredPayment, paise int64) (pay.Provider, error) {
 	account, err := tx.PaymentAccounts().ByID(ctx, payment.Account)
 	if err != nil {
 		return nil, err
 	}
-	provider, err := a.provider(account)
+	provider, err := m.Provider(account)
 	if err != nil || provider.Caps().AdmitRefund(paise) != nil {
 		return nil, nil // an account that the node cannot use refunds nothing
 	}
@@ -60,9 +55,9 @@ func (a *Attention) refunder(ctx context.Context, tx *storage.Tx, payment *stora
 }
 
 // byHand makes a refund a task of the owner.
-func (a *Attention) byHand(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, board *storage.AttentionBoard, r *storage.StoredRefund) error {
-	if r.Whole && bid.State.May(protocol.BidRefunding) {
-		if err := a.move(ctx, tx, bid, protocol.BidRefunding, "the owner has to make the refund"); err != nil {
+func (m *Money) byHand(ctx context.Context, tx *storage.Tx, of Subject, r *storage.StoredRefund) error {
+	if r.Whole {
+		if err := of.Refund(ctx, tx, ByHand); err != nil {
 			return err
 		}
 	}
@@ -70,7 +65,7 @@ func (a *Attention) byHand(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 	if err := tx.Refunds().Save(ctx, r); err != nil {
 		return err
 	}
-	return notify(ctx, tx, board, protocol.BidRefundByHand, bid, noticeTitle("A refund to make: bid", bid))
+	return of.TellRefund(ctx, tx, false)
 }
 
 // keyOf returns the idempotency key of a refund. A request without an answer is sent again under the
@@ -85,12 +80,12 @@ func keyOf(r *storage.StoredRefund) string {
 
 // Refund makes one refund. A separate transaction stores the order before the call, so that the
 // same key is used again when the process dies during the call.
-func (a *Attention) Refund(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (m *Money) Refund(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
 	var r *storage.StoredRefund
 	var payment *storage.StoredPayment
 	var provider pay.Provider
-	err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		r, payment, provider, err = a.order(ctx, tx, s)
+	err := m.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		r, payment, provider, err = m.order(ctx, tx, s)
 		return err
 	})
 	if err != nil || r == nil {
@@ -102,16 +97,16 @@ func (a *Attention) Refund(ctx context.Context, j storage.Job, s subject) (func(
 	} else {
 		made, err = provider.FetchRefund(ctx, r.Reference)
 	}
-	return func(ctx context.Context, tx *storage.Tx) error { return a.refunded(ctx, tx, s, made, err) }, nil
+	return func(ctx context.Context, tx *storage.Tx) error { return m.refunded(ctx, tx, s, made, err) }, nil
 }
 
 // order returns a refund that the provider is to be asked for; nil when there is nothing to ask.
-func (a *Attention) order(ctx context.Context, tx *storage.Tx, s subject) (*storage.StoredRefund, *storage.StoredPayment, pay.Provider, error) {
+func (m *Money) order(ctx context.Context, tx *storage.Tx, s subject) (*storage.StoredRefund, *storage.StoredPayment, pay.Provider, error) {
 	r, err := tx.Refunds().ByID(ctx, s.ID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	bid, board, err := locked(ctx, tx, r.Bid)
+	of, err := m.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -122,15 +117,15 @@ func (a *Attention) order(ctx context.Context, tx *storage.Tx, s subject) (*stor
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	provider, err := a.refunder(ctx, tx, payment, r.Paise)
+	provider, err := m.refunder(ctx, tx, payment, r.Paise)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if provider == nil { // such as after the owner deleted the account's keys
-		return nil, nil, nil, a.byHand(ctx, tx, bid, board, r)
+		return nil, nil, nil, m.byHand(ctx, tx, of, r)
 	}
-	if r.Whole && bid.State.May(protocol.BidRefunding) {
-		if err := a.move(ctx, tx, bid, protocol.BidRefunding, "the refund was ordered"); err != nil {
+	if r.Whole {
+		if err := of.Refund(ctx, tx, Ordered); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -147,12 +142,12 @@ func over(r *storage.StoredRefund, s subject) bool {
 }
 
 // refunded stores what a provider answered about a refund, and enqueues what follows.
-func (a *Attention) refunded(ctx context.Context, tx *storage.Tx, s subject, made pay.Refund, failed error) error {
+func (m *Money) refunded(ctx context.Context, tx *storage.Tx, s subject, made pay.Refund, failed error) error {
 	r, err := tx.Refunds().ByID(ctx, s.ID)
 	if err != nil {
 		return err
 	}
-	bid, board, err := locked(ctx, tx, r.Bid)
+	of, err := m.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return err
 	}
@@ -167,21 +162,21 @@ func (a *Attention) refunded(ctx context.Context, tx *storage.Tx, s subject, mad
 	case errors.Is(failed, pay.ErrTemporary):
 		r.LastError = failed.Error()
 		wait := max(netx.Jitter(netx.Backoff(moneyFirst, moneyMost, s.Try+1)), pay.RetryAfter(failed))
-		return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+bid.Account, next, tx.Now.Add(wait)))
+		return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now.Add(wait)))
 	case failed != nil:
 		r.LastError = failed.Error()
 		if r.Reference == "" && !r.Unsure { // nothing was made under this key, and nothing will be
 			next = again(r)
 		}
-		return a.refundRefused(ctx, tx, bid, board, r, next)
+		return m.refundRefused(ctx, tx, of, r, next)
 	case made.Status == pay.RefundNot:
 		r.LastError = "refund " + made.ID + " failed at the payment provider"
-		return a.refundRefused(ctx, tx, bid, board, r, again(r))
+		return m.refundRefused(ctx, tx, of, r, again(r))
 	case made.Status == pay.RefundOK:
-		return a.finish(ctx, tx, bid, r, r.Reference)
+		return m.Finish(ctx, tx, of, r, r.Reference)
 	}
 	r.LastError = ""
-	return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+bid.Account, next, tx.Now.Add(refundLook)))
+	return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now.Add(refundLook)))
 }
 
 // again makes a refund ready to be made under the next key, and returns its job.
@@ -192,56 +187,45 @@ func again(r *storage.StoredRefund) subject {
 
 // refundRefused notes that the provider refused a refund, or that it failed there. It is tried again
 // each day for a week; the owner may make it by hand at any time.
-func (a *Attention) refundRefused(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, board *storage.AttentionBoard, r *storage.StoredRefund,
+func (m *Money) refundRefused(ctx context.Context, tx *storage.Tx, of Subject, r *storage.StoredRefund,
 	next subject) error {
 	r.State = storage.RefundFailed
 	if err := tx.Refunds().Save(ctx, r); err != nil {
 		return err
 	}
-	if r.Whole && bid.State.May(protocol.BidRefundFailed) {
-		if err := a.move(ctx, tx, bid, protocol.BidRefundFailed, "the payment provider refused the refund"); err != nil {
+	if r.Whole {
+		if err := of.Refund(ctx, tx, Refused); err != nil {
 			return err
 		}
 	}
-	if err := notify(ctx, tx, board, protocol.BidRefundByHand, bid, noticeTitle("A refund failed: bid", bid)); err != nil {
+	if err := of.TellRefund(ctx, tx, true); err != nil {
 		return err
 	}
 	if at := tx.Now.Add(refundEvery); !at.After(r.Until) {
-		return enqueue(ctx, tx, storage.RefundJob, "pay:"+bid.Account, next, at)
+		return enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, at)
 	}
 	return nil
 }
 
-// finish notes that a refund is made.
-func (a *Attention) finish(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, r *storage.StoredRefund, reference string) error {
+// Finish notes that a refund is made.
+func (m *Money) Finish(ctx context.Context, tx *storage.Tx, of Subject, r *storage.StoredRefund, reference string) error {
 	r.State, r.Reference, r.LastError, r.DoneAt = storage.RefundDone, reference, "", new(tx.Now)
-	if err := tx.Refunds().Save(ctx, r); err != nil {
+	if err := tx.Refunds().Save(ctx, r); err != nil || !r.Whole {
 		return err
 	}
-	if !r.Whole {
-		return nil
-	}
-	return a.sentBack(ctx, tx, bid)
+	return m.sentBack(ctx, tx, of)
 }
 
-// sentBack moves a bid whose money is back, unless its state says so already or it is live.
-func (a *Attention) sentBack(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) error {
-	if bid.State.May(protocol.BidRefunding) && bid.State != protocol.BidRefundFailed {
-		if err := a.move(ctx, tx, bid, protocol.BidRefunding, ""); err != nil {
-			return err
-		}
-	}
-	if !bid.State.May(protocol.BidRefunded) {
-		return nil
-	}
-	if err := a.move(ctx, tx, bid, protocol.BidRefunded, "the money was sent back"); err != nil {
+// sentBack tells a subject that its money is back.
+func (m *Money) sentBack(ctx context.Context, tx *storage.Tx, of Subject) error {
+	if err := of.Refund(ctx, tx, Made); err != nil {
 		return err
 	}
-	return a.dropSecrets(ctx, tx, bid.Account)
+	return m.DropSecrets(ctx, tx, of.Due().Account)
 }
 
-// dropSecrets deletes the secrets of a retired account that no bid needs any more.
-func (a *Attention) dropSecrets(ctx context.Context, tx *storage.Tx, account string) error {
+// DropSecrets deletes the secrets of a retired account that nothing needs any more.
+func (m *Money) DropSecrets(ctx context.Context, tx *storage.Tx, account string) error {
 	owes, err := tx.PaymentAccounts().Owes(ctx, account)
 	if err != nil || owes {
 		return err

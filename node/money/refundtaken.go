@@ -1,4 +1,4 @@
-package attention
+package money
 
 import (
 	"cmp"
@@ -19,20 +19,20 @@ const unknownPayment = "unknown payment"
 
 // applyRefund applies the news of a provider about a refund. One that is done and unknown here is one whose answer was
 // lost, or one that the owner made at the provider.
-func (a *Attention) applyRefund(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, ev pay.Event) (string, error) {
+func (m *Money) applyRefund(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, ev pay.Event) (string, error) {
 	if ev.RefundID == "" {
 		return "unknown refund", nil
 	}
-	r, err := tx.Refunds().ByReference(ctx, payeeOf(account), ev.RefundID)
+	r, err := tx.Refunds().ByReference(ctx, PayeeOf(account), ev.RefundID)
 	switch {
 	case errors.Is(err, storage.ErrNotFound) && ev.Kind == pay.RefundDone:
-		return a.takeIn(ctx, tx, account, ev)
+		return m.takeIn(ctx, tx, account, ev)
 	case errors.Is(err, storage.ErrNotFound):
 		return "unknown refund", nil
 	case err != nil:
 		return "", err
 	}
-	bid, board, err := locked(ctx, tx, r.Bid)
+	of, err := m.Subject(ctx, tx, r.Subject)
 	if err != nil {
 		return "", err
 	}
@@ -40,24 +40,23 @@ func (a *Attention) applyRefund(ctx context.Context, tx *storage.Tx, account *st
 		return "a repeat", err
 	}
 	if ev.Kind == pay.RefundDone {
-		return "refunded", a.finish(ctx, tx, bid, r, ev.RefundID)
+		return "refunded", m.Finish(ctx, tx, of, r, ev.RefundID)
 	}
 	r.LastError = "refund " + ev.RefundID + " failed at the payment provider"
-	return "the refund failed", a.refundRefused(ctx, tx, bid, board, r, again(r))
+	return "the refund failed", m.refundRefused(ctx, tx, of, r, again(r))
 }
 
 // takeIn takes a refund into the books that was made at the provider and has no row here. It is the refund of that amount
-// that is still to be made, if there is one; otherwise more goes back than was owed, and a bid that has all of its money back leaves
-// the board.
-func (a *Attention) takeIn(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, ev pay.Event) (string, error) {
-	payment, err := tx.Payments().AtProvider(ctx, account.Provider, payeeOf(account), ev.PaymentID)
+// that is still to be made, if there is one; otherwise more goes back than was owed.
+func (m *Money) takeIn(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, ev pay.Event) (string, error) {
+	payment, err := tx.Payments().AtProvider(ctx, account.Provider, PayeeOf(account), ev.PaymentID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return unknownPayment, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	bid, board, err := locked(ctx, tx, payment.Bid)
+	of, err := m.Subject(ctx, tx, payment.Subject)
 	if err != nil {
 		return "", err
 	}
@@ -88,20 +87,20 @@ func (a *Attention) takeIn(ctx context.Context, tx *storage.Tx, account *storage
 	}
 	for _, r := range open {
 		if r.Paise == paise && r.Reference == "" {
-			return "refunded", a.finish(ctx, tx, bid, r, ev.RefundID)
+			return "refunded", m.Finish(ctx, tx, of, r, ev.RefundID)
 		}
 	}
-	rest, err := a.settle(ctx, tx, bid, board, open, paise, paise-(left-owed), ev.RefundID)
+	rest, err := m.settle(ctx, tx, of, open, paise, paise-(left-owed), ev.RefundID)
 	if err != nil || rest == 0 {
 		return "refunded", err
 	}
-	return "refunded by the owner", a.addRefund(ctx, tx, bid, payment, rest, ev.RefundID)
+	return "refunded by the owner", m.addRefund(ctx, tx, of, payment, rest, ev.RefundID)
 }
 
 // settle takes what does not fit beside the open refunds of a payment out of them, the oldest first and those that the provider
 // knows last: over of paise. A refund that is only partly made so is made anew for the rest. It returns what of paise is no
 // open refund's.
-func (a *Attention) settle(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, board *storage.AttentionBoard, open []*storage.StoredRefund,
+func (m *Money) settle(ctx context.Context, tx *storage.Tx, of Subject, open []*storage.StoredRefund,
 	paise, over int64, reference string) (rest int64, err error) {
 	slices.SortStableFunc(open, func(x, y *storage.StoredRefund) int { return cmp.Compare(len(x.Reference), len(y.Reference)) })
 	rest = paise
@@ -111,11 +110,11 @@ func (a *Attention) settle(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 			return rest, nil
 		case r.Paise <= over:
 			over, rest = over-r.Paise, rest-r.Paise
-			err = a.finish(ctx, tx, bid, r, reference)
+			err = m.Finish(ctx, tx, of, r, reference)
 		default:
 			r.Paise -= over
 			over = 0
-			err = a.reorder(ctx, tx, bid, board, r)
+			err = m.reorder(ctx, tx, of, r)
 		}
 		if err != nil {
 			return 0, err
@@ -125,7 +124,7 @@ func (a *Attention) settle(ctx context.Context, tx *storage.Tx, bid *storage.Sto
 }
 
 // reorder makes an open refund, whose amount has changed, anew under another key. One that waits for the owner goes on waiting.
-func (a *Attention) reorder(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, board *storage.AttentionBoard, r *storage.StoredRefund) error {
+func (m *Money) reorder(ctx context.Context, tx *storage.Tx, of Subject, r *storage.StoredRefund) error {
 	if r.State == storage.RefundManual {
 		return tx.Refunds().Save(ctx, r)
 	}
@@ -134,22 +133,23 @@ func (a *Attention) reorder(ctx context.Context, tx *storage.Tx, bid *storage.St
 		return err
 	}
 	next := again(r)
-	provider, err := a.refunder(ctx, tx, payment, r.Paise)
+	provider, err := m.refunder(ctx, tx, payment, r.Paise)
 	if err != nil {
 		return err
 	}
 	if provider == nil {
-		return a.byHand(ctx, tx, bid, board, r)
+		return m.byHand(ctx, tx, of, r)
 	}
 	r.State = storage.RefundDue
-	return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+bid.Account, next, tx.Now))
+	return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now))
 }
 
-// addRefund adds a refund to the books that nobody owed. A live bid of which all money is back leaves the board.
-func (a *Attention) addRefund(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, payment *storage.StoredPayment, paise int64,
+// addRefund adds a refund to the books that nobody owed. The subject learns when all of its money is back.
+func (m *Money) addRefund(ctx context.Context, tx *storage.Tx, of Subject, payment *storage.StoredPayment, paise int64,
 	reference string) error {
 	r := &storage.StoredRefund{
-		Board: bid.Board, Bid: bid.ID, Payment: payment.ID, Paise: paise, Currency: payment.Currency, Why: "refunded by the owner at the payment provider",
+		Book: payment.Book, Subject: payment.Subject, Payment: payment.ID, Paise: paise, Currency: payment.Currency,
+		Why:   "refunded by the owner at the payment provider",
 		Whole: payment.Placed, State: storage.RefundDue, Until: tx.Now,
 	}
 	if err := tx.Refunds().Insert(ctx, r); err != nil {
@@ -162,24 +162,25 @@ func (a *Attention) addRefund(ctx context.Context, tx *storage.Tx, bid *storage.
 	all, err := tx.Refunds().OfPayment(ctx, payment.ID)
 	back := int64(0)
 	for _, r := range all {
-		if r.State != storage.RefundDone && r.Whole { // the bid's state follows that one
+		if r.State != storage.RefundDone && r.Whole { // the subject's state follows that one
 			return err
 		}
 		back += r.Paise
 	}
-	if err != nil || !protocol.SentBack(payment.Paise, back) {
+	if err != nil {
 		return err
 	}
-	if bid.State == protocol.BidLive {
-		if err := a.takeOff(ctx, tx, bid, r.Why); err != nil {
-			return err
-		}
+	if !protocol.SentBack(payment.Paise, back) {
+		return of.Refund(ctx, tx, Part)
 	}
-	return a.sentBack(ctx, tx, bid)
+	if err := of.TakenBack(ctx, tx, r.Why); err != nil {
+		return err
+	}
+	return m.sentBack(ctx, tx, of)
 }
 
 // eventsBefore applies the events about a payment that came before it was known.
-func (a *Attention) eventsBefore(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, payment string) error {
+func (m *Money) eventsBefore(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, payment string) error {
 	events, err := tx.Payments().ReopenEvents(ctx, account.ID, payment, unknownPayment)
 	for _, id := range events {
 		err = errors.Join(err, enqueue(ctx, tx, storage.PayEventJob, "pay:"+account.ID, subject{ID: account.ID, N: int(id), Try: 1}, tx.Now))

@@ -1,0 +1,134 @@
+package web_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"stoa/node/nodetest"
+	"stoa/node/out/pay/sandbox"
+	"stoa/protocol"
+)
+
+// TestBrowser_Order: a shop says on a phone how it takes orders; a buyer without an account and without script chooses on its page, orders,
+// and pays; the shop confirms, hands over, and sends money back. The rest is TestOrder_… of package order.
+func TestBrowser_Order(t *testing.T) {
+	t.Parallel()
+	h := nodetest.Served(t)
+	h.Work()
+	h.PutProfile([]byte(`{"handle":"rao","name":"Rao Tiffins","kind":"business"}`))
+	_, signIn := h.OpenAccount("Rao", protocol.RoleOwner, "", "rao")
+	bearer := "Bearer " + h.OwnerToken("rao")
+	item := nodetest.As[protocol.OwnItem](h.Ask("PUT", "/api/owner/merchant/items/dal",
+		`{"handle":"rao","name":"Toor dal","price":{"currency":"INR","amount":"120"}}`, "Authorization", bearer))
+	owner, b := nodetest.OpenBrowser(t, h.Base), nodetest.OpenBrowser(t, h.Base)
+	owner.Screen(390, 844)
+	b.Screen(390, 844)
+	owner.Load(chromedp.Navigate(signIn))
+	require.Equal(t, 200, owner.Send("form:has([name=ticket])"))
+	require.Equal(t, 200, b.Open("/@rao"))
+	require.NotContains(t, b.Text("main"), "Order what is chosen", "it takes no orders yet")
+
+	const terms = "/account/orders/settings"
+	require.Equal(t, 200, owner.Open(terms))
+	require.Equal(t, 422, owner.Send("#put_till-rao", "open", "true", "delivery", "true", "area", "Bengaluru"))
+	require.NotEmpty(t, owner.Text("#n-put_till-rao-area"))
+	require.Equal(t, 200, owner.Send("#put_till-rao", "area", "5600 56", "deliveryPrice", "40", "pickup", "true", "note", "Within two days."), owner.Text("main"))
+	require.Equal(t, "How you take orders was saved.", owner.Text(".done"))
+	require.Contains(t, owner.Text("main"), "You take no orders now.", "nobody can pay yet")
+	require.Equal(t, 200, owner.Send("#put_payment_account-rao", "provider", "upi", "vpa", "rao@okbank"), owner.Text("main"))
+	require.Equal(t, 200, owner.Send("#put_stock-rao", "variant", item.VariantIDs[0], "pieces", "4"), owner.Text("main"))
+	owner.Picture("order-terms")
+
+	require.Equal(t, 200, b.Open("/@rao"))
+	nodetest.Look[bool](b, `document.querySelector("[form=basket]").value = "2", true`)
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS("#basket button"))))
+	require.Contains(t, b.Text("main"), "₹240")
+	require.Equal(t, 200, b.Open("/buy/"+item.VariantIDs[0]+":2"))
+	require.Contains(t, nodetest.Look[string](b, "location.pathname"), "/order/new")
+	require.Equal(t, 422, b.Send("#order", "name", "Meera", "mail", "meera@example.org", "way", "delivery", "street", "4 Gandhi Bazaar", "pin", "110001"))
+	require.Contains(t, b.Text("main"), "does not deliver there")
+	b.Picture("order-new")
+	require.Equal(t, 200, b.Send("#order", "pin", "560004"), b.Text("main"))
+	page := nodetest.Look[string](b, "location.pathname")
+	require.Contains(t, b.Text(".amount"), "₹280")
+	b.Picture("order")
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS("a.button"))))
+	require.Contains(t, b.Text("h1"), "Pay for an order")
+	require.Contains(t, nodetest.Look[string](b, `document.querySelector("a[href^='upi:']").href`), "am=280.00")
+	require.Equal(t, 200, b.Send("#claim", "utr", "431298765012"), b.Text("main"))
+
+	do := func(step string, fields ...string) {
+		t.Helper()
+		require.Equal(t, 200, owner.Send(`form:has([name=step][value=`+step+`])`, fields...), owner.Text("main"))
+		require.Equal(t, "The order was updated. The buyer is told.", owner.Text(".done"))
+	}
+	require.Equal(t, 200, owner.Open("/account/orders"))
+	require.Contains(t, owner.Text("main"), "431298765012")
+	owner.Picture("orders")
+	do("confirm")
+	do("sent")
+	do("delivered")
+	do("refund", "amount", "40", "note", "It came late.")
+	require.Equal(t, 200, owner.Send(`form:has([name=reference])`, "reference", "431298765777"), owner.Text("main"))
+	require.Equal(t, 200, b.Open(page))
+	text := b.Text("main")
+	for _, want := range []string{"Paid, and handed over.", "sent", "It came late.", "₹40 back", "The receipt"} {
+		require.Contains(t, text, want)
+	}
+	require.Equal(t, 404, b.Open("/order/stoa_read_nonsense"))
+
+	// A second one is canceled by its buyer; the third pays by the sandbox.
+	again := func(mail string) string {
+		require.Equal(t, 200, b.Open("/buy/"+item.VariantIDs[0]))
+		require.Equal(t, 200, b.Send("#order", "name", "Meera", "mail", mail, "way", "pickup"), b.Text("main"))
+		return nodetest.Look[string](b, "location.pathname")
+	}
+	again("m2@example.org")
+	require.Equal(t, 200, b.Send("form:has([name=do][value=cancel_order])"), b.Text("main"))
+	require.Contains(t, b.Text("main"), "Canceled.")
+	require.Equal(t, 200, owner.Open(terms))
+	require.Equal(t, 200, owner.Send("form:has([name=do][value=delete_payment_account])"), owner.Text("main"))
+	require.Equal(t, 200, owner.Send("#put_payment_account-rao", "provider", "sandbox"), owner.Text("main"))
+	third := again("m3@example.org")
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS("a.button"))))
+	require.Contains(t, b.Text("main"), "TEST: no money moves")
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS(`[name=button][value="`+string(sandbox.Pay)+`"]`))))
+	require.Eventually(t, func() bool {
+		b.Open(third)
+		return strings.Contains(b.Text("main"), "Paid. The shop has been told.")
+	}, time.Minute, 50*time.Millisecond)
+	for _, path := range []string{page, third} {
+		a := h.Ask("GET", path, "", "Accept", nodetest.Accept)
+		require.Equal(t, "no-referrer", a.Header().Get("Referrer-Policy"), path)
+		require.Contains(t, a.Header().Get("X-Robots-Tag"), "noindex", path)
+	}
+
+	// Who bought is in no file of the node, and at no address that others read.
+	read := func(text string) {
+		t.Helper()
+		for _, marker := range []string{"Gandhi Bazaar", "meera@example.org", "Meera"} {
+			require.NotContains(t, text, marker)
+		}
+	}
+	stored := ""
+	require.NoError(t, filepath.WalkDir(h.Config.Data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		read(string(raw))
+		stored += string(raw)
+		return err
+	}))
+	require.Contains(t, stored, "Toor dal", "they were looked for where orders are")
+	for _, path := range []string{"/metrics", "/api/public/feed", "/api/public/agents/rao", "/api/public/items?q=dal", "/ap/agents/rao", "/ap/agents/rao/outbox"} {
+		read(h.Ask("GET", path, "").Body.String())
+	}
+}
