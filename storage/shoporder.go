@@ -88,9 +88,11 @@ func (os Orders) ListDue(ctx context.Context, till string) ([]StoredOrder, error
 	return list[StoredOrder](ctx, os.tx, dueOrders, till, millis(os.tx.Now))
 }
 
-var strangersOrders = orderTable.from + `WHERE till = ? AND state = 'awaiting_payment' AND anonymous ORDER BY made_at LIMIT ?`
+var strangersOrders = orderTable.from + `WHERE till = ? AND state = 'awaiting_payment' AND anonymous AND NOT claimed AND hold_until IS NOT NULL
+	ORDER BY made_at LIMIT ?`
 
-// Strangers returns the unpaid orders of buyers whom the node does not know, the oldest first.
+// Strangers returns the unpaid orders of buyers whom the node does not know, the oldest first: none that is
+// reported as paid, or that its shop has taken up.
 func (os Orders) Strangers(ctx context.Context, till string, most int) ([]StoredOrder, error) {
 	return list[StoredOrder](ctx, os.tx, strangersOrders, till, most)
 }

@@ -128,6 +128,9 @@ func (o *Orders) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, p
 		return nil
 	}
 	old, err := tx.Orders().Strangers(ctx, t.ID, give.Strangers)
+	if err == nil && len(old) < give.Strangers {
+		return protocol.Errorf(protocol.Conflict, "too many orders of @%s wait; come back later", handle)
+	}
 	for i := range old {
 		err = errors.Join(err, o.end(ctx, tx, &old[i], gaveWay))
 	}
@@ -135,9 +138,14 @@ func (o *Orders) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, p
 }
 
 const (
-	gaveWay = "gave way to newer orders: too many waited unpaid"
-	lapsed  = "not paid within 20 minutes"
+	gaveWay     = "gave way to newer orders: too many waited unpaid"
+	lapsed      = "not paid within 20 minutes"
+	unconfirmed = "the shop did not confirm the payment in time"
+	untaken     = "the shop did not take it up in time"
 )
+
+// byClock are the reasons for which nobody ended an order.
+var byClock = map[string]bool{gaveWay: true, lapsed: true, unconfirmed: true, untaken: true}
 
 // store holds the pieces of a new order and stores it, with its link and the job that ends it.
 func (o *Orders) store(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder, t *storage.Till, account *storage.PaymentAccount,
@@ -152,6 +160,9 @@ func (o *Orders) store(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 			return err
 		}
 	}
+	if x.Pay == protocol.PayLater && x.Anonymous {
+		x.HoldUntil = tx.Now.Add(protocol.OrderClaimFor) // until the shop takes it up: anybody can order like this
+	}
 	if err := tx.Orders().Insert(ctx, x); errors.Is(err, storage.ErrExists) {
 		return protocol.Errorf(protocol.Conflict, "an order with this mail address waits unpaid at @%s; pay or cancel that one, or wait until it ends", x.Handle)
 	} else if err != nil {
@@ -165,7 +176,7 @@ func (o *Orders) store(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 		}
 	}
 	if x.Pay == protocol.PayLater {
-		return o.tellShop(ctx, tx, x, "A new order, paid when it is handed over:")
+		return errors.Join(o.tellShop(ctx, tx, x, "A new order, paid when it is handed over:"), o.watch(ctx, tx, x))
 	}
 	if x.Link.ID == "" {
 		if err := o.AskLink(ctx, tx, paid{o, x}.Due()); err != nil {
@@ -274,8 +285,11 @@ func (o *Orders) endDue(ctx context.Context, tx *storage.Tx, till string) error 
 
 // end cancels an unpaid order: its pieces are free, and its link is closed.
 func (o *Orders) end(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder, why string) error {
-	if x.Claimed && why == lapsed {
-		why = "the shop did not confirm the payment in time"
+	switch {
+	case x.Claimed && why == lapsed:
+		why = unconfirmed
+	case x.Pay == protocol.PayLater && why == lapsed:
+		why = untaken
 	}
 	if err := tx.Tills().Release(ctx, x.ID); err != nil {
 		return err

@@ -324,6 +324,53 @@ func TestOrder_Strangers(t *testing.T) {
 	})
 }
 
+// TestOrder_Taken: what a stranger orders to pay when it is handed over waits two days for the shop to take it up. Nobody is sent mail for it, and
+// what its shop has taken up does not give way.
+func TestOrder_Taken(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		later := func(n int) protocol.NewOrder {
+			in := wants(n, w.dal, 1)
+			in.Way, in.Street, in.PIN, in.Pay = protocol.ByDelivery, "4 Gandhi Bazaar", "560004", protocol.PayLater
+			return in
+		}
+		ignored := must.Get(does(w, w.Make, stranger(1), later(1)))(w.t)
+		taken := must.Get(does(w, w.Make, stranger(2), later(2)))(w.t)
+		of := must.Get(does(w, w.Make, known(3), later(3)))(w.t)
+		must.Get(w.does(taken.Order.ID, protocol.OrderPacked))(w.t)
+		require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			x := must.Get(tx.Orders().ByID(ctx, ignored.Order.ID))(w.t)
+			old := must.Get(tx.Orders().Strangers(ctx, x.Till, 10))(w.t)
+			require.Len(w.t, old, 1)
+			require.Equal(w.t, ignored.Order.ID, old[0].ID)
+			return nil
+		}))
+		w.pass(protocol.OrderClaimFor)
+		w.jobs()
+		require.Equal(w.t, protocol.OrderCanceled, w.order(ignored.Token).State)
+		require.Equal(w.t, protocol.OrderAwaiting, w.order(taken.Token).State)
+		require.Equal(w.t, protocol.OrderAwaiting, w.order(of.Token).State)
+		require.Len(w.t, w.sent, 1, "packed")
+	})
+}
+
+// TestOrder_Unconfirmed: a payment that the buyer reported and the shop confirms after its time pays for the order; with a reference that the
+// buyer did not report it is the shop's word alone.
+func TestOrder_Unconfirmed(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		made := must.Get(does(w, w.Make, known(1), wants(1, w.dal, 1)))(w.t)
+		must.Get(does(w, w.pays.Claim, protocol.Caller{}, protocol.PaymentClaim{PayToken: made.Token, UTR: "431298765012"}))(w.t)
+		w.pass(protocol.OrderClaimFor)
+		w.jobs()
+		require.Equal(w.t, protocol.OrderCanceled, w.order(made.Token).State)
+		in := protocol.OrderUpdate{ID: made.Order.ID, Do: protocol.OrderConfirm, UTR: "431298765013"}
+		got := must.Get(does(w, w.Update, owner("rao"), in))(w.t)
+		require.Equal(w.t, protocol.OrderPaid, got.State)
+		require.Equal(w.t, protocol.KnownStated, *got.Known)
+	})
+}
+
 // TestOrder_Late: money for an order that the clock ended pays for it while its pieces are there, and goes back otherwise.
 func TestOrder_Late(t *testing.T) {
 	t.Parallel()
@@ -382,7 +429,7 @@ func TestOrder_Sandbox(t *testing.T) {
 	})
 }
 
-// TestOrder_Later: an order that is paid on delivery waits without end, and is the shop's word.
+// TestOrder_Later: an order that is paid on delivery waits for its shop, and is the shop's word.
 func TestOrder_Later(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
@@ -401,7 +448,7 @@ func TestOrder_Later(t *testing.T) {
 		in.Items[0].ID = w.dal
 		_, err = does(w, w.Make, stranger(2), in)
 		require.ErrorContains(w.t, err, "with this mail address")
-		w.pass(48 * time.Hour)
+		w.pass(47 * time.Hour)
 		w.jobs()
 		must.Get(w.does(made.Order.ID, protocol.OrderSent))(w.t)
 		require.Equal(w.t, protocol.OrderAwaiting, must.Get(w.does(made.Order.ID, protocol.OrderDelivered))(w.t).State)

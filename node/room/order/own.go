@@ -16,7 +16,7 @@ const maxEvents = 60
 
 // move notes an event of an order, which may have another state then, and tells the buyer.
 func (o *Orders) move(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder, to protocol.OrderState, what, note string) error {
-	x.Lapsed = to == protocol.OrderCanceled && (x.Lapsed || note == lapsed || note == gaveWay)
+	x.Lapsed = to == protocol.OrderCanceled && (x.Lapsed || byClock[note])
 	x.State, x.MovedAt = to, tx.Now
 	x.Moves++
 	x.Events = append(x.Events, protocol.OrderEvent{What: what, At: tx.Now, Note: note})
@@ -206,17 +206,17 @@ func (o *Orders) do(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder,
 		return o.cancel(ctx, tx, x, note)
 	case protocol.OrderRefund:
 		return o.refund(ctx, tx, x, in.Amount, note)
-	case protocol.OrderPacked, protocol.OrderSent:
+	case protocol.OrderPacked, protocol.OrderSent, protocol.OrderDelivered, protocol.OrderPickedUp:
 		if !open {
 			return protocol.Errorf(protocol.Conflict, "the order is %s; only one that is paid, or paid later, is handed over", x.State)
 		}
+		x.HoldUntil = time.Time{} // of one that is paid later: the shop has taken it up
+	}
+	if in.Do == protocol.OrderPacked || in.Do == protocol.OrderSent {
 		if x.Events[len(x.Events)-1].What == string(in.Do) {
 			return nil
 		}
 		return o.move(ctx, tx, x, x.State, string(in.Do), note)
-	}
-	if !open {
-		return protocol.Errorf(protocol.Conflict, "the order is %s; only one that is paid, or paid later, is handed over", x.State)
 	}
 	if !handed(x) {
 		for i := range x.Lines {

@@ -73,7 +73,7 @@ func (p paid) Place(ctx context.Context, tx *storage.Tx, payment *storage.Stored
 	payment.Placed = true
 	x.Known = protocol.KnownProvider
 	if payment.Provider == protocol.PayUPI {
-		if x.Known = protocol.KnownStated; x.UTR != "" && !x.Anonymous {
+		if x.Known = protocol.KnownStated; x.UTR != "" && payment.PaymentID == "utr:"+x.UTR && !x.Anonymous {
 			x.Known = protocol.KnownConfirmed
 		}
 	}
