@@ -244,6 +244,7 @@ var composed = []string{
 	"must be one of %s", "must be <= %s", "must be >= %s", "not a value of the option %s", `there is no column "%s"; the columns are %s`,
 	"cannot be read as JSON: %s", "this account is uploading another catalog; wait until that upload is done, or cancel it",
 	"other catalogs are being processed; try again in a minute",
+	"live, paid less than a rupee too much, which stays",
 	"Verify this agent's messages against the key registered on chain %s for agent %s of registry %s.",
 }
 
