@@ -43,7 +43,8 @@ addEventListener("message", async ({ source, data: m }) => {
 	case "tools/call": return reply(await (await fetch("/call", { method: "POST", body: JSON.stringify(m.params) })).json());
 	}
 });
-frame.srcdoc = given.page + "<script>addEventListener('message', ({ data }) => { if (data === 'show') parent.postMessage({ shown: document.body.innerText }, '*');" +
+frame.srcdoc = given.page + "<script>addEventListener('message', ({ data }) => {" +
+	" if (data === 'show') parent.postMessage({ shown: document.body.innerText }, '*');" +
 	" if (data === 'press') document.getElementById('open').click(); })</" + "script>";
 </script>`
 
@@ -79,9 +80,10 @@ func TestBrowser_ConfirmApp(t *testing.T) {
 	require.Equal(t, want, apps(modern("tools/list", "")))
 	require.Empty(t, apps(h.Modern("tools/list", "").Result), "of a client that does not declare it")
 	for capabilities, want := range map[string][]string{`{"extensions":{"io.modelcontextprotocol/ui":{}}}`: want, `{}`: nil} {
-		begun := h.RPCAt(protocol.MCPPath, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"},"capabilities":`+
-			capabilities+`}}`)
-		list := h.RPCAt(protocol.MCPPath, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "MCP-Protocol-Version", "2025-11-25", "Mcp-Session-Id", begun.Header().Get("Mcp-Session-Id"))
+		begun := h.RPCAt(protocol.MCPPath, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+			`"clientInfo":{"name":"c","version":"1"},"capabilities":`+capabilities+`}}`)
+		list := h.RPCAt(protocol.MCPPath, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+			"MCP-Protocol-Version", "2025-11-25", "Mcp-Session-Id", begun.Header().Get("Mcp-Session-Id"))
 		require.Equal(t, want, apps(list.Result), capabilities)
 	}
 	app := read[struct {
@@ -97,7 +99,8 @@ func TestBrowser_ConfirmApp(t *testing.T) {
 		return modern("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args), "Mcp-Name", name)
 	}
 	result := call(args)
-	page := "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'\">" + app.Contents[0].Text
+	const policy = `default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'`
+	page := `<meta http-equiv="Content-Security-Policy" content="` + policy + `">` + app.Contents[0].Text
 	given, err := json.Marshal(map[string]any{"page": page, "name": name, "args": json.RawMessage(args), "result": result, "locale": "en-IN"})
 	require.NoError(t, err)
 	window := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
