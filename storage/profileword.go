@@ -177,7 +177,7 @@ func holds(p *StoredProfile, m *StoredMerchant, phrase []string) (found bool) {
 	eachField(p, m, look)
 	if m != nil {
 		for i := range m.Items { // the first ones
-			eachItemField(&m.Items[i].Draft, func(s string) { look(2, s) })
+			eachItemField(&m.Items[i].Draft, func(_ int, s string) { look(2, s) })
 		}
 	}
 	return found

@@ -166,7 +166,7 @@ func ask(t testing.TB, db *storage.DB, missed func(q question, rank int, found [
 	keys := fillWares(t, db)
 	kinds = map[string]*score{}
 	for _, q := range questions(t) {
-		var page protocol.Page[storage.CatalogItem]
+		var page storage.ItemPage
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 			page, err = tx.Items().Search(ctx, storage.ItemQuery{Q: q.q, Paging: protocol.Paging{Limit: 10}})
 			return err
@@ -220,5 +220,24 @@ func onEngines(b *testing.B, run func(b *testing.B, db *storage.DB)) {
 		require.NoError(b, err)
 		defer db.Close()
 		run(b, db)
+	})
+}
+
+// TestItems_Questions: what the questions must find.
+func TestItems_Questions(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		kinds, seen, unseen := ask(t, db, func(q question, rank int, found []string) {
+			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
+		})
+		require.Len(t, kinds, 8)
+		require.GreaterOrEqual(t, seen.asked+unseen.asked, 150)
+		require.GreaterOrEqual(t, 3*unseen.asked, seen.asked+unseen.asked)
+		require.GreaterOrEqual(t, seen.hit(), 90.0)
+		require.GreaterOrEqual(t, unseen.hit(), 90.0)
+		for kind, s := range kinds {
+			require.GreaterOrEqual(t, s.asked, 15, kind)
+			require.GreaterOrEqual(t, s.hit(), 75.0, kind)
+		}
 	})
 }
