@@ -97,6 +97,39 @@ func TestItems_Finding(t *testing.T) {
 	})
 }
 
+// TestMerchants_Spelled: a shop is found by what it sells in other spellings too, and by a misspelled word when none has it.
+func TestMerchants_Spelled(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		d := directory{t, db}
+		for n := range 5 {
+			handle := fmt.Sprint("shop", n)
+			d.put(protocol.ProfileDraft{Handle: handle, Name: "Kirana", Kind: protocol.Business})
+			d.items(handle, protocol.ItemDraft{SKU: "a", Name: "चावल"}, protocol.ItemDraft{SKU: "b", Name: "Turmeric"})
+		}
+		d.put(protocol.ProfileDraft{Handle: "chavel", Name: "Chavel Turmerics", Kind: protocol.Business})
+		for q, want := range map[string]int{"chaval": 5, "chawal": 5, "turmric": 5, "turmeric": 6, "turmerics": 6, "chavel": 1, "qwrtyu": 0} {
+			seen := map[string]bool{}
+			for at := (protocol.Paging{Limit: 2}); ; {
+				var p protocol.Page[storage.ListedProfile]
+				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+					p, err = tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q, Paging: at})
+					return err
+				})
+				for _, i := range p.Items {
+					require.False(t, seen[i.Draft.Handle], q)
+					seen[i.Draft.Handle] = true
+				}
+				if p.Next == nil {
+					break
+				}
+				at.After = *p.Next
+			}
+			require.Len(t, seen, want, q)
+		}
+	})
+}
+
 // TestItems_LargeWalks: walks through more than is ranked or sorted at once show each item once, in every order,
 // while items are added.
 func TestItems_LargeWalks(t *testing.T) {

@@ -97,6 +97,38 @@ func (is Items) known(ctx context.Context, keys []string) (map[string]int64, err
 	return n, err
 }
 
+// mostSpelled is how many other spellings of the words of a search are looked for.
+const mostSpelled = 40
+
+// spell adds to a search the words of items that have the keys of its words, and returns the words that no item has.
+func (is Items) spell(ctx context.Context, s *search) (missing []string, err error) {
+	words := map[string][]string{}
+	for _, w := range s.words {
+		if !strings.Contains(w, pairOf) && isTerm(w) {
+			words[keyOf(w)] = append(words[keyOf(w)], w)
+		}
+	}
+	if len(words) == 0 {
+		return nil, nil
+	}
+	keys := slices.Sorted(maps.Keys(words))
+	found, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM item_term WHERE key IN (`+marks(len(keys))+`) ORDER BY word LIMIT ?`, append(toAny(keys), mostSpelled)...)
+	s.spelled = map[string][]string{}
+	for _, f := range found {
+		for _, w := range words[f.Key] {
+			if w != f.Word {
+				s.spelled[w] = append(s.spelled[w], f.Word)
+			}
+		}
+	}
+	for _, w := range s.words {
+		if k := keyOf(w); len(words[k]) > 0 && !slices.ContainsFunc(found, func(f spelling) bool { return f.Key == k }) {
+			missing = append(missing, w)
+		}
+	}
+	return missing, err
+}
+
 // Sizes of the search for what a word was meant for.
 const (
 	spellingsLooked = 20_000
