@@ -185,9 +185,16 @@ const mostMissed = 4
 // is what meets one of these.
 func mostOf(terms []*term, one bool) (stages []condition, whole condition) {
 	if len(terms) > mostMissed { // the rarest
-		terms = slices.Clone(terms)
-		slices.SortStableFunc(terms, func(a, b *term) int { return b.weight - a.weight })
-		terms = terms[:mostMissed]
+		places := make([][2]int64, len(terms))
+		for i, t := range terms {
+			places[i] = [2]int64{int64(-t.weight), int64(i)}
+		}
+		inOrder(places)
+		rarest := make([]*term, mostMissed)
+		for i := range rarest {
+			rarest[i] = terms[places[i][1]]
+		}
+		terms = rarest
 	}
 	places := eachTerm(terms, formPlain)
 	if one {

@@ -171,10 +171,19 @@ type rankedItem struct {
 
 // rank orders items, the best first; of equal ones in the order in which they came.
 func (r *ranker) rank(items []StoredItem) []rankedItem {
-	all := make([]rankedItem, len(items))
+	places := make([][2]int64, len(items))
 	for n := range items {
-		all[n] = rankedItem{items[n], r.score(&items[n])}
+		places[n] = [2]int64{int64(-r.score(&items[n])), int64(n)}
 	}
-	slices.SortStableFunc(all, func(a, b rankedItem) int { return cmp.Compare(b.score, a.score) })
+	inOrder(places)
+	all := make([]rankedItem, len(items))
+	for n, p := range places {
+		all[n] = rankedItem{items[p[1]], int(-p[0])}
+	}
 	return all
+}
+
+// inOrder sorts pairs by the first number and then the second.
+func inOrder(pairs [][2]int64) {
+	slices.SortFunc(pairs, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 }

@@ -402,7 +402,7 @@ func (is Items) sorted(ctx context.Context, q *ItemQuery, all []int64, after pri
 		Pos int64
 		Low *int64
 	}
-	var places []priced
+	var places [][2]int64
 	for some := range slices.Chunk(all, 1000) {
 		rows, err := list[row](ctx, is.tx, `SELECT pos, low FROM item WHERE pos IN (`+marks(len(some))+`)`, anyOf(some)...)
 		if err != nil {
@@ -417,21 +417,20 @@ func (is Items) sorted(ctx context.Context, q *ItemQuery, all []int64, after pri
 				continue
 			}
 			if after.pos == 0 || after.before(p, dearest) {
-				places = append(places, p)
+				place := [2]int64{p.minor, p.pos}
+				if dearest && p.minor != unpriced {
+					place[0] = -p.minor
+				}
+				places = append(places, place)
 			}
 		}
 	}
-	slices.SortFunc(places, func(a, b priced) int {
-		if a.before(b, dearest) {
-			return -1
-		}
-		return 1
-	})
+	inOrder(places)
 	var found []StoredItem
 	for some := range slices.Chunk(places, 2*limit) {
 		at := make([]int64, len(some))
 		for n := range some {
-			at[n] = some[n].pos
+			at[n] = some[n][1]
 		}
 		items, err := is.onSale(ctx, q, at)
 		if err != nil {

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,7 +21,7 @@ func isTerm(w string) bool {
 // countTerms adds words to those of items, or with times -1 takes them away.
 func (is Items) countTerms(ctx context.Context, count map[string]int, times int) error {
 	// In one order, so that two processes do not wait for each other.
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(count)), 500) {
+	for some := range slices.Chunk(sortedKeys(count), 500) {
 		if times < 0 {
 			if err := is.uncount(ctx, some, count); err != nil {
 				return err
@@ -89,7 +88,8 @@ func (is Items) known(ctx context.Context, keys []string) (map[string]int64, err
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	found, err := list[spelling](ctx, is.tx, `SELECT '' AS word, key, CAST(sum(n) AS BIGINT) AS n FROM item_term WHERE key IN (`+marks(len(keys))+`) GROUP BY key`, toAny(keys)...)
+	found, err := list[spelling](ctx, is.tx, `SELECT '' AS word, key, CAST(sum(n) AS BIGINT) AS n FROM item_term
+		WHERE key IN (`+marks(len(keys))+`) GROUP BY key`, toAny(keys)...)
 	n := map[string]int64{}
 	for _, s := range found {
 		n[s.Key] = s.N
@@ -111,8 +111,12 @@ func (is Items) spell(ctx context.Context, s *search) (missing []string, err err
 	if len(words) == 0 {
 		return nil, nil
 	}
-	keys := slices.Sorted(maps.Keys(words))
-	found, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM item_term WHERE key IN (`+marks(len(keys))+`) ORDER BY word LIMIT ?`, append(toAny(keys), mostSpelled)...)
+	var keys []string
+	for k := range words {
+		keys = append(keys, k)
+	}
+	found, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM item_term
+		WHERE key IN (`+marks(len(keys))+`) ORDER BY word LIMIT ?`, append(toAny(keys), mostSpelled)...)
 	s.spelled = map[string][]string{}
 	for _, f := range found {
 		for _, w := range words[f.Key] {
@@ -144,7 +148,7 @@ func (is Items) meant(ctx context.Context, w string) ([]spelling, error) {
 		return nil, nil
 	}
 	found, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM (SELECT word, key, n FROM item_term WHERE head = ? AND size BETWEEN ? AND ? LIMIT ?) h
-		UNION SELECT word, key, n FROM (SELECT word, key, n FROM item_term WHERE tail = ? AND size BETWEEN ? AND ? LIMIT ?) t`,
+		UNION SELECT word, key, n FROM (SELECT word, key, n FROM item_term WHERE tail = ? AND size BETWEEN ? AND ? LIMIT ?) t ORDER BY word`,
 		head, size-most, size+most, spellingsLooked, tail, size-most, size+most, spellingsLooked)
 	if err != nil {
 		return nil, err
@@ -164,12 +168,8 @@ func (is Items) meant(ctx context.Context, w string) ([]spelling, error) {
 // nearest are the spellings that are at most so many edits from a word, in letters or by ear.
 func nearest(w string, found []spelling, most int) []spelling {
 	own, key := latin(w), keyOf(w)
-	type near struct {
-		spelling
-		edits int
-	}
-	var all []near
-	for _, s := range found {
+	var all [][2]int64 // by edits, another first letter, and how many have it, with the index
+	for i, s := range found {
 		if s.Word == w {
 			continue
 		}
@@ -178,30 +178,22 @@ func nearest(w string, found []spelling, most int) []spelling {
 			edits = min(edits, max(1, apart(key, s.Key, most)))
 		}
 		if edits <= most {
-			all = append(all, near{s, edits})
+			place := int64(edits) << 41
+			if s.Word[0] != w[0] {
+				place |= 1 << 40
+			}
+			all = append(all, [2]int64{place + 1<<39 - min(s.N, 1<<39), int64(i)})
 		}
 	}
-	slices.SortFunc(all, func(a, b near) int {
-		switch {
-		case a.edits != b.edits:
-			return a.edits - b.edits
-		case (a.Word[0] == w[0]) != (b.Word[0] == w[0]):
-			if a.Word[0] == w[0] {
-				return -1
-			}
-			return 1
-		case a.N != b.N:
-			return int(b.N - a.N)
-		}
-		return strings.Compare(a.Word, b.Word)
-	})
+	inOrder(all)
 	var out []spelling
 	for _, n := range all {
-		if len(out) == mostMeant || n.edits > all[0].edits {
+		near := found[n[1]]
+		if len(out) == mostMeant || n[0]>>41 > all[0][0]>>41 {
 			break
 		}
-		if !slices.ContainsFunc(out, func(s spelling) bool { return s.Key == n.Key }) {
-			out = append(out, n.spelling)
+		if !slices.ContainsFunc(out, func(s spelling) bool { return s.Key == near.Key }) {
+			out = append(out, near)
 		}
 	}
 	return out
