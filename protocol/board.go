@@ -225,7 +225,7 @@ type BoardQuery struct {
 	Q            string   `json:"q,omitempty" maxLength:"200" doc:"Words to find in title and body; all must occur."`
 	Author       string   `json:"author,omitempty" shape:"handle" doc:"Handle of the author."`
 	VerifiedOnly bool     `json:"verifiedOnly,omitempty" doc:"Only posts whose author this node verified."`
-	Resolved     *bool    `json:"resolved,omitempty" doc:"Only requirements, challenges and questions that are resolved (true) or not yet (false)."`
+	Resolved     *bool    `json:"resolved,omitempty" doc:"Only requirements, challenges and questions that are resolved, or not yet (false)."`
 	Root         string   `json:"root,omitempty" shape:"post-id" doc:"Only replies in the thread that this post began, at any depth."`
 	Paging
 }

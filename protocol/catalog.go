@@ -7,20 +7,38 @@ import "time"
 // BatchBody is the longest body of put_items, in bytes.
 const BatchBody = 2 << 20
 
+// An ItemSort is the order of a list of items.
+type ItemSort string
+
+const (
+	SortRelevance ItemSort = "relevance" // the best match first
+	SortNew       ItemSort = "new"       // the newest first
+	SortPrice     ItemSort = "price"     // the cheapest first
+	SortDearest   ItemSort = "-price"    // the dearest first
+)
+
+// A Finding is what a search did beyond the question.
+type Finding struct {
+	DidYouMean string   `json:"didYouMean,omitempty" doc:"What q probably meant: found as well."`
+	Partly     bool     `json:"partly,omitempty" doc:"None has all words; these have most."`
+	Without    []string `json:"without,omitempty" doc:"Leave these words or filters out."`
+}
+
 // An ItemsQuery selects items on sale.
 type ItemsQuery struct {
-	Q            string         `json:"q,omitempty" maxLength:"200" doc:"Words that an item has, all of them; the last may be the beginning of one." example:"masala dosa"`
-	Handle       string         `json:"handle,omitempty" shape:"handle" doc:"Only items of this business (without @)."`
-	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only items in one of these categories, by any of its common names."`
-	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only items with a variant of one of these."`
+	Q            string         `json:"q,omitempty" maxLength:"200" doc:"As people ask." example:"masala dosa"`
+	Handle       string         `json:"handle,omitempty" shape:"handle" doc:"Only items of this business."`
+	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only in one of these, by any name of it."`
+	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only with a variant of one of these."`
+	Sort         ItemSort       `json:"sort,omitempty" enum:"relevance,new,price,-price" doc:"Order."`
 	PriceFilter
 	Paging
 }
 
 // A PriceFilter selects items by a range of prices, and businesses by having such an item on sale.
 type PriceFilter struct {
-	MinPrice Decimal `json:"minPrice,omitempty" decimal:"true" doc:"Only with an item of at least this price."`
-	MaxPrice Decimal `json:"maxPrice,omitempty" decimal:"true" doc:"Only with an item of at most this price."`
+	MinPrice Decimal `json:"minPrice,omitempty" decimal:"true" doc:"Only with an item of this or more."`
+	MaxPrice Decimal `json:"maxPrice,omitempty" decimal:"true" doc:"Only with an item of this or less."`
 	Currency string  `json:"currency,omitempty" shape:"currency" default:"INR" doc:"Of the prices."`
 }
 
@@ -75,11 +93,17 @@ type CatalogEntry struct {
 	Untrusted bool         `json:"untrusted_content" enum:"true" doc:"Always true."`
 }
 
-var ListItems = declare[ItemsQuery, Page[CatalogEntry]](Operation{
+// An ItemList is a page of items on sale.
+type ItemList struct {
+	Page[CatalogEntry]
+	Finding
+}
+
+var ListItems = declare[ItemsQuery, ItemList](Operation{
 	Name: "list_items", Title: "List items on sale",
-	Summary: "Items that the listed businesses sell, or one of them, filtered by text, category, price and availability.",
-	Description: "The items of one business come in its own order, with other conditions the oldest first; those of all businesses the newest first. " +
-		"Amounts are decimals of the currency, rupees when left out.",
+	Summary: "Items that the listed businesses sell, or one of them.",
+	Description: "The best matches of q first; without q, one business's in its order, all others the newest first. " +
+		"Amounts are in rupees, or in currency.",
 	HTTP: Route{"GET", "/api/public/items", 200}, Doors: Everywhere, ReadOnly: true,
 	MaxAge: 30 * time.Second, Codes: []Code{InvalidCursor, NotFound},
 	Example: ItemsQuery{Handle: "rao-tiffins", Q: "dosa"},
@@ -108,9 +132,9 @@ type ItemInput struct {
 // An OwnItemsQuery selects items of one of the owner's businesses.
 type OwnItemsQuery struct {
 	Owned
-	Q            string         `json:"q,omitempty" maxLength:"200" doc:"Words that an item has, all of them; the last may be the beginning of one."`
-	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only items in one of these categories."`
-	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only items with a variant of one of these."`
+	Q            string         `json:"q,omitempty" maxLength:"200" doc:"As people ask."`
+	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only in one of these."`
+	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only with a variant of one of these."`
 	Paging
 }
 
@@ -191,14 +215,14 @@ const (
 // An ItemsImport is how to import the catalog in the body.
 type ItemsImport struct {
 	Owned
-	Mode   string `json:"mode,omitempty" enum:"replace,merge" default:"replace" doc:"replace: the file is the whole catalog, in its order, and other items are removed. merge: other items stay."`
-	DryRun bool   `json:"dryRun,omitempty" doc:"Change nothing; report the faults of the file, or without any what would happen."`
+	Mode   string `json:"mode,omitempty" enum:"replace,merge" default:"replace" doc:"replace: the file is the whole catalog, in its order; other items are removed. merge: they stay."`
+	DryRun bool   `json:"dryRun,omitempty" doc:"Change nothing; report the faults, or what would happen."`
 }
 
 // A LineFault is a fault of a line of a file.
 type LineFault struct {
 	Line    int    `json:"line" doc:"From 1. Of an item with several lines, the first."`
-	Pointer string `json:"pointer" doc:"Member of the item, as a JSON Pointer: /price/amount. Empty: the whole line."`
+	Pointer string `json:"pointer" doc:"JSON Pointer to the member: /price/amount. Empty: the whole line."`
 	Code    string `json:"code"`
 	Detail  string `json:"detail"`
 }
@@ -215,7 +239,7 @@ type ItemsImportReport struct {
 	FaultCount int         `json:"faultCount" doc:"How many faults the file has; with any, the counts above are 0."`
 	Faults     []LineFault `json:"faults" doc:"The first 500 of them."`
 	Columns    []ColumnUse `json:"columns,omitempty" doc:"Of a file that another program wrote: what became of its columns."`
-	Notes      []string    `json:"notes,omitempty" doc:"What of such a file was changed or left out, and how often."`
+	Notes      []string    `json:"notes,omitempty" doc:"What of it was changed or left out, and how often."`
 }
 
 // A ColumnUse is what became of a column of a file that another program wrote.
@@ -229,11 +253,11 @@ var ImportItems = declare[ItemsImport, ItemsImportReport](Operation{
 	Name: "import_items", Title: "Import a catalog",
 	Summary: "Imports the items of a business of yours from a file, all of them or none; the file is the body.",
 	Description: "Up to 20,000 items and 64 MiB, UTF-8: CSV, JSON Lines or a JSON array; what Shopify and WooCommerce export as CSV; " +
-		"a feed of Google Merchant Center (table, RSS, Atom); products of schema.org as JSON. The file tells which it is. " +
+		"a feed of Google Merchant Center (table, RSS, Atom); products of schema.org as JSON. " +
 		"JSON: items as put_item takes them. CSV: the first line names the columns " +
 		"sku, name, description, price, list_price, currency, unit, category, categories, tags, availability, barcode, image, media, url, measure, reference, " +
 		"variant_sku, option1_name, option1_value, up to option5_value, json (a whole item); only sku and name are required. " +
-		"Prices are decimals in rupees (85.50) unless currency says otherwise; " +
+		"Prices are in rupees (85.50) unless currency says otherwise; " +
 		"categories, tags and media are divided by |; measure and reference are such as 750 ml. Lines of one sku that follow each other are variants of one item: " +
 		"T1,Kurta,1200,Size,S and then T1,,1250,Size,M; a first line without values of its options says what all of them have. " +
 		"An apostrophe before =, +, - or @ is not part of a value. " +

@@ -151,13 +151,13 @@ type MerchantEntry struct {
 // MerchantQuery selects businesses. All conditions combine.
 type MerchantQuery struct {
 	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, also in names, descriptions and tags of items; the last may be the beginning of one; also \"a phrase\", -word, tag:x."`
-	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any of its common names." example:"restaurant"`
-	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any of its common names: Bombay finds Mumbai." example:"Bengaluru"`
+	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any of its names." example:"restaurant"`
+	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any of its names: Bombay finds Mumbai." example:"Bengaluru"`
 	Near     string `json:"near,omitempty" maxLength:"80" doc:"Only within radius of latitude,longitude, or of a city, locality or postcode." example:"12.9756,77.6050"`
 	Radius   int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
 	PriceFilter
 	AcceptsReturns bool `json:"acceptsReturns,omitempty" doc:"Only with returns."`
-	OpenNow        bool `json:"openNow,omitempty" doc:"Only those that are open at this moment."`
+	OpenNow        bool `json:"openNow,omitempty" doc:"Only those open now."`
 	Local          bool `json:"local,omitempty" doc:"Only of this node."`
 	Paging
 }
@@ -172,7 +172,7 @@ func (q MerchantQuery) Check() []Fault {
 var ListMerchants = declare[MerchantQuery, Page[MerchantEntry]](Operation{
 	Name: "list_merchants", Title: "List merchants",
 	Summary: "Businesses by text, category, city, distance, price, returns and hours.",
-	Description: "Those that match by name come first, then those that answer, then the most recently changed. " +
+	Description: "Those that match by name come first, then those that answer, then the last changed. " +
 		"openNow and prices are evaluated for each page.",
 	HTTP: Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},

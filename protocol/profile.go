@@ -372,8 +372,8 @@ var SearchAgents = declare[AgentQuery, Page[Profile]](Operation{
 	Name: "search_agents", Title: "Search agents",
 	Summary: "Directory of agent profiles, filtered by text, kind, capability, tag, region and identity.",
 	Description: "In q, words are found in every text of a profile; \"a phrase\" finds words next to each other, -word excludes a word, " +
-		"tag:paper and kind:business select tag and kind. Agents with all the words in the name come first, then those with them in headline, tags or " +
-		"capabilities; then those that answer; then the most recently changed.",
+		"tag:paper and kind:business select tag and kind. Those with all words in the name come first, then in headline, tags or " +
+		"capabilities; then those that answer; then the last changed.",
 	HTTP: Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: AgentQuery{Kind: Business, Region: "IN"},

@@ -42,7 +42,13 @@ type UCPItemQuery struct {
 	Paging
 }
 
-var UCPItems = declare[UCPItemQuery, Page[FoundItem]](Operation{
+// A FoundList is a page of items on sale.
+type FoundList struct {
+	Page[FoundItem]
+	Finding
+}
+
+var UCPItems = declare[UCPItemQuery, FoundList](Operation{
 	Name: "ucp_items", Title: "Items for UCP",
 	Summary:     "Items that the listed businesses sell, with what the Universal Commerce Protocol says of their sellers.",
 	Description: "The rows and the order of list_items.",

@@ -85,7 +85,7 @@ func TestItems_Search(t *testing.T) {
 			"everything, newest first":     {storage.ItemQuery{}, "cloth/scarf cloth/kurta tiffins/feast tiffins/idli tiffins/dosa"},
 			"a word":                       {storage.ItemQuery{Q: "sambar"}, "tiffins/dosa"},
 			"the beginning of the last":    {storage.ItemQuery{Q: "masala dos"}, "tiffins/dosa"},
-			"not of the first":             {storage.ItemQuery{Q: "mas dosa"}, ""},
+			"not of the first, but most":   {storage.ItemQuery{Q: "mas dosa"}, "tiffins/dosa"},
 			"Devanagari":                   {storage.ItemQuery{Q: "डोसा"}, "tiffins/dosa"},
 			"a plural":                     {storage.ItemQuery{Q: "scarfs"}, "cloth/scarf"},
 			"a label":                      {storage.ItemQuery{Q: "kurta long"}, "cloth/kurta"},
@@ -98,7 +98,7 @@ func TestItems_Search(t *testing.T) {
 			"of a shop, in its order":      {storage.ItemQuery{Handles: []string{"tiffins"}}, "tiffins/dosa tiffins/idli tiffins/feast"},
 			"of a shop with a condition":   {storage.ItemQuery{Handles: []string{"tiffins"}, Categories: []string{"breakfast"}}, "tiffins/dosa tiffins/idli"},
 			"of nobody":                    {storage.ItemQuery{Handles: []string{"nobody"}}, ""},
-			"of two shops":                 {storage.ItemQuery{Handles: []string{"tiffins", "cloth"}, Q: "masala kurta"}, ""},
+			"of two shops":                 {storage.ItemQuery{Handles: []string{"tiffins", "cloth"}, Q: "masala kurta"}, "cloth/kurta tiffins/dosa"},
 			"in stock": {storage.ItemQuery{
 				Availabilities: []protocol.Availability{protocol.InStock}, Categories: []string{"breakfast"}}, "tiffins/dosa"},
 			"a variant is out of stock": {storage.ItemQuery{Availabilities: []protocol.Availability{protocol.OutOfStock}}, "cloth/kurta tiffins/idli"},

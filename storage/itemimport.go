@@ -356,16 +356,22 @@ func (is Items) tidySome(ctx context.Context, seq, catalog int64, id, text strin
 			return err
 		}
 	}
-	args := []any{seq, catalog, catalog}
-	if strings.HasPrefix(text, "UPDATE item SET indexed") {
-		args = append([]any{millis(is.tx.Now)}, args...)
-	}
+	args := append([]any{seq, catalog, catalog}, at...)
 	if err := is.tx.dirty(); err != nil {
 		return err
 	}
-	numbers, err := list[int64](ctx, is.tx, text+`(`+marks(len(at))+`) RETURNING pos`, append(args, at...)...)
-	if err != nil || !words {
-		return err
+	if words {
+		_, where, _ := strings.Cut(text, " WHERE ")
+		gone, err := list[int64](ctx, is.tx, `SELECT pos FROM item WHERE `+where+`(`+marks(len(at))+`)`, args...)
+		if err == nil {
+			err = is.dropWords(ctx, gone)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return is.dropWords(ctx, numbers)
+	if strings.HasPrefix(text, "UPDATE item SET indexed") {
+		args = append([]any{millis(is.tx.Now)}, args...)
+	}
+	return is.tx.exec(ctx, text+`(`+marks(len(at))+`)`, args...)
 }

@@ -74,7 +74,7 @@ const (
 // if they are few, and those of a larger one among the newest; in the order of the walk,
 // their words are compared until the page is full. It is not whole when that was not
 // enough: then the words are rare.
-func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after int64, limit int) (found []int64, whole bool, err error) {
+func (is Items) findPriced(ctx context.Context, q *ItemQuery, rest []condition, w itemWalk, after int64, limit int) (found []int64, whole bool, err error) {
 	least, most := q.bounds()
 	where, args, order := ` AND pos > ?`, []any{q.Currency, least, most, after}, ``
 	if !w.up {
@@ -102,10 +102,10 @@ func (is Items) findPriced(ctx context.Context, q *ItemQuery, w itemWalk, after 
 	if !w.up {
 		slices.Reverse(at)
 	}
-	if len(w.rest.words)+len(w.rest.groups) == 0 {
+	if len(rest) == 0 {
 		return at[:min(limit, len(at))], whole || len(at) >= limit, nil
 	}
-	query := w.rest.flat(tsquery)
+	query := allOf(rest...)(tsquery)
 	for size := 4 * limit; len(at) > 0; size *= 2 {
 		some := at[:min(size, pricesLooked, len(at))]
 		at = at[len(some):]

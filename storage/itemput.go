@@ -176,11 +176,11 @@ func (is Items) remove(ctx context.Context, h *shop, items map[string]*StoredIte
 	}
 	slices.Sort(gone)
 	for some := range slices.Chunk(gone, rowsAtOnce) {
-		if _, err := is.tx.write(ctx, `UPDATE item SET until = ?, away_at = ?, indexed = FALSE WHERE pos IN (`+marks(len(some))+`)`,
-			append([]any{h.catalog, millis(is.tx.Now)}, anyOf(some)...)...); err != nil {
+		if err := is.dropWords(ctx, some); err != nil {
 			return 0, err
 		}
-		if err := is.dropWords(ctx, some); err != nil {
+		if _, err := is.tx.write(ctx, `UPDATE item SET until = ?, away_at = ?, indexed = FALSE WHERE pos IN (`+marks(len(some))+`)`,
+			append([]any{h.catalog, millis(is.tx.Now)}, anyOf(some)...)...); err != nil {
 			return 0, err
 		}
 	}
@@ -367,14 +367,14 @@ func (is Items) write(ctx context.Context, rows []newRow) error {
 				stale = append(stale, i.row.pos)
 			}
 		}
+		if err := is.dropWords(ctx, stale); err != nil {
+			return err
+		}
 		if _, err := is.tx.write(ctx, `INSERT INTO item (pos, seq, sku, id, since, until, place, doc, digest, currency, low, high, indexed, told, away_at) VALUES `+
 			itemValues+strings.Repeat(`, `+itemValues, len(some)-1)+`
 			ON CONFLICT (pos) DO UPDATE SET since = EXCLUDED.since, until = EXCLUDED.until, place = EXCLUDED.place, doc = EXCLUDED.doc, digest = EXCLUDED.digest,
 				currency = EXCLUDED.currency, low = EXCLUDED.low, high = EXCLUDED.high, indexed = TRUE, away_at = 0`, args...); err != nil {
 			return fmt.Errorf("store items: %w", err)
-		}
-		if err := is.dropWords(ctx, stale); err != nil {
-			return err
 		}
 		if err := is.addWords(ctx, some); err != nil {
 			return err

@@ -15,12 +15,13 @@ const listItems = "items"
 
 // An ItemQuery selects items on sale. All conditions combine.
 type ItemQuery struct {
-	Q              string                  // words that an item has, all of them; the last may be the beginning of a word of its name, categories or tags
+	Q              string                  // what is looked for, as people ask
 	Handles        []string                // of one of these businesses; nil: of any that is listed
 	Categories     []string                // in one of these, by any of its names
 	Availabilities []protocol.Availability // a variant has one of these
 	Currency       string                  // of Min and Max
 	Min, Max       *int64                  // of prices in minor units; a variant's is between them
+	Sort           protocol.ItemSort       // "" is by relevance with a Q, and otherwise as the list is
 	protocol.Paging
 }
 
@@ -32,55 +33,93 @@ type CatalogItem struct {
 	Merchant *StoredProfile
 }
 
-// Search lists items on sale. Those of one business without any other condition come
-// in the shop's order; those of named businesses with the oldest first; all others with
-// the newest first. A q without any word finds nothing. A walk neither skips nor repeats
-// an item that stays on sale while others are added or changed.
-func (is Items) Search(ctx context.Context, q ItemQuery) (out protocol.Page[CatalogItem], err error) {
-	out.Items = []CatalogItem{}
-	s := search{near: true, starts: true, words: queryWords(q.Q)}
-	if words := foldWords(q.Q); len(words) > 0 {
-		s.last = words[len(words)-1]
-	}
-	seqs, err := is.seqs(ctx, q.Handles)
-	if err != nil || q.Q != "" && len(s.words) == 0 || q.Handles != nil && len(seqs) == 0 {
-		return out, err
-	}
-	rest := is.conditions(&s, &q, seqs)
-	if len(seqs) == 1 && len(s.words)+len(s.groups) == 1 {
-		return is.listShop(ctx, q, seqs[0])
-	}
-	w := itemWalk{up: seqs != nil}
-	if !w.up {
-		w.at = math.MaxInt64
-	}
-	if w, err = w.resume(q.After); err != nil {
-		return out, err
-	}
-	if w.seqs, w.rest = seqs, &rest; len(seqs) == 1 {
-		w.shop = seqs[0]
-	}
-	return is.walk(ctx, q, &s, w)
+// An ItemPage is a page of items, and what the search did beyond the question.
+type ItemPage struct {
+	protocol.Page[CatalogItem]
+	protocol.Finding
 }
 
-// conditions adds what the index decides, besides the words. rest are those on items other
-// than the business and the price, with the words.
-func (is Items) conditions(s *search, q *ItemQuery, seqs []int64) (rest search) {
-	group := func(tokens []string) {
-		if len(tokens) > 0 {
-			s.groups = append(s.groups, tokens)
+// Search lists items on sale. Those that a Q finds come the best match first. Without one, those of one business without any
+// other condition come in the shop's order; those of named businesses with the oldest first; all others with the newest first,
+// which is also the order of equal matches. A Q without any word finds nothing. A walk neither skips nor repeats
+// an item that stays on sale while others are added or changed.
+func (is Items) Search(ctx context.Context, q ItemQuery) (out ItemPage, err error) {
+	out.Items = []CatalogItem{}
+	terms := termsAsked(q.Q)
+	seqs, err := is.seqs(ctx, q.Handles)
+	if err != nil || q.Q != "" && len(terms) == 0 || q.Handles != nil && len(seqs) == 0 {
+		return out, err
+	}
+	s := is.conditions(&q, seqs)
+	w := itemWalk{up: seqs != nil && q.Sort != protocol.SortNew, seqs: seqs}
+	if len(seqs) == 1 {
+		w.shop = seqs[0]
+	}
+	if w.at = math.MaxInt64; w.up {
+		w.at = -1
+	}
+	switch {
+	case len(terms) > 0 && (q.Sort == "" || q.Sort == protocol.SortRelevance):
+		return is.relevant(ctx, &q, s, terms, w)
+	case len(terms) > 0:
+		found, err := is.understand(ctx, &q, s, terms, w, "")
+		if err != nil || found.whole == nil {
+			return ItemPage{out.Page, found.Finding}, err
+		}
+		s, out.Finding = s.with(found.whole), found.Finding
+	}
+	switch {
+	case q.Sort == protocol.SortPrice || q.Sort == protocol.SortDearest:
+		out.Page, err = is.byPrice(ctx, &q, s, w)
+	case len(seqs) == 1 && s.all == nil && s.rest == nil && q.Sort != protocol.SortNew:
+		out.Page, err = is.listShop(ctx, q, seqs[0])
+	default:
+		if w, err = w.resume(q.After); err == nil {
+			out.Page, err = is.walk(ctx, q, s, w)
 		}
 	}
-	group(each(q.Categories, func(c string) string { return facet(facetCategory, categoryName(c)) }))
-	group(each(q.Availabilities, func(a protocol.Availability) string { return facet(facetAvailability, string(a)) }))
-	rest = *s
-	rest.groups = slices.Clone(s.groups)
-	group(each(seqs, func(seq int64) string { return facet(facetShop, number(seq)) }))
+	return out, err
+}
+
+// An asked is what the index decides of a query: rest are the conditions other than the business and the price.
+type asked struct {
+	rest, all []condition
+	shop      condition
+}
+
+// with adds a condition.
+func (a asked) with(c condition) asked {
+	a.rest, a.all = append(slices.Clip(a.rest), c), append(slices.Clip(a.all), c)
+	return a
+}
+
+func (a asked) plain() bool { return len(a.all) == 0 && a.shop == nil }
+
+// whole are all conditions; there is one.
+func (a asked) whole() condition {
+	if a.shop != nil {
+		return allOf(append(slices.Clip(a.all), a.shop)...)
+	}
+	return allOf(a.all...)
+}
+
+// conditions are those of a query, besides the words.
+func (is Items) conditions(q *ItemQuery, seqs []int64) (a asked) {
+	if len(q.Categories) > 0 {
+		a.rest = append(a.rest, oneOf(each(q.Categories, func(c string) string { return facet(facetCategory, categoryName(c)) })))
+	}
+	if len(q.Availabilities) > 0 {
+		a.rest = append(a.rest, oneOf(each(q.Availabilities, func(v protocol.Availability) string { return facet(facetAvailability, string(v)) })))
+	}
+	a.all = slices.Clone(a.rest)
+	if len(seqs) > 0 {
+		a.shop = oneOf(each(seqs, func(seq int64) string { return facet(facetShop, number(seq)) }))
+	}
 	if q.priced() {
 		least, most := q.bounds()
-		group(priceFacets(q.Currency, least, most, priceLevels))
+		a.all = append(a.all, oneOf(priceFacets(q.Currency, least, most, priceLevels)))
 	}
-	return rest
+	return a
 }
 
 // bounds are the ends of the range of prices.
@@ -120,7 +159,6 @@ type itemWalk struct {
 	at   int64 // number of the last item
 	shop int64 // all are of this merchant; 0 for several
 	seqs []int64
-	rest *search // all conditions but those of merchants and prices
 }
 
 func (w itemWalk) String() string {
@@ -135,11 +173,15 @@ func (w itemWalk) resume(after string) (itemWalk, error) {
 	if err != nil || at == "" {
 		return w, err
 	}
-	n := itemWalk{up: w.up}
+	n := w
 	if _, err := fmt.Sscanf(at[1:], "%d", &n.at); err != nil || n.String() != at || n.at < 0 {
-		return w, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this list with these conditions; leave it out to start from the beginning")
+		return w, errItemCursor()
 	}
 	return n, nil
+}
+
+func errItemCursor() error {
+	return protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this list with these conditions; leave it out to start from the beginning")
 }
 
 // mostLooked limits the rows of the index that are read for one page. Only what the
@@ -148,8 +190,9 @@ func (w itemWalk) resume(after string) (itemWalk, error) {
 // has a next one.
 const mostLooked = 5000
 
-func (is Items) walk(ctx context.Context, q ItemQuery, s *search, w itemWalk) (out protocol.Page[CatalogItem], err error) {
+func (is Items) walk(ctx context.Context, q ItemQuery, s asked, w itemWalk) (out protocol.Page[CatalogItem], err error) {
 	limit := bounded(q.Limit)
+	out.Items = []CatalogItem{}
 	var found []StoredItem
 	for looked, want := 0, limit+1; ; want = min(4*want, 4000) {
 		at, err := is.find(ctx, &q, s, w, want)
@@ -178,7 +221,7 @@ func (is Items) walk(ctx context.Context, q ItemQuery, s *search, w itemWalk) (o
 }
 
 // find returns the next rows of a walk that the index finds.
-func (is Items) find(ctx context.Context, q *ItemQuery, s *search, w itemWalk, limit int) ([]int64, error) {
+func (is Items) find(ctx context.Context, q *ItemQuery, s asked, w itemWalk, limit int) ([]int64, error) {
 	after, where, order := 2*w.at+1, " > ?", ""
 	if !w.up {
 		where, order = " < ?", " DESC"
@@ -191,18 +234,18 @@ func (is Items) find(ctx context.Context, q *ItemQuery, s *search, w itemWalk, l
 		return list[int64](ctx, is.tx, `SELECT pos FROM item WHERE pos`+where+` ORDER BY pos`+order+` LIMIT ?`, after, limit)
 	case is.tx.db.engine == engineSQLite:
 		return list[int64](ctx, is.tx, `SELECT rowid FROM item_word WHERE item_word MATCH ? AND rowid`+where+` ORDER BY rowid`+order+` LIMIT ?`,
-			s.flat(fts5), after, limit)
+			s.whole()(fts5), after, limit)
 	}
 	index := itemWords
 	if q.priced() {
-		found, whole, err := is.findPriced(ctx, q, w, after, limit)
+		found, whole, err := is.findPriced(ctx, q, s.rest, w, after, limit)
 		if err != nil || whole {
 			return found, err
 		}
 		index.steps.near = 0 // it looked there
 	}
 	if !w.up {
-		return index.findPostgres(ctx, is.tx, s.flat(tsquery), after, limit)
+		return index.findPostgres(ctx, is.tx, s.whole()(tsquery), after, limit)
 	}
 	// Businesses are named, so the matches are some thousand. Those of one are first looked
 	// for among its next items, which is enough for what most of them have.
@@ -218,7 +261,7 @@ func (is Items) find(ctx context.Context, q *ItemQuery, s *search, w itemWalk, l
 	}
 	return list[int64](ctx, is.tx, `WITH m AS MATERIALIZED (SELECT seq FROM item_word WHERE words @@ ?::tsquery AND seq > ?)
 		SELECT seq FROM m ORDER BY seq LIMIT ?`,
-		s.flat(tsquery), after, limit)
+		s.whole()(tsquery), after, limit)
 }
 
 // nearItems is how many items of one shop are read one by one before the index is used.
@@ -226,7 +269,7 @@ const nearItems = 400
 
 // findNear looks among the next rows of one shop; whole is true when that is enough, or
 // there are no more.
-func (is Items) findNear(ctx context.Context, s *search, shop, after int64, limit int) (found []int64, whole bool, err error) {
+func (is Items) findNear(ctx context.Context, s asked, shop, after int64, limit int) (found []int64, whole bool, err error) {
 	last := int64(math.MaxInt64)
 	err = is.tx.row(ctx, `SELECT pos FROM item WHERE seq = ? AND pos > ? ORDER BY pos OFFSET ? LIMIT 1`, shop, after, nearItems).Scan(&last)
 	if err != nil && err != ErrNotFound {
@@ -234,7 +277,7 @@ func (is Items) findNear(ctx context.Context, s *search, shop, after int64, limi
 	}
 	found, err = list[int64](ctx, is.tx, `SELECT i.pos FROM item i JOIN item_word w ON w.seq = i.pos WHERE i.seq = ? AND i.pos > ? AND i.pos <= ?
 		AND w.words @@ ?::tsquery
-		ORDER BY i.pos LIMIT ?`, shop, after, last, s.flat(tsquery), limit)
+		ORDER BY i.pos LIMIT ?`, shop, after, last, s.whole()(tsquery), limit)
 	return found, len(found) == limit || last == math.MaxInt64, err
 }
 
@@ -248,14 +291,14 @@ func (is Items) onSale(ctx context.Context, q *ItemQuery, at []int64) ([]StoredI
 	for some := range slices.Chunk(at, 500) {
 		where, args := `i.pos IN (`+marks(len(some))+`)`, anyOf(some)
 		if q.Handles == nil {
-			where += ` AND p.listed`
+			where += ` AND (SELECT p.listed FROM profile p WHERE p.seq = i.seq)`
 		}
 		if q.priced() {
 			least, most := q.bounds()
 			where, args = where+` AND i.currency = ? AND i.low <= ? AND i.high >= ?`, append(args, q.Currency, most, least)
 		}
-		rows, err := is.tx.query(ctx, `SELECT `+itemColumns+` FROM item i JOIN merchant m ON m.seq = i.seq JOIN profile p ON p.seq = i.seq WHERE `+where+
-			` AND i.since <= m.catalog AND i.until > m.catalog`, args...)
+		rows, err := is.tx.query(ctx, `SELECT `+itemColumns+` FROM item i WHERE `+where+
+			` AND (SELECT i.since <= m.catalog AND i.until > m.catalog FROM merchant m WHERE m.seq = i.seq)`, args...)
 		found, err := collect(rows, err, scanItem)
 		if err != nil {
 			return nil, fmt.Errorf("read items: %w", err)

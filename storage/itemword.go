@@ -17,23 +17,15 @@ import (
 var itemWords = wordIndex{table: "item_word", of: "item_word", steps: usualSteps}
 
 // itemWordsVersion is the version of the rules for the words of items.
-var itemWordsVersion = fmt.Sprint(postWordsVersion, ".3")
+var itemWordsVersion = fmt.Sprint(postWordsVersion, ".4")
 
 const itemWordsSetting = "words of items"
 
-// itemText is the words of an item: those of every text, and facets of its merchant,
-// categories, tags, availability and prices.
-func itemText(i *StoredItem) string {
-	t := &text{seen: map[string]bool{}}
-	eachItemField(&i.Draft, t.words)
-	t.starts(i.Draft.Name)
-	for _, c := range i.Draft.AllCategories() {
-		t.starts(c)
-		t.starts(categoryName(c))
-	}
-	for _, tag := range i.Draft.Tags {
-		t.starts(tag)
-	}
+// itemText is the words of an item: the keys of those of every text, in the forms of the places; measures; and facets of its
+// merchant, categories, tags, availability and prices. count counts its words.
+func itemText(i *StoredItem, count map[string]int) string {
+	t := &itemWriter{text: text{seen: make(map[string]bool, 128), b: make([]byte, 0, 2048)}, count: count}
+	eachItemField(&i.Draft, t.add)
 	t.put(facet(facetShop, number(i.row.seq)))
 	for _, c := range i.Draft.AllCategories() {
 		t.put(facet(facetCategory, categoryName(c)))
@@ -52,22 +44,63 @@ func itemText(i *StoredItem) string {
 	return string(t.b)
 }
 
-// words adds the words of s, without pairs.
-func (t *text) words(s string) {
-	for _, w := range foldWords(s) {
-		t.put(w)
+// An itemWriter writes the tokens of an item.
+type itemWriter struct {
+	text
+	count   map[string]int
+	counted map[string]int8 // by word, the best class in which it was written and one
+}
+
+// add adds the keys of the words of s in the form of the given class and plainly, and its measures; of all but the last class
+// beginnings, and the keys of two adjacent words as one.
+func (t *itemWriter) add(class int, s string) {
+	before := ""
+	rest := measures(s, t.put)
+	for _, w := range foldWords(rest) {
+		if !t.counts(w, class) {
+			for _, k := range keysOf(w) {
+				if t.put(k); class < 2 {
+					t.put(forms[class] + k)
+				}
+			}
+			if class < 2 {
+				t.start(formPlain, w)
+			}
+		}
+		if class < 2 {
+			if before != "" {
+				t.put(keyOf(before + w))
+			}
+			before = w
+		}
 	}
+	if len(rest) != len(s) { // what was taken for a measure may be none
+		for _, w := range foldWords(s) {
+			if w[0] <= '9' {
+				t.put(w)
+			}
+		}
+	}
+}
+
+// counts counts a word, and reports whether it was written in as good a place before.
+func (t *itemWriter) counts(w string, class int) bool {
+	was, known := t.counted[w]
+	if !known && isTerm(w) {
+		t.count[w]++
+	}
+	if known && int(was) <= class {
+		return true
+	}
+	if t.counted == nil {
+		t.counted = make(map[string]int8, 32)
+	}
+	t.counted[w] = int8(class)
+	return false
 }
 
 // longestStart is the maximum length of an indexed beginning of a word, in characters.
 const longestStart = 6
-
-// starts adds the beginnings of words.
-func (t *text) starts(s string) {
-	for _, w := range foldWords(s) {
-		t.start(formPlain, w)
-	}
-}
 
 // start adds the beginnings of a word in one form, so that a search for one reads a single
 // list: an engine would gather those of all words that begin so.
@@ -83,30 +116,30 @@ func (t *text) start(form, w string) {
 	}
 }
 
-// eachItemField calls field for every searched text of an item, its name and
+// eachItemField calls field for every searched text of an item with its class, its name and
 // categories first.
-func eachItemField(d *protocol.ItemDraft, field func(string)) {
-	field(d.Name)
+func eachItemField(d *protocol.ItemDraft, field func(class int, s string)) {
+	field(0, d.Name)
 	for _, c := range d.AllCategories() {
-		field(c)
-		field(categoryName(c))
+		field(1, c)
+		field(1, categoryName(c))
 	}
-	field(d.SKU)
-	field(d.Barcode)
 	for _, tag := range d.Tags {
-		field(tag)
+		field(1, tag)
 	}
+	field(2, d.SKU)
+	field(2, d.Barcode)
 	for _, o := range d.Options {
-		field(o.Name)
+		field(2, o.Name)
 	}
 	for _, v := range d.Variants {
-		field(v.SKU)
-		field(v.Barcode)
+		field(2, v.SKU)
+		field(2, v.Barcode)
 		for _, label := range v.Options {
-			field(label)
+			field(2, label)
 		}
 	}
-	field(d.Description)
+	field(2, d.Description)
 }
 
 // Prices are in the index as buckets of four sizes: the octave of the amount, an eighth
@@ -153,10 +186,17 @@ func (is Items) addWords(ctx context.Context, rows []newRow) error {
 	if err := is.addPrices(ctx, rows); err != nil {
 		return err
 	}
+	texts, count := make([]string, len(rows)), map[string]int{}
+	for n, r := range rows {
+		texts[n] = itemText(r.item, count)
+	}
+	if err := is.countTerms(ctx, count, 1); err != nil {
+		return err
+	}
 	add := itemWords.insert(is.tx.db.engine)
 	if is.tx.db.engine == engineSQLite {
-		for _, r := range rows {
-			if _, err := is.tx.write(ctx, add.Into+add.Row, r.item.row.pos, itemText(r.item)); err != nil {
+		for n, r := range rows {
+			if _, err := is.tx.write(ctx, add.Into+add.Row, r.item.row.pos, texts[n]); err != nil {
 				return fmt.Errorf("index item: %w", err)
 			}
 		}
@@ -164,8 +204,8 @@ func (is Items) addWords(ctx context.Context, rows []newRow) error {
 	}
 	is.tx.addsWords()
 	var args []any
-	for _, r := range rows {
-		args = append(args, r.item.row.pos, itemText(r.item))
+	for n, r := range rows {
+		args = append(args, r.item.row.pos, texts[n])
 	}
 	if _, err := is.tx.write(ctx, add.Into+add.Row+strings.Repeat(", "+add.Row, len(rows)-1), args...); err != nil {
 		return fmt.Errorf("index items: %w", err)
@@ -173,8 +213,11 @@ func (is Items) addWords(ctx context.Context, rows []newRow) error {
 	return nil
 }
 
-// dropWords removes rows from the index, and their prices.
+// dropWords removes rows from the index, and their prices, before the rows change.
 func (is Items) dropWords(ctx context.Context, at []int64) error {
+	if err := is.dropTerms(ctx, at); err != nil {
+		return err
+	}
 	key := "seq"
 	if is.tx.db.engine == engineSQLite {
 		key = "rowid"
@@ -219,7 +262,7 @@ func (is Items) indexSome(ctx context.Context, last int64) (int64, error) {
 		if is.tx.db.engine == engineSQLite {
 			empty = `INSERT INTO item_word (item_word) VALUES ('delete-all')`
 		}
-		for _, text := range []string{empty, `DELETE FROM item_price`, `UPDATE item SET indexed = FALSE WHERE indexed`} {
+		for _, text := range []string{empty, `DELETE FROM item_price`, `DELETE FROM item_term`, `UPDATE item SET indexed = FALSE WHERE indexed`} {
 			if _, err := is.tx.write(ctx, text); err != nil {
 				return 0, err
 			}

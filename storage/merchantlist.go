@@ -29,11 +29,40 @@ func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) 
 		least, most := f.prices.bounds()
 		s.groups = append(s.groups, priceFacets(f.prices.Currency, least, most, shopPriceLevels))
 	}
-	page, err := ps.list(ctx, listMerchants, s, q.Paging, &f)
+	page, err := ps.listSpelled(ctx, s, q.Paging, &f)
 	if err != nil {
 		return page, err
 	}
 	return page, ps.tx.Merchants().readPrices(ctx, page.Items, q.In())
+}
+
+// listSpelled lists the businesses that have the words of a search, as they or their items spell them; when there are none, those
+// that have what the words may have been meant for.
+func (ps Profiles) listSpelled(ctx context.Context, s search, paging protocol.Paging, f *shopFilter) (protocol.Page[ListedProfile], error) {
+	missing, err := ps.tx.Items().spell(ctx, &s)
+	if err != nil {
+		return protocol.Page[ListedProfile]{}, err
+	}
+	first := paging
+	if len(missing) > 0 && paging.After != "" {
+		first = protocol.Paging{Limit: 1} // whether the walk is that of the words as they are
+	}
+	page, err := ps.list(ctx, listMerchants, s, first, f)
+	if err != nil || len(missing) == 0 || len(page.Items) > 0 && paging.After == "" {
+		return page, err
+	}
+	if len(page.Items) == 0 && page.Next == nil {
+		for _, w := range missing {
+			meant, err := ps.tx.Items().meant(ctx, w)
+			if err != nil {
+				return page, err
+			}
+			for _, m := range meant {
+				s.spelled[w] = append(s.spelled[w], m.Word)
+			}
+		}
+	}
+	return ps.list(ctx, listMerchants, s, paging, f)
 }
 
 // readPrices reads the lowest and the highest price of what the businesses of a list sell, in a currency.

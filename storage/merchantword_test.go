@@ -124,11 +124,11 @@ func plansOfPrices(t *testing.T, db *storage.DB, postgres bool) {
 	}{
 		{123_456, 123_456, false, "item_price_range"}, {0, 500_000, false, "item_price_newest"}, {100_000, 200_000, true, "item_price_pkey|item_price_range"},
 	} {
-		q := storage.ItemQuery{Currency: "INR", Min: &tt.least, Max: &tt.most, Q: fill.Word(0)}
+		q := storage.ItemQuery{Currency: "INR", Min: &tt.least, Max: &tt.most, Q: fill.Word(0), Sort: protocol.SortNew}
 		if tt.shop {
 			q.Handles = []string{fill.Handle(0)}
 		}
-		search := func(q storage.ItemQuery) (p protocol.Page[storage.CatalogItem]) {
+		search := func(q storage.ItemQuery) (p storage.ItemPage) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
 				p, err = tx.Items().Search(ctx, q)
 				return err

@@ -177,7 +177,7 @@ func holds(p *StoredProfile, m *StoredMerchant, phrase []string) (found bool) {
 	eachField(p, m, look)
 	if m != nil {
 		for i := range m.Items { // the first ones
-			eachItemField(&m.Items[i].Draft, func(s string) { look(2, s) })
+			eachItemField(&m.Items[i].Draft, func(_ int, s string) { look(2, s) })
 		}
 	}
 	return found
@@ -199,6 +199,8 @@ type search struct {
 	nothing bool       // the query contains no word
 
 	starts bool // the index has beginnings of words (itemword.go)
+
+	spelled map[string][]string // other spellings of words
 
 	near bool   // also matches singular, plural, and words that begin with the last
 	last string // the last word, if it is long enough for a prefix search
@@ -345,7 +347,7 @@ func (s *search) wordsIn(l language, form string) []string {
 			out[i] = l.quote + form + w + l.quote
 			continue
 		}
-		all := l.quoted(inForm(form, siblings(w)))
+		all := l.quoted(inForm(form, append(siblings(w), s.spelled[w]...)))
 		switch {
 		case w != s.last || len(w) < shortestStart:
 		case s.starts && utf8.RuneCountInString(w) <= longestStart:

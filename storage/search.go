@@ -71,6 +71,9 @@ func (w wordIndex) match(ctx context.Context, tx *Tx, s *search, before int64, l
 	return w.findPostgres(ctx, tx, s.flat(tsquery), before, limit)
 }
 
+// soonEnough is how many times as many rows as were read first may be read next, by how many of them matched.
+const soonEnough = 4
+
 // findPostgres searches in steps. With ORDER BY and LIMIT alone, the planner reads
 // the whole table backwards for a rare word; with the index alone, it gathers every
 // match of a common one. So it reads the newest rows; all matches, if they are few;
@@ -80,6 +83,11 @@ func (w wordIndex) findPostgres(ctx context.Context, tx *Tx, query string, befor
 		found, whole, err := w.findWithin(ctx, tx, query, before, limit, w.steps.near)
 		if err != nil || whole {
 			return found, err
+		}
+		if len(found) > 0 && w.steps.near/len(found)*limit <= soonEnough*w.steps.near { // the page is full soon after
+			if found, whole, err = w.findWithin(ctx, tx, query, before, limit, soonEnough*w.steps.near); err != nil || whole {
+				return found, err
+			}
 		}
 	}
 	// The row that is not positive is the number of matches.

@@ -20,6 +20,7 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	f.takeFilters()
 	found, err := list(s, r, protocol.ListMerchants, f)
 	if err != nil {
 		return view{}, err

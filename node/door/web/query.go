@@ -19,6 +19,7 @@ type form struct {
 	values url.Values // the given values, one per field
 	args   map[string]any
 	err    *protocol.Error // why it was refused; nil when it was not
+	taken  []string        // fields whose values were among the words of q
 }
 
 // typesOf returns the JSON Schema type of each field of an operation's input.

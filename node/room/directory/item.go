@@ -57,8 +57,8 @@ func variants(s *storage.StoredItem) []protocol.Variant {
 // Items lists items on sale.
 func (d *Directory) Items(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.ItemsQuery,
-) (out protocol.Page[protocol.CatalogEntry], err error) {
-	q := storage.ItemQuery{Q: in.Q, Categories: in.Category, Availabilities: in.Availability, Currency: in.In(), Paging: in.Paging}
+) (out protocol.ItemList, err error) {
+	q := storage.ItemQuery{Q: in.Q, Categories: in.Category, Availabilities: in.Availability, Currency: in.In(), Sort: in.Sort, Paging: in.Paging}
 	q.Min, q.Max, _ = in.Prices()
 	if in.Handle != "" {
 		p, err := tx.Profiles().ByHandle(ctx, in.Handle)
@@ -68,7 +68,8 @@ func (d *Directory) Items(
 		q.Handles = []string{in.Handle}
 	}
 	found, err := tx.Items().Search(ctx, q)
-	out = protocol.Page[protocol.CatalogEntry]{Items: make([]protocol.CatalogEntry, 0, len(found.Items)), Next: found.Next}
+	out = protocol.ItemList{Page: protocol.Page[protocol.CatalogEntry]{Items: make([]protocol.CatalogEntry, 0, len(found.Items)), Next: found.Next},
+		Finding: found.Finding}
 	for n := range found.Items {
 		i := &found.Items[n]
 		m := i.Merchant.Draft

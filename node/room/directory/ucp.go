@@ -10,8 +10,8 @@ import (
 // ItemsForUCP lists items on sale with their sellers.
 func (d *Directory) ItemsForUCP(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.UCPItemQuery,
-) (protocol.Page[protocol.FoundItem], error) {
-	var found protocol.Page[storage.CatalogItem]
+) (protocol.FoundList, error) {
+	var found storage.ItemPage
 	var err error
 	if in.IDs != nil {
 		found.Items, err = tx.Items().ByIDs(ctx, in.IDs)
@@ -19,7 +19,8 @@ func (d *Directory) ItemsForUCP(
 		found, err = tx.Items().Search(ctx, storage.ItemQuery{Q: in.Q, Handles: in.Merchants, Categories: in.Categories, Availabilities: in.Availability,
 			Currency: in.Currency, Min: in.Min, Max: in.Max, Paging: in.Paging})
 	}
-	page := protocol.Page[protocol.FoundItem]{Items: make([]protocol.FoundItem, 0, len(found.Items)), Next: found.Next}
+	page := protocol.FoundList{Page: protocol.Page[protocol.FoundItem]{Items: make([]protocol.FoundItem, 0, len(found.Items)), Next: found.Next},
+		Finding: found.Finding}
 	if err != nil {
 		return page, err
 	}

@@ -30,6 +30,13 @@ func catalogQueries() map[string]storage.ItemQuery {
 		"rare word":               {Q: Word(30_000)},
 		"absent word":             {Q: "absentword"},
 		"two words":               {Q: Word(2) + " " + Word(300)},
+		"newest of two words":     {Q: Word(2) + " " + Word(300), Sort: protocol.SortNew},
+		"frequent word, by price": {Q: Word(0), Sort: protocol.SortPrice},
+		"rare word, dearest":      {Q: Word(9000), Sort: protocol.SortDearest},
+		"typo, frequent word":     {Q: "indgo"},
+		"typo of two, frequent":   {Q: "furnitrue " + Word(0)},
+		"words of no item":        {Q: Word(30_000) + " " + Word(20_000) + " " + Word(0)},
+		"long question":           {Q: "a " + Word(1) + " with " + Word(7) + " for " + Word(90) + " and " + Word(400) + " " + Word(3000)},
 		"beginning of a word":     {Q: Word(5) + " " + Word(40)[:3]},
 		"category":                {Categories: []string{"Furniture"}},
 		"two categories, price":   {Categories: []string{"Toys", "Books"}, Currency: "INR", Min: minor(20_000), Max: minor(25_000)},
@@ -70,7 +77,7 @@ func BenchmarkCatalog(b *testing.B) {
 			if c.URL != "" {
 				raw, err := sql.Open("pgx", c.URL)
 				require.NoError(b, err)
-				_, err = raw.ExecContext(b.Context(), `VACUUM ANALYZE item, item_word, merchant, profile`) // as it does by itself in time
+				_, err = raw.ExecContext(b.Context(), `VACUUM ANALYZE item, item_word, item_term, merchant, profile`) // as it does by itself in time
 				require.NoError(b, errors.Join(err, raw.Close()))
 			}
 			for name, q := range catalogQueries() {
@@ -81,7 +88,7 @@ func BenchmarkCatalog(b *testing.B) {
 						q.After = ""
 						for range 5 { // the first pages
 							begin := time.Now()
-							var page protocol.Page[storage.CatalogItem]
+							var page storage.ItemPage
 							require.NoError(b, db.Read(b.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 								page, err = tx.Items().Search(ctx, q)
 								return err

@@ -1,0 +1,243 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// testdata/search has items as shops sell them and questions as people ask them. The items of a line are
+// one for each maker and size; a second grocer writes the same goods otherwise, and clothes come in colours.
+
+// A question is a search with the patterns of the keys that answer it.
+type question struct {
+	kind, q string
+	wanted  []string
+	unseen  bool // was not looked at while the search was made
+}
+
+func dataLines(t testing.TB, name string, columns int) (all [][]string) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/search/" + name)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		row := strings.Split(line, "|")
+		require.Len(t, row, columns, line)
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func questions(t testing.TB) (all []question) {
+	for _, row := range dataLines(t, "questions.txt", 3) {
+		kind, unseen := strings.CutPrefix(row[0], "*")
+		all = append(all, question{kind, row[1], strings.Fields(row[2]), unseen})
+	}
+	return all
+}
+
+// someOf are the values of a cell; one empty one for "-".
+func someOf(cell string) []string {
+	if cell == "-" {
+		return []string{""}
+	}
+	all := strings.Split(cell, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+var colours = []string{"Black", "Navy Blue", "Maroon"}
+
+// A ware is an item of the questions with its key.
+type ware struct {
+	key, shop string
+	draft     protocol.ItemDraft
+}
+
+func wares(t testing.TB) (all []ware) {
+	for _, row := range dataLines(t, "items.txt", 8) {
+		key, name, category, price := row[0], row[1], row[2], row[3]
+		for _, maker := range someOf(row[4]) {
+			for _, size := range someOf(row[5]) {
+				id := key + keyPart(maker) + keyPart(size)
+				d := protocol.ItemDraft{Category: category, Price: rupees(price), Tags: tagsOf(row[6]), Description: row[7]}
+				add := func(shop, id string, words ...string) {
+					d.Name, d.SKU = strings.Join(strings.Fields(strings.Join(words, " ")), " "), fmt.Sprintf("%d", 1000+len(all))
+					all = append(all, ware{id, shop, d})
+				}
+				switch category {
+				case "Clothing", "Footwear":
+					for _, colour := range colours {
+						add("clothes", id+keyPart(colour), maker, name, colour, size)
+					}
+				case "Grocery", "Spices", "Packaged food", "Household", "Personal care", "Beverages", "Dairy", "Snacks":
+					add("grocer", id, maker, name, size)
+					if size != "" {
+						add("mart", id+".mart", maker, name, "("+strings.ReplaceAll(size, " ", "")+")")
+					}
+				default:
+					add("bazaar", id, maker, name, size)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func tagsOf(cell string) (tags []string) {
+	for _, tag := range someOf(cell) {
+		if tag = strings.ReplaceAll(strings.ToLower(tag), " ", "-"); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+func keyPart(s string) string {
+	if s == "" {
+		return ""
+	}
+	if s[0] >= '0' && s[0] <= '9' {
+		return "." + strings.ReplaceAll(s, " ", "")
+	}
+	return "." + strings.ReplaceAll(strings.ToLower(s), " ", "-")
+}
+
+// fillWares puts the items of the questions into a database, in an order that has nothing to do with
+// the questions, and returns the keys by SKU.
+func fillWares(t testing.TB, db *storage.DB) map[string]string {
+	keys, shops := map[string]string{}, map[string][]protocol.ItemDraft{}
+	for _, w := range wares(t) {
+		require.Empty(t, w.draft.Check(), w.draft.Name)
+		keys[w.draft.SKU] = w.key
+		shops[w.shop] = append(shops[w.shop], w.draft)
+	}
+	require.Greater(t, len(keys), 3000)
+	for _, shop := range []string{"bazaar", "grocer", "clothes", "mart"} {
+		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: shop, Name: shop, Kind: protocol.Business}})
+			return err
+		}))
+		_, err := db.ImportItems(t.Context(), imported(shop, shops[shop], nil))
+		require.NoError(t, err)
+	}
+	return keys
+}
+
+// A tally counts answers of one kind: those with a wanted item among the first three, and the sum of
+// 1/rank of the first wanted one of ten.
+type score struct {
+	asked, hits int
+	reciprocal  float64
+}
+
+func (s *score) add(rank int) {
+	s.asked++
+	if rank > 0 {
+		s.reciprocal += 1 / float64(rank)
+	}
+	if rank > 0 && rank <= 3 {
+		s.hits++
+	}
+}
+
+func (s *score) hit() float64 { return 100 * float64(s.hits) / float64(s.asked) }
+
+// ask asks all questions; missed is called for those without a wanted item among the first three.
+func ask(t testing.TB, db *storage.DB, missed func(q question, rank int, found []string)) (kinds map[string]*score, seen, unseen score) {
+	keys := fillWares(t, db)
+	kinds = map[string]*score{}
+	for _, q := range questions(t) {
+		var page storage.ItemPage
+		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+			page, err = tx.Items().Search(ctx, storage.ItemQuery{Q: q.q, Paging: protocol.Paging{Limit: 10}})
+			return err
+		}))
+		rank, found := 0, []string{}
+		for n, i := range page.Items {
+			key := keys[i.Draft.SKU]
+			found = append(found, key)
+			if rank == 0 && slices.ContainsFunc(q.wanted, func(pattern string) bool { ok, _ := path.Match(pattern, key); return ok }) {
+				rank = n + 1
+			}
+		}
+		if kinds[q.kind] == nil {
+			kinds[q.kind] = &score{}
+		}
+		kinds[q.kind].add(rank)
+		if q.unseen {
+			unseen.add(rank)
+		} else {
+			seen.add(rank)
+		}
+		if rank == 0 || rank > 3 {
+			missed(q, rank, found[:min(3, len(found))])
+		}
+	}
+	return kinds, seen, unseen
+}
+
+// BenchmarkQuestions asks the questions and reports, by kind, how many of a hundred have a wanted item among
+// the first three (hit@3), and the mean reciprocal rank among the first ten (mrr).
+func BenchmarkQuestions(b *testing.B) {
+	onEngines(b, func(b *testing.B, db *storage.DB) {
+		kinds, seen, unseen := ask(b, db, func(question, int, []string) {})
+		for b.Loop() { // figures, not times
+		}
+		all := seen
+		all.asked, all.hits, all.reciprocal = all.asked+unseen.asked, all.hits+unseen.hits, all.reciprocal+unseen.reciprocal
+		kinds["all"], kinds["unseen"] = &all, &unseen
+		for kind, s := range kinds {
+			b.ReportMetric(s.hit(), kind+"-hit@3")
+			b.ReportMetric(s.reciprocal/float64(s.asked), kind+"-mrr")
+		}
+	})
+}
+
+// onEngines runs a benchmark on SQLite, and on PostgreSQL where there is one.
+func onEngines(b *testing.B, run func(b *testing.B, db *storage.DB)) {
+	b.Run("sqlite", func(b *testing.B) { run(b, storagetest.Open(b)) })
+	b.Run("postgres", func(b *testing.B) {
+		db, err := storage.Open(b.Context(), storage.Config{URL: storagetest.PostgresURL(b)})
+		require.NoError(b, err)
+		defer db.Close()
+		run(b, db)
+	})
+}
+
+// TestItems_Questions: what the questions must find.
+func TestItems_Questions(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		kinds, seen, unseen := ask(t, db, func(q question, rank int, found []string) {
+			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
+		})
+		require.Len(t, kinds, 8)
+		require.GreaterOrEqual(t, seen.asked+unseen.asked, 150)
+		require.GreaterOrEqual(t, 3*unseen.asked, seen.asked+unseen.asked)
+		require.GreaterOrEqual(t, seen.hit(), 90.0)
+		require.GreaterOrEqual(t, unseen.hit(), 90.0)
+		for kind, s := range kinds {
+			require.GreaterOrEqual(t, s.asked, 15, kind)
+			require.GreaterOrEqual(t, s.hit(), 75.0, kind)
+		}
+	})
+}
