@@ -125,7 +125,9 @@ func testSoldMeetings(t *testing.T, server string, change func(*node.Config)) {
 	a.grants(next, "")
 	require.Equal(t, 404, a.signs(next, "GET", "/api/public/meetings/"+asIdentity.Request.ID, "").Code)
 	require.Equal(t, 404, a.signs(next, "POST", "/api/public/meetings/"+asIdentity.Request.ID+"/cancel", `{}`).Code)
-	require.Equal(t, 404, s.Ask("GET", "/api/public/meetings/"+asIdentity.Request.ID, "", "Authorization", "Bearer "+asIdentity.StatusToken).Code)
+	require.Eventually(t, func() bool { // once the node has read of the sale
+		return s.Ask("GET", "/api/public/meetings/"+asIdentity.Request.ID, "", "Authorization", "Bearer "+asIdentity.StatusToken).Code == 404
+	}, time.Minute, 20*time.Millisecond)
 
 	// A token that is revoked ends at once; the calendar and the meetings remain.
 	lost, token, err := s.Admin().CreateAccountToken(t.Context(), "asha", "lost", 0, protocol.ScopeMeetings)
