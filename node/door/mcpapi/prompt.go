@@ -68,8 +68,9 @@ var prompts = []Prompt{
 			"Only from shops of the category {category}.\n"+
 			"I want to spend at most {budget} rupees.\n"+
 			"Search with list_items, and with list_merchants for shops; read get_merchant of the best three, with their returns policy and reviews (list_reviews).\n"+
-			"Compare price, distance, opening hours and reviews in a short table, each with its address. Nothing is bought here: "+
-			"ask the shop of my choice by contact_agent, with the kind quote_request, when I say so.\n"+asData,
+			"Compare price, distance, opening hours and reviews in a short table, each with its address. To order from one shop give me "+
+			"the address /buy/<variant id>:<pieces>,<variant id>:<pieces> of this node: I review and pay there. Where a shop takes no orders, ask it by "+
+			"contact_agent, with the kind quote_request, when I say so.\n"+asData,
 		Argument{"what", "What you look for.", true, ""}, Argument{"city", "City of the shop.", false, protocol.CompleteCity},
 		Argument{"category", "Category of the shop.", false, protocol.CompleteCategory}, Argument{"budget", "The most to spend, in rupees.", false, ""}),
 	ask("meet", "Ask for a meeting", "Asks a person of the directory for a meeting.",
