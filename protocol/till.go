@@ -12,12 +12,12 @@ import (
 
 // Limits of orders.
 const (
-	MaxOrderItems  = 50  // different variants of one order
-	MaxPieces      = 999 // of one variant
-	MaxOpenOrders  = 3   // of one buyer, unpaid, at one shop
-	MaxOrdersNode  = 10  // of one buyer, unpaid, on the node
-	OrderClaimFor  = 48 * time.Hour
-	UnprovedOrders = 600 // made within an hour on the node by callers whom it does not know
+	MaxOrderItems  = 50             // different variants of one order
+	MaxPieces      = 999            // of one variant
+	MaxOpenOrders  = 3              // of one buyer, unpaid, at one shop
+	MaxOrdersNode  = 10             // of one buyer, unpaid, on the node
+	OrderClaimFor  = 48 * time.Hour // for the shop: to confirm what is reported as paid, or to take up what a stranger pays later
+	UnprovedOrders = 600            // made within an hour on the node by callers whom it does not know
 )
 
 // SharedOrders bounds the unpaid orders of one shop.

@@ -4,7 +4,7 @@ package hall
 
 import "errors"
 
-// A poll is not there: each connection has a goroutine of its own.
+// A poll cannot be made: each connection has a goroutine of its own.
 type poll struct{}
 
 func newPoll() (*poll, error)      { return nil, errors.ErrUnsupported }

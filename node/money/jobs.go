@@ -24,13 +24,13 @@ const (
 
 // AskLink enqueues the job that makes the payment link of a subject.
 func (m *Money) AskLink(ctx context.Context, tx *storage.Tx, due Due) error {
-	return enqueue(ctx, tx, storage.BidLinkJob, "pay:"+due.Account, subject{ID: due.ID}, tx.Now)
+	return Enqueue(ctx, tx, storage.BidLinkJob, "pay:"+due.Account, Job{ID: due.ID}, tx.Now)
 }
 
 // Link makes the payment link of a subject, after that is stored: the hold exists before anybody can
 // pay. The provider knows the link by the subject and the number of the attempt, so that one that was
 // made before a process died is found again.
-func (m *Money) Link(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (m *Money) Link(ctx context.Context, j storage.Job, s Job) (func(context.Context, *storage.Tx) error, error) {
 	of, provider, asOf, err := m.payable(ctx, s.ID)
 	if err != nil || of == nil || !of.Waits() || of.Link().ID != "" || !of.Due().Until.After(asOf) {
 		return nil, err
@@ -84,7 +84,7 @@ func linkOf(id string, attempt int, l pay.Link, at time.Time) storage.PayLink {
 }
 
 // linked stores a link, or why there is none.
-func (m *Money) linked(ctx context.Context, tx *storage.Tx, of Subject, s subject, attempt int, link pay.Link, failed error) error {
+func (m *Money) linked(ctx context.Context, tx *storage.Tx, of Subject, s Job, attempt int, link pay.Link, failed error) error {
 	due := of.Due()
 	of.Link().Attempt, of.Link().Ref = attempt, pay.Ref(due.ID, attempt)
 	again := func(wait time.Duration) error {
@@ -92,7 +92,7 @@ func (m *Money) linked(ctx context.Context, tx *storage.Tx, of Subject, s subjec
 		if err := of.SaveLink(ctx, tx); err != nil || !at.Before(due.Until) || !of.Waits() {
 			return err
 		}
-		return enqueue(ctx, tx, storage.BidLinkJob, "pay:"+due.Account, subject{ID: due.ID, Try: s.Try + 1}, at)
+		return Enqueue(ctx, tx, storage.BidLinkJob, "pay:"+due.Account, Job{ID: due.ID, Try: s.Try + 1}, at)
 	}
 	switch {
 	case failed == nil:
@@ -103,7 +103,7 @@ func (m *Money) linked(ctx context.Context, tx *storage.Tx, of Subject, s subjec
 		if !of.Waits() { // withdrawn or lapsed during the call
 			return CancelLink(ctx, tx, of)
 		}
-		return enqueue(ctx, tx, storage.BidPollJob, "pay:"+due.Account, subject{ID: due.ID}, tx.Now.Add(pollSoon))
+		return Enqueue(ctx, tx, storage.BidPollJob, "pay:"+due.Account, Job{ID: due.ID}, tx.Now.Add(pollSoon))
 	case errors.Is(failed, pay.ErrTemporary) || errors.Is(failed, pay.ErrExpiry): // the latter where clocks differ
 		return again(max(netx.Jitter(netx.Backoff(2*time.Second, 30*time.Second, s.Try+1)), pay.RetryAfter(failed)))
 	case errors.Is(failed, pay.ErrRefUsed) && attempt < 5:
@@ -143,11 +143,11 @@ func CancelLink(ctx context.Context, tx *storage.Tx, of Subject) error {
 	if of.Link().ID == "" {
 		return nil
 	}
-	return enqueue(ctx, tx, storage.BidCancelJob, "pay:"+of.Due().Account, subject{ID: of.Due().ID}, tx.Now)
+	return Enqueue(ctx, tx, storage.BidCancelJob, "pay:"+of.Due().Account, Job{ID: of.Due().ID}, tx.Now)
 }
 
 // Cancel closes the payment link of a subject. When it was paid meanwhile, the poller finds that.
-func (m *Money) Cancel(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (m *Money) Cancel(ctx context.Context, j storage.Job, s Job) (func(context.Context, *storage.Tx) error, error) {
 	of, provider, _, err := m.payable(ctx, s.ID)
 	if err != nil || of == nil || of.Link().ID == "" || !provider.Caps().Cancel {
 		return nil, err
@@ -156,7 +156,7 @@ func (m *Money) Cancel(ctx context.Context, j storage.Job, s subject) (func(cont
 	if errors.Is(err, pay.ErrTemporary) && s.Try < 10 {
 		wait := netx.Jitter(netx.Backoff(moneyFirst, moneyMost, s.Try+1))
 		return func(ctx context.Context, tx *storage.Tx) error {
-			return enqueue(ctx, tx, storage.BidCancelJob, j.Lane, subject{ID: s.ID, Try: s.Try + 1}, tx.Now.Add(wait))
+			return Enqueue(ctx, tx, storage.BidCancelJob, j.Lane, Job{ID: s.ID, Try: s.Try + 1}, tx.Now.Add(wait))
 		}, nil
 	}
 	return nil, nil
@@ -187,7 +187,7 @@ func pollAfter(age time.Duration) (wait time.Duration, ok bool) {
 
 // Poll asks the provider what has happened to the link of a subject. Its events go through the same
 // function as those of webhooks.
-func (m *Money) Poll(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (m *Money) Poll(ctx context.Context, j storage.Job, s Job) (func(context.Context, *storage.Tx) error, error) {
 	of, provider, _, err := m.payable(ctx, s.ID)
 	if err != nil || of == nil || of.Link().ID == "" || !provider.Caps().Poll {
 		return nil, err
@@ -207,12 +207,12 @@ func (m *Money) Poll(ctx context.Context, j storage.Job, s subject) (func(contex
 		if !more { // no late payment is expected any more
 			return m.DropSecrets(ctx, tx, of.Due().Account)
 		}
-		return enqueue(ctx, tx, storage.BidPollJob, j.Lane, subject{ID: s.ID, N: s.N + 1}, tx.Now.Add(max(wait, pay.RetryAfter(failed))))
+		return Enqueue(ctx, tx, storage.BidPollJob, j.Lane, Job{ID: s.ID, N: s.N + 1}, tx.Now.Add(max(wait, pay.RetryAfter(failed))))
 	}, nil
 }
 
 // Event applies a stored event of a provider.
-func (m *Money) Event(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (m *Money) Event(_ context.Context, j storage.Job, s Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		e, err := tx.Payments().EventByID(ctx, int64(s.N))
 		if err != nil {
@@ -291,5 +291,5 @@ func storeEvents(ctx context.Context, tx *storage.Tx, account *storage.PaymentAc
 			return err
 		}
 	}
-	return enqueue(ctx, tx, storage.PayEventJob, "pay:"+account.ID, subject{ID: account.ID, N: int(e.ID)}, at)
+	return Enqueue(ctx, tx, storage.PayEventJob, "pay:"+account.ID, Job{ID: account.ID, N: int(e.ID)}, at)
 }

@@ -255,13 +255,15 @@ func PayeeOf(account *storage.PaymentAccount) string {
 	return account.ID
 }
 
-type subject struct {
+// A Job is about one bid, order, refund or account.
+type Job struct {
 	ID  string `json:"id"`
 	N   int    `json:"n,omitempty"`
 	Try int    `json:"try,omitempty"`
 }
 
-func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane string, s subject, at time.Time) error {
+// Enqueue enqueues a job; one of the same kind, subject, number and try is the same.
+func Enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane string, s Job, at time.Time) error {
 	args, err := json.Marshal(s)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func (m *Money) Owe(ctx context.Context, tx *storage.Tx, of Subject, payment *st
 		return err
 	}
 	if provider != nil {
-		return enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, subject{ID: r.ID}, tx.Now)
+		return Enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, Job{ID: r.ID}, tx.Now)
 	}
 	return m.byHand(ctx, tx, of, r)
 }
@@ -80,7 +80,7 @@ func keyOf(r *storage.StoredRefund) string {
 
 // Refund makes one refund. A separate transaction stores the order before the call, so that the
 // same key is used again when the process dies during the call.
-func (m *Money) Refund(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (m *Money) Refund(ctx context.Context, j storage.Job, s Job) (func(context.Context, *storage.Tx) error, error) {
 	var r *storage.StoredRefund
 	var payment *storage.StoredPayment
 	var provider pay.Provider
@@ -101,7 +101,7 @@ func (m *Money) Refund(ctx context.Context, j storage.Job, s subject) (func(cont
 }
 
 // order returns a refund that the provider is to be asked for; nil when there is nothing to ask.
-func (m *Money) order(ctx context.Context, tx *storage.Tx, s subject) (*storage.StoredRefund, *storage.StoredPayment, pay.Provider, error) {
+func (m *Money) order(ctx context.Context, tx *storage.Tx, s Job) (*storage.StoredRefund, *storage.StoredPayment, pay.Provider, error) {
 	r, err := tx.Refunds().ByID(ctx, s.ID)
 	if err != nil {
 		return nil, nil, nil, err
@@ -137,12 +137,12 @@ func (m *Money) order(ctx context.Context, tx *storage.Tx, s subject) (*storage.
 
 // over reports whether a job about a refund has nothing to do any more: the owner makes it, it is
 // made, or another job has taken it over since it failed.
-func over(r *storage.StoredRefund, s subject) bool {
+func over(r *storage.StoredRefund, s Job) bool {
 	return r.State == storage.RefundDone || r.State == storage.RefundManual || r.Round != s.N
 }
 
 // refunded stores what a provider answered about a refund, and enqueues what follows.
-func (m *Money) refunded(ctx context.Context, tx *storage.Tx, s subject, made pay.Refund, failed error) error {
+func (m *Money) refunded(ctx context.Context, tx *storage.Tx, s Job, made pay.Refund, failed error) error {
 	r, err := tx.Refunds().ByID(ctx, s.ID)
 	if err != nil {
 		return err
@@ -157,12 +157,12 @@ func (m *Money) refunded(ctx context.Context, tx *storage.Tx, s subject, made pa
 	if made.ID != "" {
 		r.Reference, r.Unsure = made.ID, false
 	}
-	next := subject{ID: r.ID, N: r.Round, Try: s.Try + 1}
+	next := Job{ID: r.ID, N: r.Round, Try: s.Try + 1}
 	switch {
 	case errors.Is(failed, pay.ErrTemporary):
 		r.LastError = failed.Error()
 		wait := max(netx.Jitter(netx.Backoff(moneyFirst, moneyMost, s.Try+1)), pay.RetryAfter(failed))
-		return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now.Add(wait)))
+		return errors.Join(tx.Refunds().Save(ctx, r), Enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now.Add(wait)))
 	case failed != nil:
 		r.LastError = failed.Error()
 		if r.Reference == "" && !r.Unsure { // nothing was made under this key, and nothing will be
@@ -176,19 +176,19 @@ func (m *Money) refunded(ctx context.Context, tx *storage.Tx, s subject, made pa
 		return m.Finish(ctx, tx, of, r, r.Reference)
 	}
 	r.LastError = ""
-	return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now.Add(refundLook)))
+	return errors.Join(tx.Refunds().Save(ctx, r), Enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now.Add(refundLook)))
 }
 
 // again makes a refund ready to be made under the next key, and returns its job.
-func again(r *storage.StoredRefund) subject {
+func again(r *storage.StoredRefund) Job {
 	r.Round, r.Reference, r.Unsure = r.Round+1, "", false
-	return subject{ID: r.ID, N: r.Round}
+	return Job{ID: r.ID, N: r.Round}
 }
 
 // refundRefused notes that the provider refused a refund, or that it failed there. It is tried again
 // each day for a week; the owner may make it by hand at any time.
 func (m *Money) refundRefused(ctx context.Context, tx *storage.Tx, of Subject, r *storage.StoredRefund,
-	next subject) error {
+	next Job) error {
 	r.State = storage.RefundFailed
 	if err := tx.Refunds().Save(ctx, r); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (m *Money) refundRefused(ctx context.Context, tx *storage.Tx, of Subject, r
 		return err
 	}
 	if at := tx.Now.Add(refundEvery); !at.After(r.Until) {
-		return enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, at)
+		return Enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, at)
 	}
 	return nil
 }

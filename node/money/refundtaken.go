@@ -141,7 +141,7 @@ func (m *Money) reorder(ctx context.Context, tx *storage.Tx, of Subject, r *stor
 		return m.byHand(ctx, tx, of, r)
 	}
 	r.State = storage.RefundDue
-	return errors.Join(tx.Refunds().Save(ctx, r), enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now))
+	return errors.Join(tx.Refunds().Save(ctx, r), Enqueue(ctx, tx, storage.RefundJob, "pay:"+of.Due().Account, next, tx.Now))
 }
 
 // addRefund adds a refund to the books that nobody owed. The subject learns when all of its money is back.
@@ -183,7 +183,7 @@ func (m *Money) addRefund(ctx context.Context, tx *storage.Tx, of Subject, payme
 func (m *Money) eventsBefore(ctx context.Context, tx *storage.Tx, account *storage.PaymentAccount, payment string) error {
 	events, err := tx.Payments().ReopenEvents(ctx, account.ID, payment, unknownPayment)
 	for _, id := range events {
-		err = errors.Join(err, enqueue(ctx, tx, storage.PayEventJob, "pay:"+account.ID, subject{ID: account.ID, N: int(id), Try: 1}, tx.Now))
+		err = errors.Join(err, Enqueue(ctx, tx, storage.PayEventJob, "pay:"+account.ID, Job{ID: account.ID, N: int(id), Try: 1}, tx.Now))
 	}
 	return err
 }

@@ -118,7 +118,7 @@ func (s *section) String() string {
 	return s.title + ":\n" + b.String()
 }
 
-// wrap breaks a text into lines of a number of characters; a longer word has a line of its own. The line breaks of the text stay.
+// wrap breaks the lines of a text where they have more than most characters; a longer word has a line of its own.
 func wrap(text string, most int) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		last := ""

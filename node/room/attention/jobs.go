@@ -14,7 +14,7 @@ import (
 
 // Due does what is due of a bid: it ends a hold that nobody paid, a wait for the owner, a live bid
 // that was not answered as promised, or one whose time is over.
-func (a *Attention) Due(_ context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (a *Attention) Due(_ context.Context, j storage.Job, s money.Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		bid, _, err := locked(ctx, tx, s.ID)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -59,12 +59,12 @@ func (a *Attention) endLive(ctx context.Context, tx *storage.Tx, bid *storage.St
 
 // enqueueUpdate enqueues the first attempt to tell a bidder's callbackUrl of the last change.
 func enqueueUpdate(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid) error {
-	return enqueue(ctx, tx, storage.BidUpdateJob, webhook.Lane(bid.Callback), subject{ID: bid.ID, N: bid.Moves}, tx.Now)
+	return money.Enqueue(ctx, tx, storage.BidUpdateJob, webhook.Lane(bid.Callback), money.Job{ID: bid.ID, N: bid.Moves}, tx.Now)
 }
 
 // Update makes one attempt to tell a bidder's callbackUrl of one change of the bid. It is repeated
 // under the same id, for a day at most.
-func (a *Attention) Update(ctx context.Context, j storage.Job, s subject) (func(context.Context, *storage.Tx) error, error) {
+func (a *Attention) Update(ctx context.Context, j storage.Job, s money.Job) (func(context.Context, *storage.Tx) error, error) {
 	var address string
 	u := protocol.BidUpdate{Type: "bid.updated", BidID: s.ID, ID: fmt.Sprintf("%s-%d", s.ID, s.N)}
 	err := a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -96,7 +96,7 @@ func (a *Attention) Update(ctx context.Context, j storage.Job, s subject) (func(
 		f, at := webhook.After(sent, s.Try+1, tx.Now, u.CreatedAt.Add(protocol.CallbackFor))
 		switch {
 		case !at.IsZero():
-			return enqueue(ctx, tx, storage.BidUpdateJob, j.Lane, subject{ID: s.ID, N: s.N, Try: s.Try + 1}, at)
+			return money.Enqueue(ctx, tx, storage.BidUpdateJob, j.Lane, money.Job{ID: s.ID, N: s.N, Try: s.Try + 1}, at)
 		case f.Kind != webhook.ErrGone:
 			return nil
 		}

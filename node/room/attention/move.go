@@ -2,7 +2,6 @@ package attention
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -172,21 +171,7 @@ func (a *Attention) tell(ctx context.Context, tx *storage.Tx, bid *storage.Store
 	})
 }
 
-type subject struct {
-	ID  string `json:"id"`
-	N   int    `json:"n,omitempty"`
-	Try int    `json:"try,omitempty"`
-}
-
-func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane string, s subject, at time.Time) error {
-	args, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return tx.Enqueue(ctx, storage.Job{Kind: kind, Lane: lane, Args: args, RunAt: at, Dedupe: fmt.Sprintf("%s %s %d %d", kind, s.ID, s.N, s.Try)})
-}
-
 // watch enqueues the job that does what is due of a bid, at exactly that time.
 func watch(ctx context.Context, tx *storage.Tx, bid *storage.StoredBid, at time.Time) error {
-	return enqueue(ctx, tx, storage.BidDueJob, "", subject{ID: bid.ID, N: bid.Moves}, at)
+	return money.Enqueue(ctx, tx, storage.BidDueJob, "", money.Job{ID: bid.ID, N: bid.Moves}, at)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stoa/node/hall"
+	"stoa/node/money"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 	"stoa/storage"
@@ -24,7 +25,7 @@ var told = map[string]string{
 const letterFor = 24 * time.Hour
 
 // Letter is the handler of OrderMailJob.
-func (o *Orders) Letter(ctx context.Context, j storage.Job, l job) (func(context.Context, *storage.Tx) error, error) {
+func (o *Orders) Letter(ctx context.Context, j storage.Job, l money.Job) (func(context.Context, *storage.Tx) error, error) {
 	send := o.LettersVia()
 	var x *storage.StoredOrder
 	err := o.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -57,6 +58,6 @@ func (o *Orders) Letter(ctx context.Context, j storage.Job, l job) (func(context
 		if at.After(e.At.Add(letterFor)) {
 			return nil
 		}
-		return enqueue(ctx, tx, storage.OrderMailJob, j.Lane, job{ID: l.ID, N: l.N, Try: l.Try + 1}, at)
+		return money.Enqueue(ctx, tx, storage.OrderMailJob, j.Lane, money.Job{ID: l.ID, N: l.N, Try: l.Try + 1}, at)
 	}, nil
 }

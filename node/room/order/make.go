@@ -255,11 +255,11 @@ func (o *Orders) watch(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 	if x.HoldUntil.IsZero() {
 		return nil
 	}
-	return enqueue(ctx, tx, storage.OrderDueJob, "", job{ID: x.ID, N: x.Moves}, x.HoldUntil)
+	return money.Enqueue(ctx, tx, storage.OrderDueJob, "", money.Job{ID: x.ID, N: x.Moves}, x.HoldUntil)
 }
 
 // Due ends the wait of an order that nobody paid, or whose reported payment the shop did not confirm.
-func (o *Orders) Due(_ context.Context, _ storage.Job, j job) (func(context.Context, *storage.Tx) error, error) {
+func (o *Orders) Due(_ context.Context, _ storage.Job, j money.Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
 		x, err := locked(ctx, tx, j.ID)
 		if err != nil || x.Moves != j.N || x.State != protocol.OrderAwaiting || x.HoldUntil.IsZero() {

@@ -3,12 +3,10 @@
 package order
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
 	"stoa/node/hall"
 	"stoa/node/money"
@@ -331,19 +329,3 @@ func soldOut(l protocol.OrderLine, free int) protocol.BasketFault {
 }
 
 func rupees(paise int64) protocol.Money { return protocol.MoneyOf(protocol.Rupee, paise) }
-
-// A job is about one order.
-type job struct {
-	ID  string `json:"id"`
-	N   int    `json:"n"`
-	Try int    `json:"try,omitempty"`
-}
-
-func enqueue(ctx context.Context, tx *storage.Tx, kind storage.JobKind, lane string, j job, at time.Time) error {
-	args, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	name := string(kind) + " " + j.ID + " " + strconv.Itoa(j.N) + " " + strconv.Itoa(j.Try)
-	return tx.Enqueue(ctx, storage.Job{Kind: kind, Lane: cmp.Or(lane, ""), Args: args, RunAt: at, Dedupe: name})
-}

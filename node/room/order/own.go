@@ -29,7 +29,7 @@ func (o *Orders) move(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 	if told[what] == "" || o.LettersVia() == nil || !x.Paid && what == "canceled" && x.Lapsed {
 		return nil
 	}
-	return enqueue(ctx, tx, storage.OrderMailJob, "mail "+x.ID, job{ID: x.ID, N: len(x.Events) - 1}, tx.Now)
+	return money.Enqueue(ctx, tx, storage.OrderMailJob, "mail "+x.ID, money.Job{ID: x.ID, N: len(x.Events) - 1}, tx.Now)
 }
 
 // tellShop notifies the owner of a shop of an order. The title has no word of the buyer.
