@@ -123,31 +123,31 @@ func TestPaid_Table(t *testing.T) {
 		v := w.market(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0), SlotDays: 7})
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		w.runJobs(nil)
-		require.Contains(w.t, v.links, pay.Ref(one.Bid.ID, 1))
-		ev := v.pays(one.Bid.ID, 700_00)
+		require.Contains(w.t, v.Links, pay.Ref(one.Bid.ID, 1))
+		ev := v.Pays(one.Bid.ID, 700_00)
 		require.Equal(w.t, "live", w.delivers(ev))
 		require.Equal(w.t, "a repeat", w.delivers(ev))
 		require.Equal(w.t, "a repeat", w.delivers(ev))
 		require.Equal(w.t, protocol.BidLive, w.bid(one.Bid.ID).State)
 		require.Equal(w.t, "2026-27/000001", w.bid(one.Bid.ID).Receipt.Number)
 
-		require.Equal(w.t, "paid twice", w.delivers(v.pays(one.Bid.ID, 700_00)))
+		require.Equal(w.t, "paid twice", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 		w.runJobs(nil)
 		require.EqualValues(w.t, 700_00, w.kept(), "the second payment went back")
 		require.Equal(w.t, protocol.BidLive, w.bid(one.Bid.ID).State)
 
 		two := must.Get(w.bids(keyed(2), "710"))(w.t)
 		require.Equal(w.t, protocol.HoldCompeting, *two.Bid.Hold)
-		require.Equal(w.t, "paid in part", w.delivers(v.pays(two.Bid.ID, 709_99)))
+		require.Equal(w.t, "paid in part", w.delivers(v.Pays(two.Bid.ID, 709_99)))
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidHeld, w.bid(two.Bid.ID).State)
-		other := v.pays(two.Bid.ID, 710_00)
+		other := v.Pays(two.Bid.ID, 710_00)
 		other.Currency = "USD"
 		require.Equal(w.t, "another currency", w.delivers(other))
 
 		three := must.Get(w.bids(keyed(3), "715"))(w.t)
 		w.pass(10*time.Minute - 0)
-		require.Equal(w.t, "live, paid too much", w.delivers(v.pays(three.Bid.ID, 720_50)))
+		require.Equal(w.t, "live, paid too much", w.delivers(v.Pays(three.Bid.ID, 720_50)))
 		w.runJobs(nil)
 		outbid := w.bid(one.Bid.ID)
 		require.Equal(w.t, []protocol.BidState{protocol.BidHeld, protocol.BidLive, protocol.BidOutbid, protocol.BidRefunding, protocol.BidRefunded}, states(outbid))
@@ -155,12 +155,12 @@ func TestPaid_Table(t *testing.T) {
 		require.Equal(w.t, "699.30", protocol.MoneyOf("INR", unused).Amount)
 		require.Equal(w.t, "699.30", outbid.Receipt.Refunded.Amount)
 
-		require.Equal(w.t, "no slot", w.delivers(v.pays(two.Bid.ID, 710_00)), "the loser is compared with the new lowest")
+		require.Equal(w.t, "no slot", w.delivers(v.Pays(two.Bid.ID, 710_00)), "the loser is compared with the new lowest")
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunded, w.bid(two.Bid.ID).State)
-		require.Equal(w.t, "paid twice", w.delivers(v.pays(two.Bid.ID, 710_00)))
+		require.Equal(w.t, "paid twice", w.delivers(v.Pays(two.Bid.ID, 710_00)))
 		w.runJobs(nil)
-		require.Equal(w.t, v.balance(), w.kept())
+		require.Equal(w.t, v.Balance(), w.kept())
 
 		w.pass(7 * 24 * time.Hour)
 		w.runJobs(nil)
@@ -189,7 +189,7 @@ func TestPaid_Late(t *testing.T) {
 		one, err := w.bids(keyed(1), "700")
 		require.NoError(w.t, err)
 		w.pass(21 * time.Minute)
-		require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)), "the job has not run: within two minutes it is in time")
+		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)), "the job has not run: within two minutes it is in time")
 		two, err := w.bids(keyed(2), "700")
 		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(err), two)
 		w.pass(25 * time.Hour) // no longer protected
@@ -197,10 +197,10 @@ func TestPaid_Late(t *testing.T) {
 		w.pass(time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidLapsed, w.bid(three.Bid.ID).State)
-		require.Equal(w.t, "live", w.delivers(v.pays(three.Bid.ID, 800_00)))
+		require.Equal(w.t, "live", w.delivers(v.Pays(three.Bid.ID, 800_00)))
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
-		require.Equal(w.t, v.balance(), w.kept())
+		require.Equal(w.t, v.Balance(), w.kept())
 	})
 }
 
@@ -211,15 +211,15 @@ func TestRefund_Fails(t *testing.T) {
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)
-		require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
-		v.refund = pay.Fail(pay.ErrTemporary, "503")
+		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
+		v.Refused = pay.Fail(pay.ErrTemporary, "503")
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			_, err := w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: one.Bid.ID}, Reason: "spam"})
 			return err
 		}))
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunding, w.bid(one.Bid.ID).State)
-		v.refund = pay.Fail(pay.ErrRefused, "the balance is too low")
+		v.Refused = pay.Fail(pay.ErrRefused, "the balance is too low")
 		w.pass(2 * time.Hour)
 		w.runJobs(nil)
 		got := w.bid(one.Bid.ID)
@@ -227,13 +227,13 @@ func TestRefund_Fails(t *testing.T) {
 		require.Equal(w.t, "spam", *got.Reason)
 		w.pass(25 * time.Hour)
 		w.runJobs(nil)
-		v.refund = nil
+		v.Refused = nil
 		w.pass(25 * time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
-		require.Len(w.t, v.refunds, 1)
+		require.Len(w.t, v.Refunds, 1)
 		require.Zero(w.t, w.kept())
-		require.Zero(w.t, v.balance())
+		require.Zero(w.t, v.Balance())
 	})
 }
 
@@ -324,7 +324,7 @@ func TestBoard_Closes(t *testing.T) {
 		v := w.market(protocol.AttentionDraft{Slots: 2, SlotDays: 10})
 		one, err := w.bids(keyed(1), "1000")
 		require.NoError(w.t, err)
-		require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 1000_00)))
+		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 1000_00)))
 		w.pass(24 * time.Hour)
 		two := must.Get(w.bids(keyed(2), "1000"))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -332,10 +332,10 @@ func TestBoard_Closes(t *testing.T) {
 			require.Equal(w.t, protocol.ClosedBoard{Ended: 1, Withdrawn: 1, Refunds: protocol.MoneyOf("INR", 900_00)}, closed)
 			return err
 		}))
-		require.Equal(w.t, "no slot", w.delivers(v.pays(two.Bid.ID, 1000_00)))
+		require.Equal(w.t, "no slot", w.delivers(v.Pays(two.Bid.ID, 1000_00)))
 		w.runJobs(nil)
 		require.EqualValues(w.t, 100_00, w.kept())
-		require.Equal(w.t, v.balance(), w.kept())
+		require.Equal(w.t, v.Balance(), w.kept())
 		_, err = w.readBoard()
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 	})
@@ -348,7 +348,7 @@ func TestPromise(t *testing.T) {
 		v := w.market(protocol.AttentionDraft{Slots: 2, SlotDays: 5, RespondWithinDays: new(2), RefundIfNoReply: true})
 		for n := range 2 {
 			got := must.Get(w.bids(keyed(n), "1000"))(w.t)
-			require.Equal(w.t, "live", w.delivers(v.pays(got.Bid.ID, 1000_00)))
+			require.Equal(w.t, "live", w.delivers(v.Pays(got.Bid.ID, 1000_00)))
 			if n == 0 {
 				require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 					_, err := w.Answer(ctx, tx, owner("asha"), protocol.BidAnswer{OwnBidRef: protocol.OwnBidRef{ID: got.Bid.ID}, Answer: "Yes."})

@@ -43,7 +43,7 @@ func TestDeleted_PaidLate(t *testing.T) {
 		require.NoError(w.t, err)
 		live, err := w.bids(keyed(2), "700")
 		require.NoError(w.t, err)
-		w.delivers(v.pays(live.Bid.ID, 700_00))
+		w.delivers(v.Pays(live.Bid.ID, 700_00))
 		require.ErrorIs(w.t, w.deletes("asha"), storage.ErrOwing)
 		w.pass(20 * time.Minute)
 		w.runJobs(nil)
@@ -63,12 +63,12 @@ func TestDeleted_PaidLate(t *testing.T) {
 		}
 		require.NotNil(w.t, account().Sealed)
 		require.Empty(w.t, account().Handle)
-		require.Equal(w.t, "no slot", w.delivers(v.pays(late.Bid.ID, 500_00)))
+		require.Equal(w.t, "no slot", w.delivers(v.Pays(late.Bid.ID, 500_00)))
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunded, w.stored(late.Bid.ID).State)
 		require.Nil(w.t, account().Sealed, "no bid needs them any more")
 		ended := w.stored(live.Bid.ID)
-		require.EqualValues(w.t, 700_00-protocol.UnusedRefund(700_00, ended.LiveAt, ended.EndsAt, start.Add(20*time.Minute), 0), v.balance(),
+		require.EqualValues(w.t, 700_00-protocol.UnusedRefund(700_00, ended.LiveAt, ended.EndsAt, start.Add(20*time.Minute), 0), v.Balance(),
 			"the owner has what was used of the live bid")
 	})
 }

@@ -228,7 +228,7 @@ func TestExcess(t *testing.T) {
 		each(t, func(w *world) {
 			v := w.market(protocol.AttentionDraft{Slots: 1})
 			one := must.Get(w.bids(keyed(1), "700"))(w.t)
-			w.delivers(v.pays(one.Bid.ID, paid))
+			w.delivers(v.Pays(one.Bid.ID, paid))
 			w.runJobs(nil)
 			got := w.bid(one.Bid.ID)
 			require.Equal(w.t, protocol.BidLive, got.State)

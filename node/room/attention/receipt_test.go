@@ -23,8 +23,8 @@ func TestReceipt_Told(t *testing.T) {
 			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "ravi", Webhook: "https://hook.example/n"})
 		}))
 		mine, other := must.Get(w.bids(owner("ravi"), "700"))(w.t), must.Get(w.bids(keyed(1), "700"))(w.t)
-		w.delivers(v.pays(other.Bid.ID, 700_00))
-		w.delivers(v.pays(mine.Bid.ID, 700_00))
+		w.delivers(v.Pays(other.Bid.ID, 700_00))
+		w.delivers(v.Pays(mine.Bid.ID, 700_00))
 		jobs, _, err := w.db.ClaimJobs(w.t.Context(), "test", 50, time.Minute)
 		require.NoError(w.t, err)
 		var told []protocol.Notice

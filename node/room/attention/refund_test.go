@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
@@ -29,18 +30,18 @@ func (w *world) removed(id string) {
 // key: under the same one the provider only repeats its answer.
 func TestRefund_Again(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(*vendor){
-		"fails there":     func(v *vendor) { v.answer = pay.RefundNot },
-		"is refused":      func(v *vendor) { v.refund = pay.Fail(pay.ErrRefused, "the balance is too low") },
-		"no valid key":    func(v *vendor) { v.refund = pay.Fail(pay.ErrCredentials, "401") },
-		"fails after all": func(v *vendor) { v.answer, v.later = pay.RefundPending, pay.RefundNot },
+	for name, fail := range map[string]func(*paytest.Vendor){
+		"fails there":     func(v *paytest.Vendor) { v.Answer = pay.RefundNot },
+		"is refused":      func(v *paytest.Vendor) { v.Refused = pay.Fail(pay.ErrRefused, "the balance is too low") },
+		"no valid key":    func(v *paytest.Vendor) { v.Refused = pay.Fail(pay.ErrCredentials, "401") },
+		"fails after all": func(v *paytest.Vendor) { v.Answer, v.Later = pay.RefundPending, pay.RefundNot },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			anyEngine(t, func(w *world) {
 				v := w.market(protocol.AttentionDraft{Slots: 1})
 				one := must.Get(w.bids(keyed(1), "700"))(w.t)
-				require.Equal(w.t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+				require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 				fail(v)
 				w.removed(one.Bid.ID)
 				w.pass(time.Hour)
@@ -48,17 +49,17 @@ func TestRefund_Again(t *testing.T) {
 				got := w.bid(one.Bid.ID)
 				require.Equal(w.t, protocol.BidRefundFailed, got.State)
 				require.Equal(w.t, "failed", got.Refunds[0].State)
-				v.refund, v.answer, v.later = nil, "", ""
+				v.Refused, v.Answer, v.Later = nil, "", ""
 				w.pass(22 * time.Hour)
 				w.runJobs(nil)
 				require.Equal(w.t, protocol.BidRefundFailed, w.bid(one.Bid.ID).State, "a day later, not before")
 				w.pass(2 * time.Hour)
 				w.runJobs(nil)
 				require.Equal(w.t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
-				keys := slices.Sorted(maps.Keys(v.refunds))
+				keys := slices.Sorted(maps.Keys(v.Refunds))
 				require.Equal(w.t, got.Refunds[0].ID+"-1", keys[len(keys)-1])
 				require.Zero(w.t, w.kept())
-				require.Zero(w.t, v.balance())
+				require.Zero(w.t, v.Balance())
 			})
 		})
 	}
@@ -71,23 +72,23 @@ func TestRefund_AtTheProvider(t *testing.T) {
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)
-		paid := v.pays(one.Bid.ID, 700_00)
+		paid := v.Pays(one.Bid.ID, 700_00)
 		require.Equal(w.t, "live", w.delivers(paid))
 		event := func(kind pay.Kind, id string, paise int64) pay.Event {
 			return pay.Event{Provider: "razorpay", EventID: "evt_" + id, Kind: kind, PaymentID: paid.PaymentID, RefundID: id, AmountPaise: paise, Currency: "INR"}
 		}
-		v.answer = pay.RefundPending
+		v.Answer = pay.RefundPending
 		w.removed(one.Bid.ID)
 		first := w.bid(one.Bid.ID).Refunds[0]
 		require.Equal(w.t, "ordered", first.State)
 		for _, want := range []string{"the refund failed", "unknown refund"} {
 			require.Equal(w.t, want, w.outcomeOf(event(pay.RefundFailed, first.Reference, 700_00)))
 		}
-		v.status[first.Reference] = pay.RefundNot
+		v.Status[first.Reference] = pay.RefundNot
 		w.pass(2 * time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefundFailed, w.bid(one.Bid.ID).State, "the job of the failed one does nothing")
-		require.Len(w.t, v.refunds, 1)
+		require.Len(w.t, v.Refunds, 1)
 
 		require.Equal(w.t, "unknown refund", w.outcomeOf(event(pay.RefundFailed, "rfnd_hand", 700_00)))
 		for _, want := range []string{"refunded", "a repeat"} {
@@ -99,7 +100,7 @@ func TestRefund_AtTheProvider(t *testing.T) {
 		require.Zero(w.t, w.kept())
 		w.pass(48 * time.Hour)
 		w.runJobs(nil)
-		require.Len(w.t, v.refunds, 1, "no other one is made")
+		require.Len(w.t, v.Refunds, 1, "no other one is made")
 	})
 }
 
@@ -107,12 +108,12 @@ func TestRefund_AtTheProvider(t *testing.T) {
 // not arrive is of a refund that was made.
 func TestRefund_Once(t *testing.T) {
 	t.Parallel()
-	lost := func(v *vendor) { v.lost = true }
-	refused := func(v *vendor) { v.refund = pay.Fail(pay.ErrRefused, "the balance is too low") }
-	keys := func(v *vendor) { v.refund = pay.Fail(pay.ErrCredentials, "401") }
-	down := func(v *vendor) { v.refund = pay.Fail(pay.ErrTemporary, "503") }
-	waits := func(v *vendor) { v.answer = pay.RefundPending }
-	for name, answers := range map[string][]func(*vendor){
+	lost := func(v *paytest.Vendor) { v.Lost = true }
+	refused := func(v *paytest.Vendor) { v.Refused = pay.Fail(pay.ErrRefused, "the balance is too low") }
+	keys := func(v *paytest.Vendor) { v.Refused = pay.Fail(pay.ErrCredentials, "401") }
+	down := func(v *paytest.Vendor) { v.Refused = pay.Fail(pay.ErrTemporary, "503") }
+	waits := func(v *paytest.Vendor) { v.Answer = pay.RefundPending }
+	for name, answers := range map[string][]func(*paytest.Vendor){
 		"no answer":                                   {lost},
 		"no answer twice":                             {lost, lost},
 		"no answer, then refused":                     {lost, refused},
@@ -123,7 +124,7 @@ func TestRefund_Once(t *testing.T) {
 		"away, then refused, then no answer":          {down, refused, lost},
 		"refused, then no answer, no valid key, away": {refused, lost, keys, down},
 		"away, then pending":                          {down, waits},
-		"no answer of one that is pending":            {func(v *vendor) { lost(v); waits(v) }, refused},
+		"no answer of one that is pending":            {func(v *paytest.Vendor) { lost(v); waits(v) }, refused},
 		"no valid key, no answer, no answer, refused": {keys, lost, lost, refused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,9 +132,9 @@ func TestRefund_Once(t *testing.T) {
 			w := single(t)
 			v := w.market(protocol.AttentionDraft{Slots: 1})
 			one := must.Get(w.bids(keyed(1), "700"))(t)
-			require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+			require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 			for i, answer := range answers {
-				v.refund, v.answer, v.lost = nil, "", false
+				v.Refused, v.Answer, v.Lost = nil, "", false
 				answer(v)
 				if i == 0 {
 					w.removed(one.Bid.ID)
@@ -142,13 +143,13 @@ func TestRefund_Once(t *testing.T) {
 				w.pass(25 * time.Hour)
 				w.runJobs(nil)
 			}
-			v.refund, v.answer, v.lost = nil, "", false
+			v.Refused, v.Answer, v.Lost = nil, "", false
 			for range 3 {
 				w.pass(25 * time.Hour)
 				w.runJobs(nil)
 			}
 			require.Equal(t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
-			require.Zero(t, v.balance(), "the provider's book: %v", v.refunds)
+			require.Zero(t, v.Balance(), "the provider's book: %v", v.Refunds)
 			require.Zero(t, w.kept())
 		})
 	}
@@ -159,13 +160,13 @@ func TestRefund_Once(t *testing.T) {
 func TestRefund_ByHand(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		answer func(*vendor)
+		answer func(*paytest.Vendor)
 		code   protocol.Code
 	}{
-		"pending at the provider": {func(v *vendor) { v.answer = pay.RefundPending }, protocol.Conflict},
-		"asked for, no answer":    {func(v *vendor) { v.lost = true }, protocol.Conflict},
-		"refused":                 {func(v *vendor) { v.refund = pay.Fail(pay.ErrRefused, "no") }, ""},
-		"done":                    {func(*vendor) {}, ""},
+		"pending at the provider": {func(v *paytest.Vendor) { v.Answer = pay.RefundPending }, protocol.Conflict},
+		"asked for, no answer":    {func(v *paytest.Vendor) { v.Lost = true }, protocol.Conflict},
+		"refused":                 {func(v *paytest.Vendor) { v.Refused = pay.Fail(pay.ErrRefused, "no") }, ""},
+		"done":                    {func(*paytest.Vendor) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +174,7 @@ func TestRefund_ByHand(t *testing.T) {
 			v := w.market(protocol.AttentionDraft{Slots: 1})
 			one, err := w.bids(keyed(1), "700")
 			require.NoError(t, err)
-			require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+			require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 			tt.answer(v)
 			w.removed(one.Bid.ID)
 			before := w.bid(one.Bid.ID).Refunds[0]
@@ -204,16 +205,16 @@ func TestRefund_Week(t *testing.T) {
 	w := single(t)
 	v := w.market(protocol.AttentionDraft{Slots: 1})
 	one := must.Get(w.bids(keyed(1), "700"))(t)
-	require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
-	v.refund = pay.Fail(pay.ErrRefused, "the balance is too low")
+	require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
+	v.Refused = pay.Fail(pay.ErrRefused, "the balance is too low")
 	w.removed(one.Bid.ID)
 	for range 9 {
 		w.pass(25 * time.Hour)
 		w.runJobs(nil)
 	}
-	v.refund = nil
+	v.Refused = nil
 	w.pass(25 * time.Hour)
 	w.runJobs(nil)
 	require.Equal(t, protocol.BidRefundFailed, w.bid(one.Bid.ID).State)
-	require.Empty(t, v.refunds)
+	require.Empty(t, v.Refunds)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -23,7 +24,7 @@ import (
 // there are two on PostgreSQL.
 type storm struct {
 	rooms []*world
-	v     *vendor
+	v     *paytest.Vendor
 	m     *model
 	r     *rand.Rand
 	next  int // bidder
@@ -75,10 +76,10 @@ func (s *storm) pass(d time.Duration) {
 
 // runJobs does what is due, in every process at once.
 func (s *storm) runJobs() {
-	s.v.answer = []pay.RefundStatus{pay.RefundOK, pay.RefundPending, pay.RefundNot}[s.r.IntN(3)]
-	s.v.refund = nil
+	s.v.Answer = []pay.RefundStatus{pay.RefundOK, pay.RefundPending, pay.RefundNot}[s.r.IntN(3)]
+	s.v.Refused = nil
 	if s.r.IntN(5) == 0 {
-		s.v.refund = pay.Fail(pay.ErrTemporary, "503")
+		s.v.Refused = pay.Fail(pay.ErrTemporary, "503")
 	}
 	if len(s.rooms) == 1 || s.r.IntN(2) == 0 {
 		s.w().runJobs(nil)
@@ -280,7 +281,7 @@ func (s *storm) pay() *act {
 	case 2:
 		paise += 50
 	}
-	ev, times := s.v.pays(b.id, paise), 1+s.r.IntN(3)
+	ev, times := s.v.Pays(b.id, paise), 1+s.r.IntN(3)
 	s.late = append(s.late, ev)
 	return &act{
 		name: "payment",
@@ -327,16 +328,14 @@ func (s *storm) give() *act {
 	all := s.m.live()
 	b := all[s.r.IntN(len(all))]
 	at := slices.Index(s.m.bids, b)
-	s.v.mu.Lock()
-	paise := min(b.paise-b.given, s.v.left(b.payment))
-	s.v.mu.Unlock()
+	paise := min(b.paise-b.given, s.v.Left(b.payment))
 	if paise <= 0 {
 		return nil
 	}
 	if s.r.IntN(2) == 0 {
 		paise = 1 + s.r.Int64N(paise)
 	}
-	ev := s.v.gives(b.id, b.payment, paise)
+	ev := s.v.Gives(b.id, b.payment, paise)
 	s.late = append(s.late, ev)
 	do := func(w *world) (string, error) { _, err := w.deliver(ev); return "", err }
 	return &act{"refund at the provider", do, func(m *model) string { m.gives(m.bids[at], paise); return "" },
@@ -388,7 +387,7 @@ func (s *storm) agrees() {
 // settled lets every refund be made and compares all books.
 func (s *storm) settled() {
 	s.t().Helper()
-	s.v.refund, s.v.answer = nil, ""
+	s.v.Refused, s.v.Answer = nil, ""
 	for range 3 {
 		s.pass(25 * time.Hour)
 		s.w().runJobs(nil)
@@ -396,7 +395,7 @@ func (s *storm) settled() {
 	w := s.w()
 	byHand := s.byHand(w)
 	require.Equal(s.t(), s.m.kept(), w.kept(), "the ledger is the model's")
-	require.Equal(s.t(), s.v.balance()-byHand, w.kept(), "and the vendor's, to the paisa")
+	require.Equal(s.t(), s.v.Balance()-byHand, w.kept(), "and the vendor's, to the paisa")
 	for _, b := range s.m.bids {
 		if b.paid > 0 {
 			require.Equal(s.t(), b.state, w.bid(b.id).State, "%s", b.id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
 	"stoa/storage"
 )
@@ -31,12 +32,12 @@ func (w *world) gaveWay() (n int) {
 }
 
 // displaceable is a board with one slot and a live bid that is not protected any more.
-func (w *world) displaceable() *vendor {
+func (w *world) displaceable() *paytest.Vendor {
 	w.t.Helper()
 	v := w.market(protocol.AttentionDraft{Slots: 1})
 	first, err := w.bids(keyed(9999), "100")
 	require.NoError(w.t, err)
-	require.Equal(w.t, "live", w.delivers(v.pays(first.Bid.ID, 100_00)))
+	require.Equal(w.t, "live", w.delivers(v.Pays(first.Bid.ID, 100_00)))
 	w.pass(25 * time.Hour)
 	w.runJobs(nil)
 	return v
@@ -96,7 +97,7 @@ func TestBid_Strangers(t *testing.T) {
 		require.Equal(w.t, 21, w.gaveWay(), "then strangers' give way to them too")
 
 		w.runJobs(nil)
-		require.Equal(w.t, "live", w.delivers(v.pays(first[0].Bid.ID, 25000_00)), "who paid all the same gets a slot that can be had")
+		require.Equal(w.t, "live", w.delivers(v.Pays(first[0].Bid.ID, 25000_00)), "who paid all the same gets a slot that can be had")
 		w.pass(25 * time.Hour)
 		w.runJobs(nil)
 		require.Zero(w.t, w.gaveWay(), "it shows one day")

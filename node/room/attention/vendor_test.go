@@ -1,145 +1,18 @@
 package attention_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"stoa/node/money"
 	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
 	"stoa/storage"
 )
-
-// vendor is a payment provider that keeps a book, which the node's ledger is compared with.
-type vendor struct {
-	mu      sync.Mutex // guards the rest
-	now     func() time.Time
-	links   map[string]pay.LinkRequest // by reference
-	paid    map[string]int64           // by payment id
-	refunds map[string]int64           // by key
-	of      map[string]string          // payment of a refund
-	status  map[string]pay.RefundStatus
-	link    error            // what CreateLink answers
-	refund  error            // what Refund answers
-	answer  pay.RefundStatus // of new refunds; "" done
-	later   pay.RefundStatus // what becomes of a pending one; "" done
-	lost    bool             // Refund makes the refund, and its answer does not arrive
-}
-
-func newVendor(now func() time.Time) *vendor {
-	return &vendor{now: now, links: map[string]pay.LinkRequest{}, paid: map[string]int64{}, refunds: map[string]int64{},
-		of: map[string]string{}, status: map[string]pay.RefundStatus{}}
-}
-
-func (v *vendor) Name() string { return "razorpay" }
-func (v *vendor) Caps() pay.Caps {
-	return pay.Caps{MinPaise: 100, Refunds: true, Cancel: true, Webhook: true}
-}
-func (v *vendor) Check(context.Context) error { return nil }
-
-func (v *vendor) CreateLink(_ context.Context, r pay.LinkRequest) (pay.Link, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.link != nil {
-		return pay.Link{}, v.link
-	}
-	v.links[r.Ref] = r
-	return pay.Link{ProviderID: "plink_" + r.Ref, URL: "https://pay.example/" + r.Ref, ExpiresAt: r.ExpiresAt}, nil
-}
-
-func (v *vendor) FetchLink(context.Context, string) ([]pay.Event, error) { return nil, nil }
-func (v *vendor) CancelLink(context.Context, string) error               { return nil }
-func (v *vendor) ParseWebhook(http.Header, []byte) ([]pay.Event, error)  { return nil, pay.ErrSignature }
-
-func (v *vendor) Refund(_ context.Context, payment, key string, paise int64) (pay.Refund, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.refund != nil {
-		return pay.Refund{}, v.refund
-	}
-	if before, made := v.refunds[key]; made && before != paise {
-		return pay.Refund{}, pay.ErrRefused
-	}
-	if _, made := v.refunds[key]; !made && v.left(payment) < paise {
-		return pay.Refund{}, pay.ErrRefused
-	}
-	v.refunds[key], v.of[key] = paise, payment
-	if v.status[key] == "" {
-		v.status[key] = pay.RefundOK
-		if v.answer != "" && !strings.HasSuffix(key, "-3") { // within the week in which it is tried
-			v.status[key] = v.answer
-		}
-	}
-	if v.lost {
-		return pay.Refund{}, pay.Fail(pay.ErrTemporary, "no answer")
-	}
-	return pay.Refund{ID: key, Status: v.status[key]}, nil
-}
-
-func (v *vendor) FetchRefund(_ context.Context, id string) (pay.Refund, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.status[id] == pay.RefundPending {
-		v.status[id] = cmp.Or(v.later, pay.RefundOK)
-	}
-	return pay.Refund{ID: id, Status: v.status[id]}, nil
-}
-
-// pays notes a payment in the book and returns its event.
-func (v *vendor) pays(bid string, paise int64) pay.Event {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	id := fmt.Sprintf("pay_%d", len(v.paid)+1)
-	v.paid[id] = paise
-	return pay.Event{
-		Provider: "razorpay", EventID: "evt_" + id, Kind: pay.Paid, Ref: pay.Ref(bid, 1), PaymentID: id, AmountPaise: paise, Currency: "INR", OccurredAt: v.now(),
-	}
-}
-
-// left is what is not refunded of a payment, nor on its way.
-func (v *vendor) left(payment string) int64 {
-	left := v.paid[payment]
-	for key, paise := range v.refunds {
-		if v.of[key] == payment && v.status[key] != pay.RefundNot {
-			left -= paise
-		}
-	}
-	return left
-}
-
-// gives notes in the book what the owner refunds of a payment in the vendor's own pages, and returns its event.
-func (v *vendor) gives(bid, payment string, paise int64) pay.Event {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	id := fmt.Sprintf("rfnd_own_%d", len(v.refunds)+1)
-	v.refunds[id], v.of[id], v.status[id] = paise, payment, pay.RefundOK
-	return pay.Event{
-		Provider: "razorpay", EventID: "evt_" + id, Kind: pay.RefundDone, Ref: pay.Ref(bid, 1), PaymentID: payment, RefundID: id, AmountPaise: paise,
-		Currency: "INR", OccurredAt: v.now(),
-	}
-}
-
-// balance is what the vendor's book says the owner has.
-func (v *vendor) balance() (sum int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for paise := range maps.Values(v.paid) {
-		sum += paise
-	}
-	for key, paise := range v.refunds {
-		if v.status[key] == pay.RefundOK {
-			sum -= paise
-		}
-	}
-	return sum
-}
 
 // runJobs does what is due. A job for which crash reports true is done and its outcome is lost.
 func (w *world) runJobs(crash func(storage.Job) bool) {
@@ -189,9 +62,9 @@ func (w *world) finish(j storage.Job, after func(context.Context, *storage.Tx) e
 }
 
 // market opens a board that is paid by the vendor.
-func (w *world) market(in protocol.AttentionDraft) *vendor {
+func (w *world) market(in protocol.AttentionDraft) *paytest.Vendor {
 	w.t.Helper()
-	v := newVendor(func() time.Time { return time.UnixMilli(w.now.Load()) })
+	v := paytest.NewVendor(func() time.Time { return time.UnixMilli(w.now.Load()) })
 	w.Pay = func(money.Account) (pay.Provider, error) { return v, nil }
 	w.person("asha", protocol.Person)
 	draft := protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", KeySecret: "secret-key", WebhookSecrets: []string{"whsec-one"}}

@@ -12,6 +12,7 @@ import (
 
 	"stoa/node/money"
 	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/upi"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -126,10 +127,10 @@ func TestOwners(t *testing.T) {
 	w.person("ravi", protocol.Person)
 	one, err := w.bids(keyed(1), "700")
 	require.NoError(t, err)
-	require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
-	v.refund = pay.Fail(pay.ErrRefused, "no")
+	require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
+	v.Refused = pay.Fail(pay.ErrRefused, "no")
 	two := must.Get(w.bids(keyed(2), "700"))(t)
-	require.Equal(t, "live", w.delivers(v.pays(two.Bid.ID, 700_00)))
+	require.Equal(t, "live", w.delivers(v.Pays(two.Bid.ID, 700_00)))
 	w.removed(two.Bid.ID)
 	refund := w.bid(two.Bid.ID).Refunds[0]
 	require.Equal(t, "failed", refund.State)
@@ -226,7 +227,7 @@ func TestApply_Account(t *testing.T) {
 	draft := protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_2", KeySecret: "secret-key", WebhookSecrets: []string{"whsec-two"}}
 	must.Get(w.account("ravi", draft))(t)
 	one := must.Get(w.bids(keyed(1), "700"))(t)
-	ev := v.pays(one.Bid.ID, 700_00)
+	ev := v.Pays(one.Bid.ID, 700_00)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 		others, err := tx.PaymentAccounts().OfProfile(ctx, "ravi")
 		require.NoError(t, err)
@@ -257,7 +258,7 @@ func TestHook_None(t *testing.T) {
 }
 
 // silent is a vendor without webhooks.
-type silent struct{ *vendor }
+type silent struct{ *paytest.Vendor }
 
 func (silent) Caps() pay.Caps { return pay.Caps{MinPaise: 100, Refunds: true} }
 
@@ -319,7 +320,7 @@ func TestPaid_Grace(t *testing.T) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
 		one := must.Get(w.bids(keyed(1), "700"))(t)
 		w.pass(protocol.HoldFor + late)
-		require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+		require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 		require.Equal(t, want, states(w.bid(one.Bid.ID)), late)
 	}
 }
@@ -331,14 +332,14 @@ func TestDisplaced_WholeRefund(t *testing.T) {
 		w := single(t)
 		v := w.market(protocol.AttentionDraft{Slots: 1, SlotDays: 7, ProtectHours: new(0), FullRefundHours: 24})
 		one := must.Get(w.bids(keyed(1), "700"))(t)
-		require.Equal(t, "live", w.delivers(v.pays(one.Bid.ID, 700_00)))
+		require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 		if want == 0 {
 			want = protocol.UnusedRefund(700_00, start, start.Add(7*24*time.Hour), start.Add(after), 24)
 			require.Less(t, want, int64(700_00))
 		}
 		w.pass(after)
 		two := must.Get(w.bids(keyed(2), "900"))(t)
-		require.Equal(t, "live", w.delivers(v.pays(two.Bid.ID, 900_00)))
+		require.Equal(t, "live", w.delivers(v.Pays(two.Bid.ID, 900_00)))
 		require.Equal(t, protocol.MoneyOf("INR", want).Amount, w.bid(one.Bid.ID).Refunds[0].Amount.Amount, after)
 	}
 }
