@@ -144,7 +144,7 @@ func (a *auction) ask(method, path, body string, sign func(*http.Request, []byte
 		case res.StatusCode >= 400:
 			into = &problem
 		}
-		if err := json.Unmarshal(raw, into); err != nil {
+		if err := json.Unmarshal(raw, into); err != nil && res.StatusCode != http.StatusNoContent {
 			a.t.Errorf("%s %s: %v", res.Status, raw, err)
 		}
 		return problem.Code

@@ -77,6 +77,7 @@ type seeded struct {
 	Merchant  json.RawMessage `json:"merchant"`
 	Attention map[string]any  `json:"attention"`
 	Meetings  map[string]any  `json:"meetings"`
+	Orders    map[string]any  `json:"orders"`
 }
 
 func (s seeded) name() string {
@@ -143,19 +144,21 @@ func seedAgent(ctx context.Context, n *node.Node, who seeded, keyDir string, cha
 	})
 }
 
-// openRooms opens an agent's attention board, on which no money moves, and its meetings, as its owner would.
+// openRooms opens an agent's meetings, its attention board and its shop for orders, as its owner would. No money moves for them.
 func openRooms(ctx context.Context, url string, a devAgent, who seeded) error {
 	c, err := client.New(url, client.Options{Token: a.OwnerToken})
 	if err == nil && who.Meetings != nil {
 		_, err = c.Call(ctx, protocol.PutMeetingSettings.Name, who.Meetings)
 	}
-	if err != nil || who.Attention == nil {
-		return err
+	if err == nil && (who.Attention != nil || who.Orders != nil) {
+		_, err = c.Call(ctx, protocol.PutPaymentAccount.Name, map[string]any{"provider": protocol.PaySandbox})
 	}
-	if _, err := c.Call(ctx, protocol.PutPaymentAccount.Name, map[string]any{"provider": protocol.PaySandbox}); err != nil {
-		return err
+	if err == nil && who.Orders != nil {
+		_, err = c.Call(ctx, protocol.PutTill.Name, who.Orders)
 	}
-	_, err = c.Call(ctx, protocol.PutAttentionBoard.Name, who.Attention)
+	if err == nil && who.Attention != nil {
+		_, err = c.Call(ctx, protocol.PutAttentionBoard.Name, who.Attention)
+	}
 	return err
 }
 
