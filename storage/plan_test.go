@@ -107,7 +107,7 @@ func TestPlans(t *testing.T) {
 		add("tasks "+name, exchangeTable.from+`WHERE `+where+newestExchanges, append(args, 21)...)
 	}
 	add("new threads", newThreads, "asha", 100)
-	add("what waits for an owner", waitsQuery(2), "asha", "ravi", "asha", "ravi", "asha", "ravi", "asha", "ravi", "asha", "ravi")
+	add("what waits for an owner", waitsQuery(2), slices.Repeat([]any{"asha", "ravi"}, len(waiting))...)
 	add("whether a notice is wanted", noticeWanted, "asha", "asha")
 	add("last change of an identity's owner", identityMoveTable.from+`WHERE agent = ?`, "x")
 	add("changes of a chain", movesForgotten, "eip155:1:", "eip155:1;", 5)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,11 @@ type waits struct {
 	Until  time.Time `db:",null"`
 }
 
-// boardOf is the board of the profile p.
-const boardOf = `(SELECT id FROM attention_board WHERE handle = p.handle)`
+// boardOf and tillOf are the board and the till of the profile p.
+const (
+	boardOf = `(SELECT id FROM attention_board WHERE handle = p.handle)`
+	tillOf  = `(SELECT id FROM till WHERE handle = p.handle)`
+)
 
 // waiting are the rules of what waits for the owner of the profile p: which rows, and when the first of them ends; "" for never.
 var waiting = []struct {
@@ -27,6 +31,9 @@ var waiting = []struct {
 	{protocol.PaymentsWait, `bid WHERE board = ` + boardOf + ` AND state = 'claimed'`, `hold_until`},
 	{protocol.DisputesWait, `bid WHERE board = ` + boardOf + ` AND dispute IS NOT NULL`, ``},
 	{protocol.RefundsWait, `refund WHERE board = ` + boardOf + ` AND state <> 'done' AND state IN ('manual', 'failed')`, ``},
+	{protocol.OrdersWait, `shop_order WHERE till = ` + tillOf + ` AND state = 'awaiting_payment' AND (claimed OR account = '')`, `hold_until`},
+	{protocol.OrdersWait, `shop_order WHERE till = ` + tillOf + ` AND state = 'paid'`, ``},
+	{protocol.OrdersWait, `refund WHERE board = ` + tillOf + ` AND state <> 'done' AND state IN ('manual', 'failed')`, ``},
 	{protocol.MeetingsWait, `meeting WHERE handle = p.handle AND state = 'submitted' AND shown`, `due_at`},
 	{protocol.MessagesWait, `thread WHERE handle = p.handle AND unread > 0 AND messages > seen`, ``},
 }
@@ -58,12 +65,17 @@ func (ps Profiles) Waits(ctx context.Context, handles []string) (all []protocol.
 	}
 	found, err := list[waits](ctx, ps.tx, waitsQuery(len(handles)), args...)
 	for _, w := range found {
-		if w.N > 0 {
-			x := protocol.Wait{Handle: w.Handle, What: w.What, Count: w.N}
-			if !w.Until.IsZero() {
-				x.Until = &w.Until
-			}
-			all = append(all, x)
+		if w.N == 0 {
+			continue
+		}
+		at := slices.IndexFunc(all, func(x protocol.Wait) bool { return x.Handle == w.Handle && x.What == w.What })
+		if at < 0 {
+			at, all = len(all), append(all, protocol.Wait{Handle: w.Handle, What: w.What})
+		}
+		x := &all[at]
+		x.Count = min(100, x.Count+w.N)
+		if !w.Until.IsZero() && (x.Until == nil || w.Until.Before(*x.Until)) {
+			x.Until = &w.Until
 		}
 	}
 	return all, err

@@ -20,6 +20,7 @@ var waitPages = map[protocol.WaitKind][2]string{
 	protocol.PaymentsWait: {attentionPath, english("%d payments to confirm")},
 	protocol.DisputesWait: {attentionPath, english("%d payments that payers say they made")},
 	protocol.RefundsWait:  {attentionPath, english("%d refunds to make")},
+	protocol.OrdersWait:   {ordersPath, english("%d orders to go on with")},
 	protocol.MeetingsWait: {meetingsPath, english("%d meeting requests to answer")},
 	protocol.MessagesWait: {"/account/threads", english("%d conversations with new messages")},
 }

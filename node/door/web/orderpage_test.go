@@ -73,6 +73,8 @@ func TestBrowser_Order(t *testing.T) {
 		require.Equal(t, 200, owner.Send(`form:has([name=step][value=`+step+`])`, fields...), owner.Text("main"))
 		require.Equal(t, "The order was updated. The buyer is told.", owner.Text(".done"))
 	}
+	require.Equal(t, 200, owner.Open("/account"))
+	require.Contains(t, owner.Text("main"), "1 order to go on with")
 	require.Equal(t, 200, owner.Open("/account/orders"))
 	require.Contains(t, owner.Text("main"), "431298765012")
 	owner.Picture("orders")
