@@ -10,13 +10,14 @@ type LeaveReason string
 
 const (
 	LeaveBids     LeaveReason = "bids"     // on the profile's attention board, unpaid or live
-	LeaveRefunds  LeaveReason = "refunds"  // that the owner of the board has not made
+	LeaveOrders   LeaveReason = "orders"   // of the profile's shop, unpaid or not handed over
+	LeaveRefunds  LeaveReason = "refunds"  // that the owner of the board or shop has not made
 	LeaveMeetings LeaveReason = "meetings" // that are agreed and not over
 )
 
 // A LeaveWait is what is settled first.
 type LeaveWait struct {
-	What  LeaveReason `json:"what" enum:"bids,refunds,meetings"`
+	What  LeaveReason `json:"what" enum:"bids,orders,refunds,meetings"`
 	Count int         `json:"count" minimum:"1"`
 	Until *time.Time  `json:"until" doc:"When the last is over by itself."`
 }

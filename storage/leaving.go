@@ -16,6 +16,7 @@ type Leaving struct {
 	Erasing   bool                  // it cannot be undone any more
 	Accepting bool                  // the profile's board took bids
 	Meetings  bool                  // the profile took meeting requests
+	Orders    bool                  // the profile's shop took orders
 	State     protocol.ProfileState // of the profile before
 	Reason    string                // and its reason
 }
@@ -85,11 +86,12 @@ const (
 	dueBidsOf    = `SELECT count(*) FROM (SELECT 1 FROM bid WHERE board = ? AND state = 'refund_due' LIMIT 1000) r`
 	approvedHere = `SELECT count(*), COALESCE(max(ends_at), 0) FROM meeting WHERE handle = ? AND starts_at > ? AND state IN ('submitted', 'approved')
 		AND state = 'approved'`
+	openOrders        = `SELECT count(*), COALESCE(max(hold_until), 0) FROM shop_order WHERE till = ? AND state IN ('awaiting_payment', 'paid')`
 	approvedElsewhere = `SELECT count(*), COALESCE(max(ends_at), 0) FROM meeting WHERE writer_handle = ? AND state = 'approved' AND starts_at > ?`
 )
 
-// Waits returns what is to be settled before a profile leaves: bids on its board that are not over, refunds that are not made, meetings that are
-// agreed.
+// Waits returns what is to be settled before a profile leaves: bids on its board and orders of its shop that are not over, refunds that are
+// not made, meetings that are agreed.
 func (ls Leavings) Waits(ctx context.Context, handle string) (all []protocol.LeaveWait, err error) {
 	add := func(what protocol.LeaveReason, n int, until time.Time) {
 		if w := (protocol.LeaveWait{What: what, Count: n}); n > 0 {
@@ -111,6 +113,9 @@ func (ls Leavings) Waits(ctx context.Context, handle string) (all []protocol.Lea
 		add(protocol.LeaveBids, n, until)
 		add(protocol.LeaveRefunds, refunds, time.Time{})
 	}
+	if err := ls.orders(ctx, handle, add); err != nil {
+		return nil, err
+	}
 	count, last := 0, int64(0)
 	for _, query := range []struct {
 		text string
@@ -125,6 +130,23 @@ func (ls Leavings) Waits(ctx context.Context, handle string) (all []protocol.Lea
 	}
 	add(protocol.LeaveMeetings, count, moment(last))
 	return all, nil
+}
+
+// orders adds the orders of a shop that are not over, and their refunds that are not made.
+func (ls Leavings) orders(ctx context.Context, handle string, add func(protocol.LeaveReason, int, time.Time)) error {
+	till, err := find[Till](ctx, ls.tx, tillByHandle, handle)
+	if err != nil {
+		return orNothing(err)
+	}
+	var n, refunds int
+	var until int64
+	if err := ls.tx.row(ctx, openOrders, till.ID).Scan(&n, &until); err != nil {
+		return err
+	}
+	add(protocol.LeaveOrders, n, moment(until))
+	err = ls.tx.row(ctx, unmade, till.ID).Scan(&refunds)
+	add(protocol.LeaveRefunds, refunds, time.Time{})
+	return err
 }
 
 // money counts the bids on a board that are not over, with the time when the last of them is, and refunds that are not made.

@@ -11,6 +11,7 @@ func arrivalPlans(add func(name, text string, args ...any)) map[string]string {
 	add("claimed bids of a board", bidTable.from+claimedBids, "x")
 	add("refunds that are not made", unmade, "x")
 	add("bids to be refunded", dueBidsOf, "x")
+	add("orders of a shop that are not over", openOrders, "x")
 	add("agreed meetings with a person", approvedHere, "asha", 1)
 	add("agreed meetings of a requester", approvedElsewhere, "asha", 1)
 	add("visible posts of a profile", ownVisible, "asha", 50)

@@ -14,6 +14,7 @@ const leavePath = "/account/leave"
 // waitWords say what is settled first.
 var waitWords = map[protocol.LeaveReason]string{
 	protocol.LeaveBids:     english("Bids on the attention board that are not over: %s."),
+	protocol.LeaveOrders:   english("Orders of the shop that are not over: %s."),
 	protocol.LeaveRefunds:  english("Refunds that you have not made yet: %s."),
 	protocol.LeaveMeetings: english("Meetings that are agreed: %s."),
 }

@@ -65,7 +65,7 @@ func leaveBody(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = sayIn("li", "Bids and refunds, and meetings that are agreed, are settled first. This page then says what waits.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = sayIn("li", "Bids, orders and refunds, and meetings that are agreed, are settled first. This page then says what waits.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -148,7 +148,7 @@ func closeBody(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = sayIn("li", "Bids and refunds, and meetings that are agreed, are settled first; until then you stay signed in.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = sayIn("li", "Bids, orders and refunds, and meetings that are agreed, are settled first; until then you stay signed in.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -80,6 +80,14 @@ func (l *Leave) ask(ctx context.Context, tx *storage.Tx, p *storage.StoredProfil
 	if storage.Missing(err, nil) != nil {
 		return nil, err
 	}
+	till, err := tx.Tills().ByHandle(ctx, of.Subject)
+	if err == nil && till.Open {
+		of.Orders, till.Open, till.Terms.Open = true, false, false
+		err = tx.Tills().Put(ctx, till)
+	}
+	if storage.Missing(err, nil) != nil {
+		return nil, err
+	}
 	s, err := tx.Meetings().Settings(ctx, p)
 	if err != nil {
 		return nil, err
@@ -191,6 +199,16 @@ func (l *Leave) undo(ctx context.Context, tx *storage.Tx, of *storage.Leaving) e
 		}
 		b.Terms.Accepting = true
 		if err := tx.AttentionBoards().Put(ctx, b); err != nil {
+			return err
+		}
+	}
+	if of.Orders {
+		till, err := tx.Tills().ByHandle(ctx, of.Subject)
+		if err != nil {
+			return err
+		}
+		till.Open, till.Terms.Open = true, true
+		if err := tx.Tills().Put(ctx, till); err != nil {
 			return err
 		}
 	}

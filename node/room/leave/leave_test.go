@@ -139,6 +139,53 @@ func (w *world) restores(handle string) error {
 	})
 }
 
+// TestLeave_Orders: a shop that is deleted takes no orders, and those that are not over are settled first. It takes orders again when that is undone.
+func TestLeave_Orders(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.profile("rao")
+		x := &storage.StoredOrder{ID: protocol.NewID(protocol.OrderID, start), State: protocol.OrderAwaiting, Paise: 80_00, MadeAt: start, MovedAt: start,
+			HoldUntil: start.Add(20 * time.Minute), Sealed: []byte{1}}
+		till := &storage.Till{Handle: "rao", Open: true, Terms: protocol.TillDraft{Open: true, Pickup: true}}
+		w.write(func(ctx context.Context, tx *storage.Tx) error {
+			require.NoError(t, tx.Tills().Put(ctx, till))
+			x.Till = till.ID
+			return tx.Orders().Insert(ctx, x)
+		})
+		open := func() (is bool) {
+			w.write(func(ctx context.Context, tx *storage.Tx) error {
+				got, err := tx.Tills().ByHandle(ctx, "rao")
+				require.Equal(t, got.Open, got.Terms.Open)
+				is = got.Open
+				return err
+			})
+			return is
+		}
+		d := w.deletes("rao")
+		require.Equal(t, protocol.LeaveSettling, d.State)
+		require.Equal(t, []protocol.LeaveWait{{What: protocol.LeaveOrders, Count: 1, Until: new(x.HoldUntil)}}, d.Waits)
+		require.False(t, open())
+		require.NoError(t, w.restores("rao"))
+		require.True(t, open())
+		w.deletes("rao")
+		x.State, x.HoldUntil, x.Paid = protocol.OrderPaid, time.Time{}, true
+		w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Orders().Save(ctx, x) })
+		w.now = w.now.Add(8 * 24 * time.Hour)
+		w.runAll()
+		require.Equal(t, []protocol.LeaveWait{{What: protocol.LeaveOrders, Count: 1}}, w.deletes("rao").Waits, "it is paid, and not handed over")
+		x.State = protocol.OrderFulfilled
+		w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Orders().Save(ctx, x) })
+		require.Equal(t, protocol.LeaveHidden, w.deletes("rao").State)
+		w.now = w.now.Add(8 * 24 * time.Hour)
+		w.runAll()
+		w.write(func(ctx context.Context, tx *storage.Tx) error {
+			got, err := tx.Tills().ByID(ctx, till.ID)
+			require.Empty(t, got.Handle, "it is erased")
+			return err
+		})
+	})
+}
+
 // TestLeave_Undone: what a profile has is hidden in parts, also when the process ends between two of them, and exactly that is shown again.
 func TestLeave_Undone(t *testing.T) {
 	t.Parallel()
