@@ -161,7 +161,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
-	n.Archive.LinkKey = letterKey
+	n.Archive.LinkKey, n.Archive.Buyer = letterKey, n.Orders.BuyerOf
 	n.Directory.Guests = c.A2ACallers == string(a2a.SignedCallers) || c.A2ACallers == string(a2a.AnyCallers)
 	n.Contact, n.Reputation = contact.New(h, hooks, n.Keys, cmp.Or(c.MaxStreams, contact.MaxFollowers)), reviews
 	n.Contact.Limits = c.threadLimits()

@@ -99,6 +99,7 @@ type ImportReport struct {
 	Blocks      ImportCount `json:"blocks"`
 	Meetings    ImportCount `json:"meetings" doc:"Requests for meetings, as a record: one that waits, or is approved and not over, stays with the node that made the archive."`
 	Bids        ImportCount `json:"bids" doc:"On the attention board. They are checked and never stored: money stays on the books of the node that took it. same: of this node."`
+	Orders      ImportCount `json:"orders" doc:"Of the shop. Like bids, they are checked and never stored."`
 	Receipts    ImportCount `json:"receipts" doc:"For orders. They stay receipts of the node that issued them."`
 	Notes       []string    `json:"notes" doc:"What the owner should know."`
 }
@@ -110,7 +111,7 @@ var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 		"Importing it again changes nothing. A handle that belongs to another owner is refused; choose another with as. " +
 		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies. " +
 		"So are order receipts, each of which its issuer must also have signed. " +
-		"Bids stay with the node that took them. The attention board and meeting requests come closed, calendars without passwords, and no payment account.",
+		"Bids and orders stay with the node that took them. The attention board, orders and meeting requests come closed, calendars without passwords, and no payment account.",
 	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip", Access: Session,
 	Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ImportRequest{As: "asha", DryRun: true},

@@ -87,7 +87,7 @@ type importCount struct {
 func importCounts(x protocol.ImportReport) (counts []importCount) {
 	for _, c := range []importCount{{english("Keys"), x.Keys}, {english("Private keys"), x.PrivateKeys}, {english("Posts"), x.Posts},
 		{english("Conversations"), x.Threads}, {english("Callbacks"), x.Callbacks}, {english("Blocked writers"), x.Blocks}, {english("Meetings"),
-			x.Meetings}, {english("Bids"), x.Bids},
+			x.Meetings}, {english("Bids"), x.Bids}, {english("Orders"), x.Orders},
 		{english("Order receipts"), x.Receipts}} {
 		if c.New+c.Same+c.LeftOut > 0 {
 			counts = append(counts, c)

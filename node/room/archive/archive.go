@@ -34,6 +34,7 @@ type Archive struct {
 	Seal    func(handle string, p key.Pair) ([]byte, error)                 // the reverse of Open
 	Chain   Chain                                                           // nil when no chain is configured
 	Nodes   func(ctx context.Context, base string) (key.Set, error)         // fetches the keys of another node
+	Buyer   func(*storage.StoredOrder) (protocol.OrderBuyer, error)         // opens who bought
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a private temporary file, deleted when it is closed
 	LinkKey []byte                                                          // makes the tickets of links to archives

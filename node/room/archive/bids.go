@@ -34,9 +34,14 @@ type bidRecord struct {
 	Reason     string             `json:"reason,omitempty" maxLength:"300" doc:"Why the owner removed it."`
 	DisputedAt *time.Time         `json:"disputedAt,omitempty" doc:"When the payer disputed that the payment was not confirmed."`
 	Moves      []protocol.BidMove `json:"moves" maxItems:"200" doc:"Every state, oldest first."`
-	Payments   []paymentRecord    `json:"payments" maxItems:"200"`
-	Refunds    []refundRecord     `json:"refunds" maxItems:"200"`
-	Receipt    *protocol.Receipt  `json:"receipt,omitempty"`
+	MoneyRecord
+	Receipt *protocol.Receipt `json:"receipt,omitempty"`
+}
+
+// A MoneyRecord is the money of a bid or an order. Its name is exported because schemas leave out what is embedded otherwise.
+type MoneyRecord struct {
+	Payments []paymentRecord `json:"payments" maxItems:"200"`
+	Refunds  []refundRecord  `json:"refunds" maxItems:"200"`
 }
 
 type paymentRecord struct {
@@ -110,18 +115,33 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 		ID: b.ID, State: string(b.State), Paise: b.Paise, Test: b.Test, Denied: b.Denied, Author: recordOf(b.Author), Message: b.Message, URL: b.URL,
 		Category: b.Category, UTR: b.UTR, CreatedAt: b.BidAt, LiveAt: timeOrNil(b.LiveAt), EndsAt: timeOrNil(b.EndsAt), Answer: b.Answer,
 		AnswerURL: b.AnswerURL, AnsweredAt: timeOrNil(b.AnsweredAt), Reason: b.Reason, DisputedAt: timeOrNil(b.DisputedAt),
-		Payments: []paymentRecord{}, Refunds: []refundRecord{},
 	}
-	if r.Moves, err = e.tx.Bids().Moves(ctx, b.ID); err != nil || !b.Paid {
+	if r.Moves, err = e.tx.Bids().Moves(ctx, b.ID); err != nil {
 		return r, err
 	}
-	payments, err := e.tx.Payments().Of(ctx, b.ID)
-	if err != nil {
+	placed, refunds, err := r.read(ctx, e.tx, b.ID, b.Paid)
+	if err != nil || placed == "" {
 		return r, err
 	}
-	refunds, err := e.tx.Refunds().Of(ctx, b.ID)
-	if err != nil {
-		return r, err
+	if r.Receipt, err = e.tx.Payments().Receipt(ctx, placed); errors.Is(err, storage.ErrNotFound) {
+		r.Receipt = nil
+		return r, nil
+	}
+	if back := storage.RefundedOf(placed, refunds); err == nil && back > 0 {
+		r.Receipt.Refunded = new(protocol.MoneyOf(protocol.Rupee, back))
+	}
+	return r, err
+}
+
+// read reads the money of a bid or an order, and returns the payment that paid for it, "" for none. What was never paid has none.
+func (r *MoneyRecord) read(ctx context.Context, tx *storage.Tx, id string, paid bool) (placed string, refunds []storage.StoredRefund, err error) {
+	r.Payments, r.Refunds = []paymentRecord{}, []refundRecord{}
+	if !paid {
+		return "", nil, nil
+	}
+	payments, err := tx.Payments().Of(ctx, id)
+	if err == nil {
+		refunds, err = tx.Refunds().Of(ctx, id)
 	}
 	for _, f := range refunds {
 		r.Refunds = append(r.Refunds, refundRecord{
@@ -137,18 +157,11 @@ func (e *exporting) bid(ctx context.Context, b *storage.StoredBid) (r bidRecord,
 		if p.Currency != protocol.Rupee {
 			r.Payments[len(r.Payments)-1].Currency = p.Currency
 		}
-		if !p.Placed { // one payment of a bid is, at most
-			continue
-		}
-		if r.Receipt, err = e.tx.Payments().Receipt(ctx, p.ID); errors.Is(err, storage.ErrNotFound) {
-			r.Receipt = nil
-		} else if err != nil {
-			return r, err
-		} else if back := storage.RefundedOf(p.ID, refunds); back > 0 {
-			r.Receipt.Refunded = new(protocol.MoneyOf(protocol.Rupee, back))
+		if p.Placed { // one payment is, at most
+			placed = p.ID
 		}
 	}
-	return r, nil
+	return placed, refunds, err
 }
 
 func timeOrNil(t time.Time) *time.Time {
@@ -163,20 +176,25 @@ func (b *bidRecord) underWay() (under string) {
 	if s := protocol.BidState(b.State); s.Unpaid() || s == protocol.BidLive || s == protocol.BidRefundDue {
 		under = "is " + b.State
 	}
-	for _, f := range b.Refunds {
-		if f.State != string(storage.RefundDone) {
-			under = "has a refund that is not made"
-		}
-	}
-	return under
+	return cmp.Or(b.owes(), under)
 }
 
-// kept returns what was paid for the bid and not sent back, in paise.
-func (b *bidRecord) kept() (paise int64) {
-	for _, p := range b.Payments {
+// owes says that money is to be sent back, "" for none.
+func (r *MoneyRecord) owes() string {
+	for _, f := range r.Refunds {
+		if f.State != string(storage.RefundDone) {
+			return "has a refund that is not made"
+		}
+	}
+	return ""
+}
+
+// kept returns what was paid and not sent back, in paise.
+func (r *MoneyRecord) kept() (paise int64) {
+	for _, p := range r.Payments {
 		paise += p.Paise
 	}
-	for _, f := range b.Refunds {
+	for _, f := range r.Refunds {
 		if f.State == string(storage.RefundDone) {
 			paise -= f.Paise
 		}
@@ -209,10 +227,17 @@ func (im *importing) bidStep(r record) (step, error) {
 		case !im.gone:
 			im.note("bids that are not over were left out too: %s goes on with them and makes their refunds, so keep the profile there until they "+
 				"are over, or close the board there (close_attention_board)", im.host)
-		case in.kept() > 0:
-			im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",
-				in.ID, under, protocol.FormatRupees(in.kept()), cmp.Or(in.Payments[0].Reference, in.Payments[0].PaymentID))
+		default:
+			im.orphaned(in.ID, under, in.MoneyRecord)
 		}
 		return nil
 	}}, nil
+}
+
+// orphaned notes money that is under way on a node that is gone.
+func (im *importing) orphaned(id, under string, r MoneyRecord) {
+	if r.kept() > 0 {
+		im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",
+			id, under, protocol.FormatRupees(r.kept()), cmp.Or(r.Payments[0].Reference, r.Payments[0].PaymentID))
+	}
 }

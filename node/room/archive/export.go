@@ -140,6 +140,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 		func() error { return e.blocks(ctx) },
 		func() error { return e.meetings(ctx) },
 		func() error { return e.bids(ctx) },
+		func() error { return e.orders(ctx) },
 		func() error { return e.receipts(ctx) },
 		func() error { return e.written(ctx) },
 	} {

@@ -19,7 +19,7 @@ const (
 	nodeKeysFile  = "node-keys.json"   // keys of the node, with which its receipts are verified; missing without receipts
 	itemsFile     = "items.ndjson"     // all items of a business with more than its record may hold
 	notifyFile    = "notify.json"      // where notices go
-	roomsFile     = "rooms.json"       // settings of attention board, meetings and calendars; missing when there never were any
+	roomsFile     = "rooms.json"       // settings of attention board, shop, meetings and calendars; missing when there never were any
 	keysFile      = "keys.ndjson"      // public keys
 	privateFile   = "private-keys.age" // age, scrypt: private JWKs, one a line
 	postsFile     = "posts.ndjson"     // oldest first
@@ -27,12 +27,13 @@ const (
 	blocksFile    = "blocks.ndjson"    // writers that the profile blocks
 	meetingsFile  = "meetings.ndjson"  // meeting requests, newest first; missing when there are none
 	bidsFile      = "bids.ndjson"      // bids on the attention board; missing when there never was one
+	ordersFile    = "orders.ndjson"    // orders of a shop, newest first; missing when there are none
 	receiptsFile  = "receipts.ndjson"  // order receipts, newest first; missing when there are none
 	writtenFile   = "written.ndjson"   // what the profile wrote to others; missing when there is nothing
 )
 
 var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, postsFile, threadsFile, blocksFile,
-	meetingsFile, bidsFile, receiptsFile, writtenFile}
+	meetingsFile, bidsFile, ordersFile, receiptsFile, writtenFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
@@ -198,7 +199,7 @@ type blockRecord struct {
 var records = []reflect.Type{
 	reflect.TypeFor[manifest](), reflect.TypeFor[signature](), reflect.TypeFor[profileRecord](), reflect.TypeFor[merchantRecord](),
 	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
-	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](),
+	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](), reflect.TypeFor[orderRecord](),
 	reflect.TypeFor[roomsRecord](), reflect.TypeFor[meetingRecord](),
 	reflect.TypeFor[writtenLine](), reflect.TypeFor[nodeKeys](), reflect.TypeFor[receiptRecord](), reflect.TypeFor[protocol.NewOrderReceipt](),
 }

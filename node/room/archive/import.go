@@ -266,6 +266,8 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 		}
 	case bidsFile:
 		return im.decode(r, &bidRecord{})
+	case ordersFile:
+		return im.decode(r, &orderRecord{})
 	case meetingsFile:
 		_, err := im.meeting(r)
 		return err

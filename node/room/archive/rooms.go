@@ -13,13 +13,20 @@ import (
 	"stoa/storage"
 )
 
-// roomsRecord is rooms.json: what a person has set in the rooms of the profile. It has no secrets: those
+// roomsRecord is rooms.json: what the owner has set in the rooms of the profile. It has no secrets: those
 // of payment accounts and calendars stay with the node that keeps them.
 type roomsRecord struct {
 	Attention *attentionRecord `json:"attention,omitempty"`
 	Payee     *payeeRecord     `json:"paymentAccount,omitempty"`
 	Meetings  *meetingsRecord  `json:"meetings,omitempty"`
 	Calendars []calendarRecord `json:"calendars,omitempty" maxItems:"5"`
+	Orders    *tillRecord      `json:"orders,omitempty"`
+}
+
+// A tillRecord is how a shop takes orders.
+type tillRecord struct {
+	Draft     protocol.TillDraft `json:"draft" doc:"An import closes it."`
+	UpdatedAt time.Time          `json:"updatedAt"`
 }
 
 type attentionRecord struct {
@@ -28,7 +35,7 @@ type attentionRecord struct {
 	UpdatedAt time.Time               `json:"updatedAt"`
 }
 
-// A payeeRecord is the account that bids are paid to. No import sets it: where money goes is decided by
+// A payeeRecord is the account that bids and orders are paid to. No import sets it: where money goes is decided by
 // its owner, not by a file.
 type payeeRecord struct {
 	Provider   protocol.PayName `json:"provider" enum:"upi,razorpay,sandbox"`
@@ -75,6 +82,12 @@ func (r roomsRecord) Check() (faults []protocol.Fault) {
 		}
 		add("/attention/draft", r.Attention.Draft.Check())
 	}
+	if r.Orders != nil {
+		if r.Orders.Draft.Handle != "" {
+			add("/orders/draft", []protocol.Fault{{Pointer: "/handle", Code: "not-allowed", Detail: "is that of the archive, and not written here"}})
+		}
+		add("/orders/draft", r.Orders.Draft.Check())
+	}
 	if r.Meetings != nil {
 		add("/meetings/rules", r.Meetings.Rules.Check())
 	}
@@ -84,12 +97,18 @@ func (r roomsRecord) Check() (faults []protocol.Fault) {
 	return faults
 }
 
-// rooms writes the settings of a person's rooms. Without any there is no member: older nodes refuse
+// rooms writes the settings of the profile's rooms. Without any there is no member: older nodes refuse
 // members that they do not know.
 func (e *exporting) rooms(ctx context.Context, p *storage.StoredProfile) error {
 	var r roomsRecord
 	if b, err := e.tx.AttentionBoards().ByHandle(ctx, e.handle); err == nil {
 		r.Attention = &attentionRecord{Open: b.Open, Draft: draftOf(b.Terms), UpdatedAt: b.UpdatedAt}
+	} else if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if t, err := e.tx.Tills().ByHandle(ctx, e.handle); err == nil {
+		r.Orders = &tillRecord{Draft: t.Terms, UpdatedAt: t.UpdatedAt}
+		r.Orders.Draft.Handle = ""
 	} else if !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
@@ -121,7 +140,7 @@ func (e *exporting) rooms(ctx context.Context, p *storage.StoredProfile) error {
 		}
 		r.Calendars = append(r.Calendars, one)
 	}
-	if r.Attention == nil && r.Payee == nil && r.Meetings == nil && r.Calendars == nil {
+	if r.Attention == nil && r.Payee == nil && r.Meetings == nil && r.Calendars == nil && r.Orders == nil {
 		return nil
 	}
 	return e.one(roomsFile, r)
@@ -151,8 +170,11 @@ func (im *importing) rooms(r record) (in roomsRecord, err error) {
 	if err := im.decode(r, &in); err != nil {
 		return in, err
 	}
-	if im.profile.Draft.Kind != protocol.Person {
-		return in, refused("only the profile of a person can have %s", r.file)
+	switch person := im.profile.Draft.Kind == protocol.Person; {
+	case person && in.Orders != nil:
+		return in, refused("%s: only a business takes orders", r.file)
+	case !person && (in.Attention != nil || in.Meetings != nil || in.Calendars != nil):
+		return in, refused("%s: only a person has an attention board, meetings or calendars", r.file)
 	}
 	return in, nil
 }
@@ -169,6 +191,11 @@ func (im *importing) storeRooms(ctx context.Context, tx *storage.Tx, in *roomsRe
 		im.note("the payment account was left out (%s %s): where money goes is not taken from a file; put_payment_account sets it here", p.Provider,
 			protocol.OneLine(cmp.Or(p.VPA, p.KeyID)))
 	}
+	if in.Orders != nil {
+		if err := im.storeTill(ctx, tx, in.Orders.Draft); err != nil {
+			return err
+		}
+	}
 	if in.Meetings != nil {
 		if err := im.storeMeetingRules(ctx, tx, in.Meetings); err != nil {
 			return err
@@ -180,6 +207,20 @@ func (im *importing) storeRooms(ctx context.Context, tx *storage.Tx, in *roomsRe
 		}
 	}
 	return nil
+}
+
+// storeTill stores how a shop takes orders where that is not said here yet.
+func (im *importing) storeTill(ctx context.Context, tx *storage.Tx, in protocol.TillDraft) error {
+	switch _, err := tx.Tills().ByHandle(ctx, im.handle); {
+	case err == nil && im.report.Profile == replaced:
+		im.note("the shop here keeps its terms of orders")
+		return nil
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	in.Open, in.Handle = false, im.handle
+	im.note("the shop takes no orders here yet: put_till opens it, once it has a payment account, and put_stock counts its pieces")
+	return tx.Tills().Put(ctx, &storage.Till{Handle: im.handle, Terms: in})
 }
 
 // storeBoard stores a board where there is none: one that is here has bids that were made under its rules.

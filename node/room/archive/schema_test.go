@@ -94,6 +94,12 @@ var carried = map[string]map[string]string{
 	"calendar_account": {"created_at": "rooms.json calendars.createdAt"},
 	"calendar_account.doc": {"address": "rooms.json calendars.address", "user": "rooms.json calendars.user", "found": "rooms.json calendars.calendars",
 		"reads": "rooms.json calendars.reads", "writes": "rooms.json calendars.writes"},
+	"till": {"doc": "rooms.json orders.draft", "updated_at": "rooms.json orders.updatedAt"},
+	"shop_order": {"id": "orders.ndjson id", "state": "orders.ndjson state", "claimed": "orders.ndjson claimed", "paise": "orders.ndjson paise",
+		"test": "orders.ndjson test", "utr": "orders.ndjson utr", "made_at": "orders.ndjson madeAt", "sealed": "orders.ndjson buyer"},
+	"shop_order.doc": {"lines": "orders.ndjson lines", "totals": "orders.ndjson totals", "way": "orders.ndjson way", "pay": "orders.ndjson pay",
+		"note": "orders.ndjson note", "client": "orders.ndjson client", "known": "orders.ndjson known", "receipt": "orders.ndjson receipt",
+		"returned": "orders.ndjson returned", "events": "orders.ndjson events"},
 	"order_receipt": {"token": "receipts.ndjson receipt", "buyer": "receipts.ndjson buyer", "revoked_at": "receipts.ndjson revokedAt",
 		"reason": "receipts.ndjson reason",
 		"doc":    "receipts.ndjson lineItems", "order_id": "receipts.ndjson receipt", "agent": "receipts.ndjson receipt", "client": "receipts.ndjson receipt",
@@ -164,6 +170,10 @@ var leftOut = map[string]map[string]string{
 	"calendar_account.doc": {"mails": derived, "create": choice, "checking": work, "round": work, "tag": work, "full": work, "okAt": work, "failed": work,
 		"failedAt": work, "failures": work},
 	"order_receipt": {"handle": ofKey, "n": ofNode},
+	"till":          {"id": ofNode, "handle": ofKey, "open": "an import closes it"},
+	"shop_order": {"till": ofKey, "buyer": "where a buyer is", "mailbox": secret, "anonymous": "where a buyer is", "paid": derived, "account": ofMoney,
+		"token_hash": secret, "hold_until": work, "moved_at": derived, "moves": derived},
+	"shop_order.doc": {"handle": ofKey, "shop": derived, "link": secret, "claims": work, "lapsed": derived, "by": ofNode},
 
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount}, "credential_name": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
@@ -181,7 +191,7 @@ var leftOut = map[string]map[string]string{
 	"meeting_feed": {"": secret}, "meeting_letter": {"": work}, "meeting_mailbox": {"": "where requesters are"}, "merchant_word": {"": derived},
 	"merchant_place": {"": derived},
 	"moderation_log": {"": ofNode}, "moderation_note": {"": ofNode}, "news": {"": derived}, "news_mark": {"": ofNode}, "outlet": {"": ofNode},
-	"till": {"": ofMoney}, "stock": {"": ofMoney}, "shop_order": {"": ofMoney}, "order_hold": {"": ofMoney},
+	"stock": {"": "counts change with each sale; the owner counts anew"}, "order_hold": {"": ofMoney},
 	"pay_event": {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "reaction": {"": ofOthers}, "blocked_by": {"": ofNode},
 	"receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},
@@ -202,7 +212,7 @@ var leftOut = map[string]map[string]string{
 var documents = map[string]reflect.Type{
 	"attention_board.doc": reflect.TypeFor[protocol.BoardTerms](), "payment_account.doc": reflect.TypeFor[storage.PaymentAccountDoc](),
 	"bid.doc": reflect.TypeFor[storage.BidDoc](), "meeting.doc": reflect.TypeFor[storage.MeetingDoc](),
-	"calendar_account.doc": reflect.TypeFor[storage.CalendarDoc](),
+	"calendar_account.doc": reflect.TypeFor[storage.CalendarDoc](), "shop_order.doc": reflect.TypeFor[storage.OrderDoc](),
 }
 
 // recordsOf are the records of each member.
@@ -211,7 +221,7 @@ var recordsOf = map[string]reflect.Type{
 	itemsFile: reflect.TypeFor[protocol.ItemDraft](), notifyFile: reflect.TypeFor[protocol.NotifyDraft](), roomsFile: reflect.TypeFor[roomsRecord](),
 	keysFile: reflect.TypeFor[keyRecord](), postsFile: reflect.TypeFor[postRecord](), threadsFile: reflect.TypeFor[threadLine](),
 	blocksFile: reflect.TypeFor[blockRecord](), meetingsFile: reflect.TypeFor[meetingRecord](), bidsFile: reflect.TypeFor[bidRecord](),
-	receiptsFile: reflect.TypeFor[receiptRecord](), writtenFile: reflect.TypeFor[writtenLine](), privateFile: nil,
+	ordersFile: reflect.TypeFor[orderRecord](), receiptsFile: reflect.TypeFor[receiptRecord](), writtenFile: reflect.TypeFor[writtenLine](), privateFile: nil,
 }
 
 // fieldsOf returns the fields of a record by their names in JSON.

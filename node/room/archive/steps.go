@@ -20,7 +20,7 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return !slices.Contains([]string{itemsFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, receiptsFile, writtenFile}, file)
+	return !slices.Contains([]string{itemsFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, ordersFile, receiptsFile, writtenFile}, file)
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -55,6 +55,8 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		return im.meetingStep(r)
 	case bidsFile:
 		return im.bidStep(r)
+	case ordersFile:
+		return im.orderStep(r)
 	case receiptsFile:
 		return im.receiptStep(r)
 	case writtenFile:

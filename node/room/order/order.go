@@ -90,6 +90,12 @@ func (o *Orders) buyerOf(x *storage.StoredOrder) (p private, err error) {
 	return p, json.Unmarshal(raw, &p)
 }
 
+// BuyerOf opens who bought, for the archive of the shop.
+func (o *Orders) BuyerOf(x *storage.StoredOrder) (protocol.OrderBuyer, error) {
+	p, err := o.buyerOf(x)
+	return p.OrderBuyer, err
+}
+
 // till returns the till of a shop with its payment account, nil for none. A shop that never wrote one has a closed one.
 func (o *Orders) till(ctx context.Context, tx *storage.Tx, handle string) (*storage.Till, *storage.PaymentAccount, error) {
 	t, err := tx.Tills().ByHandle(ctx, handle)
