@@ -153,7 +153,7 @@ type MadeOrder struct {
 var MakeOrder = declare[NewOrder, MadeOrder](Operation{
 	Name: "make_order", Title: "Order",
 	Summary: "Orders items of a shop; holds them for 20 minutes, until they are paid.",
-	Codes: []Code{NotFound, Forbidden, Conflict, ContactRefused},
+	Codes:   []Code{NotFound, Forbidden, Conflict, ContactRefused},
 	Example: NewOrder{Basket: exampleBasket, OrderBuyer: OrderBuyer{Name: "Ravi", Mail: "ravi@example.org"}, Way: ByPickup, Pay: PayNow},
 })
 

@@ -141,7 +141,7 @@ var PutTill = declare[TillDraft, Till](Operation{
 
 // A StockCount is how many pieces are left of a variant.
 type StockCount struct {
-	ID     string `json:"id" pattern:"^(item|var)_[0-9a-z]{26}$" maxLength:"40" doc:"Of the variant, or of an item without variants."`
+	ID     string `json:"id" pattern:"^[A-Za-z0-9][A-Za-z0-9._/-]{0,128}$" doc:"Of the variant, or of an item without variants; or its SKU, of a variant item/variant."`
 	Pieces *int   `json:"pieces,omitempty" minimum:"0" maximum:"1000000" doc:"Left out: not counted."`
 }
 

@@ -409,6 +409,31 @@ func (is Items) BySKU(ctx context.Context, handle, sku string) (StoredItem, erro
 		seq, sku, catalog, catalog))
 }
 
+// IDsOfSKUs returns the ids of items of a business by their SKUs. An unknown one is missing.
+func (is Items) IDsOfSKUs(ctx context.Context, handle string, skus []string) (map[string]string, error) {
+	out := map[string]string{}
+	if len(skus) == 0 {
+		return out, nil
+	}
+	seq, catalog, err := is.catalogOf(ctx, handle)
+	if err != nil {
+		return out, orNothing(err)
+	}
+	args := []any{seq, catalog, catalog}
+	for _, sku := range skus {
+		args = append(args, sku)
+	}
+	found, err := list[struct{ SKU, ID string }](ctx, is.tx, idsOfSKUs(len(skus)), args...)
+	for _, x := range found {
+		out[x.SKU] = x.ID
+	}
+	return out, err
+}
+
+func idsOfSKUs(n int) string {
+	return `SELECT i.sku, i.id FROM item i WHERE i.seq = ? AND i.since <= ? AND i.until > ? AND i.sku IN (` + marks(n) + `)`
+}
+
 // Count is how many items a business has on sale.
 func (is Items) Count(ctx context.Context, handle string) (int, error) {
 	return orZero(find[int](ctx, is.tx, `SELECT m.items FROM profile p JOIN merchant m ON m.seq = p.seq WHERE p.handle = ?`, handle))

@@ -294,6 +294,7 @@ func TestPlans(t *testing.T) {
 		text, args := ordersQuery("x", state)
 		add("orders of a till "+string(state), text, append(args, "y", 21)...)
 	}
+	add("items by SKU", idsOfSKUs(2), 1, 1, 1, "x", "y")
 	add("orders that are due", dueOrders, "x", 1)
 	add("unpaid orders of strangers", strangersOrders, "x", 1)
 	add("orders that hold a variant", strangersHolding, "x", "y")
@@ -303,6 +304,7 @@ func TestPlans(t *testing.T) {
 	add("orders of an hour", ordersUnproved, 1)
 	add("orders by UTR", ordersByUTR, "x")
 	add("orders to prune", `SELECT id FROM shop_order WHERE `+unpaidOrders, 1)
+	add("orders that say who bought", `SELECT id FROM shop_order WHERE `+knownBuyers, 1)
 	add("pieces held", heldOf, "x", "y")
 	add("does a till owe", tillOwes, "x", "y")
 	add("payment account of a webhook", paymentAccountByHook, "x", "y")

@@ -172,3 +172,11 @@ const unpaidOrders = `NOT paid AND state = 'canceled' AND moved_at < ? ORDER BY 
 func (os Orders) Prune(ctx context.Context, before time.Time) (int, error) {
 	return os.tx.deleteSome(ctx, "shop_order", "id", unpaidOrders, millis(before))
 }
+
+const knownBuyers = `length(sealed) > 0 AND state IN ('fulfilled', 'canceled', 'refunded') AND moved_at < ? ORDER BY moved_at LIMIT 500`
+
+// ForgetBuyers forgets who bought of orders that have been over since before a time, at most 500 per call, and returns how many.
+func (os Orders) ForgetBuyers(ctx context.Context, before time.Time) (int, error) {
+	n, err := os.tx.write(ctx, `UPDATE shop_order SET sealed = ? WHERE id IN (SELECT id FROM shop_order WHERE `+knownBuyers+`)`, []byte{}, millis(before))
+	return int(n), err
+}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"stoa/protocol"
@@ -39,10 +40,20 @@ func (ts Tills) ByID(ctx context.Context, id string) (*Till, error) {
 	return pointer(findLocked[Till](ctx, ts.tx, tillByID, id))
 }
 
-// Put stores a till. A new one gets an id.
+// Put stores a till. A new one gets an id, or that of one which another process has made meanwhile.
 func (ts Tills) Put(ctx context.Context, t *Till) error {
-	if t.ID == "" {
-		t.ID = protocol.NewID(protocol.TillID, ts.tx.Now)
+	if t.ID == "" { // two processes may find none at once
+		if err := ts.tx.lockName(ctx, "till "+t.Handle); err != nil {
+			return err
+		}
+		switch here, err := ts.ByHandle(ctx, t.Handle); {
+		case err == nil:
+			t.ID = here.ID
+		case errors.Is(err, ErrNotFound):
+			t.ID = protocol.NewID(protocol.TillID, ts.tx.Now)
+		default:
+			return err
+		}
 	}
 	t.UpdatedAt = ts.tx.Now
 	return tillTable.put(ctx, ts.tx, t, "id", "open", "doc", "updated_at")

@@ -37,7 +37,7 @@ var tillTable = &formTable{op: protocol.PutTill.Operation, controls: []control{
 }}
 
 var stockTable = &formTable{op: protocol.PutStock.Operation, controls: []control{
-	line("variant", "Id of the item or variant").of("").upTo(40).with("autocomplete", "off"),
+	line("variant", "SKU of the item, of a variant item/variant; or its id").of("").upTo(129).with("autocomplete", "off"),
 	line("pieces", "Pieces that you have; empty: not counted").of("").upTo(7).with("inputmode", "numeric"),
 }, finish: func(form url.Values, args map[string]any) {
 	one := map[string]any{"id": form.Get("variant")}

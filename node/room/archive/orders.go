@@ -28,7 +28,7 @@ type orderRecord struct {
 	Client   string                `json:"client,omitempty" maxLength:"80" doc:"The buyer's account on the blockchain."`
 	Receipt  string                `json:"receipt,omitempty" maxLength:"60" doc:"Id of its order receipt."`
 	Returned int64                 `json:"returned,omitempty" minimum:"0" doc:"What the shop gave back in hand, in paise."`
-	Buyer    protocol.OrderBuyer   `json:"buyer"`
+	Buyer    *protocol.OrderBuyer  `json:"buyer,omitempty" doc:"Left out a year after the order was over."`
 	MadeAt   time.Time             `json:"madeAt"`
 	Events   []protocol.OrderEvent `json:"events" maxItems:"100"`
 	MoneyRecord
@@ -79,8 +79,10 @@ func (e *exporting) order(ctx context.Context, x *storage.StoredOrder) (r orderR
 		ID: x.ID, State: string(x.State), Claimed: x.Claimed, Paise: x.Paise, Test: x.Test, Known: x.Known, Lines: x.Lines, Totals: x.Totals, Way: x.Way,
 		Pay: x.Pay, Note: x.Note, UTR: x.UTR, Client: x.Client, Receipt: x.Receipt, Returned: x.Returned, MadeAt: x.MadeAt, Events: x.Events,
 	}
-	if r.Buyer, err = e.Buyer(x); err == nil {
-		_, _, err = r.read(ctx, e.tx, x.ID, x.Paid)
+	if _, _, err = r.read(ctx, e.tx, x.ID, x.Paid); err == nil && len(x.Sealed) > 0 {
+		var buyer protocol.OrderBuyer
+		buyer, err = e.Buyer(x)
+		r.Buyer = &buyer
 	}
 	return r, err
 }

@@ -24,6 +24,7 @@ const (
 
 	keepCallbacks = 90 * 24 * time.Hour  // deliveries of replies that are over, which the owner may replay
 	keepBids      = 30 * 24 * time.Hour  // bids and orders that were never paid
+	keepBuyers    = 365 * 24 * time.Hour // who bought, of orders that are over
 	keepMeetings  = 365 * 24 * time.Hour // meeting requests that are over
 	keepMailboxes = 365 * 24 * time.Hour // mailboxes that were asked to confirm one
 	keepPayEvents = 180 * 24 * time.Hour // events of payment providers that were applied
@@ -70,6 +71,7 @@ func steps() []step {
 		older((*storage.Tx).Callbacks, storage.Callbacks.Prune, keepCallbacks),
 		older((*storage.Tx).Bids, storage.Bids.Prune, keepBids),
 		older((*storage.Tx).Orders, storage.Orders.Prune, keepBids),
+		older((*storage.Tx).Orders, storage.Orders.ForgetBuyers, keepBuyers),
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Meetings().ForgetMail(ctx) },
 		older((*storage.Tx).Meetings, storage.Meetings.Prune, keepMeetings),
 		older((*storage.Tx).Meetings, storage.Meetings.PruneMailboxes, keepMailboxes),

@@ -36,7 +36,7 @@ func (o *Orders) Letter(ctx context.Context, j storage.Job, l money.Job) (func(c
 		return nil, storage.Missing(err, nil)
 	}
 	who, err := o.buyerOf(x)
-	if err != nil {
+	if err != nil || who.Mail == "" {
 		return nil, err
 	}
 	t, e := o.Words(who.Language), x.Events[l.N]

@@ -6,7 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"stoa/node/hall"
 	"stoa/node/money"
@@ -82,7 +85,11 @@ func (o *Orders) seal(id string, p private) ([]byte, error) {
 	return o.Seal.Seal(purpose(id), raw), nil
 }
 
+// buyerOf opens who bought; after a year nobody knows.
 func (o *Orders) buyerOf(x *storage.StoredOrder) (p private, err error) {
+	if len(x.Sealed) == 0 {
+		return p, nil
+	}
 	raw, err := o.Seal.Open(purpose(x.ID), x.Sealed)
 	if err != nil {
 		return p, err
@@ -186,11 +193,7 @@ func (o *Orders) PutStock(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	if err != nil {
 		return none, err
 	}
-	ids := make([]string, len(in.Stock))
-	for i, x := range in.Stock {
-		ids[i] = x.ID
-	}
-	found, err := variants(ctx, tx, ids)
+	found, err := named(ctx, tx, p.Draft.Handle, in.Stock)
 	if err != nil {
 		return none, err
 	}
@@ -207,9 +210,43 @@ func (o *Orders) PutStock(ctx context.Context, tx *storage.Tx, c protocol.Caller
 	return none, nil
 }
 
+// named returns the variants that a shop counts, by id or by SKU.
+func named(ctx context.Context, tx *storage.Tx, shop string, stock []protocol.StockCount) (map[string]*variant, error) {
+	var ids, skus []string
+	for _, x := range stock {
+		if protocol.IsID(protocol.ItemID, x.ID) || protocol.IsID(protocol.VariantID, x.ID) {
+			ids = append(ids, x.ID)
+			continue
+		}
+		item, _, _ := strings.Cut(x.ID, "/")
+		skus = append(skus, item)
+	}
+	items, err := tx.Items().IDsOfSKUs(ctx, shop, skus)
+	if err != nil {
+		return nil, err
+	}
+	found, err := variants(ctx, tx, append(ids, slices.Collect(maps.Values(items))...))
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range stock {
+		if sku, of, has := strings.Cut(x.ID, "/"); !has && items[sku] != "" {
+			found[x.ID] = found[items[sku]]
+		} else if has {
+			for _, v := range found {
+				if v.item == items[sku] && v.SKU == of {
+					found[x.ID] = v
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
 // A variant is a form of an item on sale, with its shop.
 type variant struct {
 	storage.StoredVariant
+	item  string // id
 	title string
 	shop  *storage.StoredProfile
 }
@@ -225,7 +262,7 @@ func variants(ctx context.Context, tx *storage.Tx, ids []string) (map[string]*va
 		item := &found[i]
 		all := item.Variants()
 		for n := range all {
-			v := &variant{all[n], item.Draft.Name, item.Merchant}
+			v := &variant{all[n], item.ID, item.Draft.Name, item.Merchant}
 			for _, option := range v.Options {
 				v.title += ", " + option.Label
 			}

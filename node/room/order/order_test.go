@@ -207,6 +207,44 @@ func (w *world) jobs() {
 	w.t.Fatal("jobs without end")
 }
 
+// TestOrder_Stock: pieces are counted by id, by SKU and, of an item with variants, by both SKUs; the first settings of a shop may come twice at once.
+func TestOrder_Stock(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		require.NoError(w.t, w.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			_, err := tx.Items().Put(ctx, "rao", protocol.ItemDraft{SKU: "rice", Name: "Rice", Price: &protocol.MoneyDraft{Currency: "INR", Amount: "90"},
+				Options:  []protocol.ItemOption{{Name: "Size", Values: []string{"1 kg", "5 kg"}}},
+				Variants: []protocol.VariantDraft{{SKU: "1kg", Options: []string{"1 kg"}}, {SKU: "5kg", Options: []string{"5 kg"}}}})
+			if err != nil {
+				return err
+			}
+			_, err = tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "sita", Name: "Sita", Kind: protocol.Business}})
+			return err
+		}))
+		count := func(c protocol.Caller, id string) error {
+			_, err := does(w, w.PutStock, c, protocol.StockDraft{Stock: []protocol.StockCount{{ID: id, Pieces: new(7)}}})
+			return err
+		}
+		for _, id := range []string{w.dal, "last", "rice/5kg"} {
+			require.NoError(w.t, count(owner("rao"), id), id)
+		}
+		require.Equal(w.t, 7, w.left(w.last).Pieces)
+		require.Equal(w.t, 7, w.left(w.dal).Pieces)
+		for _, id := range []string{"none", "rice", "rice/9kg", "/1kg"} {
+			require.Equal(w.t, protocol.Validation, protocol.CodeOf(count(owner("rao"), id)), id)
+		}
+		require.Equal(w.t, protocol.Validation, protocol.CodeOf(count(owner("sita"), "last")))
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				_, err := does(w, w.PutTill, owner("sita"), protocol.TillDraft{Pickup: true})
+				require.NoError(w.t, err)
+			})
+		}
+		group.Wait()
+	})
+}
+
 // TestOrder_UPI: an order is paid by UPI, which its buyer reports and the shop confirms; it is handed over, and refunded in parts.
 func TestOrder_UPI(t *testing.T) {
 	t.Parallel()
@@ -457,6 +495,18 @@ func TestOrder_Later(t *testing.T) {
 		require.Equal(w.t, protocol.KnownStated, *got.Known)
 		require.Equal(w.t, storage.Stocked{}, w.left(w.last))
 		require.Equal(w.t, protocol.OrderIsRefunded, must.Get(w.does(made.Order.ID, protocol.OrderRefund))(w.t).State)
+
+		w.pass(365 * 24 * time.Hour)
+		for n := range 2 {
+			require.NoError(w.t, w.db.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				gone, err := tx.Orders().ForgetBuyers(ctx, tx.Now.Add(-364*24*time.Hour))
+				require.Equal(w.t, 1-n, gone)
+				return err
+			}))
+		}
+		forgotten := w.order(made.Token)
+		require.Empty(w.t, forgotten.Buyer)
+		require.Equal(w.t, "120.00", forgotten.Total.Amount)
 	})
 }
 
