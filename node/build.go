@@ -75,6 +75,9 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	n.metrics = newMetrics(n.DB, c.Version, n.Feed.Hub)
+	if n.certifier != nil {
+		n.metrics.certificate(n.certifier)
+	}
 	if n.Chain != nil {
 		n.metrics.chains(n.Chain.Reader)
 	}

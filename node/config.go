@@ -29,7 +29,14 @@ import (
 // variable and a key of the configuration file; its tags are the reference.
 // The zero value of every field is safe, and no setting is needed to start.
 type Config struct {
-	Listen            string   `default:"127.0.0.1:8080" env:"STOA_LISTEN" placeholder:"ADDR" help:"Address to serve on."`
+	Listen            string   `default:"127.0.0.1:8080" env:"STOA_LISTEN" placeholder:"ADDR" help:"Address to serve on; :443 with domain or tls-cert, unless it is set."`
+	Domains           []string `name:"domain" env:"STOA_DOMAIN" placeholder:"NAME" help:"Name of the node, such as stoa.example: it serves HTTPS by itself, gets and renews the certificate (acme-directory), and its public address is https:// and the first name. Ports 443 and 80 must reach it. Repeatable; separated by commas in the environment."`
+	TLSCert           string   `name:"tls-cert" env:"STOA_TLS_CERT" placeholder:"FILE" help:"PEM file of a certificate with its chain, to serve HTTPS with. Read again when it changes."`
+	TLSKey            string   `name:"tls-key" env:"STOA_TLS_KEY" placeholder:"FILE" help:"PEM file of its key."`
+	HTTPListen        string   `name:"http-listen" default:":80" env:"STOA_HTTP_LISTEN" placeholder:"ADDR" help:"With domain or tls-cert, where readers without TLS are led to the public address. Empty: not served."`
+	ACMEDirectory     string   `name:"acme-directory" default:"https://acme-v02.api.letsencrypt.org/directory" env:"STOA_ACME_DIRECTORY" placeholder:"URL" help:"Authority that certifies domain, by ACME. Its terms of service are accepted."`
+	ACMEContact       string   `name:"acme-contact" env:"STOA_ACME_CONTACT" placeholder:"ADDRESS" help:"Mail address for its notices. Default: that of contact."`
+	ACMERoots         string   `name:"acme-roots" env:"STOA_ACME_ROOTS" placeholder:"FILE" help:"PEM file of the roots of an authority of your own, which may be on a private address."`
 	BaseURL           string   `name:"base-url" env:"STOA_BASE_URL" placeholder:"URL" help:"Public address of the node, such as https://stoa.example. Default: http:// and the listening address."`
 	Data              string   `default:"./data" env:"STOA_DATA" placeholder:"DIR" help:"Data directory: the SQLite database and the master key."`
 	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
@@ -189,9 +196,10 @@ func (c Config) Validate() error {
 
 // addressFaults reports the faults of where the node listens and what it is called.
 func (c Config) addressFaults(bad func(format string, args ...any)) {
+	c.httpsFaults(bad)
 	if host, _, err := net.SplitHostPort(c.Listen); err != nil {
 		bad("listen: %q is not host:port", c.Listen)
-	} else if c.BaseURL == "" && !netx.IsLoopback(host) {
+	} else if c.BaseURL == "" && len(c.Domains) == 0 && (c.https() || !netx.IsLoopback(host)) {
 		bad("base-url: set the public address; only a node on loopback needs none")
 	}
 	if c.OperatorListen != "" {
@@ -230,6 +238,9 @@ func (c Config) base(listening string) string {
 		if err == nil {
 			return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host)
 		}
+	}
+	if len(c.Domains) > 0 {
+		return "https://" + c.Domains[0]
 	}
 	return "http://" + listening
 }

@@ -82,6 +82,7 @@ var onlyIn = map[string][]string{
 	"github.com/wneessen/go-mail":           {"stoa/node/out/mail"},
 	"github.com/emersion":                   {"stoa/node/out/mail"},
 	"rsc.io/qr":                             {"stoa/node/out/pay/qr"},
+	"golang.org/x/crypto/acme":              {"stoa/node/work/certificate"},
 	"github.com/makiuchi-d/gozxing":         {}, // tests alone
 	"github.com/teambition/rrule-go":        {}, // tests alone
 	"github.com/yuin/goldmark":              {}, // tests alone

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,6 +64,17 @@ func series(name string, labels ...string) string {
 		name += [2]string{"{", ","}[min(i, 1)] + labels[i] + "=" + strconv.Quote(labels[i+1])
 	}
 	return name + "}"
+}
+
+// certificate has for how long the certificate that the node serves HTTPS with is valid.
+func (m *metrics) certificate(c certifier) {
+	m.NewGauge("stoa_certificate_expires_seconds", func() float64 {
+		until, _ := c.State(context.Background())
+		if until.IsZero() {
+			return 0
+		}
+		return time.Until(until).Seconds()
+	})
 }
 
 // chains has, for each configured chain, a gauge that is 1 while its setting is right and enough endpoints answered the last time, one for

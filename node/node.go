@@ -96,6 +96,8 @@ type Node struct {
 	ucp          *ucpapi.API
 
 	listener, operatorListener net.Listener
+	plain                      net.Listener // without TLS, beside HTTPS; nil for none
+	certifier                  certifier    // nil when the node serves without TLS
 	lmtp                       net.Listener // nil when no answers to mail are taken
 	handler                    http.Handler
 	draining                   atomic.Bool
@@ -123,7 +125,7 @@ func (n *Node) open(ctx context.Context) error {
 	if n.DB, n.Keys, err = openStore(ctx, c, n.log, true); err != nil {
 		return err
 	}
-	if n.listener, err = net.Listen("tcp", c.Listen); err != nil {
+	if n.listener, err = net.Listen("tcp", c.address()); err != nil {
 		return fmt.Errorf("%w: listen: %w", ErrConfig, err)
 	}
 	if c.OperatorListen != "" {
@@ -138,7 +140,7 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	n.URL = "http://" + n.listener.Addr().String()
 	n.Base = c.base(n.listener.Addr().String())
-	if err := claimBase(ctx, n.DB, n.Base); err != nil {
+	if err := errors.Join(claimBase(ctx, n.DB, n.Base), n.listenPlain()); err != nil {
 		return err
 	}
 	return n.build(ctx)

@@ -27,7 +27,7 @@ func (n *Node) Run(ctx context.Context) error {
 	group, failed := errgroup.WithContext(work)
 	n.Feed.Hub.Open()
 	server := newServer(n.handler)
-	group.Go(func() error { return serve(server, n.listener) })
+	closePlain := n.serveHTTPS(failed, server, group.Go)
 	var operator *http.Server
 	if n.operatorListener != nil {
 		operator = newServer(n.Config.operatorOnly(n.OperatorHandler()))
@@ -75,6 +75,7 @@ func (n *Node) Run(ctx context.Context) error {
 		if operator != nil {
 			operator.Close()
 		}
+		closePlain()
 		stopWork()
 		if errors.Is(err, context.DeadlineExceeded) {
 			n.log.Warn("some requests did not finish in time")
@@ -91,7 +92,7 @@ func (n *Node) Run(ctx context.Context) error {
 // Close releases what New opened. It may be called twice.
 func (n *Node) Close() error {
 	var errs []error
-	for _, l := range []net.Listener{n.listener, n.operatorListener, n.lmtp} {
+	for _, l := range []net.Listener{n.listener, n.operatorListener, n.plain, n.lmtp} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				errs = append(errs, err)
@@ -123,11 +124,14 @@ func newServer(h http.Handler) *http.Server {
 	}
 }
 
-func serve(s *http.Server, l net.Listener) error {
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
+func serve(s *http.Server, l net.Listener) error { return orderly(s.Serve(l)) }
+
+// orderly is nil for a server that was closed.
+func orderly(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func owner() string {

@@ -111,7 +111,8 @@ var ImportArchive = declare[ImportRequest, ImportReport](Operation{
 		"Importing it again changes nothing. A handle that belongs to another owner is refused; choose another with as. " +
 		"Posts stay posts of the node that made them, and are accepted only when that node's signature on the archive verifies. " +
 		"So are order receipts, each of which its issuer must also have signed. " +
-		"Bids and orders stay with the node that took them. The attention board, orders and meeting requests come closed, calendars without passwords, and no payment account.",
+		"Bids and orders stay with the node that took them. The attention board, the shop and meeting requests come closed, calendars without " +
+		"passwords, and no payment account.",
 	HTTP: Route{"POST", "/api/owner/import", 200}, Doors: HTTP, For: Owners, Upload: MaxArchiveUpload, UploadMedia: "application/gzip", Access: Session,
 	Scope: ScopeArchive, Idempotent: true, OneTime: true, Codes: []Code{Forbidden, Conflict, TooLarge, UnsupportedMediaType},
 	Example: ImportRequest{As: "asha", DryRun: true},

@@ -221,7 +221,8 @@ func TestRead_BidForm(t *testing.T) {
 	profile := part{name: profileFile, body: `{"draft":{"handle":"asha","name":"Asha","kind":"person","headline":"","description":""},"unlisted":false,` +
 		`"createdAt":"2026-01-01T00:00:00Z","updatedAt":"2026-01-01T00:00:00Z"}`}
 	good := must.Get(json.Marshal(bidRecord{ID: protocol.NewID(protocol.BidID, time.Now()), State: "ended", Paise: 1, Message: "Yarn",
-		Author: authorRecord{Name: "Meera", Method: "pow"}, Moves: []protocol.BidMove{}, MoneyRecord: MoneyRecord{Payments: []paymentRecord{}, Refunds: []refundRecord{}}}))(t)
+		Author: authorRecord{Name: "Meera", Method: "pow"}, Moves: []protocol.BidMove{},
+		MoneyRecord: MoneyRecord{Payments: []paymentRecord{}, Refunds: []refundRecord{}}}))(t)
 	for _, tt := range []struct{ name, old, with string }{
 		{"good", "", ""}, {"another state", `"ended"`, `"gone"`}, {"no money", `"paise":1`, `"paise":0`}, {"another id", `"bid_`, `"bad_`},
 		{"an unknown member", `"test"`, `"token":"x","test"`}, {"a long message", "Yarn", strings.Repeat("x", 501)}, {"a direction override", "Yarn", "Y\u202e"},

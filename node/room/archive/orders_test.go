@@ -33,11 +33,13 @@ func TestRead_Orders(t *testing.T) {
 		require.NoError(t, tx.PaymentAccounts().Put(ctx, account))
 		till := &storage.Till{Handle: "rao", Open: true, Terms: protocol.TillDraft{Open: true, Pickup: true, Note: "Ring twice."}}
 		require.NoError(t, tx.Tills().Put(ctx, till))
-		for n, state := range []protocol.OrderState{protocol.OrderAwaiting, protocol.OrderPaid, protocol.OrderFulfilled, protocol.OrderCanceled, protocol.OrderIsRefunded} {
+		states := []protocol.OrderState{protocol.OrderAwaiting, protocol.OrderPaid, protocol.OrderFulfilled, protocol.OrderCanceled, protocol.OrderIsRefunded}
+		for n, state := range states {
 			x := &storage.StoredOrder{ID: protocol.NewID(protocol.OrderID, tx.Now), Till: till.ID, State: state, Paise: 80_00, Buyer: "net:192.0.2.0/24",
 				Paid: state != protocol.OrderAwaiting, Account: account.ID, TokenHash: token, MadeAt: tx.Now, MovedAt: tx.Now, Moves: 1, Sealed: []byte("Meera"),
 				OrderDoc: storage.OrderDoc{Handle: "rao", Shop: "Rao", Way: protocol.ByPickup, Pay: protocol.PayNow, Link: storage.PayLink{URL: "https://pay.example/l/1"},
-					Lines:  []protocol.OrderLine{{ID: "1", Item: protocol.OrderItem{ID: "v", Title: "Thali", Price: 80_00}, Totals: []protocol.OrderTotal{}, Status: "processing"}},
+					Lines: []protocol.OrderLine{{ID: "1", Item: protocol.OrderItem{ID: "v", Title: "Thali", Price: 80_00},
+						Totals: []protocol.OrderTotal{}, Status: "processing"}},
 					Totals: []protocol.OrderTotal{{Type: "total", Amount: 80_00}}, Events: []protocol.OrderEvent{{What: "made", At: tx.Now}}}}
 			x.TokenHash[0] += byte(n)
 			require.NoError(t, tx.Orders().Insert(ctx, x))
@@ -82,8 +84,8 @@ func TestRead_OrderForm(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "https://n2.example", nil)
 	business := strings.Replace(personFile, `"person"`, `"business"`, 1)
-	good := `{"id":"` + protocol.NewID(protocol.OrderID, time.Now()) + `","state":"paid","claimed":false,"paise":1,"test":false,"lines":[],"totals":[],"way":"pickup",` +
-		`"pay":"now","buyer":{"name":"Meera","mail":"meera@example.org"},"madeAt":"2026-01-01T00:00:00Z","events":[],"payments":[],"refunds":[]}`
+	good := `{"id":"` + protocol.NewID(protocol.OrderID, time.Now()) + `","state":"paid","claimed":false,"paise":1,"test":false,"lines":[],"totals":[],` +
+		`"way":"pickup","pay":"now","buyer":{"name":"Meera","mail":"meera@example.org"},"madeAt":"2026-01-01T00:00:00Z","events":[],"payments":[],"refunds":[]}`
 	rooms := `{"orders":{"draft":{"pickup":true},"updatedAt":"2026-01-01T00:00:00Z"}}`
 	for name, tt := range map[string]struct {
 		profile, old, with, rooms string

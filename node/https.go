@@ -1,0 +1,144 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"stoa/node/out/outbound"
+	"stoa/node/work/certificate"
+)
+
+// A certifier has the certificate that the node serves HTTPS with.
+type certifier interface {
+	TLS() *tls.Config
+	// Plain is what the address without TLS serves.
+	Plain(base string) http.Handler
+	Run(ctx context.Context) error
+	// State says until when the certificate is valid, and why the last try to get one failed.
+	State(ctx context.Context) (notAfter time.Time, failed string)
+}
+
+const (
+	plainAddress = "127.0.0.1:8080" // of a node behind a proxy, the default
+	tlsAddress   = ":443"           // of one that serves HTTPS by itself
+)
+
+// https reports whether the node serves HTTPS by itself.
+func (c Config) https() bool { return len(c.Domains) > 0 || c.TLSCert != "" }
+
+// address is where the node listens.
+func (c Config) address() string {
+	if c.https() && c.Listen == plainAddress {
+		return tlsAddress
+	}
+	return c.Listen
+}
+
+// httpsFaults reports the faults of how the node serves HTTPS.
+func (c Config) httpsFaults(bad func(format string, args ...any)) {
+	for _, name := range c.Domains {
+		if !dnsName(name) {
+			bad("domain: %q is not the name of a host, such as stoa.example", name)
+		}
+	}
+	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		bad("tls-cert: name the file of the key too, with tls-key, or neither")
+	case c.TLSCert != "" && len(c.Domains) > 0:
+		bad("domain: has a certificate made; with tls-cert set base-url instead")
+	case c.Dev && c.https():
+		bad("domain: a development node serves without TLS")
+	case len(c.Domains) > 0 && !strings.HasPrefix(c.ACMEDirectory, "https://"):
+		bad("acme-directory: %q is not an https URL", c.ACMEDirectory)
+	}
+	if c.https() && c.HTTPListen != "" {
+		if _, _, err := net.SplitHostPort(c.HTTPListen); err != nil {
+			bad("http-listen: %q is not host:port", c.HTTPListen)
+		}
+	}
+}
+
+// dnsName reports whether an authority may certify a name: letters, digits and hyphens in at least two labels, and no IP address.
+func dnsName(name string) bool {
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || l[0] == '-' || l[len(l)-1] == '-' {
+			return false
+		}
+	}
+	return len(labels) > 1 && len(name) < 254 && net.ParseIP(name) == nil
+}
+
+// listenPlain opens the address without TLS, and says what HTTPS is served with.
+func (n *Node) listenPlain() (err error) {
+	c := n.Config
+	if !c.https() {
+		return nil
+	}
+	n.URL = "https" + strings.TrimPrefix(n.URL, "http")
+	if n.certifier, err = n.certificates(); err == nil && c.HTTPListen != "" {
+		if n.plain, err = net.Listen("tcp", c.HTTPListen); err != nil {
+			err = fmt.Errorf("%w: http-listen: %w", ErrConfig, err)
+		}
+	}
+	return err
+}
+
+func (n *Node) certificates() (certifier, error) {
+	c := n.Config
+	if c.TLSCert != "" {
+		f := &certificate.Files{Cert: c.TLSCert, Key: c.TLSKey, Log: n.log}
+		if err := f.Load(); err != nil {
+			return nil, fmt.Errorf("%w: tls-cert: %w", ErrConfig, err)
+		}
+		return f, nil
+	}
+	o := outboundOptions(c, n.Base)
+	if c.ACMERoots != "" {
+		raw, err := os.ReadFile(c.ACMERoots)
+		if err != nil {
+			return nil, fmt.Errorf("%w: acme-roots: %w", ErrConfig, err)
+		}
+		o.AllowPrivate, o.RootCAs = true, x509.NewCertPool()
+		if !o.RootCAs.AppendCertsFromPEM(raw) {
+			return nil, fmt.Errorf("%w: acme-roots: %w", ErrConfig, errors.New("there is no certificate in "+c.ACMERoots))
+		}
+	}
+	mail, _ := strings.CutPrefix(c.Contact, "mailto:")
+	if !strings.HasPrefix(c.Contact, "mailto:") {
+		mail = ""
+	}
+	return &certificate.ACME{
+		Names: c.Domains, Directory: c.ACMEDirectory, Contact: cmp.Or(c.ACMEContact, mail), Client: outbound.New(o), Owner: owner(), DB: n.DB, Seal: n.Keys,
+		Log: n.log,
+	}, nil
+}
+
+// serveHTTPS makes the server serve HTTPS where the node does so by itself, and runs what that needs.
+func (n *Node) serveHTTPS(ctx context.Context, server *http.Server, start func(func() error)) (closePlain func()) {
+	if n.certifier == nil {
+		start(func() error { return serve(server, n.listener) })
+		return func() {}
+	}
+	server.TLSConfig = n.certifier.TLS()
+	server.ErrorLog = log.New(io.Discard, "", 0) // whoever connects chooses what would be in it
+	start(func() error { return orderly(server.ServeTLS(n.listener, "", "")) })
+	start(func() error { return n.certifier.Run(ctx) })
+	if n.plain == nil {
+		return func() {}
+	}
+	plain := newServer(n.certifier.Plain(n.Base))
+	start(func() error { return serve(plain, n.plain) })
+	return func() { plain.Close() }
+}
