@@ -20,6 +20,7 @@ var wallClock = map[string]string{
 	"storage/migrate.go":                  "how long a migration took, for the log",
 	"storage/pending.go":                  "when to look again, in memory",
 	"storage/commit/generation.go":        "age of what was read, in memory",
+	"node/metrics.go":                     "how long the certificate is valid, for a gauge",
 	"node/hall/streams.go":                "deadlines of writes, and the date of an answer",
 	"node/room/credential/keys.go":        "which key the process signs with",
 	"node/room/credential/progress.go":    "age of a cache",

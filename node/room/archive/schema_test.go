@@ -175,6 +175,7 @@ var leftOut = map[string]map[string]string{
 		"token_hash": secret, "hold_until": work, "moved_at": derived, "moves": derived},
 	"shop_order.doc": {"handle": ofKey, "shop": derived, "link": secret, "claims": work, "lapsed": derived, "by": ofNode},
 
+	"certificate": {"": ofNode}, "acme_challenge": {"": ofNode},
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount}, "credential_name": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount}, "device": {"": ofAccount},
