@@ -76,6 +76,9 @@ type Caller struct {
 
 	Remote *Author // with Federated: the actor whose key signed the activity, as its server describes it
 
+	Platform string // address of the profile of the UCP platform that sends the request, "" for none
+	Vouched  bool   // with Platform: a key of that profile signed the request
+
 	ReadToken string // as sent, for an operation with a Secret; it does not identify the caller
 	Visitor   string // hash of the browser's visitor cookie, "" for none
 
@@ -167,6 +170,8 @@ func (c Caller) ID() string {
 		return "handle:" + c.Handle
 	case c.KeyID != "" && c.Standing != Proof: // keys that cost nothing do not make one network many callers
 		return "key:" + c.KeyID
+	case c.Vouched:
+		return "platform:" + c.Platform
 	}
 	return "net:" + c.Network
 }
