@@ -72,7 +72,7 @@ type Checkout struct {
 	Status    string         `json:"status" enum:"incomplete,requires_escalation,completed,canceled"`
 	Totals    []OrderTotal   `json:"totals"`
 	Notes     []CheckoutNote `json:"notes"`
-	Refused   *CheckoutNote  `json:"refused" nullable:"true" doc:"Why there is none, or why it stayed as it was."`
+	Refused   *CheckoutNote  `json:"refused" required:"true" orNull:"true" doc:"Why there is none, or why it stayed as it was."`
 	Buyer     CheckoutBuyer  `json:"buyer"`
 	Pay       string         `json:"pay" enum:"now,later"`
 	Token     string         `json:"token" doc:"Opens the page on which a person continues; empty for none."`
