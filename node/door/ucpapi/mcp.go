@@ -108,6 +108,9 @@ func (a *API) mcpFailure(err error) error {
 // argumentsOf is the schema of the arguments of a tool.
 func argumentsOf(o operation, input string) string {
 	required, members := []string{}, metaSchema
+	if o.path == completeCheckout.path {
+		members += `,"checkout":{"type":"object"}`
+	}
 	if strings.Contains(o.path, "/:id") {
 		required, members = append(required, `"id"`), members+`,"id":{"type":"string"}`
 	}
@@ -121,9 +124,11 @@ const metaSchema = `"meta":{"type":"object","description":"Who calls.","properti
 "ucp-agent":{"type":"object","properties":{"profile":{"type":"string","description":"https address of the profile of your platform."}}},
 "idempotency-key":{"type":"string","description":"The same key with the same request is done once."}}}`
 
-const sessionMembers = `"line_items":{"type":"array","minItems":1,"items":{"type":"object","required":["item","quantity"],"properties":{
+const sessionMembers = `"line_items":{"type":"array","items":{"type":"object","required":["item","quantity"],"properties":{
 "item":{"type":"object","required":["id"],"properties":{"id":{"type":"string","description":"Of a variant (var_…)."}}},"quantity":{"type":"integer","minimum":1}}}},
-"buyer":{"type":"object","properties":{"first_name":{"type":"string"},"last_name":{"type":"string"},"email":{"type":"string"},"phone_number":{"type":"string"}}}`
+"buyer":{"type":"object","properties":{"first_name":{"type":"string"},"last_name":{"type":"string"},"email":{"type":"string"},"phone_number":{"type":"string"}}},
+"context":{"type":"object","properties":{"postal_code":{"type":"string"}}},"payment":{"type":"object","properties":{"selected_term_id":{"type":"string"}}},
+"signals":{"type":"object"},"attribution":{"type":"object"}`
 
 const sessionInput = `{"type":"object","required":["line_items"],"properties":{` + sessionMembers + `}}`
 

@@ -26,5 +26,6 @@ CREATE INDEX checkout_ends ON checkout (ends_at);
 CREATE INDEX checkout_due ON checkout (till, hold_until) WHERE hold_until IS NOT NULL;
 CREATE INDEX checkout_site ON checkout (site, made_at) WHERE free;
 CREATE INDEX checkout_made ON checkout (made_at) WHERE NOT free;
+CREATE INDEX checkout_age ON checkout (made_at) WHERE hold_until IS NULL;
 CREATE INDEX checkout_cart ON checkout (cart) WHERE cart IS NOT NULL AND state = 'open';
 CREATE INDEX checkout_mailbox ON checkout (mailbox, maker, till) WHERE state = 'open';
