@@ -1,8 +1,11 @@
 package ucpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -528,4 +531,74 @@ func TestUCP_LastPiece(t *testing.T) {
 		b.cancel(held)
 		require.Equal(t, "requires_escalation", b.put(lost, wanting("x@example.org", ids["Idli"], 1)).Status, "freed")
 	})
+}
+
+// TestUCP_OrderWebhook: the platform that signed is told of its order, whole and signed, and again where it did not take it.
+func TestUCP_OrderWebhook(t *testing.T) {
+	t.Parallel()
+	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
+		h := nodetest.UCPWorld(t, change)
+		h.Work()
+		ids, rao := buyingWorld(t, h)
+		type told struct {
+			*http.Request
+			body []byte
+		}
+		came, failing := make(chan told, 20), make(chan struct{}, 1)
+		failing <- struct{}{}
+		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			came <- told{r, body}
+			select {
+			case <-failing:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			default:
+			}
+		}))
+		t.Cleanup(hook.Close)
+		set := must.Get(key.ParseSet(h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Is(200).Body.Bytes()))(t)
+		next := func() (o sold, id string) {
+			t.Helper()
+			r := <-came
+			require.Equal(t, `profile="`+h.Base+`/.well-known/ucp"`, r.Header.Get("UCP-Agent"))
+			require.NotEmpty(t, r.Header.Get("Webhook-Timestamp"))
+			for _, part := range []string{`"@method"`, `"@authority"`, `"@path"`, `"content-digest"`, `"content-type"`, `"ucp-agent"`, `"webhook-id"`, `"webhook-timestamp"`} {
+				require.Contains(t, r.Header.Get("Signature-Input"), part)
+			}
+			m := must.Get(httpsig.FromRequest(r.Request, must.Get(httpsig.ParseTarget(hook.URL))(t)))(t)
+			v := httpsig.Verifier{Keys: keysOf(set), AllowLoopback: true}
+			_, err := v.Verify(t.Context(), &m, r.body, httpsig.UCPPolicy())
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(r.body, &o))
+			ucpValid(t, o.UCP.Version, "shopping/order.json", r.body)
+			require.NotContains(t, string(r.body), "meera@example.org")
+			return o, r.Header.Get("Webhook-Id")
+		}
+		// One that does not sign is told nothing: anybody may name its profile.
+		quiet := newBuyer(h, "2026-08-25", hook.URL, false, false)
+		taken(h, quiet.create(wanting("quiet@example.org", ids["Idli"], 1)).Continue, "way", "pickup", "pay", "later")
+		b := newBuyer(h, "2026-08-25", hook.URL+"/orders", true, false)
+		c := b.create(wanting("meera@example.org", ids["Idli"], 2))
+		taken(h, c.Continue, "way", "pickup", "pay", "later")
+		o, id := next()
+		require.Equal(t, c.ID, o.Checkout)
+		_, again := next()
+		require.Equal(t, id, again, "it is retried under the same id")
+		h.Ask("POST", "/api/owner/orders/"+o.ID, `{"do":"packed"}`, "Authorization", rao).Is(200)
+		o, id = next()
+		require.NotEqual(t, again, id)
+		require.Equal(t, "processing", o.Fulfillment.Events[0].Type)
+	})
+}
+
+// keysOf are the keys of a key set, by their ids.
+type keysOf key.Set
+
+func (s keysOf) Resolve(_ context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
+	p, known := key.Set(s).Find(q.Params.KeyID)
+	if !known {
+		return httpsig.Resolved{}, httpsig.CodeKeyUnknown
+	}
+	k, err := httpsig.NewKey(p.Key)
+	return httpsig.Resolved{Key: k}, err
 }

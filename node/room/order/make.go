@@ -195,7 +195,7 @@ func (o *Orders) store(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 		}
 	}
 	if x.Pay == protocol.PayLater {
-		return errors.Join(o.tellShop(ctx, tx, x, "A new order, paid when it is handed over:"), o.watch(ctx, tx, x))
+		return errors.Join(o.tellShop(ctx, tx, x, "A new order, paid when it is handed over:"), o.tellPlatform(ctx, tx, x), o.watch(ctx, tx, x))
 	}
 	if x.Link.ID == "" {
 		if err := o.AskLink(ctx, tx, paid{o, x}.Due()); err != nil {

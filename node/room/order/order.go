@@ -24,6 +24,7 @@ type Orders struct {
 	LettersVia func() Send // what it returns is nil on a node that sends no mail
 	Words      func(language string) hall.Words
 	Receipts   Receipts
+	Platforms  *Platforms // nil tells none
 }
 
 // A Send sends one letter. The same id is the same letter.
@@ -68,6 +69,7 @@ func (o *Orders) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.OrderDueJob:  storage.HandlerOf(o.Due),
 		storage.OrderMailJob: storage.HandlerOf(o.Letter),
+		storage.OrderTellJob: storage.HandlerOf(o.Tell),
 	}
 }
 
