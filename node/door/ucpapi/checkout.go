@@ -228,7 +228,7 @@ func (x *exchange) session(c protocol.Checkout, err error) (any, error) {
 	var ids []string
 	for _, l := range c.Lines {
 		cost := l.Item.Price * l.Quantity.Original
-		out.Lines = append(out.Lines, lineItem{l.ID, l.Item, l.Quantity.Original, []protocol.OrderTotal{{Type: "subtotal", Amount: cost}, {Type: "total", Amount: cost}}})
+		out.Lines = append(out.Lines, lineItem{l.ID, l.Item, l.Quantity.Original, lineTotals(cost)})
 		ids = append(ids, fmt.Sprintf("%s:%d", l.Item.ID, l.Quantity.Original))
 	}
 	for _, n := range c.Notes {
@@ -242,7 +242,8 @@ func (x *exchange) session(c protocol.Checkout, err error) (any, error) {
 		out.Messages = append(out.Messages, info("test", "", "TEST: no money moves"))
 	}
 	if x.current() && c.Returns != nil {
-		p := policy{Type: returnPolicy, Description: description{c.Returns.Words(c.Support)}, URL: x.c.Base + "/@" + c.Handle + "#returns", Returns: c.Returns}
+		p := policy{Type: returnPolicy, Description: description{c.Returns.Words(c.Support)}, URL: x.c.Base + "/@" + c.Handle + "#returns",
+			Returns: c.Returns}
 		for i := range out.Lines {
 			p.AppliesTo = append(p.AppliesTo, fmt.Sprintf("$.line_items[%d]", i))
 		}
@@ -258,6 +259,10 @@ func (x *exchange) session(c protocol.Checkout, err error) (any, error) {
 	out.UCP.Handlers, out.Status = &struct{}{}, c.Status
 	x.complete(c, &out)
 	return out, nil
+}
+
+func lineTotals(paise int64) []protocol.OrderTotal {
+	return []protocol.OrderTotal{{Type: "subtotal", Amount: paise}, {Type: "total", Amount: paise}}
 }
 
 // complete adds what only a checkout has.

@@ -41,11 +41,13 @@ func (a *API) Tools() []mcpapi.Tool {
 		tool("search_locations", "Search locations", "Searches the shops of all businesses of this node, by text, distance and opening hours.",
 			searchPlaces, searchLocationsSchema, locationsSchema),
 		tool("lookup_locations", "Look up locations", "Shops by their ids, 50 at most.", lookupPlaces, lookupLocationsSchema, locationsSchema),
-		tool("create_checkout", "Begin a checkout", "Prices variants of one shop and holds them for 20 minutes. Give the person continue_url: they order and pay there.",
+		tool("create_checkout", "Begin a checkout",
+			"Prices variants of one shop and holds them for 20 minutes. Give the person continue_url: they order and pay there.",
 			createCheckout, checkoutSchema, sessionSchema),
 		tool("get_checkout", "Read a checkout", "Whether the person has paid: then it is completed, with its order.", getCheckout, "", sessionSchema),
 		tool("update_checkout", "Replace a checkout", "Replaces all of an open checkout.", updateCheckout, sessionInput, sessionSchema),
-		tool("complete_checkout", "Complete a checkout", "Answers the checkout as it is: the person completes it at continue_url.", completeCheckout, "", sessionSchema),
+		tool("complete_checkout", "Complete a checkout", "Answers the checkout as it is: the person completes it at continue_url.", completeCheckout, "",
+			sessionSchema),
 		tool("cancel_checkout", "Cancel a checkout", "Ends a checkout that is not paid.", cancelCheckout, "", sessionSchema),
 		tool("create_cart", "Begin a cart", "Prices variants of one shop; holds nothing.", createCart, sessionInput, sessionSchema),
 		tool("get_cart", "Read a cart", "A cart with the prices of now.", getCart, "", sessionSchema),
@@ -125,8 +127,10 @@ const metaSchema = `"meta":{"type":"object","description":"Who calls.","properti
 "idempotency-key":{"type":"string","description":"The same key with the same request is done once."}}}`
 
 const sessionMembers = `"line_items":{"type":"array","items":{"type":"object","required":["item","quantity"],"properties":{
-"item":{"type":"object","required":["id"],"properties":{"id":{"type":"string","description":"Of a variant (var_…)."}}},"quantity":{"type":"integer","minimum":1}}}},
-"buyer":{"type":"object","properties":{"first_name":{"type":"string"},"last_name":{"type":"string"},"email":{"type":"string"},"phone_number":{"type":"string"}}},
+"item":{"type":"object","required":["id"],"properties":{"id":{"type":"string","description":"Of a variant (var_…)."}}},
+"quantity":{"type":"integer","minimum":1}}}},
+"buyer":{"type":"object","properties":{"first_name":{"type":"string"},"last_name":{"type":"string"},
+"email":{"type":"string"},"phone_number":{"type":"string"}}},
 "context":{"type":"object","properties":{"postal_code":{"type":"string"}}},"payment":{"type":"object","properties":{"selected_term_id":{"type":"string"}}},
 "signals":{"type":"object"},"attribution":{"type":"object"}`
 

@@ -89,7 +89,7 @@ func orderOf(o protocol.PlatformOrder, base string, meta protocol.UCPMeta, withT
 	for i := range out.Lines {
 		l := &out.Lines[i]
 		all, back = append(all, lineCount{l.ID, l.Quantity.Total}), append(back, protocol.AdjustedLine{ID: l.ID, Quantity: -l.Quantity.Total})
-		l.Totals = []protocol.OrderTotal{{Type: "subtotal", Amount: l.Item.Price * l.Quantity.Original}, {Type: "total", Amount: l.Item.Price * l.Quantity.Original}}
+		l.Totals = lineTotals(l.Item.Price * l.Quantity.Original)
 		if o.State == protocol.OrderCanceled {
 			l.Quantity.Total, l.Quantity.Fulfilled, l.Status = 0, 0, "removed"
 		}
@@ -101,7 +101,8 @@ func orderOf(o protocol.PlatformOrder, base string, meta protocol.UCPMeta, withT
 	for i, e := range o.Events {
 		switch {
 		case eventTypes[e.What] != "":
-			out.Fulfillment.Events = append(out.Fulfillment.Events, fulfillmentEvent{fmt.Sprintf("%s-%d", e.What, e.At.UnixMilli()), e.At.UTC(), eventTypes[e.What], all, e.Note})
+			id := fmt.Sprintf("%s-%d", e.What, e.At.UnixMilli())
+			out.Fulfillment.Events = append(out.Fulfillment.Events, fulfillmentEvent{id, e.At.UTC(), eventTypes[e.What], all, e.Note})
 		case e.What == "canceled" && o.State == protocol.OrderCanceled && i == lastOf(o.Events, "canceled"):
 			out.Adjustments = append(out.Adjustments, protocol.Adjustment{ID: "canceled", Type: "cancellation", OccurredAt: e.At.UTC(), Status: "completed",
 				LineItems: back, Description: e.Note})
