@@ -336,15 +336,15 @@ func (x *exchange) linksOf(c protocol.Checkout) []link {
 	return all
 }
 
-// keyOf is an idempotency key as the hall takes it; "" for none.
-func keyOf(sent string) (string, *fault) {
+// keyOf is the idempotency key of a platform as the hall takes it; "" for none.
+func keyOf(profile, sent string) (string, *fault) {
 	if sent == "" {
 		return "", nil
 	}
 	if len(sent) > 255 {
 		return "", badRequest("the idempotency key has at most 255 bytes")
 	}
-	return digestOf([]byte(sent)), nil
+	return digestOf([]byte(profile + "\n" + sent)), nil
 }
 
 // digestOf identifies a request: the same members in another order are the same request.

@@ -79,7 +79,7 @@ func (a *API) serveMCP(w http.ResponseWriter, r *http.Request, o operation, args
 	if *given.fault != nil {
 		return nil, *given.fault
 	}
-	if x.key, f = keyOf(cmp.Or(key, strings.Join(r.Header.Values("Idempotency-Key"), ", "))); f != nil {
+	if x.key, f = keyOf(profile, cmp.Or(key, strings.Join(r.Header.Values("Idempotency-Key"), ", "))); f != nil {
 		return nil, f
 	}
 	if err := x.count(); err != nil {

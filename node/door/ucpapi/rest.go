@@ -43,7 +43,7 @@ func (x *exchange) serveREST(w http.ResponseWriter, r *http.Request, body []byte
 	if f != nil {
 		return nil, f
 	}
-	if x.key, f = keyOf(strings.Join(r.Header.Values("Idempotency-Key"), ", ")); f != nil {
+	if x.key, f = keyOf(sent, strings.Join(r.Header.Values("Idempotency-Key"), ", ")); f != nil {
 		return nil, f
 	}
 	x.digest = digestOf(body)

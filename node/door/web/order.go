@@ -206,11 +206,14 @@ func (s *Web) newOrderForm(w http.ResponseWriter, r *http.Request) {
 
 func (s *Web) orderPage(w http.ResponseWriter, r *http.Request) {
 	token := r.PathValue("token")
-	if protocol.IsID(protocol.OrderID, token) { // where a payment provider returns to
+	if protocol.IsID(protocol.OrderID, token) { // where a payment provider returns to, and the permalink of platforms
 		if c, err := r.Cookie(openedOrder.cookie); err == nil {
 			redirect(w, r, "/order/"+url.PathEscape(c.Value))
 			return
 		}
+		s.writePrivate(w, r, http.StatusNotFound, view{Title: tr(r.Context(), "Your order"), Path: orderPath, Secret: true, Body: all{title("Your order"),
+			para("An order opens in the browser in which it was made, or by the address that its page says to keep.")}})
+		return
 	}
 	var o protocol.ShopOrder
 	if err := s.invokeOpen(r, protocol.ReadOrder.Operation, map[string]any{"token": token}, &o); err != nil {
