@@ -159,7 +159,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	letterKey := random(credential.SecretMeetingLinks)
 	n.Orders = order.New(h, n.name(), n.Money, letterKey, n.orderMail, reviews)
 	n.Orders.Platforms = &order.Platforms{Send: hooks.SendWith, Page: n.Base + protocol.UCPProfilePath,
-		Body: func(o protocol.PlatformOrder) ([]byte, error) { return ucpapi.OrderBody(o, n.Base) }}
+		Body: func(o *protocol.PlatformOrder) ([]byte, error) { return ucpapi.OrderBody(o, n.Base) }}
 	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))

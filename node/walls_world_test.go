@@ -255,10 +255,10 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 	case protocol.UpdateOrder.Operation:
 		args["id"] = w.ordered().Order.ID
 	case protocol.UCPCheckout.Operation, protocol.UCPPutCheckout.Operation, protocol.UCPCancelCheckout.Operation, protocol.UCPOrder.Operation:
-		platform := from{caller: &protocol.Caller{Network: "n", Platform: "https://walls.example/ucp", Vouched: true}}
+		platform := from{caller: protocol.PlatformCaller("https://walls.example/ucp")}
 		made := w.checkout(platform)
-		if args["id"] = made.ID; op == protocol.UCPOrder.Operation {
-			args["id"] = w.ordered("checkout", made.Token).Order.ID
+		if args["session"] = made.ID; op == protocol.UCPOrder.Operation {
+			args["session"] = w.ordered("checkout", made.Token).Order.ID
 		}
 		return args, platform
 	case protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation:

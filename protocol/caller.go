@@ -76,9 +76,6 @@ type Caller struct {
 
 	Remote *Author // with Federated: the actor whose key signed the activity, as its server describes it
 
-	Platform string // address of the profile of the UCP platform that sends the request, "" for none
-	Vouched  bool   // with Platform: a key of that profile signed the request
-
 	ReadToken string // as sent, for an operation with a Secret; it does not identify the caller
 	Visitor   string // hash of the browser's visitor cookie, "" for none
 
@@ -170,10 +167,20 @@ func (c Caller) ID() string {
 		return "handle:" + c.Handle
 	case c.KeyID != "" && c.Standing != Proof: // keys that cost nothing do not make one network many callers
 		return "key:" + c.KeyID
-	case c.Vouched:
-		return "platform:" + c.Platform
 	}
 	return "net:" + c.Network
+}
+
+const platformNetwork = "platform:"
+
+// PlatformCaller is a platform of UCP, a key of whose profile signed the request: nobody in particular, but the same from every network.
+func PlatformCaller(profile string) *Caller {
+	return &Caller{Standing: Anonymous, Network: platformNetwork + profile}
+}
+
+// Platform returns the address of the profile of such a caller; signed is false for all others.
+func (c *Caller) Platform() (profile string, signed bool) {
+	return strings.CutPrefix(c.Network, platformNetwork)
 }
 
 // Actor returns the caller's name in the audit log: the account, otherwise the key that signed for

@@ -25,28 +25,18 @@ type CheckoutBuyer struct {
 	PIN    string `json:"pin,omitempty" maxLength:"6"`
 }
 
-// A CheckoutDraft is a checkout or a cart as a platform fills it.
+// A CheckoutDraft is a checkout or a cart as a platform fills it, or names it, or an order.
 type CheckoutDraft struct {
+	Session string        `json:"session,omitempty" maxLength:"80" doc:"Id of the checkout, cart or order; none for a new one."`
+	Profile string        `json:"profile,omitempty" maxLength:"512" doc:"Address of the profile of the platform, which was read."`
 	Cart    bool          `json:"cart,omitempty"`
 	From    string        `json:"from,omitempty" maxLength:"80" doc:"The cart that it begins with; then the rest does not count."`
 	Items   []BasketItem  `json:"items,omitempty" maxItems:"50"`
 	Buyer   CheckoutBuyer `json:"buyer,omitzero"`
 	Pay     string        `json:"pay,omitempty" enum:"now,later"`
-	Release string        `json:"release" maxLength:"10" doc:"Of UCP, as negotiated."`
+	Release string        `json:"release,omitempty" maxLength:"10" doc:"Of UCP, as negotiated."`
 	Webhook string        `json:"webhook,omitempty" maxLength:"2048" doc:"Where the platform is told of the order."`
 	Digest  string        `json:"digest,omitempty" maxLength:"64" doc:"Of the whole request, for its Idempotency-Key."`
-}
-
-// A CheckoutRef names a checkout, a cart or an order.
-type CheckoutRef struct {
-	ID     string `json:"id" maxLength:"80"`
-	Digest string `json:"digest,omitempty" maxLength:"64"`
-}
-
-// A CheckoutUpdate replaces a checkout or a cart.
-type CheckoutUpdate struct {
-	ID string `json:"id" maxLength:"80"`
-	CheckoutDraft
 }
 
 // Status of a checkout (UCP "Status Values").
@@ -80,6 +70,7 @@ type Checkout struct {
 	ExpiresAt time.Time      `json:"expiresAt"`
 	Returns   *ReturnsPolicy `json:"returns" required:"true" orNull:"true"`
 	Support   bool           `json:"support"`
+	Placed    *PlatformOrder `json:"placed,omitempty" doc:"The order, where that was asked for."`
 }
 
 // A PlatformOrder is an order as the platform sees it that began it: without who buys.
@@ -98,32 +89,30 @@ type PlatformOrder struct {
 	Returned int64        `json:"returned" doc:"Paise that the shop gave back in hand."`
 	Test     bool         `json:"test" doc:"TEST: no money moves."`
 	Release  string       `json:"release"`
-
-	Untrusted bool `json:"untrusted_content" doc:"Always true."`
 }
 
-var exampleCheckout = CheckoutRef{ID: "chk_01k9y3v6k8e5w9q2x4z7c1m0ad"}
+var exampleCheckout = CheckoutDraft{Session: "chk_01k9y3v6k8e5w9q2x4z7c1m0ad"}
 
 var (
 	UCPMakeCheckout = declare[CheckoutDraft, Checkout](Operation{
 		Name: "ucp_make_checkout", Title: "Make a checkout of UCP", Summary: "Prices a basket of one shop, and holds it for a person who takes it over.",
 		Codes: []Code{NotFound}, Example: CheckoutDraft{Items: exampleBasket.Items, Release: UCPVersions[0]},
 	})
-	UCPPutCheckout = declare[CheckoutUpdate, Checkout](Operation{
+	UCPPutCheckout = declare[CheckoutDraft, Checkout](Operation{
 		Name: "ucp_put_checkout", Title: "Replace a checkout of UCP", Summary: "Replaces an open checkout or a cart.",
-		Codes: []Code{NotFound}, Example: CheckoutUpdate{exampleCheckout.ID, CheckoutDraft{Items: exampleBasket.Items, Release: UCPVersions[0]}},
+		Codes: []Code{NotFound}, Example: CheckoutDraft{Session: exampleCheckout.Session, Items: exampleBasket.Items, Release: UCPVersions[0]},
 	})
-	UCPCheckout = declare[CheckoutRef, Checkout](Operation{
+	UCPCheckout = declare[CheckoutDraft, Checkout](Operation{
 		Name: "ucp_checkout", Title: "A checkout of UCP", Summary: "A checkout or a cart, with the prices of now.",
 		ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: exampleCheckout,
 	})
-	UCPCancelCheckout = declare[CheckoutRef, Checkout](Operation{
+	UCPCancelCheckout = declare[CheckoutDraft, Checkout](Operation{
 		Name: "ucp_cancel_checkout", Title: "Cancel a checkout of UCP", Summary: "Ends a checkout or a cart; what it holds is free.",
 		Codes: []Code{NotFound}, Example: exampleCheckout,
 	})
-	UCPOrder = declare[CheckoutRef, PlatformOrder](Operation{
+	UCPOrder = declare[CheckoutDraft, Checkout](Operation{
 		Name: "ucp_order", Title: "An order for UCP", Summary: "An order, for the platform that began it.",
-		ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: CheckoutRef{ID: "ord_01k9y3v6k8e5w9q2x4z7c1m0ad"},
+		ReadOnly: true, NoStore: true, Codes: []Code{NotFound}, Example: CheckoutDraft{Session: "ord_01k9y3v6k8e5w9q2x4z7c1m0ad"},
 	})
 	ReadCheckout = declare[OrderInput, Checkout](Operation{
 		Name: "read_checkout", Title: "Read a checkout", Summary: "A checkout, by the secret of its page.",

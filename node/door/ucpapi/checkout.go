@@ -103,19 +103,20 @@ func putSession(ctx context.Context, x *exchange, in *object) (any, error) {
 	if refused != nil || *in.fault != nil {
 		return refused, faultIn(in)
 	}
-	got, err := invoke(ctx, x, protocol.UCPPutCheckout, protocol.CheckoutUpdate{ID: x.named(), CheckoutDraft: draft})
+	draft.Session = x.named()
+	got, err := invoke(ctx, x, protocol.UCPPutCheckout, draft)
 	return x.session(got, err)
 }
 
 // getSession is get_checkout and get_cart, and complete_checkout, which answers the checkout as it is: a person completes it.
 func getSession(ctx context.Context, x *exchange, _ *object) (any, error) {
-	got, err := invoke(ctx, x, protocol.UCPCheckout, protocol.CheckoutRef{ID: x.named()})
+	got, err := invoke(ctx, x, protocol.UCPCheckout, protocol.CheckoutDraft{Session: x.named()})
 	return x.session(got, err)
 }
 
 // cancelSession is cancel_checkout and cancel_cart.
 func cancelSession(ctx context.Context, x *exchange, _ *object) (any, error) {
-	got, err := invoke(ctx, x, protocol.UCPCancelCheckout, protocol.CheckoutRef{ID: x.named(), Digest: x.digest})
+	got, err := invoke(ctx, x, protocol.UCPCancelCheckout, protocol.CheckoutDraft{Session: x.named(), Digest: x.digest})
 	return x.session(got, err)
 }
 
@@ -146,8 +147,10 @@ var pinForm = regexp.MustCompile(`^[1-9][0-9]{5}$`)
 // draftOf reads a checkout or a cart. refused is a business outcome.
 func (x *exchange) draftOf(in *object) (d protocol.CheckoutDraft, refused any) {
 	d.Release, d.Digest = x.version, x.digest
-	if x.platform != nil && x.vouched {
-		d.Webhook = x.platform.webhook
+	if x.platform != nil {
+		if d.Profile = x.platform.url; x.vouched {
+			d.Webhook = x.platform.webhook
+		}
 	}
 	for _, l := range in.objects("line_items", protocol.MaxOrderItems) {
 		item := l.object("item")

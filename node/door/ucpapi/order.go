@@ -58,18 +58,18 @@ type order struct {
 
 // getOrder is get_order. The platform is authenticated by its signature.
 func getOrder(ctx context.Context, x *exchange, _ *object) (any, error) {
-	got, err := invoke(ctx, x, protocol.UCPOrder, protocol.CheckoutRef{ID: x.named()})
+	got, err := invoke(ctx, x, protocol.UCPOrder, protocol.CheckoutDraft{Session: x.named()})
 	if protocol.CodeOf(err) == protocol.NotFound {
 		return x.failed("not_found", "there is no such order of the platform that signed this request"), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return orderOf(got, x.c.Base, x.meta(), x.terms), nil
+	return orderOf(got.Placed, x.c.Base, x.meta(), x.terms), nil
 }
 
 // OrderBody is an order as the webhook of its platform gets it.
-func OrderBody(o protocol.PlatformOrder, base string) ([]byte, error) {
+func OrderBody(o *protocol.PlatformOrder, base string) ([]byte, error) {
 	meta := protocol.UCPMeta{Version: o.Release, Capabilities: map[string][]protocol.UCPEntity{protocol.UCPOrders: {{Version: o.Release}}}}
 	return json.Marshal(orderOf(o, base, meta, false))
 }
@@ -77,8 +77,8 @@ func OrderBody(o protocol.PlatformOrder, base string) ([]byte, error) {
 // eventTypes are UCP's words for what happens to an order.
 var eventTypes = map[string]string{"packed": "processing", "sent": "shipped", "delivered": "delivered", "picked_up": "picked_up"}
 
-func orderOf(o protocol.PlatformOrder, base string, meta protocol.UCPMeta, withTerms bool) order {
-	out := order{UCP: meta, ID: o.ID, Label: "Order at " + o.Shop, Checkout: o.Checkout, Permalink: base + "/order/" + o.ID, Lines: o.Lines,
+func orderOf(o *protocol.PlatformOrder, base string, meta protocol.UCPMeta, withTerms bool) *order {
+	out := &order{UCP: meta, ID: o.ID, Label: "Order at " + o.Shop, Checkout: o.Checkout, Permalink: base + "/order/" + o.ID, Lines: o.Lines,
 		Fulfillment: fulfillment{[]expectation{}, []fulfillmentEvent{}}, Adjustments: []protocol.Adjustment{}, Currency: protocol.Rupee, Totals: o.Totals,
 		Untrusted: true}
 	if o.Test {

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
 
 	"stoa/identity/httpsig"
 	"stoa/node/hall"
@@ -142,27 +143,34 @@ func (x *exchange) meta() protocol.UCPMeta {
 // current reports whether the release has what 2026-08-25 added.
 func (x *exchange) current() bool { return x.version == protocol.UCPVersions[0] }
 
-// invoke runs an operation of the hall. The caller is nobody in particular: what UCP serves is open to everybody, and a platform has
-// what it began itself.
+// invoke runs an operation of the hall.
 func invoke[In, Out any](ctx context.Context, x *exchange, op protocol.Op[In, Out], in In) (out Out, err error) {
+	err = x.invoke(ctx, op.Operation, in, &out)
+	return out, err
+}
+
+// invoke runs an operation of the hall. The caller is nobody in particular: what UCP serves is open to everybody, and a platform has
+// what it began itself. out is a pointer to the answer.
+func (x *exchange) invoke(ctx context.Context, op *protocol.Operation, in, out any) error {
 	args, err := json.Marshal(in)
 	if err != nil {
-		return out, err
+		return err
 	}
 	caller := &protocol.Caller{Standing: protocol.Anonymous, Network: x.network}
-	if x.platform != nil {
-		caller.Platform, caller.Vouched = x.platform.url, x.vouched
+	if x.vouched {
+		caller = protocol.PlatformCaller(x.platform.url)
 	}
 	r := hall.Request{Op: op.Name, Args: args, Caller: caller, Door: "ucp", ID: x.id}
 	if x.op.writes {
 		r.IdempotencyKey = x.key
 	}
 	res, err := x.c.Table.Invoke(ctx, r)
-	if err != nil {
-		return out, err
+	switch {
+	case err != nil:
+		return err
+	case res.Replayed:
+		return json.Unmarshal(res.JSON, out)
 	}
-	if res.Replayed {
-		return out, json.Unmarshal(res.JSON, &out)
-	}
-	return res.Value.(Out), nil
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(res.Value))
+	return nil
 }

@@ -47,7 +47,11 @@ func (o *Orders) MakeCheckout(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if in.Cart {
 		kind, last = protocol.CartID, protocol.CartFor
 	}
-	x := &storage.StoredCheckout{ID: protocol.NewID(kind, tx.Now), State: storage.CheckoutOpen, Platform: c.Platform, Signed: c.Vouched,
+	platform, signed := c.Platform()
+	if !signed {
+		platform = in.Profile
+	}
+	x := &storage.StoredCheckout{ID: protocol.NewID(kind, tx.Now), State: storage.CheckoutOpen, Platform: platform, Signed: signed,
 		Maker: c.ID(), Cart: in.From, MadeAt: tx.Now, ExpiresAt: tx.Now.Add(last), EndsAt: tx.Now.Add(last + protocol.CheckoutKept)}
 	if err := budget(ctx, tx, x); err != nil {
 		return none, err
@@ -56,8 +60,8 @@ func (o *Orders) MakeCheckout(ctx context.Context, tx *storage.Tx, c protocol.Ca
 }
 
 // PutCheckout replaces an open checkout or a cart.
-func (o *Orders) PutCheckout(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutUpdate) (protocol.Checkout, error) {
-	x, err := lockedCheckout(ctx, tx, c, in.ID)
+func (o *Orders) PutCheckout(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutDraft) (protocol.Checkout, error) {
+	x, err := lockedCheckout(ctx, tx, c, in.Session)
 	if err != nil {
 		return protocol.Checkout{}, err
 	}
@@ -68,7 +72,7 @@ func (o *Orders) PutCheckout(ctx context.Context, tx *storage.Tx, c protocol.Cal
 	if err != nil {
 		return protocol.Checkout{}, err
 	}
-	return o.fill(ctx, tx, x, in.CheckoutDraft, who.Token, tx.Checkouts().Save)
+	return o.fill(ctx, tx, x, in, who.Token, tx.Checkouts().Save)
 }
 
 // noCheckout is the answer for one that does not exist, and for one of another platform.
@@ -80,7 +84,7 @@ func mine(ctx context.Context, tx *storage.Tx, c protocol.Caller, id string) (*s
 	if err != nil {
 		return nil, storage.IfMissing(err, noCheckout)
 	}
-	if x.Signed && !(c.Vouched && c.Platform == x.Platform) {
+	if platform, signed := c.Platform(); x.Signed && !(signed && platform == x.Platform) {
 		return nil, noCheckout
 	}
 	return x, nil
@@ -301,8 +305,8 @@ func releaseCheckout(ctx context.Context, tx *storage.Tx, j money.Job) error {
 }
 
 // CancelCheckout ends a checkout, with its order if that is not paid, or a cart.
-func (o *Orders) CancelCheckout(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutRef) (protocol.Checkout, error) {
-	x, err := lockedCheckout(ctx, tx, c, in.ID)
+func (o *Orders) CancelCheckout(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutDraft) (protocol.Checkout, error) {
+	x, err := lockedCheckout(ctx, tx, c, in.Session)
 	if err != nil {
 		return protocol.Checkout{}, err
 	}

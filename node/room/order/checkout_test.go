@@ -16,7 +16,7 @@ import (
 
 // platform is the n-th platform of a site, whose signature was checked.
 func platform(site string, n int) protocol.Caller {
-	return protocol.Caller{Network: "net-" + site, Platform: fmt.Sprintf("https://%d.%s/ucp", n, site), Vouched: true}
+	return *protocol.PlatformCaller(fmt.Sprintf("https://%d.%s/ucp", n, site))
 }
 
 func filled(n int, variant string, pieces int) protocol.CheckoutDraft {
@@ -26,7 +26,7 @@ func filled(n int, variant string, pieces int) protocol.CheckoutDraft {
 
 func (w *world) checkout(c protocol.Caller, id string) protocol.Checkout {
 	w.t.Helper()
-	return must.Get(does(w, w.Checkout, c, protocol.CheckoutRef{ID: id}))(w.t)
+	return must.Get(does(w, w.Checkout, c, protocol.CheckoutDraft{Session: id}))(w.t)
 }
 
 // TestCheckout_Budget: platforms of one site have room of their own; all others share what the node has, and do not use up what is theirs.
@@ -50,9 +50,9 @@ func TestCheckout_Budget(t *testing.T) {
 		require.Equal(w.t, protocol.RateLimited, protocol.CodeOf(made(stranger(1), 1)))
 		require.Equal(w.t, protocol.RateLimited, protocol.CodeOf(made(platform("a.example", 1), 1)))
 		require.NoError(w.t, made(platform("b.example", 1), 2), "another site has its own")
-		claimed := platform("c.example", 1)
-		claimed.Vouched = false
-		require.NoError(w.t, made(claimed, 3), "its profile was read")
+		read := filled(3, w.dal, 1)
+		read.Profile = "https://c.example/ucp"
+		must.Get(does(w, w.MakeCheckout, stranger(1), read))(w.t)
 		w.pass(time.Hour)
 		require.NoError(w.t, made(stranger(1), 4))
 	})
@@ -145,10 +145,12 @@ func TestCheckout_Walk(t *testing.T) {
 				}
 			case n < 4:
 				x := any()
-				must.Get(does(w, w.PutCheckout, mine[x.ID], protocol.CheckoutUpdate{ID: x.ID, CheckoutDraft: filled(r.IntN(9), w.last, 1+r.IntN(3))}))(w.t)
+				in := filled(r.IntN(9), w.last, 1+r.IntN(3))
+				in.Session = x.ID
+				must.Get(does(w, w.PutCheckout, mine[x.ID], in))(w.t)
 			case n < 5:
 				x := any()
-				must.Get(does(w, w.CancelCheckout, mine[x.ID], protocol.CheckoutRef{ID: x.ID}))(w.t)
+				must.Get(does(w, w.CancelCheckout, mine[x.ID], protocol.CheckoutDraft{Session: x.ID}))(w.t)
 			case n < 7:
 				in := wants(r.IntN(9), w.last, 1)
 				in.Checkout = any().Token
@@ -175,7 +177,7 @@ func TestCheckout_Walk(t *testing.T) {
 			}
 		}))
 		for _, x := range all {
-			if got, err := does(w, w.Checkout, mine[x.ID], protocol.CheckoutRef{ID: x.ID}); err == nil {
+			if got, err := does(w, w.Checkout, mine[x.ID], protocol.CheckoutDraft{Session: x.ID}); err == nil {
 				require.NotEmpty(w.t, got.Order, "only what became an order is kept longer")
 			} else {
 				require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))

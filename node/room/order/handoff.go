@@ -13,8 +13,8 @@ import (
 )
 
 // Checkout returns a checkout or a cart to its platform.
-func (o *Orders) Checkout(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutRef) (protocol.Checkout, error) {
-	x, err := mine(ctx, tx, c, in.ID)
+func (o *Orders) Checkout(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutDraft) (protocol.Checkout, error) {
+	x, err := mine(ctx, tx, c, in.Session)
 	if err == nil && isCart(x.ID) && over(x, tx.Now) {
 		err = noCheckout
 	}
@@ -195,21 +195,23 @@ func (o *Orders) become(ctx context.Context, tx *storage.Tx, x *storage.StoredCh
 }
 
 // PlatformOrder returns an order to the platform whose signed checkout it began with.
-func (o *Orders) PlatformOrder(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutRef) (protocol.PlatformOrder, error) {
-	x, err := tx.Orders().ByID(ctx, in.ID)
+func (o *Orders) PlatformOrder(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.CheckoutDraft) (out protocol.Checkout, err error) {
+	x, err := tx.Orders().ByID(ctx, in.Session)
 	if err != nil {
-		return protocol.PlatformOrder{}, storage.IfMissing(err, noCheckout)
+		return out, storage.IfMissing(err, noCheckout)
 	}
-	if !c.Vouched || x.Platform != c.Platform || !placed(x) {
-		return protocol.PlatformOrder{}, noCheckout
+	if platform, signed := c.Platform(); !signed || x.Platform != platform || !placed(x) {
+		return out, noCheckout
 	}
-	return forPlatform(ctx, tx, x)
+	out.Untrusted = true
+	out.Placed, err = forPlatform(ctx, tx, x)
+	return out, err
 }
 
 // forPlatform is an order without its buyer.
-func forPlatform(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder) (protocol.PlatformOrder, error) {
-	out := protocol.PlatformOrder{ID: x.ID, Checkout: x.Checkout, Handle: x.Handle, Shop: x.Shop, State: x.State, Lines: x.Lines, Totals: x.Totals,
-		Way: x.Way, Pay: x.Pay, Events: x.Events, Refunds: []protocol.BidRefund{}, Returned: x.Returned, Test: x.Test, Release: x.Release, Untrusted: true}
+func forPlatform(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder) (*protocol.PlatformOrder, error) {
+	out := &protocol.PlatformOrder{ID: x.ID, Checkout: x.Checkout, Handle: x.Handle, Shop: x.Shop, State: x.State, Lines: x.Lines, Totals: x.Totals,
+		Way: x.Way, Pay: x.Pay, Events: x.Events, Refunds: []protocol.BidRefund{}, Returned: x.Returned, Test: x.Test, Release: x.Release}
 	refunds, err := tx.Refunds().Of(ctx, x.ID)
 	for i := range refunds {
 		out.Refunds = append(out.Refunds, money.RefundView(&refunds[i]))

@@ -16,7 +16,7 @@ import (
 type Platforms struct {
 	// Send delivers one signed document; its failures are *webhook.Failure.
 	Send func(ctx context.Context, address, id string, body []byte, fields http.Header) error
-	Body func(o protocol.PlatformOrder) ([]byte, error)
+	Body func(o *protocol.PlatformOrder) ([]byte, error)
 	Page string // address of the profile of this node
 }
 
@@ -31,7 +31,7 @@ func (o *Orders) tellPlatform(ctx context.Context, tx *storage.Tx, x *storage.St
 // Tell makes one attempt to send the platform of an order what the order is now. It is repeated under the same id, for a day at most.
 func (o *Orders) Tell(ctx context.Context, j storage.Job, l money.Job) (func(context.Context, *storage.Tx) error, error) {
 	var x *storage.StoredOrder
-	var view protocol.PlatformOrder
+	var view *protocol.PlatformOrder
 	err := o.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 		if x, err = tx.Orders().ByID(ctx, l.ID); err == nil {
 			view, err = forPlatform(ctx, tx, x)
