@@ -62,17 +62,21 @@ var (
 
 // ByID returns a checkout; ErrNotFound when there is none. Who changes it locks the till first.
 func (cs Checkouts) ByID(ctx context.Context, id string) (*StoredCheckout, error) {
-	return pointer(find[StoredCheckout](ctx, cs.tx, checkoutByID, id))
+	return cs.one(ctx, checkoutByID, id)
+}
+
+func (cs Checkouts) one(ctx context.Context, query string, args ...any) (*StoredCheckout, error) {
+	return pointer(find[StoredCheckout](ctx, cs.tx, query, args...))
 }
 
 // ByToken returns the checkout whose page has that secret, by its hash.
 func (cs Checkouts) ByToken(ctx context.Context, hash [32]byte) (*StoredCheckout, error) {
-	return pointer(find[StoredCheckout](ctx, cs.tx, checkoutByToken, hash[:]))
+	return cs.one(ctx, checkoutByToken, hash[:])
 }
 
 // OfCart returns the open checkout that began with a cart; ErrNotFound when there is none.
 func (cs Checkouts) OfCart(ctx context.Context, cart string) (*StoredCheckout, error) {
-	return pointer(find[StoredCheckout](ctx, cs.tx, checkoutOfCart, cart, millis(cs.tx.Now)))
+	return cs.one(ctx, checkoutOfCart, cart, millis(cs.tx.Now))
 }
 
 // OfMailbox returns the other open checkouts of a maker at a shop for a mailbox.

@@ -90,7 +90,7 @@ func makeSession(ctx context.Context, x *exchange, in *object) (any, error) {
 	if *in.fault != nil {
 		return nil, *in.fault
 	}
-	got, err := invoke(ctx, x, protocol.UCPMakeCheckout, draft)
+	got, err := x.ask(ctx, protocol.UCPMakeCheckout.Operation, draft)
 	if err == nil && got.Refused == nil {
 		x.status = http.StatusCreated
 	}
@@ -104,20 +104,23 @@ func putSession(ctx context.Context, x *exchange, in *object) (any, error) {
 		return refused, faultIn(in)
 	}
 	draft.Session = x.named()
-	got, err := invoke(ctx, x, protocol.UCPPutCheckout, draft)
-	return x.session(got, err)
+	return x.session(x.ask(ctx, protocol.UCPPutCheckout.Operation, draft))
 }
 
 // getSession is get_checkout and get_cart, and complete_checkout, which answers the checkout as it is: a person completes it.
 func getSession(ctx context.Context, x *exchange, _ *object) (any, error) {
-	got, err := invoke(ctx, x, protocol.UCPCheckout, protocol.CheckoutDraft{Session: x.named()})
-	return x.session(got, err)
+	return x.session(x.ask(ctx, protocol.UCPCheckout.Operation, protocol.CheckoutDraft{Session: x.named()}))
 }
 
 // cancelSession is cancel_checkout and cancel_cart.
 func cancelSession(ctx context.Context, x *exchange, _ *object) (any, error) {
-	got, err := invoke(ctx, x, protocol.UCPCancelCheckout, protocol.CheckoutDraft{Session: x.named(), Digest: x.digest})
-	return x.session(got, err)
+	return x.session(x.ask(ctx, protocol.UCPCancelCheckout.Operation, protocol.CheckoutDraft{Session: x.named(), Digest: x.digest}))
+}
+
+// ask runs an operation about checkouts.
+func (x *exchange) ask(ctx context.Context, op *protocol.Operation, in any) (*protocol.Checkout, error) {
+	out := &protocol.Checkout{}
+	return out, x.invoke(ctx, op, in, out)
 }
 
 func faultIn(in *object) error {
@@ -214,7 +217,7 @@ func (x *exchange) failedAt(handle, code, content string) failure {
 }
 
 // session returns a checkout or a cart in UCP's shape, or why there is none.
-func (x *exchange) session(c protocol.Checkout, err error) (any, error) {
+func (x *exchange) session(c *protocol.Checkout, err error) (any, error) {
 	switch {
 	case protocol.CodeOf(err) == protocol.NotFound:
 		return x.failed("not_found", protocol.AsError(err).Detail), nil
@@ -224,7 +227,7 @@ func (x *exchange) session(c protocol.Checkout, err error) (any, error) {
 		return x.failedAt(c.Handle, c.Refused.Code, c.Refused.Detail), nil
 	}
 	cart := x.op.capability == protocol.UCPCarts
-	out := session{UCP: x.meta(), ID: c.ID, Lines: []lineItem{}, Currency: protocol.Rupee, Totals: c.Totals, Links: x.linksOf(c), Untrusted: true}
+	out := &session{UCP: x.meta(), ID: c.ID, Lines: []lineItem{}, Currency: protocol.Rupee, Totals: c.Totals, Links: x.linksOf(c), Untrusted: true}
 	if c.Buyer != (protocol.CheckoutBuyer{}) {
 		out.Buyer = &buyer{c.Buyer.First, c.Buyer.Last, c.Buyer.Mail, c.Buyer.Phone}
 	}
@@ -260,7 +263,7 @@ func (x *exchange) session(c protocol.Checkout, err error) (any, error) {
 		return out, nil
 	}
 	out.UCP.Handlers, out.Status = &struct{}{}, c.Status
-	x.complete(c, &out)
+	x.complete(c, out)
 	return out, nil
 }
 
@@ -269,7 +272,7 @@ func lineTotals(paise int64) []protocol.OrderTotal {
 }
 
 // complete adds what only a checkout has.
-func (x *exchange) complete(c protocol.Checkout, out *session) {
+func (x *exchange) complete(c *protocol.Checkout, out *session) {
 	if c.Token != "" {
 		out.Continue, out.ExpiresAt = x.c.Base+protocol.CheckoutPath+c.Token, &c.ExpiresAt
 	}
@@ -296,7 +299,7 @@ func (x *exchange) complete(c protocol.Checkout, out *session) {
 }
 
 // termsOf are the terms of a checkout where its shop may be paid later; nil where all is due at once.
-func termsOf(c protocol.Checkout) *terms {
+func termsOf(c *protocol.Checkout) *terms {
 	total := int64(0)
 	for _, t := range c.Totals {
 		if t.Type == "total" {
@@ -330,7 +333,7 @@ func termsOf(c protocol.Checkout) *terms {
 const returnPolicy = "dev.ucp.shopping.policy.return"
 
 // linksOf are the links that a platform shows with a checkout.
-func (x *exchange) linksOf(c protocol.Checkout) []link {
+func (x *exchange) linksOf(c *protocol.Checkout) []link {
 	shop := x.c.Base + "/@" + c.Handle
 	all := []link{{UCPShop, shop, c.Shop}, {Type: "terms_of_service", URL: x.c.Base + "/terms"}, {Type: "privacy_policy", URL: x.c.Base + "/privacy"}}
 	if c.Returns != nil {

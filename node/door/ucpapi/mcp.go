@@ -20,44 +20,50 @@ const Instructions = "The catalog and the locations of the businesses of this no
 
 // Tools returns the tools of the MCP binding. Their arguments are {"meta", "id", "catalog"}, of which the last, named by the subject, is
 // the body of the REST binding.
-func (a *API) Tools() []mcpapi.Tool {
-	tool := func(name, title, about string, o operation, input, output string) mcpapi.Tool {
-		return mcpapi.Tool{Name: name, Title: title, Description: about, Writes: o.writes, OutputSchema: json.RawMessage(output),
-			InputSchema: json.RawMessage(argumentsOf(o, input)),
+func (a *API) Tools() (all []mcpapi.Tool) {
+	for _, t := range tools {
+		all = append(all, mcpapi.Tool{Name: t.name, Title: t.title, Description: t.about, Writes: t.o.writes, OutputSchema: json.RawMessage(t.output),
+			InputSchema: json.RawMessage(argumentsOf(t.o, t.input)),
 			Call: func(c *mcpapi.Call) (mcpapi.Result, error) {
-				answer, err := a.serveMCP(c.W, c.R, o, c.Args, c.Body)
+				answer, err := a.serveMCP(c.W, c.R, t.o, c.Args, c.Body)
 				if err != nil {
 					return mcpapi.Result{}, a.mcpFailure(err)
 				}
 				return mcpapi.Result{Structured: answer}, nil
-			}}
+			}})
 	}
-	return []mcpapi.Tool{
-		tool("search_catalog", "Search the catalog", "Searches the products of all businesses of this node, or browses them by filters.",
-			search, searchSchema, productsSchema),
-		tool("lookup_catalog", "Look up products", "Products and variants by their ids, 100 at most.", lookup, lookupSchema, productsSchema),
-		tool("get_product", "Get a product", "One product in detail, with which of its options exist and are available next to those selected.",
-			product, productSchema, productAnswerSchema),
-		tool("search_locations", "Search locations", "Searches the shops of all businesses of this node, by text, distance and opening hours.",
-			searchPlaces, searchLocationsSchema, locationsSchema),
-		tool("lookup_locations", "Look up locations", "Shops by their ids, 50 at most.", lookupPlaces, lookupLocationsSchema, locationsSchema),
-		tool("create_checkout", "Begin a checkout",
-			"Prices variants of one shop and holds them for 20 minutes. Give the person continue_url: they order and pay there.",
-			createCheckout, checkoutSchema, sessionSchema),
-		tool("get_checkout", "Read a checkout", "Whether the person has paid: then it is completed, with its order.", getCheckout, "", sessionSchema),
-		tool("update_checkout", "Replace a checkout", "Replaces all of an open checkout.", updateCheckout, sessionInput, sessionSchema),
-		tool("complete_checkout", "Complete a checkout", "Answers the checkout as it is: the person completes it at continue_url.", completeCheckout, "",
-			sessionSchema),
-		tool("cancel_checkout", "Cancel a checkout", "Ends a checkout that is not paid.", cancelCheckout, "", sessionSchema),
-		tool("create_cart", "Begin a cart", "Prices variants of one shop; holds nothing.", createCart, sessionInput, sessionSchema),
-		tool("get_cart", "Read a cart", "A cart with the prices of now.", getCart, "", sessionSchema),
-		tool("update_cart", "Replace a cart", "Replaces all of a cart.", updateCart, sessionInput, sessionSchema),
-		tool("cancel_cart", "Delete a cart", "Deletes a cart.", cancelCart, "", sessionSchema),
-		tool("get_order", "Read an order", "An order, for the platform that signed the request for its checkout.", readOrder, "", sessionSchema),
-	}
+	return all
 }
 
-func (a *API) serveMCP(w http.ResponseWriter, r *http.Request, o operation, args json.RawMessage, body []byte) ([]byte, error) {
+var tools = []struct {
+	name, title, about string
+	o                  *operation
+	input, output      string
+}{
+	{"search_catalog", "Search the catalog", "Searches the products of all businesses of this node, or browses them by filters.",
+		search, searchSchema, productsSchema},
+	{"lookup_catalog", "Look up products", "Products and variants by their ids, 100 at most.", lookup, lookupSchema, productsSchema},
+	{"get_product", "Get a product", "One product in detail, with which of its options exist and are available next to those selected.",
+		product, productSchema, productAnswerSchema},
+	{"search_locations", "Search locations", "Searches the shops of all businesses of this node, by text, distance and opening hours.",
+		searchPlaces, searchLocationsSchema, locationsSchema},
+	{"lookup_locations", "Look up locations", "Shops by their ids, 50 at most.", lookupPlaces, lookupLocationsSchema, locationsSchema},
+	{"create_checkout", "Begin a checkout",
+		"Prices variants of one shop and holds them for 20 minutes. Give the person continue_url: they order and pay there.",
+		createCheckout, checkoutSchema, sessionSchema},
+	{"get_checkout", "Read a checkout", "Whether the person has paid: then it is completed, with its order.", getCheckout, "", sessionSchema},
+	{"update_checkout", "Replace a checkout", "Replaces all of an open checkout.", updateCheckout, sessionInput, sessionSchema},
+	{"complete_checkout", "Complete a checkout", "Answers the checkout as it is: the person completes it at continue_url.", completeCheckout, "",
+		sessionSchema},
+	{"cancel_checkout", "Cancel a checkout", "Ends a checkout that is not paid.", cancelCheckout, "", sessionSchema},
+	{"create_cart", "Begin a cart", "Prices variants of one shop; holds nothing.", createCart, sessionInput, sessionSchema},
+	{"get_cart", "Read a cart", "A cart with the prices of now.", getCart, "", sessionSchema},
+	{"update_cart", "Replace a cart", "Replaces all of a cart.", updateCart, sessionInput, sessionSchema},
+	{"cancel_cart", "Delete a cart", "Deletes a cart.", cancelCart, "", sessionSchema},
+	{"get_order", "Read an order", "An order, for the platform that signed the request for its checkout.", readOrder, "", sessionSchema},
+}
+
+func (a *API) serveMCP(w http.ResponseWriter, r *http.Request, o *operation, args json.RawMessage, body []byte) ([]byte, error) {
 	x := &exchange{API: a, op: o, network: a.c.Network(r), id: w.Header().Get(requestIDHeader), digest: digestOf(args)}
 	given := newObject(strictjson.Members(args))
 	profile, sent, f := agentField(r.Header.Values("Ucp-Agent"))
@@ -108,7 +114,7 @@ func (a *API) mcpFailure(err error) error {
 }
 
 // argumentsOf is the schema of the arguments of a tool.
-func argumentsOf(o operation, input string) string {
+func argumentsOf(o *operation, input string) string {
 	required, members := []string{}, metaSchema
 	if o.path == completeCheckout.path {
 		members += `,"checkout":{"type":"object"}`

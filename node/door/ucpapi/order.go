@@ -58,7 +58,7 @@ type order struct {
 
 // getOrder is get_order. The platform is authenticated by its signature.
 func getOrder(ctx context.Context, x *exchange, _ *object) (any, error) {
-	got, err := invoke(ctx, x, protocol.UCPOrder, protocol.CheckoutDraft{Session: x.named()})
+	got, err := x.ask(ctx, protocol.UCPOrder.Operation, protocol.CheckoutDraft{Session: x.named()})
 	if protocol.CodeOf(err) == protocol.NotFound {
 		return x.failed("not_found", "there is no such order of the platform that signed this request"), nil
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // rest serves one operation over the REST binding.
-func (a *API) rest(o operation) http.HandlerFunc {
+func (a *API) rest(o *operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := readBody(w, r)
 		if err != nil {
@@ -96,7 +96,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // readInput returns the request in the form of UCP. A POST may have the parameter merchant in its
 // query.
-func readInput(r *http.Request, o operation, body []byte) (*object, *fault) {
+func readInput(r *http.Request, o *operation, body []byte) (*object, *fault) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badRequest("the query string cannot be read: check the percent-encoding")

@@ -93,28 +93,28 @@ type operation struct {
 }
 
 var (
-	search       = operation{capability: protocol.UCPCatalogSearch, subject: "catalog", path: "/catalog/search", run: searchCatalog}
-	lookup       = operation{capability: protocol.UCPCatalogLookup, subject: "catalog", path: "/catalog/lookup", run: lookupCatalog}
-	product      = operation{capability: protocol.UCPCatalogLookup, subject: "catalog", path: "/catalog/product", run: getProduct}
-	searchPlaces = operation{capability: protocol.UCPLocationSearch, subject: "location", path: "/locations/search", run: searchLocations}
-	lookupPlaces = operation{capability: protocol.UCPLocationLookup, subject: "location", path: "/locations/lookup", run: lookupLocations}
+	search       = &operation{capability: protocol.UCPCatalogSearch, subject: "catalog", path: "/catalog/search", run: searchCatalog}
+	lookup       = &operation{capability: protocol.UCPCatalogLookup, subject: "catalog", path: "/catalog/lookup", run: lookupCatalog}
+	product      = &operation{capability: protocol.UCPCatalogLookup, subject: "catalog", path: "/catalog/product", run: getProduct}
+	searchPlaces = &operation{capability: protocol.UCPLocationSearch, subject: "location", path: "/locations/search", run: searchLocations}
+	lookupPlaces = &operation{capability: protocol.UCPLocationLookup, subject: "location", path: "/locations/lookup", run: lookupLocations}
 
-	createCheckout = operation{capability: protocol.UCPCheckouts, subject: "checkout", path: "/checkout-sessions", writes: true, run: makeSession}
-	getCheckout    = operation{capability: protocol.UCPCheckouts, path: "/checkout-sessions/:id", method: http.MethodGet, bare: true, run: getSession}
-	updateCheckout = operation{capability: protocol.UCPCheckouts, subject: "checkout", path: "/checkout-sessions/:id", method: http.MethodPut, writes: true,
+	createCheckout = &operation{capability: protocol.UCPCheckouts, subject: "checkout", path: "/checkout-sessions", writes: true, run: makeSession}
+	getCheckout    = &operation{capability: protocol.UCPCheckouts, path: "/checkout-sessions/:id", method: http.MethodGet, bare: true, run: getSession}
+	updateCheckout = &operation{capability: protocol.UCPCheckouts, subject: "checkout", path: "/checkout-sessions/:id", method: http.MethodPut, writes: true,
 		run: putSession}
-	completeCheckout = operation{capability: protocol.UCPCheckouts, path: "/checkout-sessions/:id/complete", bare: true, run: getSession}
-	cancelCheckout   = operation{capability: protocol.UCPCheckouts, path: "/checkout-sessions/:id/cancel", writes: true, bare: true, run: cancelSession}
-	createCart       = operation{capability: protocol.UCPCarts, subject: "cart", path: "/carts", writes: true, run: makeSession}
-	getCart          = operation{capability: protocol.UCPCarts, path: "/carts/:id", method: http.MethodGet, bare: true, run: getSession}
-	updateCart       = operation{capability: protocol.UCPCarts, subject: "cart", path: "/carts/:id", method: http.MethodPut, writes: true, run: putSession}
-	cancelCart       = operation{capability: protocol.UCPCarts, path: "/carts/:id/cancel", writes: true, bare: true, run: cancelSession}
-	readOrder        = operation{capability: protocol.UCPOrders, path: "/orders/:id", method: http.MethodGet, bare: true, run: getOrder}
+	completeCheckout = &operation{capability: protocol.UCPCheckouts, path: "/checkout-sessions/:id/complete", bare: true, run: getSession}
+	cancelCheckout   = &operation{capability: protocol.UCPCheckouts, path: "/checkout-sessions/:id/cancel", writes: true, bare: true, run: cancelSession}
+	createCart       = &operation{capability: protocol.UCPCarts, subject: "cart", path: "/carts", writes: true, run: makeSession}
+	getCart          = &operation{capability: protocol.UCPCarts, path: "/carts/:id", method: http.MethodGet, bare: true, run: getSession}
+	updateCart       = &operation{capability: protocol.UCPCarts, subject: "cart", path: "/carts/:id", method: http.MethodPut, writes: true, run: putSession}
+	cancelCart       = &operation{capability: protocol.UCPCarts, path: "/carts/:id/cancel", writes: true, bare: true, run: cancelSession}
+	readOrder        = &operation{capability: protocol.UCPOrders, path: "/orders/:id", method: http.MethodGet, bare: true, run: getOrder}
 
-	operations = []operation{search, lookup, product, searchPlaces, lookupPlaces, createCheckout, getCheckout, updateCheckout, completeCheckout,
+	operations = []*operation{search, lookup, product, searchPlaces, lookupPlaces, createCheckout, getCheckout, updateCheckout, completeCheckout,
 		cancelCheckout, createCart, getCart, updateCart, cancelCart, readOrder}
 	// getSearch is search with parameters in the query. It is not part of UCP.
-	getSearch = operation{capability: protocol.UCPCatalogSearch, subject: "catalog", path: "", run: searchCatalog}
+	getSearch = &operation{capability: protocol.UCPCatalogSearch, subject: "catalog", path: "", run: searchCatalog}
 )
 
 // An exchange is one request with what was negotiated for it.
@@ -124,7 +124,7 @@ type exchange struct {
 	id       string
 	version  string // release of UCP
 	chosen   string // version of the capability
-	op       operation
+	op       *operation
 	merchant string    // ?merchant=, "" for none
 	platform *platform // nil for none
 	vouched  bool      // a key of its profile signed the request

@@ -51,9 +51,10 @@ func (o *Orders) checkout(ctx context.Context, tx *storage.Tx, x *storage.Stored
 		return out, err
 	}
 	if x.State == storage.CheckoutOrdered {
-		out, err = o.ordered(ctx, tx, x)
+		err = o.ordered(ctx, tx, x, &out)
 	} else {
-		out, err = o.unordered(ctx, tx, x, who.CheckoutBuyer)
+		out.Buyer = who.CheckoutBuyer
+		err = o.unordered(ctx, tx, x, &out)
 	}
 	out.ID, out.ExpiresAt, out.Untrusted = x.ID, x.ExpiresAt, true
 	if out.Status == protocol.CheckoutIncomplete || out.Status == protocol.CheckoutEscalates {
@@ -63,7 +64,7 @@ func (o *Orders) checkout(ctx context.Context, tx *storage.Tx, x *storage.Stored
 }
 
 // unordered returns a checkout or a cart that is no order yet.
-func (o *Orders) unordered(ctx context.Context, tx *storage.Tx, x *storage.StoredCheckout, buyer protocol.CheckoutBuyer) (out protocol.Checkout, err error) {
+func (o *Orders) unordered(ctx context.Context, tx *storage.Tx, x *storage.StoredCheckout, out *protocol.Checkout) error {
 	held, err := tx.Tills().Held(ctx, x.ID)
 	if err == nil {
 		out.BasketQuote, err = o.quote(ctx, tx, protocol.Basket{Items: x.Items}, func(s storage.Stocked, variant string) int {
@@ -72,13 +73,13 @@ func (o *Orders) unordered(ctx context.Context, tx *storage.Tx, x *storage.Store
 		})
 	}
 	if err != nil {
-		return out, err
+		return err
 	}
-	out.Buyer, out.Pay, out.Notes = buyer, cmp.Or(x.Pay, protocol.PayNow), []protocol.CheckoutNote{}
+	out.Pay, out.Notes = cmp.Or(x.Pay, protocol.PayNow), []protocol.CheckoutNote{}
 	if out.Handle != "" {
 		shop, err := tx.Profiles().ByHandle(ctx, out.Handle)
 		if err != nil {
-			return out, err
+			return err
 		}
 		out.Returns, out.Support = shop.Draft.Returns, protocol.TakesSupport(shop.Draft.Policy())
 	}
@@ -102,7 +103,7 @@ func (o *Orders) unordered(ctx context.Context, tx *storage.Tx, x *storage.Store
 	case isCart(x.ID):
 	case x.State != storage.CheckoutOpen, over(x, tx.Now):
 		out.Status = protocol.CheckoutCanceled
-		return out, nil
+		return nil
 	default:
 		out.Notes = append(out.Notes, lacks(out)...)
 	}
@@ -121,7 +122,7 @@ func (o *Orders) unordered(ctx context.Context, tx *storage.Tx, x *storage.Store
 			out.Status = protocol.CheckoutIncomplete
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func lineAt(i int) string { return fmt.Sprintf("$.line_items[%d]", i) }
@@ -132,7 +133,7 @@ func paiseOf(m protocol.Money) int64 {
 }
 
 // lacks says what is wrong with a checkout besides its basket.
-func lacks(out protocol.Checkout) (notes []protocol.CheckoutNote) {
+func lacks(out *protocol.Checkout) (notes []protocol.CheckoutNote) {
 	wrong := func(code, path, detail string) {
 		notes = append(notes, protocol.CheckoutNote{Type: "error", Code: code, Path: path, Detail: detail})
 	}
@@ -151,12 +152,12 @@ func lacks(out protocol.Checkout) (notes []protocol.CheckoutNote) {
 }
 
 // ordered returns a checkout that became an order.
-func (o *Orders) ordered(ctx context.Context, tx *storage.Tx, x *storage.StoredCheckout) (out protocol.Checkout, err error) {
+func (o *Orders) ordered(ctx context.Context, tx *storage.Tx, x *storage.StoredCheckout, out *protocol.Checkout) error {
 	order, err := tx.Orders().ByID(ctx, x.OrderID)
 	if err != nil {
-		return out, storage.IfMissing(err, noCheckout)
+		return storage.IfMissing(err, noCheckout)
 	}
-	out = protocol.Checkout{Order: order.ID, Totals: order.Totals, Pay: order.Pay, Notes: []protocol.CheckoutNote{}, Status: protocol.CheckoutEscalates}
+	out.Order, out.Totals, out.Pay, out.Notes, out.Status = order.ID, order.Totals, order.Pay, []protocol.CheckoutNote{}, protocol.CheckoutEscalates
 	out.Handle, out.Shop, out.Lines, out.Faults = order.Handle, order.Shop, order.Lines, []protocol.BasketFault{}
 	out.Sum, out.Carriage, out.Till.Test = rupees(order.Paise), rupees(0), order.Test
 	switch waits := order.HoldUntil.IsZero() || order.HoldUntil.After(tx.Now); {
@@ -165,7 +166,7 @@ func (o *Orders) ordered(ctx context.Context, tx *storage.Tx, x *storage.StoredC
 	case order.State == protocol.OrderCanceled, !waits:
 		out.Status = protocol.CheckoutCanceled
 	}
-	return out, nil
+	return nil
 }
 
 // placed reports whether an order completes its checkout: it was paid, or is paid when it is handed over.
