@@ -18,6 +18,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/proof"
 	"stoa/node/door/mcpapi"
+	"stoa/node/door/ucpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
 	"stoa/node/money"
@@ -160,6 +161,8 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.Money, hooks, random(credential.SecretBidLinks))
 	letterKey := random(credential.SecretMeetingLinks)
 	n.Orders = order.New(h, n.name(), n.Money, letterKey, n.orderMail, reviews)
+	n.Orders.Platforms = &order.Platforms{Send: hooks.SendWith, Page: n.Base + protocol.UCPProfilePath,
+		Body: func(o *protocol.PlatformOrder) ([]byte, error) { return ucpapi.OrderBody(o, n.Base) }}
 	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))

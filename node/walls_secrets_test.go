@@ -45,6 +45,7 @@ const (
 	ofArchive   = "link to an archive"
 	ofUndo      = "link that undoes a deletion"
 	ofOrder     = "address of an order"
+	ofCheckout  = "address of a checkout"
 )
 
 // opens has the kinds of secrets by which an operation opens a thing, besides who may without any.
@@ -60,7 +61,7 @@ var opens = map[string][]string{
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "delete_message": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
 	"fetch_archive": {ofArchive}, "undo_deletion": {ofUndo},
-	"read_order": {ofOrder}, "cancel_order": {ofOrder},
+	"read_order": {ofOrder}, "cancel_order": {ofOrder}, "read_checkout": {ofCheckout},
 	"add_device":   {ofThread},
 	"delete_post":  {ofPost},
 	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},
@@ -153,6 +154,7 @@ func newSecrets(t *testing.T) *secretsWorld {
 		return err
 	})
 	w.secrets[ofOrder] = w.ordered().Token
+	w.secrets[ofCheckout] = w.checkout(from{}).Token
 	n.Hosted("leaver")
 	n.Ask("DELETE", "/api/owner/profile", "", "Authorization", "Bearer "+n.OwnerToken("leaver")).Is(200)
 	put(func(ctx context.Context, tx *storage.Tx) error {

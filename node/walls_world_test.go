@@ -254,6 +254,13 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 		args["id"] = id
 	case protocol.UpdateOrder.Operation:
 		args["id"] = w.ordered().Order.ID
+	case protocol.UCPCheckout.Operation, protocol.UCPPutCheckout.Operation, protocol.UCPCancelCheckout.Operation, protocol.UCPOrder.Operation:
+		platform := from{caller: protocol.PlatformCaller("https://walls.example/ucp")}
+		made := w.checkout(platform)
+		if args["session"] = made.ID; op == protocol.UCPOrder.Operation {
+			args["session"] = w.ordered("checkout", made.Token).Order.ID
+		}
+		return args, platform
 	case protocol.CheckConversation.Operation, protocol.ContinueConversation.Operation:
 		begun := w.writes()
 		args["threadId"], args["readToken"] = begun.ThreadID, begun.ReadToken
@@ -284,18 +291,37 @@ func (w *wallsWorld) thing(op *protocol.Operation) (args map[string]any, mine fr
 }
 
 // ordered makes an order at the shop, which is paid when it is fetched.
-func (w *wallsWorld) ordered() (made protocol.MadeOrder) {
+func (w *wallsWorld) ordered(more ...string) (made protocol.MadeOrder) {
+	w.t.Helper()
+	args := map[string]any{"items": w.sells(), "name": "Ravi", "mail": newID("m") + "@example.org", "way": "pickup", "pay": "later"}
+	for i := 0; i+1 < len(more); i += 2 {
+		args[more[i]] = more[i+1]
+	}
+	got := w.call(protocol.MakeOrder.Operation, args, from{})
+	require.Empty(w.t, got.Code, "%v", got)
+	require.NoError(w.t, json.Unmarshal([]byte(got.JSON), &made))
+	return made
+}
+
+// checkout makes a checkout of UCP at the shop.
+func (w *wallsWorld) checkout(by from) (made protocol.Checkout) {
+	w.t.Helper()
+	got := w.call(protocol.UCPMakeCheckout.Operation, map[string]any{"items": w.sells(), "release": protocol.UCPVersions[0],
+		"buyer": map[string]any{"mail": newID("m") + "@example.org"}}, by)
+	require.Empty(w.t, got.Code, "%v", got)
+	require.NoError(w.t, json.Unmarshal([]byte(got.JSON), &made))
+	return made
+}
+
+// sells makes the shop take orders, which are paid when they are fetched, and returns a basket of it.
+func (w *wallsWorld) sells() []any {
 	w.t.Helper()
 	d := w.Doors
 	d.Good("PUT", "/api/owner/merchant/items/walls", `{"name":"Thali","price":{"currency":"INR","amount":"90"}}`, d.Shop, nil)
 	d.Good("PUT", "/api/owner/till", `{"open":true,"pickup":true,"payAtPickup":true}`, d.Shop, nil)
 	var item protocol.OwnItem
 	d.Good("GET", "/api/owner/merchant/items/walls", "", d.Shop, &item)
-	got := w.call(protocol.MakeOrder.Operation, map[string]any{"items": []any{map[string]any{"id": item.VariantIDs[0], "quantity": 1}},
-		"name": "Ravi", "mail": newID("m") + "@example.org", "way": "pickup", "pay": "later"}, from{})
-	require.Empty(w.t, got.Code, "%v", got)
-	require.NoError(w.t, json.Unmarshal([]byte(got.JSON), &made))
-	return made
+	return []any{map[string]any{"id": item.VariantIDs[0], "quantity": 1}}
 }
 
 // writes begins a thread with asha as nobody in particular.

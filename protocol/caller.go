@@ -171,6 +171,18 @@ func (c Caller) ID() string {
 	return "net:" + c.Network
 }
 
+const platformNetwork = "platform:"
+
+// PlatformCaller is a platform of UCP, a key of whose profile signed the request: nobody in particular, but the same from every network.
+func PlatformCaller(profile string) *Caller {
+	return &Caller{Standing: Anonymous, Network: platformNetwork + profile}
+}
+
+// Platform returns the address of the profile of such a caller; signed is false for all others.
+func (c *Caller) Platform() (profile string, signed bool) {
+	return strings.CutPrefix(c.Network, platformNetwork)
+}
+
 // Actor returns the caller's name in the audit log: the account, otherwise the key that signed for
 // a profile, or "operator".
 func (c Caller) Actor() string {

@@ -41,6 +41,9 @@ const (
 
 	TillID  = "till" // of a shop
 	OrderID = "ord"
+
+	CheckoutID = "chk" // of UCP
+	CartID     = "cart"
 )
 
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

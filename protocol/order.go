@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Order receipts: what a shop gives a buyer who has paid, signed by the node (spec §2.6). They are the shop's word:
-// there is no checkout; line items and adjustments have the shapes of UCP's
-// dev.ucp.shopping.order, so that an order capability can be added.
+// Order receipts: what a shop gives a buyer who has paid, signed by the node (spec §2.6). Line items and adjustments have the shapes of
+// UCP's dev.ucp.shopping.order.
 
 // OrderReceiptType is the header typ of the JWS of a receipt.
 const OrderReceiptType = "order-receipt+jwt"

@@ -91,6 +91,7 @@ type NewOrder struct {
 	Total    Decimal `json:"total,omitempty" decimal:"true" doc:"What you expect to pay, in rupees: another total is refused."`
 	Language string  `json:"language,omitempty" enum:"en,hi" doc:"Of the mails."`
 	Client   string  `json:"client,omitempty" pattern:"^0x[0-9a-fA-F]{40}$" doc:"Your account on the blockchain, which may review the order."`
+	Checkout string  `json:"checkout,omitempty" maxLength:"100" doc:"Secret of the checkout's page: its items are ordered."`
 }
 
 var phoneForm = regexp.MustCompile(`^\+?[0-9][0-9 ()-]{5,28}$`)

@@ -119,6 +119,7 @@ func (d TillDraft) Carriage(sum int64) int64 {
 // A Till is how a shop takes orders.
 type Till struct {
 	TillDraft
+	Now       bool       `json:"now" doc:"Orders can be paid at once: it has a payment account."`
 	Taking    bool       `json:"taking" doc:"It takes orders now: it is open and has a payment account."`
 	Test      bool       `json:"test" doc:"TEST: no money moves."`
 	UpdatedAt *time.Time `json:"updatedAt" nullable:"true"`

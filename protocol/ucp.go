@@ -13,6 +13,9 @@ const (
 	UCPSearchPath  = UCPPath + "/catalog/search" // spec §4.1
 )
 
+// CheckoutPath is the page on which a person takes over a checkout; its secret is appended.
+const CheckoutPath = "/checkout/"
+
 // BuyPath is the address to which the items of a basket are appended (dev.ucp.shopping.permalink).
 const BuyPath = "/buy"
 
@@ -30,6 +33,11 @@ const (
 	UCPLocationSearch = "dev.ucp.common.location.search"
 	UCPLocationLookup = "dev.ucp.common.location.lookup"
 	UCPPermalink      = "dev.ucp.shopping.permalink"
+
+	UCPCheckouts    = "dev.ucp.shopping.checkout"
+	UCPCarts        = "dev.ucp.shopping.cart"
+	UCPOrders       = "dev.ucp.shopping.order"
+	UCPPaymentTerms = "dev.ucp.shopping.payment_terms" // extends checkout and order
 )
 
 // A UCPEntity is a version of a capability, or a service at one transport.
@@ -39,6 +47,8 @@ type UCPEntity struct {
 	Schema    string `json:"schema,omitempty"`
 	Transport string `json:"transport,omitempty"`
 	Endpoint  string `json:"endpoint,omitempty"`
+
+	Extends []string `json:"extends,omitempty"`
 
 	Config map[string]string `json:"config,omitempty"`
 }
@@ -50,7 +60,7 @@ type UCPMeta struct {
 	Supported    map[string]string      `json:"supported_versions,omitempty"`
 	Services     map[string][]UCPEntity `json:"services,omitempty"`
 	Capabilities map[string][]UCPEntity `json:"capabilities,omitempty"`
-	Handlers     *struct{}              `json:"payment_handlers,omitempty"` // none: there is no checkout
+	Handlers     *struct{}              `json:"payment_handlers,omitempty"` // none: the money goes to the shop, on its page
 }
 
 // UCPMetaOf returns the node's business profile in a release, without keys. base is the public
@@ -92,6 +102,17 @@ func UCPCapabilities(version string) map[string][]UCPEntity {
 		all[UCPCatalogLookup] = []UCPEntity{entry(version, "shopping/catalog/lookup", "shopping/catalog_lookup")}
 		all[UCPLocationSearch] = []UCPEntity{entry(version, "common/location/search", "common/location_search")}
 		all[UCPLocationLookup] = []UCPEntity{entry(version, "common/location/lookup", "common/location_lookup")}
+		terms := entry(version, "payment-terms", "shopping/payment_terms")
+		terms.Extends = []string{UCPCheckouts, UCPOrders}
+		all[UCPPaymentTerms] = []UCPEntity{terms}
+	}
+	for _, name := range []string{UCPCheckouts, UCPCarts, UCPOrders} {
+		page := strings.TrimPrefix(name, "dev.ucp.shopping.")
+		spec := page
+		if version == UCPVersions[0] {
+			spec = "shopping/" + page
+		}
+		all[name] = []UCPEntity{entry(version, spec, "shopping/"+page)}
 	}
 	const older = "2026-04-08"
 	all[UCPCatalogSearch] = append(all[UCPCatalogSearch], entry(older, "catalog/search", "shopping/catalog_search"))

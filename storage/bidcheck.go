@@ -26,7 +26,11 @@ var bidInvariants = []invariant{
 		AND NOT EXISTS (SELECT 1 FROM job j WHERE j.state = 'waiting'
 			AND j.dedupe = '` + string(OrderDueJob) + ` ' || o.id || ' ' || CAST(o.moves AS TEXT) || ' 0') LIMIT 1`},
 	{"an order that does not wait and holds pieces", `SELECT h.order_id FROM order_hold h LEFT JOIN shop_order o ON o.id = h.order_id
-		WHERE o.id IS NULL OR o.state <> 'awaiting_payment' LIMIT 1`},
+		LEFT JOIN checkout c ON c.id = h.order_id WHERE (o.id IS NULL OR o.state <> 'awaiting_payment')
+		AND (c.id IS NULL OR c.state <> 'open' OR c.hold_until IS NULL) LIMIT 1`},
+	{"a checkout whose hold no job ends", `SELECT c.id FROM checkout c WHERE c.hold_until IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM job j WHERE j.state = 'waiting' AND j.dedupe > '` + string(OrderDueJob) + ` ' || c.id || ' '
+			AND j.dedupe < '` + string(OrderDueJob) + ` ' || c.id || '!') LIMIT 1`},
 	{"an order that was paid at once without a payment", `SELECT o.id FROM shop_order o WHERE o.state IN ('paid', 'fulfilled') AND o.account <> ''
 		AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.bid = o.id AND p.placed AND p.paise >= o.paise) LIMIT 1`},
 	{"a payment of more than its order whose rest does not go back", `SELECT p.id FROM payment p JOIN shop_order o ON o.id = p.bid WHERE p.placed

@@ -24,6 +24,7 @@ const (
 	StockIssued     Stock = "issued"     // issued, of identities that no profile has last
 	StockBids       Stock = "bids"       // bid, of those that were never paid and are over
 	StockPayEvents  Stock = "pay events" // pay_event, of those that were applied
+	StockCheckouts  Stock = "checkouts"  // checkout, of those that hold nothing
 	StockMeetings   Stock = "meetings"   // meeting, of those that are over
 	StockMailboxes  Stock = "mailboxes"  // meeting_mailbox, of those that want mail
 	StockStopped    Stock = "stopped"    // meeting_mailbox, of those that want none
@@ -57,6 +58,7 @@ var Caps = map[Stock]Cap{
 	StockIssued:     {Rows: 200_000, Bytes: 64 << 20},
 	StockBids:       {Rows: 200_000, Bytes: 256 << 20},
 	StockPayEvents:  {Rows: 50_000, Bytes: 256 << 20},
+	StockCheckouts:  {Rows: 100_000, Bytes: 128 << 20},
 	StockMeetings:   {Rows: 200_000, Bytes: 256 << 20},
 	StockMailboxes:  {Rows: 200_000, Bytes: 16 << 20},
 	StockStopped:    {Rows: 1_000_000, Bytes: 64 << 20},
@@ -103,6 +105,8 @@ var stocks = map[Stock]stock{
 	StockBlockedBy: {table: "blocked_by", key: "id", age: "at", size: "length(actor) + length(uri)"},
 	StockBids:      {table: "bid", key: "id", age: "moved_at", size: "length(doc)", of: abandoned, last: latePaid, parts: "bid_move"},
 	StockPayEvents: {table: "pay_event", key: "id", age: "done_at", size: "length(raw) + length(head)", of: "s.done_at IS NOT NULL"},
+	StockCheckouts: {table: "checkout", key: "id", age: "made_at", size: "length(doc) + length(sealed)", of: "s.hold_until IS NULL",
+		last: "(s.signed OR s.state = 'ordered')"},
 	StockMeetings:  {table: "meeting", key: "id", age: "moved_at", size: "length(doc)", of: "s." + meetingIsOver},
 	StockMailboxes: {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "NOT s.stopped"},
 	StockStopped:   {table: "meeting_mailbox", key: "hash", age: "sent_at", size: "length(hash)", of: "s.stopped"},

@@ -17,6 +17,7 @@ type expiry struct{ table, key, end string }
 // expiring are the tables from which the job prune deletes what has ended.
 var expiring = []expiry{
 	{"acme_challenge", "key", "ends_at"},
+	{"checkout", "id", "ends_at"},
 	{"complaint", "id", "until"},
 	{"crowd", "handle, what, at", "until"},
 	{"delegated_key", "id", "ends_at"},

@@ -28,6 +28,7 @@ func TestTables(t *testing.T) {
 		"item":          "is a version of a catalog; Items.EndImport",
 		"meeting":       "is when it takes place; Meetings.Prune",
 		"invitation":    "is counted longer, until kept_until",
+		"checkout":      "is read for a while longer, until ends_at",
 	}
 	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
 	require.NoError(t, err)

@@ -71,6 +71,7 @@ const (
 const (
 	OrderDueJob  JobKind = "order-due"  // ends the wait for the payment of an order at its time
 	OrderMailJob JobKind = "order-mail" // one attempt to tell the buyer of a change of an order
+	OrderTellJob JobKind = "order-tell" // one attempt to tell the platform of UCP that began it
 )
 
 // Jobs of package attention, and of package money, which has the payments of orders too.
@@ -113,7 +114,7 @@ func JobKinds() []JobKind {
 		ShopWordsJob, DropItemsJob,
 		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
-		OrderDueJob, OrderMailJob, MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
+		OrderDueJob, OrderMailJob, OrderTellJob, MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,
 		CalendarEventJob, FeedbackJob, FeedbackCheckJob, ComplaintMailJob,
 	}
 }

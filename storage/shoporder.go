@@ -47,6 +47,11 @@ type OrderDoc struct {
 	Returned int64                 `json:"returned,omitempty"` // paise that the shop gave back in hand
 	By       string                `json:"by,omitempty"`       // the profile of this node that made it
 	Events   []protocol.OrderEvent `json:"events"`
+
+	Checkout string `json:"checkout,omitempty"` // of UCP, that it began with
+	Platform string `json:"platform,omitempty"` // whose signature made that, by the address of its profile
+	Release  string `json:"release,omitempty"`  // of UCP
+	Webhook  string `json:"webhook,omitempty"`  // where the platform is told
 }
 
 var orderTable = tableOf[StoredOrder]("shop_order")

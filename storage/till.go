@@ -136,22 +136,37 @@ func (ts Tills) Restock(ctx context.Context, o *StoredOrder) error {
 	return nil
 }
 
-// A heldPieces is a row of order_hold.
-type heldPieces struct {
+// HeldPieces is a row of order_hold: what an order or a checkout holds of a variant.
+type HeldPieces struct {
 	OrderID, Till, Variant string
 	Pieces                 int
 	Anonymous              bool
 }
 
-var holdTable = tableOf[heldPieces]("order_hold")
+var holdTable = tableOf[HeldPieces]("order_hold")
 
-func (ts Tills) held(ctx context.Context, order string) ([]heldPieces, error) {
-	return list[heldPieces](ctx, ts.tx, holdTable.from+`WHERE order_id = ? ORDER BY variant`, order)
+func (ts Tills) held(ctx context.Context, order string) ([]HeldPieces, error) {
+	return list[HeldPieces](ctx, ts.tx, holdTable.from+`WHERE order_id = ? ORDER BY variant`, order)
+}
+
+// Held returns what an order or a checkout holds.
+func (ts Tills) Held(ctx context.Context, order string) (map[string]int, error) {
+	all, err := ts.held(ctx, order)
+	pieces := map[string]int{}
+	for _, h := range all {
+		pieces[h.Variant] = h.Pieces
+	}
+	return pieces, err
+}
+
+// HoldFor stores that a checkout holds pieces of a counted variant.
+func (ts Tills) HoldFor(ctx context.Context, x *StoredCheckout, variant string, pieces int) error {
+	return holdTable.insert(ctx, ts.tx, &HeldPieces{x.ID, x.Till, variant, pieces, true})
 }
 
 // Hold stores that an order holds pieces of a counted variant.
 func (ts Tills) Hold(ctx context.Context, o *StoredOrder, variant string, pieces int) error {
-	return holdTable.insert(ctx, ts.tx, &heldPieces{o.ID, o.Till, variant, pieces, o.Anonymous})
+	return holdTable.insert(ctx, ts.tx, &HeldPieces{o.ID, o.Till, variant, pieces, o.Anonymous})
 }
 
 // Release ends what an order holds.

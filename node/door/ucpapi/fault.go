@@ -52,6 +52,8 @@ func faultOf(err error) *fault {
 	e := protocol.AsError(err)
 	f := &fault{status: e.Code.Status(), rpc: rpcRefused, code: underscored(e.Code), text: e.Detail, retry: e.RetryAfter}
 	switch {
+	case errors.Is(err, hall.ErrKeyReused):
+		f.code = "idempotency_key_reused"
 	case e.Code == protocol.Validation && len(e.Faults) > 0:
 		f.text = e.Faults[0].Pointer + ": " + e.Faults[0].Detail
 		fallthrough

@@ -153,7 +153,7 @@ func (x *exchange) policiesOf(found []protocol.FoundItem, at func(i int) string)
 		if !known {
 			n = len(all)
 			of[f.Merchant.Handle] = n
-			all = append(all, policy{Type: "dev.ucp.shopping.policy.return", Description: description{r.Words(f.Merchant.Support)}, URL: f.Merchant.Page + "#returns",
+			all = append(all, policy{Type: returnPolicy, Description: description{r.Words(f.Merchant.Support)}, URL: f.Merchant.Page + "#returns",
 				Returns: r})
 		}
 		all[n].AppliesTo = append(all[n].AppliesTo, at(i))

@@ -44,7 +44,7 @@ func (x *exchange) negotiate(r *http.Request, profile string, sent bool, body []
 		if x.c.Strict {
 			return false, discovery(http.StatusBadRequest, "invalid_profile_url", `send the address of your profile: UCP-Agent: profile="https://…"`)
 		}
-		x.version = protocol.UCPVersions[0]
+		x.version, x.terms = protocol.UCPVersions[0], true
 		x.chosen = x.version
 		return false, nil
 	}
@@ -56,11 +56,12 @@ func (x *exchange) negotiate(r *http.Request, profile string, sent bool, body []
 		return false, discovery(http.StatusUnprocessableEntity, "version_unsupported",
 			"release "+p.version+" of UCP is not supported; this node supports "+strings.Join(protocol.UCPVersions, " and "))
 	}
-	if err := x.verify(r, p, body); err != nil {
+	if x.vouched, err = x.verify(r, p, body); err != nil {
 		return false, err
 	}
-	x.version = p.version
-	x.chosen = common(protocol.UCPCapabilities(p.version), p.capabilities)[x.op.capability]
+	x.version, x.platform = p.version, p
+	chosen := common(protocol.UCPCapabilities(p.version), p.capabilities)
+	x.chosen, x.terms = chosen[x.op.capability], chosen[protocol.UCPPaymentTerms] != ""
 	return x.chosen == "", nil
 }
 
@@ -138,6 +139,9 @@ func readPlatform(raw []byte) (*platform, *fault) {
 					return bad("has a capability without a version in the form 2026-08-25")
 				}
 				c.versions = append(c.versions, version)
+				if name == protocol.UCPOrders && p.webhook == "" {
+					p.webhook = e.object("config").text("webhook_url", maxProfileURL)
+				}
 				if raw, ok := e.get("extends"); ok && raw[0] == '"' {
 					c.extends = append(c.extends, e.text("extends", 200))
 				} else {

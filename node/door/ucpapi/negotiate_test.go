@@ -277,7 +277,7 @@ func TestUCP_MCP(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(h.RPCAt(protocol.UCPMCPPath, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).Result, &list))
-	require.Len(t, list.Tools, 5)
+	require.Len(t, list.Tools, 15)
 	outputs, inputs := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for _, tool := range list.Tools {
 		inputs[tool.Name], outputs[tool.Name] = tool.InputSchema, tool.OutputSchema

@@ -40,6 +40,7 @@ type platform struct {
 	version      string
 	capabilities map[string]capability
 	keys         []platformKey
+	webhook      string // where it is told of its orders, "" for nowhere
 }
 
 // A profile is a platform, or why there is none.

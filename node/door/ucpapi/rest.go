@@ -1,6 +1,7 @@
 package ucpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"mime"
@@ -14,41 +15,56 @@ import (
 )
 
 // rest serves one operation over the REST binding.
-func (a *API) rest(o operation) http.HandlerFunc {
+func (a *API) rest(o *operation) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := readBody(w, r)
 		if err != nil {
 			a.refuse(w, err)
 			return
 		}
-		answer, err := a.serveREST(w, r, o, body)
+		x := &exchange{API: a, op: o, network: a.c.Network(r), id: w.Header().Get(requestIDHeader), subject: r.PathValue("id")}
+		answer, err := x.serveREST(w, r, body)
 		if err != nil {
 			a.refuse(w, err)
 			return
 		}
 		head := w.Header()
 		open(head)
-		write(head, w, http.StatusOK, answer)
+		write(head, w, cmp.Or(x.status, http.StatusOK), answer)
 	}
 }
 
-func (a *API) serveREST(w http.ResponseWriter, r *http.Request, o operation, body []byte) ([]byte, error) {
-	x := &exchange{API: a, op: o, network: a.c.Network(r), id: w.Header().Get(requestIDHeader)}
+func (x *exchange) serveREST(w http.ResponseWriter, r *http.Request, body []byte) ([]byte, error) {
 	sent, present, f := agentField(r.Header.Values("Ucp-Agent"))
 	if f != nil {
 		return nil, f
 	}
-	in, f := readInput(r, o, body)
+	in, f := readInput(r, x.op, body)
 	if f != nil {
 		return nil, f
+	}
+	if x.key, f = keyOf(sent, strings.Join(r.Header.Values("Idempotency-Key"), ", ")); f != nil {
+		return nil, f
+	}
+	x.digest = digestOf(body)
+	if err := x.count(); err != nil {
+		return nil, err
 	}
 	x.merchant = protocol.CleanHandle(r.URL.Query().Get("merchant"))
 	incompatible, err := x.negotiate(r, sent, present, body)
 	if err != nil {
 		return nil, err
 	}
-	a.c.Table.Limits.Fields(w.Header(), x.network, true)
+	x.c.Table.Limits.Fields(w.Header(), x.network, !x.op.writes)
 	return x.answer(r, in, incompatible)
+}
+
+// count counts a request that changes something; the router has counted every one.
+func (x *exchange) count() error {
+	if !x.op.writes {
+		return nil
+	}
+	return x.c.Table.Limits.Write(x.network)
 }
 
 // answer runs the operation, unless there is no capability in common.
@@ -80,12 +96,15 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // readInput returns the request in the form of UCP. A POST may have the parameter merchant in its
 // query.
-func readInput(r *http.Request, o operation, body []byte) (*object, *fault) {
+func readInput(r *http.Request, o *operation, body []byte) (*object, *fault) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badRequest("the query string cannot be read: check the percent-encoding")
 	}
 	allowed := []string{"merchant"}
+	if o.bare || o.writes {
+		allowed = nil
+	}
 	if o.path == "" {
 		allowed = []string{"q", "merchant", "category", "currency", "min", "max", "availability", "limit", "after"}
 	}
@@ -98,6 +117,9 @@ func readInput(r *http.Request, o operation, body []byte) (*object, *fault) {
 		}
 	}
 	if o.path != "" {
+		if len(body) == 0 && o.bare {
+			return newObject(nil), nil
+		}
 		if len(body) == 0 {
 			return nil, badRequest("send the request as a JSON object")
 		}

@@ -73,24 +73,24 @@ func (p *platform) Resolve(_ context.Context, q httpsig.KeyRequest) (httpsig.Res
 
 var policyOfUCP = httpsig.UCPPolicy()
 
-// verify checks the signatures of a request, if there are any. Those that do not cover what UCP
+// verify checks the signatures of a request, if there are any, and reports whether one is the platform's. Those that do not cover what UCP
 // requires do not count, as signatures are optional for reads. A request of which every signature that
 // counts fails is refused.
-func (x *exchange) verify(r *http.Request, p *platform, body []byte) error {
+func (x *exchange) verify(r *http.Request, p *platform, body []byte) (vouched bool, err error) {
 	if r.Header["Signature"] == nil && r.Header["Signature-Input"] == nil {
-		return nil
+		return false, nil
 	}
 	if r.Header["Signature"] == nil || r.Header["Signature-Input"] == nil {
-		return signatureFault(http.StatusUnauthorized, rpcRefused, "signature_missing", "Signature and Signature-Input are sent together", nil)
+		return false, signatureFault(http.StatusUnauthorized, rpcRefused, "signature_missing", "Signature and Signature-Input are sent together", nil)
 	}
 	m, err := httpsig.FromRequest(r, x.target)
 	if err != nil {
-		return verdict(err)
+		return false, verdict(err)
 	}
 	// A digest that is sent holds whether or not a signature covers it.
 	if lines := r.Header["Content-Digest"]; lines != nil {
 		if err := httpsig.VerifyContentDigest(lines, body); err != nil {
-			return verdict(err)
+			return false, verdict(err)
 		}
 	}
 	v := httpsig.Verifier{Keys: p, AllowLoopback: x.c.Loopback}
@@ -98,18 +98,18 @@ func (x *exchange) verify(r *http.Request, p *platform, body []byte) error {
 	if errors.Is(err, httpsig.CodeKeyUnknown) { // the platform may have a new key
 		fresh, renewed := x.platforms.renew(r.Context(), p)
 		if !renewed {
-			return verdict(err)
+			return false, verdict(err)
 		}
 		v.Keys = fresh
 		_, err = v.Verify(r.Context(), &m, body, policyOfUCP)
 	}
 	if errors.Is(err, httpsig.CodeNoAcceptableSignature) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return verdict(err)
+		return false, verdict(err)
 	}
-	return nil
+	return true, nil
 }
 
 // verdict converts an error of the verifier to one of UCP.

@@ -85,7 +85,7 @@ func TestVerify(t *testing.T) {
 		o := httpsig.SignOptions{Key: pair.Signer(), Tag: "-", Nonce: "-", TTL: -1, Components: components}
 		require.NoError(t, httpsig.SignRequest(r, target, []byte(body), o))
 		require.NotEmpty(t, r.Header.Get("Content-Digest"))
-		err := (&exchange{API: api}).verify(r, p, []byte(received))
+		_, err := (&exchange{API: api}).verify(r, p, []byte(received))
 		if err == nil {
 			return ""
 		}

@@ -79,6 +79,7 @@ func (s *Web) orderRoutes() []Route {
 		{Pattern: protocol.BuyPath + "/:items", Handler: http.HandlerFunc(s.permalink)},
 		{Pattern: newOrderPath, Handler: http.HandlerFunc(s.newOrderPage)},
 		s.forms(newOrderPath, s.newOrderForm, protocol.MakeOrder.Operation),
+		{Pattern: protocol.CheckoutPath + ":token", Handler: http.HandlerFunc(s.checkoutPage)},
 		{Pattern: "/order/:token", Handler: http.HandlerFunc(s.orderPage)},
 		s.forms("/order/:token", s.orderPageForm, protocol.CancelOrder.Operation),
 	}
@@ -113,6 +114,51 @@ func (s *Web) newOrderPage(w http.ResponseWriter, r *http.Request) {
 	s.showNewOrder(w, r, query.Get("items"), nil)
 }
 
+// checkoutPage is where a person takes over the basket of a platform of UCP: the form of an order, with what the platform said.
+func (s *Web) checkoutPage(w http.ResponseWriter, r *http.Request) {
+	token := r.PathValue("token")
+	var c protocol.Checkout
+	if err := s.invokeOpen(r, protocol.ReadCheckout.Operation, map[string]any{"token": token}, &c); err != nil {
+		s.failSecret(w, r, err)
+		return
+	}
+	if c.Order != "" {
+		redirect(w, r, "/order/"+c.Order)
+		return
+	}
+	s.showCheckout(w, r, c, token, nil)
+}
+
+func (s *Web) showCheckout(w http.ResponseWriter, r *http.Request, c protocol.Checkout, token string, f *sent) {
+	var b protocol.Basket
+	for _, l := range c.Lines {
+		b.Items = append(b.Items, protocol.BasketItem{ID: l.Item.ID, Quantity: int(l.Quantity.Total)})
+	}
+	body := newOrderBody(c.BasketQuote, b, handoff{token, c}, f)
+	if c.Status == protocol.CheckoutCanceled {
+		body = all{title("Your order"), para("This basket was canceled, or waited too long. Nothing was ordered."),
+			when(c.Handle != "", inside("p", link("/@"+c.Handle, "Back to the shop")))}
+	}
+	s.writePrivate(w, r, f.status(), view{Title: tr(r.Context(), "Your order"), Path: protocol.CheckoutPath + "{token}", Secret: true, Body: body})
+}
+
+// A handoff is the checkout that an order begins with; the zero value is none.
+type handoff struct {
+	token string
+	protocol.Checkout
+}
+
+// shown is what the form of the order holds at first.
+func (h handoff) shown() url.Values {
+	b := h.Buyer
+	v := url.Values{"name": {strings.TrimSpace(b.First + " " + b.Last)}, "mail": {b.Mail}, "phone": {b.Phone}, "street": {b.Street}, "pin": {b.PIN}}
+	v.Set("pay", protocol.PayNow)
+	if h.Pay != "" {
+		v.Set("pay", h.Pay)
+	}
+	return v
+}
+
 // showNewOrder shows the form of a basket; f is the one that was refused.
 func (s *Web) showNewOrder(w http.ResponseWriter, r *http.Request, items string, f *sent) {
 	b, err := protocol.ParseBasket(items)
@@ -124,7 +170,7 @@ func (s *Web) showNewOrder(w http.ResponseWriter, r *http.Request, items string,
 		s.Fail(w, r, err)
 		return
 	}
-	s.writePrivate(w, r, f.status(), view{Title: tr(r.Context(), "Your order"), Path: newOrderPath, Body: newOrderBody(q, b, f)})
+	s.writePrivate(w, r, f.status(), view{Title: tr(r.Context(), "Your order"), Path: newOrderPath, Body: newOrderBody(q, b, handoff{}, f)})
 }
 
 // newOrderForm takes the form: it makes the order and leads to its page.
@@ -134,7 +180,7 @@ func (s *Web) newOrderForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, form := newSent(r.PostForm), r.PostForm
-	args := f.args("name", "mail", "phone", "street", "pin", "note", "way", "pay", "total", "client")
+	args := f.args("name", "mail", "phone", "street", "pin", "note", "way", "pay", "total", "client", "checkout")
 	b, err := protocol.ParseBasket(form.Get("items"))
 	args["items"], args["language"] = b.Items, words.Of(r.Context()).Code
 	if args["way"] == protocol.ByDelivery {
@@ -146,6 +192,11 @@ func (s *Web) newOrderForm(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		f.refuse(r.Context(), protocol.AsError(err))
+		var c protocol.Checkout
+		if token := form.Get("checkout"); token != "" && s.invokeOpen(r, protocol.ReadCheckout.Operation, map[string]any{"token": token}, &c) == nil {
+			s.showCheckout(w, r, c, token, f)
+			return
+		}
 		s.showNewOrder(w, r, form.Get("items"), f)
 		return
 	}
@@ -155,11 +206,14 @@ func (s *Web) newOrderForm(w http.ResponseWriter, r *http.Request) {
 
 func (s *Web) orderPage(w http.ResponseWriter, r *http.Request) {
 	token := r.PathValue("token")
-	if protocol.IsID(protocol.OrderID, token) { // where a payment provider returns to
+	if protocol.IsID(protocol.OrderID, token) { // where a payment provider returns to, and the permalink of platforms
 		if c, err := r.Cookie(openedOrder.cookie); err == nil {
 			redirect(w, r, "/order/"+url.PathEscape(c.Value))
 			return
 		}
+		s.writePrivate(w, r, http.StatusNotFound, view{Title: tr(r.Context(), "Your order"), Path: orderPath, Secret: true, Body: all{title("Your order"),
+			para("An order opens in the browser in which it was made, or by the address that its page says to keep.")}})
+		return
 	}
 	var o protocol.ShopOrder
 	if err := s.invokeOpen(r, protocol.ReadOrder.Operation, map[string]any{"token": token}, &o); err != nil {
@@ -203,7 +257,7 @@ var orderWays = [][2]string{{protocol.ByDelivery, english("Delivered to me")}, {
 var orderPays = [][2]string{{protocol.PayNow, english("Now")}, {protocol.PayLater, english("When I get it")}}
 
 // newOrderBody shows a basket and the form that orders it.
-func newOrderBody(q protocol.BasketQuote, b protocol.Basket, f *sent) templ.Component {
+func newOrderBody(q protocol.BasketQuote, b protocol.Basket, h handoff, f *sent) templ.Component {
 	body := all{inside(`div class="lead"`, title("Your order"),
 		when(q.Handle != "", inside(`p class="meta"`, linkText("", "/@"+q.Handle, q.Shop), testMark(q.Till.Test))))}
 	if f != nil {
@@ -225,7 +279,7 @@ func newOrderBody(q protocol.BasketQuote, b protocol.Basket, f *sent) templ.Comp
 	case !q.Till.Taking:
 		return append(body, para("This shop takes no orders here. Ask it on its page."), inside("p", link("/@"+q.Handle, "Back to the shop")))
 	}
-	return append(body, titled("to", "Who orders, and how you get it", newOrderFields(q, b, f)))
+	return append(body, titled("to", "Who orders, and how you get it", newOrderFields(q, b, h, f)))
 }
 
 // notOrdered says why an order was refused.
@@ -240,13 +294,17 @@ func paiseOf(m protocol.Money) int64 {
 	return paise
 }
 
-func newOrderFields(q protocol.BasketQuote, b protocol.Basket, f *sent) templ.Component {
+func newOrderFields(q protocol.BasketQuote, b protocol.Basket, h handoff, f *sent) templ.Component {
 	t := q.Till
 	controls := []control{
 		line("name", "Your name").with("autocomplete", "name"), line("mail", "Your mail address").with("type", "email", "autocomplete", "email"),
 		line("phone", "Telephone, for the delivery").with("type", "tel", "autocomplete", "tel"),
 	}
-	shown := url.Values{"way": {protocol.ByPickup}, "pay": {protocol.PayNow}}
+	shown := h.shown()
+	shown.Set("way", protocol.ByPickup)
+	if !t.Now {
+		shown.Set("pay", protocol.PayLater)
+	}
 	if t.Delivery {
 		shown.Set("way", protocol.ByDelivery)
 	}
@@ -273,7 +331,7 @@ func newOrderFields(q protocol.BasketQuote, b protocol.Basket, f *sent) templ.Co
 	if t.Note != "" {
 		said = append(said, inside(`div class="said"`, userText(t.Note)))
 	}
-	said = append(said, posted("card form", "order", newOrderPath, hidden("items", b.String(), "total", q.Sum.Amount), once(),
+	said = append(said, posted("card form", "order", newOrderPath, hidden("items", b.String(), "total", q.Sum.Amount, "checkout", h.token), once(),
 		ask(protocol.MakeOrder.Operation, f, "order", shown, controls...), sends("Order"),
 		hint("You pay the shop itself, on the next page. Only you and the shop see what you enter here.")))
 	return said

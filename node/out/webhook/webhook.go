@@ -114,7 +114,7 @@ func (s *Sender) SendWith(ctx context.Context, address, id string, body []byte, 
 }
 
 // request returns the signed request. The signature covers method, address, media type, digest,
-// the key directory that it names, and the id.
+// the key directory that it names, and the id; for a platform of UCP also what UCP asks for.
 func (s *Sender) request(ctx context.Context, address, id string, body []byte, fields http.Header) (*http.Request, signed.Form, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -124,7 +124,13 @@ func (s *Sender) request(ctx context.Context, address, id string, body []byte, f
 	maps.Copy(r.Header, fields)
 	r.Header.Set(protocol.WebhookID, id)
 	form := s.Sign.Form(ctx, r.URL.Host)
-	if err := s.Sign.Sign(r, body, form, "webhook-id"); err != nil {
+	covered := []string{"webhook-id"}
+	if r.Header.Get("Ucp-Agent") != "" { // UCP 2026-08-25, REST Request Signing
+		if covered = append(covered, "webhook-timestamp", "ucp-agent", "@authority", "@path"); r.URL.RawQuery != "" {
+			covered = append(covered, "@query")
+		}
+	}
+	if err := s.Sign.Sign(r, body, form, covered...); err != nil {
 		return nil, "", fmt.Errorf("sign webhook %s: %w", id, err)
 	}
 	return r, form, nil

@@ -193,6 +193,8 @@ var leftOut = map[string]map[string]string{
 	"merchant_place": {"": derived},
 	"moderation_log": {"": ofNode}, "moderation_note": {"": ofNode}, "news": {"": derived}, "news_mark": {"": ofNode}, "outlet": {"": ofNode},
 	"stock": {"": "counts change with each sale; the owner counts anew"}, "order_hold": {"": ofMoney},
+
+	"checkout":  {"": "waits for an hour, for whoever has its link"},
 	"pay_event": {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "reaction": {"": ofOthers}, "blocked_by": {"": ofNode},
 	"receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},

@@ -30,8 +30,18 @@ func (o *Orders) Make(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	if err != nil {
 		return none, err
 	}
+	var from *storage.StoredCheckout
+	if in.Checkout != "" {
+		if from, err = o.begin(ctx, tx, in.Checkout); err != nil {
+			return none, err
+		}
+		in.Items = from.Items
+	}
 	if b, err = o.priced(ctx, tx, in.Basket); err != nil || len(b.faults) > 0 { // now that the till is locked
 		return none, errors.Join(err, refused(in.Basket, b.faults))
+	}
+	if handle != b.shop.Draft.Handle || from != nil && from.Till != t.ID {
+		return none, protocol.Errorf(protocol.Conflict, "the basket has changed; look at it, and order again")
 	}
 	if err := o.admit(ctx, tx, c, p, t, account, in); err != nil {
 		return none, err
@@ -58,6 +68,15 @@ func (o *Orders) Make(ctx context.Context, tx *storage.Tx, c protocol.Caller, in
 	x.TokenHash = protocol.SecretHash(token)
 	if x.Sealed, err = o.seal(x.ID, private{in.OrderBuyer, token, in.Language}); err != nil {
 		return none, err
+	}
+	if from != nil {
+		x.Checkout, x.Release = from.ID, from.Release
+		if from.Signed {
+			x.Platform, x.Webhook = from.Platform, from.Webhook
+		}
+		if err := o.become(ctx, tx, from, x, in.Checkout); err != nil {
+			return none, err
+		}
 	}
 	if err := o.store(ctx, tx, x, t, account, c); err != nil {
 		return none, err
@@ -176,7 +195,7 @@ func (o *Orders) store(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 		}
 	}
 	if x.Pay == protocol.PayLater {
-		return errors.Join(o.tellShop(ctx, tx, x, "A new order, paid when it is handed over:"), o.watch(ctx, tx, x))
+		return errors.Join(o.tellShop(ctx, tx, x, "A new order, paid when it is handed over:"), o.tellPlatform(ctx, tx, x), o.watch(ctx, tx, x))
 	}
 	if x.Link.ID == "" {
 		if err := o.AskLink(ctx, tx, paid{o, x}.Due()); err != nil {
@@ -221,9 +240,19 @@ func (o *Orders) hold(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 	return counted, nil
 }
 
-// makeRoom ends the oldest orders of strangers that hold a variant, until so many of its pieces are free. What the buyer reported as
-// paid, and what is paid when it is handed over, stays.
+// makeRoom ends what the oldest checkouts hold of a variant, then the oldest orders of strangers, until so many of its pieces are free.
+// What the buyer reported as paid, and what is paid when it is handed over, stays.
 func (o *Orders) makeRoom(ctx context.Context, tx *storage.Tx, till, variant string, pieces int) error {
+	handed, err := tx.Checkouts().Holding(ctx, till, variant, "")
+	for _, h := range handed {
+		if err == nil && pieces > 0 {
+			pieces -= h.Pieces
+			err = tx.Tills().Release(ctx, h.OrderID)
+		}
+	}
+	if err != nil || pieces <= 0 {
+		return err
+	}
 	old, err := tx.Orders().Holding(ctx, till, variant)
 	if err != nil {
 		return err
@@ -261,6 +290,9 @@ func (o *Orders) watch(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 // Due ends the wait of an order that nobody paid, or whose reported payment the shop did not confirm.
 func (o *Orders) Due(_ context.Context, _ storage.Job, j money.Job) (func(context.Context, *storage.Tx) error, error) {
 	return func(ctx context.Context, tx *storage.Tx) error {
+		if protocol.IsID(protocol.CheckoutID, j.ID) {
+			return releaseCheckout(ctx, tx, j)
+		}
 		x, err := locked(ctx, tx, j.ID)
 		if err != nil || x.Moves != j.N || x.State != protocol.OrderAwaiting || x.HoldUntil.IsZero() {
 			return storage.IfMissing(err, nil)
@@ -274,6 +306,9 @@ func (o *Orders) Due(_ context.Context, _ storage.Job, j money.Job) (func(contex
 
 // endDue ends the orders of a till whose wait is over and whose job has not run yet.
 func (o *Orders) endDue(ctx context.Context, tx *storage.Tx, till string) error {
+	if err := tx.Checkouts().ReleaseDue(ctx, till); err != nil {
+		return err
+	}
 	due, err := tx.Orders().ListDue(ctx, till)
 	for i := range due {
 		if err == nil {

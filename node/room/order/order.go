@@ -27,6 +27,7 @@ type Orders struct {
 	LettersVia func() Send // what it returns is nil on a node that sends no mail
 	Words      func(language string) hall.Words
 	Receipts   Receipts
+	Platforms  *Platforms // nil tells none
 }
 
 // A Send sends one letter. The same id is the same letter.
@@ -58,6 +59,12 @@ func (o *Orders) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.GetTill, o.GetTill)
 	hall.Bind(t, protocol.PutTill, o.PutTill)
 	hall.Bind(t, protocol.PutStock, o.PutStock)
+	hall.Bind(t, protocol.UCPMakeCheckout, o.MakeCheckout)
+	hall.Bind(t, protocol.UCPPutCheckout, o.PutCheckout)
+	hall.Bind(t, protocol.UCPCheckout, o.Checkout)
+	hall.Bind(t, protocol.UCPCancelCheckout, o.CancelCheckout)
+	hall.Bind(t, protocol.UCPOrder, o.PlatformOrder)
+	hall.Bind(t, protocol.ReadCheckout, o.ReadCheckout)
 }
 
 // Jobs are the handlers of the room's jobs.
@@ -65,6 +72,7 @@ func (o *Orders) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.OrderDueJob:  storage.HandlerOf(o.Due),
 		storage.OrderMailJob: storage.HandlerOf(o.Letter),
+		storage.OrderTellJob: storage.HandlerOf(o.Tell),
 	}
 }
 
@@ -123,7 +131,7 @@ func (o *Orders) till(ctx context.Context, tx *storage.Tx, handle string) (*stor
 
 // shown is a till as answers have it.
 func shown(t *storage.Till, account *storage.PaymentAccount) protocol.Till {
-	out := protocol.Till{TillDraft: t.Terms, Test: account != nil && account.Test, Untrusted: true}
+	out := protocol.Till{TillDraft: t.Terms, Now: account != nil, Test: account != nil && account.Test, Untrusted: true}
 	out.Handle = t.Handle
 	out.Taking = t.Open && (account != nil || t.Terms.PayOnDelivery && t.Terms.Delivery || t.Terms.PayAtPickup && t.Terms.Pickup)
 	if !t.UpdatedAt.IsZero() {
@@ -334,7 +342,13 @@ func (o *Orders) priced(ctx context.Context, tx *storage.Tx, in protocol.Basket)
 }
 
 // Quote returns what a basket costs now.
-func (o *Orders) Quote(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Basket) (protocol.BasketQuote, error) {
+func (o *Orders) Quote(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.Basket) (protocol.BasketQuote, error) {
+	return o.quote(ctx, tx, in, func(s storage.Stocked, _ string) int { return s.Free() })
+}
+
+// quote returns what a basket costs; free is how many pieces of a counted variant it may have.
+func (o *Orders) quote(ctx context.Context, tx *storage.Tx, in protocol.Basket, free func(s storage.Stocked, variant string) int) (
+	protocol.BasketQuote, error) {
 	b, err := o.priced(ctx, tx, in)
 	out := protocol.BasketQuote{Lines: b.lines, Sum: rupees(b.sum), Faults: b.faults, Carriage: rupees(0), Mail: o.LettersVia() != nil, Untrusted: true}
 	if out.Lines == nil {
@@ -354,8 +368,8 @@ func (o *Orders) Quote(ctx context.Context, tx *storage.Tx, c protocol.Caller, i
 	out.Carriage = rupees(t.Terms.Carriage(b.sum))
 	for _, l := range b.lines {
 		switch s, err := tx.Tills().Stock(ctx, t.ID, l.Item.ID); {
-		case err == nil && int64(s.Free()) < l.Quantity.Total:
-			out.Faults = append(out.Faults, soldOut(l, s.Free()))
+		case err == nil && int64(free(s, l.Item.ID)) < l.Quantity.Total:
+			out.Faults = append(out.Faults, soldOut(l, free(s, l.Item.ID)))
 		case err != nil && !errors.Is(err, storage.ErrNotFound):
 			return out, err
 		}

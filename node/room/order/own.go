@@ -26,6 +26,9 @@ func (o *Orders) move(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 	if err := tx.Orders().Save(ctx, x); err != nil {
 		return err
 	}
+	if err := o.tellPlatform(ctx, tx, x); err != nil {
+		return err
+	}
 	if told[what] == "" || o.LettersVia() == nil || !x.Paid && what == "canceled" && x.Lapsed {
 		return nil
 	}
