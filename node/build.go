@@ -178,7 +178,8 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail,
 			complaint.Appeals{Authored: posts.Authored, Restore: n.Moderation.Restore, Lift: n.Moderation.LiftSuspension}),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation, n.Orders,
-		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
+		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError,
+			Client: outbound.New(catalogOptions(c, n.Base)), Private: h.Private}),
 		programs,
 		credential.SignIns{DB: n.DB, SignIn: n.Accounts.Agents},
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
@@ -327,6 +328,13 @@ func outboundOptions(c Config, base string) outbound.Options {
 func calendarOptions(c Config, base string) outbound.Options {
 	o := outboundOptions(c, base)
 	o.Timeout, o.MaxBody = calendar.Timeout, calendar.MaxBody
+	return o
+}
+
+// catalogOptions are those of the client for catalogs, whose addresses owners write.
+func catalogOptions(c Config, base string) outbound.Options {
+	o := outboundOptions(c, base)
+	o.Timeout, o.MaxBody = catalog.AnswerFor, protocol.MaxItemsUpload
 	return o
 }
 

@@ -32,7 +32,8 @@ type StoredItem struct {
 type itemRow struct {
 	pos, seq, since, until, place, digest, awayAt int64
 	told, indexed                                 bool
-	size                                          int // of the document, in bytes
+	fed                                           int64 // digest of the content that the catalog's address had for it, 0 for none; takenOff
+	size                                          int   // of the document, in bytes
 }
 
 // placeStep is the distance between the places of items that are written in order.
@@ -200,13 +201,13 @@ func (i *StoredItem) prices() {
 }
 
 const itemColumns = `i.pos, i.seq, i.id, i.since, i.until, i.place, i.doc, i.digest, COALESCE(i.currency, ''), COALESCE(i.low, 0), COALESCE(i.high, 0),
-	i.indexed, i.told, i.away_at`
+	i.indexed, i.told, i.away_at, i.fed`
 
 func scanItem(s scanner) (i StoredItem, err error) {
 	var doc []byte
 	r := &i.row
 	if err := s.Scan(&r.pos, &r.seq, &i.ID, &r.since, &r.until, &r.place, &doc, &r.digest,
-		&i.Currency, &i.Low, &i.High, &r.indexed, &r.told, &r.awayAt); err != nil {
+		&i.Currency, &i.Low, &i.High, &r.indexed, &r.told, &r.awayAt, &r.fed); err != nil {
 		return i, err
 	}
 	var d itemDoc

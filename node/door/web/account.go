@@ -182,6 +182,7 @@ type account struct {
 	Record      protocol.MerchantRecord
 	Report      *protocol.ImportReport // of an import, or of a check of a file
 	Imported    *itemsImport
+	Reading     protocol.CatalogReading
 	Preview     bool // the refused form is not refused: its profile, or more of its fields, is shown
 	Items       *itemsPage
 	Undo        *removed // what was removed

@@ -37,6 +37,8 @@ var doneWords = map[string]string{
 	"put_capability": english("The capability was saved."), "delete_capability": english("The capability was deleted."),
 	"drop_identity": english("The identity was removed from the profile."), "connect_identity": english("The profile is connected to the identity."),
 	"put_item-item": english("The item was saved."), "put_item-quick": english("The item was saved."),
+	"put_catalog_address": english("The address was saved. The node reads it in a moment."), "read_catalog_address": english("The node reads it in a moment."),
+	"remove_catalog_address": english("The catalog is not read any more. Its items stay."),
 	"put_item-restore":   english("The item is back."),
 	"put_merchant-move":  english("The item was moved up."),
 	"put_merchant-hours": english("The hours were saved."), "put_merchant-close": english("The days were added."),
