@@ -373,7 +373,8 @@ func (is Items) write(ctx context.Context, rows []newRow) error {
 		if err := is.dropWords(ctx, stale); err != nil {
 			return err
 		}
-		if _, err := is.tx.write(ctx, `INSERT INTO item (pos, seq, sku, id, since, until, place, doc, digest, currency, low, high, indexed, told, away_at, fed) VALUES `+
+		if _, err := is.tx.write(ctx, `INSERT INTO item (pos, seq, sku, id, since, until, place, doc, digest, currency, low, high,
+			indexed, told, away_at, fed) VALUES `+
 			itemValues+strings.Repeat(`, `+itemValues, len(some)-1)+`
 			ON CONFLICT (pos) DO UPDATE SET since = EXCLUDED.since, until = EXCLUDED.until, place = EXCLUDED.place, doc = EXCLUDED.doc, digest = EXCLUDED.digest,
 				currency = EXCLUDED.currency, low = EXCLUDED.low, high = EXCLUDED.high, indexed = TRUE, away_at = 0, fed = EXCLUDED.fed`, args...); err != nil {

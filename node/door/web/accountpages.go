@@ -115,6 +115,8 @@ var accountPages = []accountPage{
 	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
 		read:  []reading{readProfile}, body: ownProfileBody},
+	{path: ownPicturePath, title: english("Picture"), about: english("What you look like, on your page and in lists."), kinds: everybody, uploads: true,
+		forms: []*protocol.Operation{protocol.RemovePicture.Operation}, read: []reading{(*account).readPicture}, body: pictureBody},
 	{path: "/account/offers", title: english("Offers and needs"), about: english("What you can do for others, and what you are looking for."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
 			protocol.DeleteCapability.Operation},

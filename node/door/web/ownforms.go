@@ -44,6 +44,8 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 		return importForm(f)
 	case op == protocol.ImportItems.Operation:
 		return importItemsForm(f, f.handle, nil)
+	case op == protocol.PutPicture.Operation:
+		return pictureForm(f, f.handle, f.values.Get("sku"))
 	case f.part == "item":
 		return itemForm(f, f.handle, protocol.ItemDraft{SKU: f.values.Get("sku")})
 	case t != nil && t.controls != nil:

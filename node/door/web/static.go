@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"stoa/node/door/web/words"
 )
 
 //go:embed static/stoa.css
@@ -32,7 +34,7 @@ var onceJS []byte
 //go:embed static/tools.js
 var toolsJS []byte
 
-//go:embed static/tools.json
+//go:embed static/tools.json.gz
 var toolsJSON []byte
 
 //go:embed static/pay.js
@@ -108,7 +110,7 @@ func pageScript() []byte {
 	b.WriteString("(() => {\n\"use strict\";\nconst here = document.currentScript.dataset;\n")
 	b.Write(onceJS)
 	b.Write(proofJS)
-	fmt.Fprintf(&b, "const tools = %s;\n", bytes.TrimSpace(toolsJSON))
+	fmt.Fprintf(&b, "const tools = %s;\n", bytes.TrimSpace(words.Unpack(toolsJSON)))
 	b.Write(toolsJS)
 	b.WriteString("})();\n")
 	return b.Bytes()
