@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,12 @@ func TestPacked(t *testing.T) {
 		require.NoError(t, err)
 		return string(raw)
 	}
-	for _, path := range []string{"../protocol/codes/bcp47.txt", "../protocol/codes/iso3166.txt", "door/web/static/tools.json", "door/web/words/hi.json"} {
+	packed, err := filepath.Glob("door/web/*/*.gz")
+	require.NoError(t, err)
+	require.Greater(t, len(packed), 10)
+	for _, path := range append(packed, "../protocol/codes/bcp47.txt.gz", "../protocol/codes/iso3166.txt.gz", "../protocol/codes/zones.txt.gz",
+		"../schemas/agent-profile.v1.json.gz") {
+		path = strings.TrimSuffix(path, ".gz")
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.True(t, string(raw) == unpack(path+".gz"), "%s: make generate", path)

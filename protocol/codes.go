@@ -19,8 +19,8 @@ var (
 	iso3166 packed
 	//go:embed codes/iso4217.txt
 	iso4217 string
-	//go:embed codes/zones.txt
-	zoneNames string
+	//go:embed codes/zones.txt.gz
+	zoneNames packed
 	//go:embed codes/zonelinks.txt
 	zoneLinks string
 )
@@ -85,7 +85,7 @@ func IsCurrency(s string) bool { return currencySet()[s] }
 // zones are the time zones of IANA by name. Each is loaded once, when it is first asked for.
 var zones = sync.OnceValue(func() map[string]func() (*time.Location, error) {
 	load := map[string]func() (*time.Location, error){}
-	for name := range codeSet(zoneNames) {
+	for name := range codeSet(zoneNames.text()) {
 		load[name] = sync.OnceValues(func() (*time.Location, error) { return time.LoadLocation(name) })
 	}
 	return load

@@ -81,20 +81,27 @@ func (ps Pictures) Put(ctx context.Context, handle, sku string, f *PictureFile) 
 	for _, b := range f.Sizes {
 		size += len(b)
 	}
-	fresh, err := ps.tx.write(ctx, `INSERT INTO picture (hash, size, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, f.Hash, size, millis(ps.tx.Now))
-	if err != nil {
+	if err := ps.lock(ctx); err != nil {
+		return err
+	}
+	if _, err := ps.tx.write(ctx, `INSERT INTO picture (hash, size, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, f.Hash, size, millis(ps.tx.Now)); err != nil {
 		return err
 	}
 	for n, edge := range protocol.PictureEdges {
-		if fresh == 0 {
-			break
-		}
-		if _, err := ps.tx.write(ctx, `INSERT INTO picture_size (hash, edge, body) VALUES (?, ?, ?)`, f.Hash, edge, f.Sizes[n]); err != nil {
+		if _, err := ps.tx.write(ctx, `INSERT INTO picture_size (hash, edge, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, f.Hash, edge, f.Sizes[n]); err != nil {
 			return err
 		}
 	}
 	return ps.tx.exec(ctx, `INSERT INTO picture_use (handle, sku, hash, doc) VALUES (?, ?, ?, ?)
 		ON CONFLICT (handle, sku) DO UPDATE SET hash = EXCLUDED.hash, doc = EXCLUDED.doc`, handle, sku, f.Hash, string(doc))
+}
+
+// lock keeps Prune from deleting what Put is about to use.
+func (ps Pictures) lock(ctx context.Context) error {
+	if err := ps.tx.dirty(); err != nil {
+		return err
+	}
+	return ps.tx.lockName(ctx, "pictures")
 }
 
 // Remove ends the use of a picture. It is false when there is none.
@@ -202,6 +209,9 @@ func (ps Pictures) Each(ctx context.Context, handle string, most int, one func(P
 
 // Prune deletes some uses by items that are gone, and some pictures that nothing uses, and returns how many.
 func (ps Pictures) Prune(ctx context.Context) (all int, err error) {
+	if err := ps.lock(ctx); err != nil {
+		return 0, err
+	}
 	for _, x := range [][3]string{{"picture_use", "handle, sku", unsoldPictures}, {"picture_size", "hash, edge", unusedPictures}, {"picture", "hash", unusedPictures}} {
 		n, err := ps.tx.deleteSome(ctx, x[0], x[1], x[2])
 		if all += n; err != nil {
@@ -219,9 +229,4 @@ const (
 // IsPictureHash reports whether a text has the form of the hash of a picture.
 func IsPictureHash(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
-}
-
-// Count is how many pictures the node has.
-func (ps Pictures) Count(ctx context.Context) (int, error) {
-	return find[int](ctx, ps.tx, `SELECT count(*) FROM picture`)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -40,7 +39,6 @@ type format struct {
 var formats = []format{
 	{"\xff\xd8\xff", 0, jpeg.DecodeConfig, jpeg.Decode},
 	{"\x89PNG\r\n\x1a\n", 0, png.DecodeConfig, png.Decode},
-	{"GIF8", 0, gif.DecodeConfig, gif.Decode}, // its first picture
 	{"WEBPVP8", 8, webp.DecodeConfig, webp.Decode},
 }
 
@@ -63,7 +61,7 @@ func Make(raw []byte) (made *storage.PictureFile, err error) {
 			return f.make(raw)
 		}
 	}
-	return nil, fault("not-a-picture", "is no JPEG, PNG, WebP or GIF")
+	return nil, fault("not-a-picture", "is no JPEG, PNG or WebP")
 }
 
 func (f format) make(raw []byte) (*storage.PictureFile, error) {
