@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -176,6 +177,18 @@ func itemForms() []formRow {
 		s.signedIn("PUT", "/api/owner/merchant/address", `{"handle":"bazaar","url":"https://127.0.0.1:1/items.csv"}`, nil)
 		return bazaar(s)
 	}
+	const picture = "/account/picture?handle=bazaar"
+	red, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
+	if err != nil {
+		panic(err)
+	}
+	pictured := func(s *formSide) map[string]string {
+		require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Pictures().Put(ctx, "bazaar", "", &storage.PictureFile{Picture: storage.Picture{Hash: strings.Repeat("a", 64), Width: 1, Height: 1},
+				Sizes: [3][]byte{{1}, {2}, {3}}})
+		}))
+		return bazaar(s)
+	}
 	gone := formRow{op: protocol.RemoveItem.Operation, page: page + "&item=cup", part: "remove", about: cup, read: read}
 	return []formRow{
 		{op: protocol.PutItem.Operation, part: "item", page: page + "&item=cup", about: cup, fields: item, to: to, as: as, args: prices, read: read},
@@ -209,6 +222,9 @@ func itemForms() []formRow {
 				"mode": {"replace", "merge"}}},
 		{op: protocol.ReadCatalogAddress.Operation, page: source, about: addressed, read: reading},
 		{op: protocol.RemoveCatalogAddress.Operation, page: source, about: addressed, read: reading},
+		{op: protocol.PutPicture.Operation, page: picture, about: bazaar, read: "/api/public/agents/bazaar", fields: map[string][]string{
+			"file": {string(red), "no picture"}, "alt": {"The door", "", strings.Repeat("x", 201)}}},
+		{op: protocol.RemovePicture.Operation, page: picture, about: pictured, read: "/api/public/agents/bazaar"},
 	}
 }
 
