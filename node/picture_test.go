@@ -205,7 +205,8 @@ func TestPicturePage(t *testing.T) {
 	require.Contains(t, page, `alt="Our door"`)
 	require.Contains(t, page, "The picture was saved.")
 	form := url.Values{"do": {"remove_picture"}, "handle": {"rao"}}.Encode()
-	h.Ask("POST", "/account", form, append(session, "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")...).Is(http.StatusSeeOther)
+	session = append(session, "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
+	h.Ask("POST", "/account", form, session...).Is(http.StatusSeeOther)
 	require.Nil(t, nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/rao", "")).Picture)
 }
 

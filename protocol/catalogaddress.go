@@ -55,7 +55,8 @@ var PutCatalogAddress = declare[CatalogAddress, CatalogReading](Operation{
 	Name: "put_catalog_address", Title: "Have your catalog read daily",
 	Summary: "Has the items of a business of yours read from an address, now and then daily.",
 	Description: "The file is one that import_items takes, of up to 64 MiB; it is asked for with ETag and Last-Modified. A file with a fault, with no item, " +
-		"or with fewer than half of the items on sale changes nothing; the owner is notified once (catalog.trouble). The first reading takes over the items that the file names.",
+		"or with fewer than half of the items on sale changes nothing; the owner is notified once (catalog.trouble). " +
+		"The first reading takes over the items that the file names.",
 	HTTP: Route{"PUT", "/api/owner/merchant/address", 200}, Doors: HTTP, For: Owners, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound, Validation},
 	Example: CatalogAddress{URL: "https://shop.example.org/products.csv", Own: OwnKeep},
 })

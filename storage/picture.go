@@ -212,7 +212,8 @@ func (ps Pictures) Prune(ctx context.Context) (all int, err error) {
 	if err := ps.lock(ctx); err != nil {
 		return 0, err
 	}
-	for _, x := range [][3]string{{"picture_use", "handle, sku", unsoldPictures}, {"picture_size", "hash, edge", unusedPictures}, {"picture", "hash", unusedPictures}} {
+	for _, x := range [][3]string{{"picture_use", "handle, sku", unsoldPictures},
+		{"picture_size", "hash, edge", unusedPictures}, {"picture", "hash", unusedPictures}} {
 		n, err := ps.tx.deleteSome(ctx, x[0], x[1], x[2])
 		if all += n; err != nil {
 			return all, err

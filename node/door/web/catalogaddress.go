@@ -61,7 +61,8 @@ func readingNote(ctx context.Context, x protocol.CatalogReading) templ.Component
 	}
 	if x.ChangedAt != nil {
 		figures := all{}
-		for _, n := range []importFigure{{english("Added"), x.Added}, {english("Changed"), x.Changed}, {english("Removed"), x.Removed}, {english("Kept as you wrote them"), x.Kept}} {
+		for _, n := range []importFigure{{english("Added"), x.Added}, {english("Changed"), x.Changed},
+			{english("Removed"), x.Removed}, {english("Kept as you wrote them"), x.Kept}} {
 			figures = append(figures, inside("div", in("dt", tr(ctx, n.what)), markup("<dd>%s</dd>", strconv.Itoa(n.n))))
 		}
 		note = append(note, para("What last changed, on %s:", hour(ctx, *x.ChangedAt)), inside(`dl class="hours figured"`, figures...))

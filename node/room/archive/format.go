@@ -32,8 +32,8 @@ const (
 	writtenFile   = "written.ndjson"   // what the profile wrote to others; missing when there is nothing
 )
 
-var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, picturesFile, postsFile, threadsFile, blocksFile,
-	meetingsFile, bidsFile, receiptsFile, writtenFile}
+var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, picturesFile, postsFile, threadsFile,
+	blocksFile, meetingsFile, bidsFile, receiptsFile, writtenFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
@@ -204,7 +204,8 @@ type blockRecord struct {
 
 var records = []reflect.Type{
 	reflect.TypeFor[manifest](), reflect.TypeFor[signature](), reflect.TypeFor[profileRecord](), reflect.TypeFor[merchantRecord](),
-	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[pictureRecord](), reflect.TypeFor[postRecord](),
+	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](),
+	reflect.TypeFor[pictureRecord](), reflect.TypeFor[postRecord](),
 	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](),
 	reflect.TypeFor[roomsRecord](), reflect.TypeFor[meetingRecord](),
 	reflect.TypeFor[writtenLine](), reflect.TypeFor[nodeKeys](), reflect.TypeFor[receiptRecord](), reflect.TypeFor[protocol.NewOrderReceipt](),

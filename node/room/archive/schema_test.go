@@ -213,7 +213,8 @@ var documents = map[string]reflect.Type{
 // recordsOf are the records of each member.
 var recordsOf = map[string]reflect.Type{
 	manifestFile: reflect.TypeFor[manifest](), profileFile: reflect.TypeFor[profileRecord](), merchantFile: reflect.TypeFor[merchantRecord](),
-	itemsFile: reflect.TypeFor[protocol.ItemDraft](), picturesFile: reflect.TypeFor[pictureRecord](), notifyFile: reflect.TypeFor[protocol.NotifyDraft](), roomsFile: reflect.TypeFor[roomsRecord](),
+	itemsFile: reflect.TypeFor[protocol.ItemDraft](), picturesFile: reflect.TypeFor[pictureRecord](),
+	notifyFile: reflect.TypeFor[protocol.NotifyDraft](), roomsFile: reflect.TypeFor[roomsRecord](),
 	keysFile: reflect.TypeFor[keyRecord](), postsFile: reflect.TypeFor[postRecord](), threadsFile: reflect.TypeFor[threadLine](),
 	blocksFile: reflect.TypeFor[blockRecord](), meetingsFile: reflect.TypeFor[meetingRecord](), bidsFile: reflect.TypeFor[bidRecord](),
 	receiptsFile: reflect.TypeFor[receiptRecord](), writtenFile: reflect.TypeFor[writtenLine](), privateFile: nil,

@@ -5,7 +5,6 @@ package picture
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -110,7 +109,8 @@ func refused(in protocol.PictureRef, err error) error {
 	case errors.Is(err, storage.ErrImporting):
 		return protocol.Errorf(protocol.Conflict, "an import of this catalog is running; try again when it has ended")
 	case errors.Is(err, storage.ErrFull):
-		return protocol.Errorf(protocol.Conflict, "%s", fmt.Sprintf("a profile and its items have at most %d pictures, and the node has room for a bounded number; remove one first", protocol.MaxPictures))
+		return protocol.Errorf(protocol.Conflict, "a profile and its items have at most %d pictures, and the node has room for so many; remove one first",
+			protocol.MaxPictures)
 	}
 	return err
 }
