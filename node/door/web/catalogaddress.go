@@ -31,8 +31,9 @@ func catalogAddressBody(a *account) templ.Component {
 		}
 		body := all{accountHead(a, "The node reads your catalog at an address of yours, every day."), when(x.URL != nil, readingNote(ctx, x))}
 		if x.URL != nil {
-			body = append(body, inside(`div class="send"`, act("read_catalog_address", "Read it now"),
-				when(x.Falls, act("read_catalog_address", "Take the file as it is", "falls", "true")), act("remove_catalog_address", "End the reading; the items stay")))
+			body = append(body, inside(`div class="send"`, act("read_catalog_address", english("Read it now")),
+				when(x.Falls, act("read_catalog_address", english("Take the file as it is"), "falls", "true")),
+				act("remove_catalog_address", english("End the reading; the items stay"))))
 		}
 		body = append(body, posted("card form", at, "/account", ownKeys("put_catalog_address", a.Handle, ""), addressTable.fields(f, at, shown), sends("Save")),
 			para("The file is one that you could bring: what Shopify or WooCommerce exports, a feed for Google Merchant Center, or a table of your own."),
