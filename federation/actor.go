@@ -115,7 +115,11 @@ func (f *Federation) agentActor(ctx context.Context, tx *storage.Tx, handle stri
 	if err != nil {
 		return nil, err
 	}
-	return f.site.AgentActor(p.Draft, p.ERC8004, p.KeyHash, p.CreatedAt, p.UpdatedAt), nil
+	o := f.site.AgentActor(p.Draft, p.ERC8004, p.KeyHash, p.CreatedAt, p.UpdatedAt)
+	if x := p.Picture.Public(f.site.Base); x != nil {
+		o["icon"] = activity.Object{"type": "Image", "mediaType": "image/jpeg", "url": x.URL, "name": x.Alt}
+	}
+	return o, nil
 }
 
 // agentUpdate is the activity that tells the followers of an agent that its profile has changed, by the entry of its log; nil when

@@ -41,6 +41,7 @@ import (
 	"stoa/node/room/moderation"
 	"stoa/node/room/operate"
 	"stoa/node/room/order"
+	"stoa/node/room/picture"
 	"stoa/node/room/reputation"
 	"stoa/node/room/site"
 	"stoa/node/work/worker"
@@ -168,6 +169,8 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Accounts = account.New(h, n.name(), mail, hooks, links, ways, n.Keys.SealAgent, n.joining(c))
 	n.Archive = newArchive(c, n.DB, n.Keys, n.Accounts, client, n.Chain)
 	n.Archive.LinkKey, n.Archive.Buyer = letterKey, n.Orders.BuyerOf
+	pictures := picture.New(h, spool(c.Data))
+	n.Archive.Picture = pictures.Make
 	n.Directory.Guests = c.A2ACallers == string(a2a.SignedCallers) || c.A2ACallers == string(a2a.AnyCallers)
 	n.Contact, n.Reputation = contact.New(h, hooks, n.Keys, cmp.Or(c.MaxStreams, contact.MaxFollowers)), reviews
 	n.Contact.Limits = c.threadLimits()
@@ -184,8 +187,9 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 		complaint.New(h, n.name(), c.complaintTimes(), letterKey, c.MeetingMails, n.complaintMail,
 			complaint.Appeals{Authored: posts.Authored, Restore: n.Moderation.Restore, Lift: n.Moderation.LiftSuspension}),
 		leaves, n.Accounts, n.Archive, n.Attention, n.Board, n.Directory, n.Feed, n.Meeting, n.Moderation, n.Contact, n.Reputation, n.Orders,
-		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError}),
-		programs,
+		catalog.New(catalog.Catalog{DB: n.DB, Spool: spool(c.Data), Changed: n.Directory.CatalogChanged, Error: directory.CatalogError,
+			Client: outbound.New(catalogOptions(c, n.Base)), Private: h.Private}),
+		programs, pictures,
 		credential.SignIns{DB: n.DB, SignIn: n.Accounts.Agents},
 		credential.Enroller{DB: n.DB, Chain: n.readChain, Recent: n.Accounts.Recent, Told: n.Accounts.Connected, Status: n.Directory.Identity},
 	}, errors.Join(faults...)
@@ -333,6 +337,13 @@ func outboundOptions(c Config, base string) outbound.Options {
 func calendarOptions(c Config, base string) outbound.Options {
 	o := outboundOptions(c, base)
 	o.Timeout, o.MaxBody = calendar.Timeout, calendar.MaxBody
+	return o
+}
+
+// catalogOptions are those of the client for catalogs, whose addresses owners write.
+func catalogOptions(c Config, base string) outbound.Options {
+	o := outboundOptions(c, base)
+	o.Timeout, o.MaxBody = catalog.AnswerFor, protocol.MaxItemsUpload
 	return o
 }
 

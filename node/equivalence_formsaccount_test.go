@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -170,6 +171,24 @@ func itemForms() []formRow {
 	item := map[string][]string{"name": oneLine, "amount": money, "listAmount": {"", "150", "much"}, "unit": {"", "plate", strings.Repeat("x", 41)},
 		"description": longTexts, "availability": {"in_stock", "out_of_stock"}, "category": {"", "Meals", strings.Repeat("x", 61)}, "tags": someTags,
 		"media": addresses, "url": addresses, "barcode": {"", "8901234567890", "no code"}}
+	const source, reading = "/account/items/address?handle=bazaar", "/api/owner/merchant/address?handle=bazaar"
+	bazaar := func(*formSide) map[string]string { return map[string]string{"handle": "bazaar"} }
+	addressed := func(s *formSide) map[string]string {
+		s.signedIn("PUT", "/api/owner/merchant/address", `{"handle":"bazaar","url":"https://127.0.0.1:1/items.csv"}`, nil)
+		return bazaar(s)
+	}
+	const picture = "/account/picture?handle=bazaar"
+	red, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
+	if err != nil {
+		panic(err)
+	}
+	pictured := func(s *formSide) map[string]string {
+		require.NoError(s.T, s.DB.Write(s.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Pictures().Put(ctx, "bazaar", "", &storage.PictureFile{Picture: storage.Picture{Hash: strings.Repeat("a", 64), Width: 1, Height: 1},
+				Sizes: [3][]byte{{1}, {2}, {3}}})
+		}))
+		return bazaar(s)
+	}
 	gone := formRow{op: protocol.RemoveItem.Operation, page: page + "&item=cup", part: "remove", about: cup, read: read}
 	return []formRow{
 		{op: protocol.PutItem.Operation, part: "item", page: page + "&item=cup", about: cup, fields: item, to: to, as: as, args: prices, read: read},
@@ -198,6 +217,14 @@ func itemForms() []formRow {
 			args: func(_ *formSide, _ map[string]string, args map[string]any) { args["name"] = "A cup" }},
 		{op: protocol.ImportItems.Operation, page: "/account/items/import?handle=bazaar", about: cup, read: read,
 			fields: map[string][]string{"file": {"sku,name\nplate,A plate\n", "sku,name\ncup,Another cup\n"}, "mode": {"merge", "replace"}}},
+		{op: protocol.PutCatalogAddress.Operation, page: source, about: bazaar, read: reading,
+			fields: map[string][]string{"url": {"https://127.0.0.1:1/items.csv", "", "http://shop.example/", "no address"}, "own": {"keep", "overwrite"},
+				"mode": {"replace", "merge"}}},
+		{op: protocol.ReadCatalogAddress.Operation, page: source, about: addressed, read: reading},
+		{op: protocol.RemoveCatalogAddress.Operation, page: source, about: addressed, read: reading},
+		{op: protocol.PutPicture.Operation, page: picture, about: bazaar, read: "/api/public/agents/bazaar", fields: map[string][]string{
+			"file": {string(red), "no picture"}, "alt": {"The door", "", strings.Repeat("x", 201)}}},
+		{op: protocol.RemovePicture.Operation, page: picture, about: pictured, read: "/api/public/agents/bazaar"},
 	}
 }
 

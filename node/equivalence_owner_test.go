@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image/color"
 	"strings"
 	"time"
 
@@ -37,6 +38,12 @@ func ownThing(d *nodetest.Doors, op *protocol.Operation, args map[string]any) ma
 	case op == protocol.GetOwnItem.Operation, op == protocol.RemoveItem.Operation:
 		args["sku"] = "short-lived"
 		d.Good("PUT", "/api/owner/merchant/items/short-lived", `{"name":"x"}`, d.Shop, &made)
+	case op == protocol.GetCatalogAddress.Operation, op == protocol.ReadCatalogAddress.Operation, op == protocol.RemoveCatalogAddress.Operation:
+		d.Good("PUT", "/api/owner/merchant/address", `{"handle":"bazaar","url":"https://127.0.0.1:1/items.csv"}`, d.Shop, &made)
+	case op == protocol.GetPicture.Operation, op == protocol.RemovePicture.Operation:
+		delete(args, "sku")
+		d.House.Ask("PUT", "/api/owner/picture?handle=asha", pictureOf(d.T, color.White, 8, 8),
+			"Authorization", "Bearer "+d.Token, "Content-Type", "image/png").Is(200)
 	case op == protocol.PutItems.Operation: // which says what it changed
 		d.Good("PUT", "/api/owner/merchant/items/masala-dosa", `{"name":"x"}`, d.Shop, &made)
 	case op == protocol.UnblockWriter.Operation:

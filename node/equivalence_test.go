@@ -76,7 +76,8 @@ var unequalled = []string{"claim_profile", "confirm_account_mail", "confirm_mail
 
 // ofShop reports whether an operation is about a business and what it sells.
 func ofShop(op *protocol.Operation) bool {
-	return slices.ContainsFunc([]string{"merchant", "item", "order", "reviews", "till", "stock"}, func(s string) bool { return strings.Contains(op.Name, s) })
+	return slices.ContainsFunc([]string{"merchant", "item", "order", "reviews", "till", "stock", "catalog"},
+		func(s string) bool { return strings.Contains(op.Name, s) })
 }
 
 // compareWorld calls with names of things that are there. A write gets a post of

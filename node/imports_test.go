@@ -63,6 +63,7 @@ var onlyIn = map[string][]string{
 	"github.com/uptrace/bun":                {"stoa/storage"},
 	"github.com/jackc/pgx":                  {"stoa/storage"},
 	"modernc.org/sqlite":                    {"stoa/storage"},
+	"golang.org/x/image":                    {"stoa/node/room/picture"},
 	"golang.org/x/mod":                      {"stoa/federation", "stoa/identity/tree"},
 	"github.com/pressly/goose":              {"stoa/storage"},
 	"github.com/uptrace/bunrouter":          {"stoa/node"},

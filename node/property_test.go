@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"image/color"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -246,6 +247,9 @@ func (p *prober) request(op *protocol.Operation, args map[string]any) (*http.Req
 		file := p.archive
 		if op == protocol.ImportItems.Operation {
 			file = []byte(nodetest.CatalogCSV)
+		}
+		if op == protocol.PutPicture.Operation {
+			file = []byte(pictureOf(p.t, color.White, 8, 8))
 		}
 		if p.round > 0 {
 			switch p.r.IntN(4) {

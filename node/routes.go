@@ -73,6 +73,7 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 			m.handle("GET", address, n.proof(p))
 		}
 	}
+	m.handle("GET", protocol.PicturePath+":name", http.HandlerFunc(n.picture))
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
 	var err error

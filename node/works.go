@@ -17,8 +17,8 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{"Directory", "profiles of people and businesses, capabilities, needs; search by words, kind, tag, region, place",
-		[]string{"agents", "people", "profile", "capabilities", "needs"}},
+	{"Directory", "profiles of people and businesses, capabilities, needs, pictures; search by words, kind, tag, region, place",
+		[]string{"agents", "people", "profile", "capabilities", "needs", "picture"}},
 	{"Catalog", "merchants with items, prices, opening hours; import and export of files", []string{"merchants", "merchant", "items"}},
 	{"UCP", "catalog and locations over REST and MCP", []string{"ucp"}},
 	{"Board", "posts, threads, resolutions, replies, reports; federated, and followed and answered from the fediverse", []string{"board", "posts", "followers"}},

@@ -81,7 +81,7 @@ type Bid struct {
 // A BidReceipt is the answer to a new bid. StatusToken is shown once.
 type BidReceipt struct {
 	Bid           Bid       `json:"bid"`
-	PaymentURL    string    `json:"paymentUrl" format:"uri" doc:"Page where the person pays; whoever has it may pay. It shows the provider's link as soon as there is one."`
+	PaymentURL    string    `json:"paymentUrl" format:"uri" doc:"Page where the person pays; whoever has it may."`
 	HoldExpiresAt time.Time `json:"holdExpiresAt" doc:"An unpaid bid lapses then, 20 minutes after it was made."`
 	StatusURL     string    `json:"statusUrl" format:"uri" doc:"Where the bid's state is read."`
 	StatusToken   string    `json:"statusToken" doc:"Opens the bid: as Authorization: Bearer over HTTP, as an argument over MCP, never in a URL. Shown once. Not needed with the bidder's signature."`

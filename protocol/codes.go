@@ -1,7 +1,10 @@
 package protocol
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -12,15 +15,30 @@ import (
 // The registries that codes are checked against. Each file names its source and
 // date in its first line; lines that begin with # are comments.
 var (
-	//go:embed codes/iso3166.txt
-	iso3166 string
+	//go:embed codes/iso3166.txt.gz
+	iso3166 packed
 	//go:embed codes/iso4217.txt
 	iso4217 string
-	//go:embed codes/zones.txt
-	zoneNames string
+	//go:embed codes/zones.txt.gz
+	zoneNames packed
 	//go:embed codes/zonelinks.txt
 	zoneLinks string
 )
+
+// packed is a registry as make generate compresses it.
+type packed []byte
+
+func (p packed) text() string {
+	r, err := gzip.NewReader(bytes.NewReader(p))
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
 
 // codeLines yields the lines of a registry that contain codes.
 func codeLines(file string) func(yield func(string) bool) {
@@ -45,7 +63,7 @@ func codeSet(file string) map[string]bool {
 
 var regionSet = sync.OnceValue(func() map[string]bool {
 	set := map[string]bool{}
-	for line := range codeLines(iso3166) {
+	for line := range codeLines(iso3166.text()) {
 		codes := strings.Fields(line)
 		set[codes[0]] = true
 		for _, division := range codes[1:] {
@@ -67,7 +85,7 @@ func IsCurrency(s string) bool { return currencySet()[s] }
 // zones are the time zones of IANA by name. Each is loaded once, when it is first asked for.
 var zones = sync.OnceValue(func() map[string]func() (*time.Location, error) {
 	load := map[string]func() (*time.Location, error){}
-	for name := range codeSet(zoneNames) {
+	for name := range codeSet(zoneNames.text()) {
 		load[name] = sync.OnceValues(func() (*time.Location, error) { return time.LoadLocation(name) })
 	}
 	return load

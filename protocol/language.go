@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-//go:embed codes/bcp47.txt
-var subtagRegistry string
+//go:embed codes/bcp47.txt.gz
+var subtagRegistry packed
 
 // subtags are the registered subtags in lower case, one set per section of the registry.
 var subtags = sync.OnceValue(func() map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	section := ""
-	for line := range codeLines(subtagRegistry) {
+	for line := range codeLines(subtagRegistry.text()) {
 		if strings.HasPrefix(line, "[") {
 			section = strings.Trim(line, "[]")
 			all[section] = map[string]bool{}

@@ -292,7 +292,7 @@ type MeetingInfo struct {
 	Policy       string         `json:"policy" doc:"Of the person, for requesters."`
 	ShowsSlots   bool           `json:"showsSlots" doc:"Whether open times are shown."`
 	Slots        []MeetingTime  `json:"slots" nullable:"true" doc:"Open times of the asked range; null where they are not shown."`
-	Next         *string        `json:"next" doc:"Value of from for the open times after these; null when there are no more in the range."`
+	Next         *string        `json:"next" doc:"from for the open times after these; null: no more in the range."`
 	BusyStale    bool           `json:"busyStale" doc:"A calendar of the person could not be read for a while: an open time may be taken. False where open times are not shown."`
 	Untrusted    bool           `json:"untrusted_content" doc:"Always true."`
 }

@@ -7,7 +7,7 @@ type NotifySettings struct {
 	MailConfirmed bool          `json:"mailConfirmed" doc:"The address was confirmed. To an address that was not, only the confirmation is sent."`
 	MailOffered   bool          `json:"mailOffered" doc:"This node sends mail."`
 	Webhook       *string       `json:"webhook" doc:"Address that notices are POSTed to, signed by the node (RFC 9421); null for none."`
-	Events        []NoticeEvent `json:"events" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,profile.mentioned,review.counted,receipt.issued,order.changed" doc:"Events that are notified."`
+	Events        []NoticeEvent `json:"events" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,catalog.trouble,profile.mentioned,review.counted,receipt.issued,order.changed" doc:"Events that are notified."`
 	Links         bool          `json:"links" doc:"Notices of bids that wait for you have a link that decides. Not after a token without the scope attention has set the addresses."`
 }
 
@@ -16,12 +16,12 @@ type NotifyDraft struct {
 	Owned
 	Mail    string        `json:"mail,omitempty" maxLength:"254" doc:"Address for notices; a code to confirm it is sent there. Left out: none."`
 	Webhook string        `json:"webhook,omitempty" maxLength:"500" doc:"A public https address that accepts a POST. Left out: none."`
-	Events  []NoticeEvent `json:"events,omitempty" maxItems:"15" uniqueItems:"true" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,profile.mentioned,review.counted,receipt.issued,order.changed" doc:"Events to notify. Left out: all."`
+	Events  []NoticeEvent `json:"events,omitempty" maxItems:"16" uniqueItems:"true" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,catalog.trouble,profile.mentioned,review.counted,receipt.issued,order.changed" doc:"Events to notify. Left out: all."`
 }
 
 // NoticeEvents is every event, in the order in which forms show them.
 var NoticeEvents = []NoticeEvent{ThreadBegun, ThreadMessage, PostReported, PostHidden, BidIsClaimed, BidIsLive, BidRefundByHand, MeetingAsked, MeetingChanged,
-	MeetingReminder, CalendarTrouble, ProfileNamed, ReviewCounted, ReceiptIssued, OrderChanged}
+	MeetingReminder, CalendarTrouble, CatalogTrouble, ProfileNamed, ReviewCounted, ReceiptIssued, OrderChanged}
 
 // Check refuses an address that is not valid.
 func (d NotifyDraft) Check() []Fault { return mailFaults(d.Mail) }

@@ -10,13 +10,13 @@ import (
 type ReturnRequest struct {
 	Kind         ContactKind `json:"kind" enum:"support" doc:"Kind of the message to write: support."`
 	Contact      *string     `json:"contact" nullable:"true" format:"uri" doc:"Where a message goes without an account; null when the business takes no such messages."`
-	AgentDecides *string     `json:"agentDecidesUpTo" nullable:"true" doc:"Amount up to which its support agent decides; null when the owner decides on every one."`
+	AgentDecides *string     `json:"agentDecidesUpTo" nullable:"true" doc:"Amount up to which its support agent decides; null: the owner decides."`
 	Text         string      `json:"text" doc:"The same in words."`
 }
 
 // A ReturnTask says who decides about a return.
 type ReturnTask struct {
-	AgentDecides *string `json:"agentDecidesUpTo" nullable:"true" doc:"Amount up to which the support agent decides; more is for the owner. Null: the owner decides on every return."`
+	AgentDecides *string `json:"agentDecidesUpTo" nullable:"true" doc:"Amount up to which the support agent decides; null: the owner does."`
 }
 
 // ReturnTaskOf marks a thread of a kind with a business of that policy, nil when it cannot be about a

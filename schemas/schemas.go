@@ -4,9 +4,27 @@
 // serves with its own address filled in.
 package schemas
 
-import _ "embed"
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"io"
+)
+
+//go:embed agent-profile.v1.json.gz
+var packed []byte
 
 // AgentProfile is agent-profile.v1.json, with an $id relative to the node.
-//
-//go:embed agent-profile.v1.json
-var AgentProfile []byte
+var AgentProfile = unpacked()
+
+func unpacked() []byte {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

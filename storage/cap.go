@@ -71,6 +71,9 @@ var Caps = map[Stock]Cap{
 	StockTwins:      {Rows: 200_000, Bytes: 64 << 20},
 }
 
+// PictureCap bounds the pictures of a node: a further one is refused, as those that are there are used.
+var PictureCap = Cap{Rows: 100_000, Bytes: 16 << 30}
+
 // A stock describes how to measure a stock and which rows are evicted first.
 type stock struct {
 	table, key, age string // age orders it, the oldest first

@@ -8,7 +8,7 @@ import "context"
 // ofProfile are the tables whose rows belong to the profile that their column handle
 // names: Profiles.Delete deletes them.
 var ofProfile = []string{"agent_key", "account_profile", "notify", "enrolment", "api_token", "meeting_rules", "calendar_account", "calendar_busy",
-	"meeting_event", "meeting_feed", "order_receipt", "crowd", "agent_told", "remote_refusal", "joined"}
+	"meeting_event", "meeting_feed", "order_receipt", "crowd", "agent_told", "remote_refusal", "joined", "catalog_source", "picture_use"}
 
 // An expiry says that the rows of a table end at the time in a column. The table has
 // an index that begins with it. key are the columns that identify a row.

@@ -25,6 +25,7 @@ type StoredItem struct {
 	Currency  string             // of its prices; "" when all are on request
 	Low, High int64              // its variants' least and greatest price, in minor units
 	Numbers   []int              // of its variants, which their ids contain
+	Picture   *Picture           // nil for none; only Pictures changes it
 	row       itemRow
 }
 
@@ -32,7 +33,8 @@ type StoredItem struct {
 type itemRow struct {
 	pos, seq, since, until, place, digest, awayAt int64
 	told, indexed                                 bool
-	size                                          int // of the document, in bytes
+	fed                                           int64 // digest of the content that the catalog's address had for it, 0 for none; takenOff
+	size                                          int   // of the document, in bytes
 }
 
 // placeStep is the distance between the places of items that are written in order.
@@ -41,8 +43,9 @@ const placeStep = 1 << 20
 // itemDoc is the document of an item. Those of before variants have no price in it.
 type itemDoc struct {
 	protocol.ItemDraft
-	Numbers []int `json:"n,omitempty"`
-	Last    int   `json:"m,omitempty"` // greatest number that a variant had
+	Numbers []int    `json:"n,omitempty"`
+	Last    int      `json:"m,omitempty"` // greatest number that a variant had
+	Picture *Picture `json:"p,omitempty"`
 }
 
 // VariantID is the id of a variant: the item's with another prefix, and the variant's
@@ -131,11 +134,11 @@ func (i *StoredItem) Available() protocol.Availability {
 func newItem(now time.Time, draft protocol.ItemDraft, old *StoredItem) (i *StoredItem, doc string, err error) {
 	i = &StoredItem{Draft: draft.Normal()}
 	if old != nil {
-		i.ID = old.ID
+		i.ID, i.Picture = old.ID, old.Picture
 	} else {
 		i.ID = protocol.NewID(protocol.ItemID, now)
 	}
-	d := itemDoc{ItemDraft: i.Draft}
+	d := itemDoc{ItemDraft: i.Draft, Picture: i.Picture}
 	before := map[string]int{}
 	if old != nil {
 		for n, v := range old.Draft.Variants {
@@ -200,20 +203,20 @@ func (i *StoredItem) prices() {
 }
 
 const itemColumns = `i.pos, i.seq, i.id, i.since, i.until, i.place, i.doc, i.digest, COALESCE(i.currency, ''), COALESCE(i.low, 0), COALESCE(i.high, 0),
-	i.indexed, i.told, i.away_at`
+	i.indexed, i.told, i.away_at, i.fed`
 
 func scanItem(s scanner) (i StoredItem, err error) {
 	var doc []byte
 	r := &i.row
 	if err := s.Scan(&r.pos, &r.seq, &i.ID, &r.since, &r.until, &r.place, &doc, &r.digest,
-		&i.Currency, &i.Low, &i.High, &r.indexed, &r.told, &r.awayAt); err != nil {
+		&i.Currency, &i.Low, &i.High, &r.indexed, &r.told, &r.awayAt, &r.fed); err != nil {
 		return i, err
 	}
 	var d itemDoc
 	if err := json.Unmarshal(doc, &d); err != nil {
 		return i, err
 	}
-	i.Draft, i.Numbers, r.size = d.ItemDraft, d.Numbers, len(doc)
+	i.Draft, i.Numbers, i.Picture, r.size = d.ItemDraft, d.Numbers, d.Picture, len(doc)
 	if d.Price == nil && i.Currency != "" && len(d.Variants) == 0 {
 		price := protocol.MoneyOf(i.Currency, i.Low)
 		i.Draft.Price = &protocol.MoneyDraft{Currency: price.Currency, Amount: protocol.Decimal(price.Amount)}

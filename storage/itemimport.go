@@ -24,19 +24,33 @@ type ItemImport struct {
 	Handle string
 	SKUs   []string
 	Drafts iter.Seq2[protocol.ItemDraft, error]
-	Whole  bool // what is not in it is removed, and the order is its order
-	DryRun bool // count only
+	Whole  bool      // what is not in it is removed, and the order is its order
+	DryRun bool      // count only
+	Feed   *ItemFeed // it was read at the address of the catalog
 	// Done runs in the transaction that makes the import current.
 	Done func(ctx context.Context, tx *Tx, c *ItemChanges) error
 }
+
+// An ItemFeed says how a catalog that was read at its address is imported.
+type ItemFeed struct {
+	Keep  bool // what the owner changed since stays as it is
+	First bool // the first reading: the address has what the file names from now on
+	Falls bool // it may remove more than half of what is on sale
+}
+
+// ErrFalls is the error of a reading that would remove more than half of what is on sale.
+var ErrFalls = errors.New("storage: more than half of the items would be removed")
+
+// takenOff marks an item of the catalog's address that the owner removed: no digest is even.
+const takenOff = 2
 
 // importAtOnce is how many rows one transaction of an import writes.
 const importAtOnce = 100
 
 // known is what is kept in memory of a row while its catalog is imported.
 type known struct {
-	Pos, Until, Place, Digest int64
-	Size                      int
+	Pos, Until, Place, Digest, Fed int64
+	Size                           int
 }
 
 // ImportItems does an import, all of it or nothing. ErrNotFound, [ErrImporting],
@@ -77,6 +91,9 @@ func (db *DB) importInto(ctx context.Context, h *shop, im ItemImport) (*ItemChan
 		return nil, err
 	}
 	p, err := db.planOf(ctx, h, im)
+	if err == nil && p.falls(im.SKUs) {
+		err = ErrFalls
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +232,13 @@ func (is Items) stage(ctx context.Context, p *plan, drafts []protocol.ItemDraft)
 		if before == nil {
 			i.row.pos, numbers = 2*numbers[0], numbers[1:]
 		} else {
-			i.row.pos, i.row.told = before.row.pos^1, before.row.told
+			i.row.pos, i.row.told, i.row.fed = before.row.pos^1, before.row.told, before.row.fed
 			if before.row.until > h.catalog {
 				replaced, p.bytes = append(replaced, before.row.pos), p.bytes-int64(before.row.size)
 			}
+		}
+		if p.feed != nil {
+			i.row.fed = i.row.digest
 		}
 		p.bytes += int64(i.row.size)
 		p.ItemChanges.note(i, before)

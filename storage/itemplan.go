@@ -14,6 +14,7 @@ type plan struct {
 	ItemChanges
 	shop   *shop
 	whole  bool
+	feed   *ItemFeed
 	rows   map[string]known // of the SKUs that the catalog has, or had
 	seen   map[string]bool
 	places map[string]int64
@@ -29,7 +30,7 @@ func (p *plan) copy() plan {
 }
 
 func (db *DB) planOf(ctx context.Context, h *shop, im ItemImport) (*plan, error) {
-	p := &plan{shop: h, whole: im.Whole, rows: map[string]known{}, seen: map[string]bool{}, items: h.items, bytes: h.bytes}
+	p := &plan{shop: h, whole: im.Whole, feed: im.Feed, rows: map[string]known{}, seen: map[string]bool{}, items: h.items, bytes: h.bytes}
 	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		length := "octet_length(doc)"
 		if db.engine == engineSQLite {
@@ -39,7 +40,7 @@ func (db *DB) planOf(ctx context.Context, h *shop, im ItemImport) (*plan, error)
 			SKU string
 			known
 		}
-		found, err := list[named](ctx, tx, `SELECT sku, pos, until, place, digest, `+length+` AS size FROM item WHERE seq = ? AND since <= ?`, h.seq, h.catalog)
+		found, err := list[named](ctx, tx, `SELECT sku, pos, until, place, digest, fed, `+length+` AS size FROM item WHERE seq = ? AND since <= ?`, h.seq, h.catalog)
 		for _, n := range found {
 			if other, ok := p.rows[n.SKU]; !ok || other.Until < n.Until {
 				p.rows[n.SKU] = n.known
@@ -140,12 +141,15 @@ func (p *plan) note(d protocol.ItemDraft) bool {
 	p.seen[d.SKU] = true
 	k, onSale := p.onSale(d.SKU)
 	switch {
+	case onSale && k.Digest == digestOfItem(&d):
+		p.Unchanged++
+		return k.Place != p.places[d.SKU] || p.feed != nil && k.Fed != k.Digest
+	case p.feed != nil && p.feed.Keep && !p.feed.First && k.own(onSale):
+		p.Kept++
+		return false
 	case !onSale:
 		p.Added++
 		p.items++
-	case k.Digest == digestOfItem(&d):
-		p.Unchanged++
-		return k.Place != p.places[d.SKU]
 	default:
 		p.Changed++
 	}
@@ -158,7 +162,7 @@ func (p *plan) others() (skus []string) {
 		return nil
 	}
 	for _, sku := range slices.Sorted(maps.Keys(p.rows)) {
-		if k, onSale := p.onSale(sku); onSale && !p.seen[sku] {
+		if k, onSale := p.onSale(sku); onSale && !p.seen[sku] && !p.spares(k) {
 			skus = append(skus, sku)
 			p.bytes -= int64(k.Size)
 		}
@@ -166,6 +170,34 @@ func (p *plan) others() (skus []string) {
 	p.Removed = len(skus)
 	p.items -= len(skus)
 	return skus
+}
+
+// own reports whether an item is as the owner wrote it, or removed it, since the address of the catalog had it.
+func (k known) own(onSale bool) bool {
+	return onSale && k.Fed != k.Digest || !onSale && k.Fed == takenOff
+}
+
+// spares reports whether an item stays although the address of the catalog has none of it: the owner added it.
+func (p *plan) spares(k known) bool { return p.feed != nil && p.feed.Keep && k.Fed == 0 }
+
+// falls reports whether too much of what is on sale is not in a file of the address of the catalog.
+func (p *plan) falls(skus []string) bool {
+	if p.feed == nil || p.feed.Falls || !p.whole {
+		return false
+	}
+	named := make(map[string]bool, len(skus))
+	for _, sku := range skus {
+		named[sku] = true
+	}
+	all, gone := 0, 0
+	for sku := range p.rows {
+		if k, onSale := p.onSale(sku); onSale && !p.spares(k) {
+			if all++; !named[sku] {
+				gone++
+			}
+		}
+	}
+	return 2*gone > all
 }
 
 func (p *plan) fits() error {

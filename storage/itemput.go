@@ -76,6 +76,7 @@ func (is Items) shopOf(ctx context.Context, r *profileRow) (*shop, error) {
 // ItemChanges are what a change of a catalog did.
 type ItemChanges struct {
 	Added, Changed, Unchanged, Removed int
+	Kept                               int          // as the owner wrote them, not as the catalog's address has them
 	Items                              []StoredItem // as written, of a change of some items
 	Cheaper                            []Cheaper    // whose least price fell, the first of them
 }
@@ -179,8 +180,9 @@ func (is Items) remove(ctx context.Context, h *shop, items map[string]*StoredIte
 		if err := is.dropWords(ctx, some); err != nil {
 			return 0, err
 		}
-		if _, err := is.tx.write(ctx, `UPDATE item SET until = ?, away_at = ?, indexed = FALSE WHERE pos IN (`+marks(len(some))+`)`,
-			append([]any{h.catalog, millis(is.tx.Now)}, anyOf(some)...)...); err != nil {
+		if _, err := is.tx.write(ctx, `UPDATE item SET until = ?, away_at = ?, indexed = FALSE,
+			fed = CASE fed WHEN 0 THEN 0 ELSE ? END WHERE pos IN (`+marks(len(some))+`)`,
+			append([]any{h.catalog, millis(is.tx.Now), takenOff}, anyOf(some)...)...); err != nil {
 			return 0, err
 		}
 	}
@@ -242,7 +244,7 @@ func (is Items) put(ctx context.Context, h *shop, drafts []protocol.ItemDraft, w
 			c.Added++
 			fallthrough
 		default:
-			r.pos, r.place, r.told = before.row.pos, before.row.place, before.row.told
+			r.pos, r.place, r.told, r.fed = before.row.pos, before.row.place, before.row.told, before.row.fed
 			if onSale {
 				r.since = before.row.since
 			}
@@ -349,12 +351,12 @@ type newRow struct {
 // rowsAtOnce is how many rows one statement writes.
 const rowsAtOnce = 50
 
-const itemValues = `(?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, TRUE, ?, 0)`
+const itemValues = `(?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, TRUE, ?, 0, ?)`
 
 // write writes rows with their words; a row of the same pos is replaced.
 func (is Items) write(ctx context.Context, rows []newRow) error {
 	for some := range slices.Chunk(rows, rowsAtOnce) {
-		args := make([]any, 0, 13*len(some))
+		args := make([]any, 0, 14*len(some))
 		var stale []int64
 		for _, r := range some {
 			i := r.item
@@ -362,7 +364,8 @@ func (is Items) write(ctx context.Context, rows []newRow) error {
 			if i.Currency != "" {
 				low, high = i.Low, i.High
 			}
-			args = append(args, i.row.pos, i.row.seq, i.Draft.SKU, i.ID, i.row.since, i.row.until, i.row.place, r.doc, i.row.digest, i.Currency, low, high, i.row.told)
+			args = append(args, i.row.pos, i.row.seq, i.Draft.SKU, i.ID, i.row.since, i.row.until, i.row.place, r.doc, i.row.digest, i.Currency, low, high, i.row.told,
+				i.row.fed)
 			if r.stale {
 				stale = append(stale, i.row.pos)
 			}
@@ -370,10 +373,11 @@ func (is Items) write(ctx context.Context, rows []newRow) error {
 		if err := is.dropWords(ctx, stale); err != nil {
 			return err
 		}
-		if _, err := is.tx.write(ctx, `INSERT INTO item (pos, seq, sku, id, since, until, place, doc, digest, currency, low, high, indexed, told, away_at) VALUES `+
+		if _, err := is.tx.write(ctx, `INSERT INTO item (pos, seq, sku, id, since, until, place, doc, digest, currency, low, high,
+			indexed, told, away_at, fed) VALUES `+
 			itemValues+strings.Repeat(`, `+itemValues, len(some)-1)+`
 			ON CONFLICT (pos) DO UPDATE SET since = EXCLUDED.since, until = EXCLUDED.until, place = EXCLUDED.place, doc = EXCLUDED.doc, digest = EXCLUDED.digest,
-				currency = EXCLUDED.currency, low = EXCLUDED.low, high = EXCLUDED.high, indexed = TRUE, away_at = 0`, args...); err != nil {
+				currency = EXCLUDED.currency, low = EXCLUDED.low, high = EXCLUDED.high, indexed = TRUE, away_at = 0, fed = EXCLUDED.fed`, args...); err != nil {
 			return fmt.Errorf("store items: %w", err)
 		}
 		if err := is.addWords(ctx, some); err != nil {

@@ -43,6 +43,7 @@ const (
 	CallbackJob  JobKind = "callback"     // one attempt at one delivery of a reply; a failed one is retried by a new job
 	TaskPushJob  JobKind = "task-push"    // one attempt to tell an address what has changed of an exchange; the arguments are a PushKey
 	SilenceJob   JobKind = "silence"      // closes a thread after thirty days without a message (contract §5)
+	CatalogJob   JobKind = "catalog"      // reads a catalog at its address and enqueues the next reading
 	ImportJob    JobKind = "import"       // finishes an interrupted import
 	FollowJob    JobKind = "follow"       // follows another node's board; also the prefix of its dedupe key
 	UnfollowJob  JobKind = "unfollow"     // stops following a board
@@ -111,7 +112,7 @@ func JobKinds() []JobKind {
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob, WitnessJob,
 		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
 		CallbackJob, TaskPushJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob,
-		ShopWordsJob, DropItemsJob,
+		ShopWordsJob, DropItemsJob, CatalogJob,
 		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,
 		OrderDueJob, OrderMailJob, OrderTellJob, MeetingDueJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, CalendarCheckJob, CalendarBusyJob,

@@ -1,13 +1,19 @@
 package storage
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"database/sql"
-	"embed"
+	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -17,8 +23,10 @@ import (
 // Migrations are numbered SQL, one file per engine, forward only. The first makes the tables of 0.1.0; since then files are only
 // added.
 //
-//go:embed migrations
-var migrations embed.FS
+// The program has them packed, as make generate does it.
+//
+//go:embed migrations.gz
+var migrations []byte
 
 // starters is how often a process retries when another one migrates the same SQLite
 // file at the same moment.
@@ -122,7 +130,58 @@ func adopt(ctx context.Context, e engine, tables *sql.DB, found int64, log *slog
 }
 
 // Migrations are the files for an engine, "sqlite" or "postgres".
-func Migrations(engine string) (fs.FS, error) { return fs.Sub(migrations, "migrations/"+engine) }
+func Migrations(engine string) (fs.FS, error) {
+	r, err := gzip.NewReader(bytes.NewReader(migrations))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(r)
+	files := sqlFiles{}
+	for part := range strings.SplitSeq(string(raw), packedFile) {
+		name, text, _ := strings.Cut(part, "\n")
+		if name, ok := strings.CutPrefix(name, "storage/migrations/"+engine+"/"); ok {
+			files[name] = text
+		}
+	}
+	return files, err
+}
+
+// packedFile begins a line with the path of a file, whose text follows.
+const packedFile = "-- file: "
+
+// sqlFiles is a folder of files in memory.
+type sqlFiles map[string]string
+
+// Open opens a file.
+func (s sqlFiles) Open(name string) (fs.File, error) {
+	text, ok := s[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &sqlFile{strings.NewReader(text), name}, nil
+}
+
+// ReadDir lists the files, by name.
+func (s sqlFiles) ReadDir(string) (all []fs.DirEntry, err error) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, fs.FileInfoToDirEntry(&sqlFile{strings.NewReader(s[name]), name}))
+	}
+	return all, nil
+}
+
+// An sqlFile is one of them, and what is known of it.
+type sqlFile struct {
+	*strings.Reader
+	name string
+}
+
+func (f *sqlFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *sqlFile) Close() error               { return nil }
+func (f *sqlFile) Name() string               { return f.name }
+func (f *sqlFile) Mode() fs.FileMode          { return 0o444 }
+func (f *sqlFile) ModTime() time.Time         { return time.Time{} }
+func (f *sqlFile) IsDir() bool                { return false }
+func (f *sqlFile) Sys() any                   { return nil }
 
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

@@ -27,6 +27,7 @@ type StoredProfile struct {
 	Attention            bool                  // its attention board is open, or will be next to a new one; later only AttentionBoards.Put changes it
 	Catalog              bool                  // a business with an item on sale; only Items changes it
 	Meetings             bool                  // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
+	Picture              *Picture              // nil for none; only Pictures changes it
 	Reviews, Stars       int64                 // reviews of its chain identity that count, and their sum in hundredths of a point, see Feedbacks.Add
 	CreatedAt, UpdatedAt time.Time
 }
@@ -56,6 +57,7 @@ type profileRow struct {
 	LastSeenAt, JoinedAt int64
 	Pos                  int64 `db:",null"` // of its version in profile_rank; 0 none
 	Reviews, Stars       int64
+	Picture              string
 	CreatedAt, UpdatedAt int64
 }
 
@@ -64,7 +66,7 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 		Unlisted: !r.Wish, Attention: r.Attention, Meetings: r.Meetings, Catalog: r.Catalog,
 		State: protocol.ProfileState(r.State), StateAt: moment(r.StateAt), StateReason: r.StateReason,
 		Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
-		Reviews: r.Reviews, Stars: r.Stars,
+		Reviews: r.Reviews, Stars: r.Stars, Picture: pictureOf(r.Picture),
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)

@@ -217,14 +217,13 @@ var postgresTemplate = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	hash := sha256.New()
-	if err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(files, path)
-		fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
-		return err
-	}); err != nil {
+	all, err := fs.ReadDir(files, ".")
+	for _, f := range all {
+		text, failed := fs.ReadFile(files, f.Name())
+		fmt.Fprintf(hash, "%s %d\n%s", f.Name(), len(text), text)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
 		return "", err
 	}
 	name := "stoa_template_" + hex.EncodeToString(hash.Sum(nil)[:8])

@@ -37,6 +37,7 @@ func (s *Web) accountRoutes() []Route {
 		{Pattern: "/account/attention/payments.csv", Handler: http.HandlerFunc(s.paymentsFile)},
 		s.forms("/account/data", s.importForm, protocol.ImportArchive.Operation),
 		s.forms(importItemsPath, s.importItemsForm, protocol.ImportItems.Operation),
+		s.forms(ownPicturePath, s.putPicture, protocol.PutPicture.Operation),
 		{Pattern: "/account/items/sample.csv", Handler: http.HandlerFunc(sampleItems)},
 		{Pattern: "/account/items.csv", Handler: http.HandlerFunc(s.itemsFile)},
 	}
@@ -182,6 +183,8 @@ type account struct {
 	Record      protocol.MerchantRecord
 	Report      *protocol.ImportReport // of an import, or of a check of a file
 	Imported    *itemsImport
+	Reading     protocol.CatalogReading
+	Picture     ownPicture
 	Preview     bool // the refused form is not refused: its profile, or more of its fields, is shown
 	Items       *itemsPage
 	Undo        *removed // what was removed

@@ -156,7 +156,7 @@ var fields = map[string]string{
 	"barcode": english("the 4 to 32 digits and letters below a bar code"),
 	"sku":     english("a number or name of your own such as KURTA-7: letters a to z, digits and . _ -"),
 	"media":   english("an address that begins with https://"),
-	"file":    "", "mode": "",
+	"file":    "", "mode": "", "alt": "",
 	"city": "", "street": "", "postalCode": "", "why": "",
 	"image":   english("an address that begins with https://"),
 	"website": english("an address that begins with https://"),

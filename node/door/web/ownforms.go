@@ -44,6 +44,8 @@ func sentForm(f *sent, handles []string, scopes []protocol.Scope) templ.Componen
 		return importForm(f)
 	case op == protocol.ImportItems.Operation:
 		return importItemsForm(f, f.handle, nil)
+	case op == protocol.PutPicture.Operation:
+		return pictureForm(f, f.handle, f.values.Get("sku"))
 	case f.part == "item":
 		return itemForm(f, f.handle, protocol.ItemDraft{SKU: f.values.Get("sku")})
 	case t != nil && t.controls != nil:
@@ -112,6 +114,7 @@ var eventWords = map[protocol.NoticeEvent]string{
 	protocol.MeetingAsked:    english("Somebody asks for a meeting"),
 	protocol.MeetingChanged:  english("A requester takes, withdraws or cancels a meeting"),
 	protocol.CalendarTrouble: english("A calendar cannot be read or written"),
+	protocol.CatalogTrouble:  english("The catalog of the shop cannot be read at its address"),
 	protocol.MeetingReminder: english("A meeting is in a day, or in an hour"),
 	protocol.ProfileNamed:    english("A post names the profile as @handle"),
 	protocol.ReviewCounted:   english("A review of the business counts"),

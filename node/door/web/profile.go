@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -69,8 +70,11 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 		Title: p.Name + " (@" + handle + ")", Description: about,
 		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts, held, sent, after != ""),
 	}
+	if p.Picture != nil {
+		v.Picture = p.Picture.URL
+	}
 	if m != nil {
-		v.Linked, v.Picture = shopData(*m, s.host), shownPicture(m.Items)
+		v.Linked, v.Picture = shopData(*m, s.host), cmp.Or(v.Picture, shownPicture(m.Items))
 		if m.ItemsNext != nil {
 			v.Next = shopPage(handle, *m.ItemsNext)
 		}

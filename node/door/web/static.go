@@ -3,16 +3,30 @@ package web
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"path"
 	"strings"
+
+	"stoa/node/door/web/words"
 )
 
-//go:embed static/stoa.css
-var css []byte
+// packed are the texts among the assets, as make generate compresses them.
+//
+//go:embed static/*.gz
+var packed embed.FS
+
+func unpacked(name string) []byte {
+	raw, err := packed.ReadFile("static/" + name + ".gz")
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	return words.Unpack(raw)
+}
+
+var css = unpacked("stoa.css")
 
 //go:embed static/stoa.svg
 var svg []byte
@@ -23,50 +37,35 @@ var png []byte
 //go:embed static/maskable.png
 var maskablePNG []byte
 
-//go:embed static/proof.js
-var proofJS []byte
+var proofJS = unpacked("proof.js")
 
-//go:embed static/once.js
-var onceJS []byte
+var onceJS = unpacked("once.js")
 
-//go:embed static/tools.js
-var toolsJS []byte
+var toolsJS = unpacked("tools.js")
 
-//go:embed static/tools.json
-var toolsJSON []byte
+var toolsJSON = unpacked("tools.json")
 
-//go:embed static/pay.js
-var payJS []byte
+var payJS = unpacked("pay.js")
 
-//go:embed static/clock.js
-var clockJS []byte
+var clockJS = unpacked("clock.js")
 
-//go:embed static/live.js
-var liveJS []byte
+var liveJS = unpacked("live.js")
 
-//go:embed static/zone.js
-var zoneJS []byte
+var zoneJS = unpacked("zone.js")
 
-//go:embed static/near.js
-var nearJS []byte
+var nearJS = unpacked("near.js")
 
-//go:embed static/push.js
-var pushJS []byte
+var pushJS = unpacked("push.js")
 
-//go:embed static/join.js
-var joinJS []byte
+var joinJS = unpacked("join.js")
 
-//go:embed static/signin.js
-var signInJS []byte
+var signInJS = unpacked("signin.js")
 
-//go:embed static/wallet.js
-var walletJS []byte
+var walletJS = unpacked("wallet.js")
 
-//go:embed static/upload.js
-var uploadJS []byte
+var uploadJS = unpacked("upload.js")
 
-//go:embed static/solve.js
-var solveJS []byte
+var solveJS = unpacked("solve.js")
 
 // An asset is an embedded file whose path contains its hash: it may be cached for a year, since
 // other content has another path.

@@ -261,6 +261,8 @@ func (a *Accounts) about(n protocol.Notice) string {
 		return a.Base + "/api/owner/orders?handle=" + n.Handle
 	case protocol.IsID(protocol.MeetingID, n.Subject):
 		return a.Base + "/api/owner/meetings/" + n.Subject
+	case n.Event == protocol.CatalogTrouble:
+		return a.Base + "/api/owner/merchant/address?handle=" + n.Handle
 	case protocol.IsID(protocol.CalendarID, n.Subject):
 		return a.Base + "/api/owner/calendars/" + n.Subject
 	}
@@ -278,6 +280,7 @@ var happened = map[protocol.NoticeEvent]string{
 	protocol.MeetingAsked:    hall.Key("Somebody asks @%s for a meeting"),
 	protocol.MeetingChanged:  hall.Key("A meeting with @%s has changed"),
 	protocol.CalendarTrouble: hall.Key("A calendar of @%s needs you"),
+	protocol.CatalogTrouble:  hall.Key("The catalog of @%s cannot be read"),
 	protocol.MeetingReminder: hall.Key("A meeting with @%s is near"),
 	protocol.ProfileNamed:    hall.Key("A post names @%s"),
 	protocol.ReviewCounted:   hall.Key("A review of @%s counts"),

@@ -38,6 +38,8 @@ type Archive struct {
 	Watch   func(context.Context, *storage.Tx, *storage.StoredThread) error // closes a thread when it falls silent
 	Spool   func() (*os.File, error)                                        // a private temporary file, deleted when it is closed
 	LinkKey []byte                                                          // makes the tickets of links to archives
+	// Picture makes a picture anew that another node made.
+	Picture func(ctx context.Context, raw []byte) (*storage.PictureFile, error)
 	// Admit returns the state of a profile that is new here, or why it may not come; Admitted counts that it came.
 	Admit    func(ctx context.Context, tx *storage.Tx, by protocol.Caller, handle string) (protocol.ProfileState, error)
 	Admitted func(ctx context.Context, tx *storage.Tx, by protocol.Caller) error

@@ -135,6 +135,7 @@ func (e *exporting) all(ctx context.Context, passphrase string) error {
 		func() error { return e.keys(ctx, passphrase) },
 		func() error { return e.nodeKeys(ctx) },
 		func() error { return e.items(ctx, m) },
+		func() error { return e.pictures(ctx) },
 		func() error { return e.posts(ctx) },
 		func() error { return e.threads(ctx) },
 		func() error { return e.blocks(ctx) },

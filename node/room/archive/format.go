@@ -22,6 +22,7 @@ const (
 	roomsFile     = "rooms.json"       // settings of attention board, shop, meetings and calendars; missing when there never were any
 	keysFile      = "keys.ndjson"      // public keys
 	privateFile   = "private-keys.age" // age, scrypt: private JWKs, one a line
+	picturesFile  = "pictures.ndjson"  // pictures of the profile and its items; missing when there are none
 	postsFile     = "posts.ndjson"     // oldest first
 	threadsFile   = "threads.ndjson"   // each thread, then its messages and deliveries
 	blocksFile    = "blocks.ndjson"    // writers that the profile blocks
@@ -32,8 +33,8 @@ const (
 	writtenFile   = "written.ndjson"   // what the profile wrote to others; missing when there is nothing
 )
 
-var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, postsFile, threadsFile, blocksFile,
-	meetingsFile, bidsFile, ordersFile, receiptsFile, writtenFile}
+var order = []string{profileFile, merchantFile, notifyFile, roomsFile, keysFile, privateFile, nodeKeysFile, itemsFile, picturesFile, postsFile, threadsFile,
+	blocksFile, meetingsFile, bidsFile, ordersFile, receiptsFile, writtenFile}
 
 // whole reports whether a member is read in one piece.
 func whole(name string) bool {
@@ -94,6 +95,12 @@ type keyRecord struct {
 	RetiredAt *time.Time         `json:"retiredAt,omitempty"`
 	Identity  string             `json:"identity,omitempty" maxLength:"200" doc:"The chain identity that the key depends on: the key is retired when the identity is removed."`
 	OnChain   bool               `json:"onChain,omitempty" doc:"The key is valid because that identity's record names it."`
+}
+
+type pictureRecord struct {
+	SKU  string `json:"sku,omitempty" maxLength:"64" doc:"Of this item; left out: of the profile."`
+	Alt  string `json:"alt,omitempty" maxLength:"200"`
+	JPEG []byte `json:"jpeg" contentEncoding:"base64" doc:"Base64."`
 }
 
 type authorRecord struct {
@@ -198,7 +205,8 @@ type blockRecord struct {
 
 var records = []reflect.Type{
 	reflect.TypeFor[manifest](), reflect.TypeFor[signature](), reflect.TypeFor[profileRecord](), reflect.TypeFor[merchantRecord](),
-	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](), reflect.TypeFor[postRecord](),
+	reflect.TypeFor[protocol.NotifyDraft](), reflect.TypeFor[protocol.ItemDraft](), reflect.TypeFor[keyRecord](),
+	reflect.TypeFor[pictureRecord](), reflect.TypeFor[postRecord](),
 	reflect.TypeFor[threadLine](), reflect.TypeFor[blockRecord](), reflect.TypeFor[bidRecord](), reflect.TypeFor[orderRecord](),
 	reflect.TypeFor[roomsRecord](), reflect.TypeFor[meetingRecord](),
 	reflect.TypeFor[writtenLine](), reflect.TypeFor[nodeKeys](), reflect.TypeFor[receiptRecord](), reflect.TypeFor[protocol.NewOrderReceipt](),

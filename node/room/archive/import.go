@@ -238,6 +238,8 @@ func (im *importing) checkRecord(ctx context.Context, r record) error {
 			return refused("a catalog holds at most %d items", protocol.MaxItems)
 		}
 		return im.decode(r, &protocol.ItemDraft{})
+	case picturesFile:
+		return im.decode(r, &pictureRecord{})
 	case notifyFile:
 		return im.decode(r, &protocol.NotifyDraft{})
 	case roomsFile:

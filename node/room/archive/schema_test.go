@@ -21,9 +21,11 @@ var carried = map[string]map[string]string{
 	"profile": {"handle": "manifest.json handle", "draft": "profile.json draft", "erc8004": "profile.json erc8004", "key_hash": "profile.json keyid",
 		"created_at": "profile.json createdAt", "updated_at": "profile.json updatedAt", "wish": "profile.json unlisted",
 		"attention": "rooms.json attention.open", "meetings": "rooms.json meetings.open"},
-	"merchant": {"record": "merchant.json record", "updated_at": "merchant.json updatedAt"},
-	"item":     {"doc": "items.ndjson name", "sku": "items.ndjson sku", "pos": "items.ndjson sku"},
-	"notify":   {"mail": "notify.json mail", "webhook": "notify.json webhook", "events": "notify.json events"},
+	"merchant":     {"record": "merchant.json record", "updated_at": "merchant.json updatedAt"},
+	"picture_use":  {"sku": "pictures.ndjson sku", "doc": "pictures.ndjson alt"},
+	"picture_size": {"body": "pictures.ndjson jpeg"},
+	"item":         {"doc": "items.ndjson name", "sku": "items.ndjson sku", "pos": "items.ndjson sku"},
+	"notify":       {"mail": "notify.json mail", "webhook": "notify.json webhook", "events": "notify.json events"},
 	"agent_key": {"public_jwk": "keys.ndjson jwk", "thumbprint": "keys.ndjson jwk", "sealed": "private-keys.age", "created_at": "keys.ndjson createdAt",
 		"retired_at": "keys.ndjson retiredAt", "identity": "keys.ndjson identity", "on_chain": "keys.ndjson onChain"},
 	"post": {"id": "posts.ndjson id", "uri": "posts.ndjson uri", "kind": "posts.ndjson kind", "state": "posts.ndjson state", "reason": "posts.ndjson reason",
@@ -125,14 +127,15 @@ const (
 // leftOut has the reason for each other column, or for a whole table. A table of which columns are carried
 // names each of the others.
 var leftOut = map[string]map[string]string{
-	"profile": {"seq": ofNode, "listed": derived, "state": ofState, "state_at": ofState, "state_reason": ofState,
+	"profile": {"seq": ofNode, "picture": derived, "listed": derived, "state": ofState, "state_at": ofState, "state_reason": ofState,
 		"identity_note": derived, "identity_links": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
 		"reviews": derived, "stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
 	"item": {"seq": ofKey, "id": ofNode, "since": work, "until": work, "place": derived, "digest": derived, "currency": derived, "low": derived,
 		"high":    derived,
-		"indexed": work, "told": work, "away_at": work},
+		"indexed": work, "told": work, "away_at": work, "fed": work},
+
 	"notify": {"handle": ofKey, "confirmed": "the address is confirmed on each node", "updated_at": derived,
 		"links": "a right of the token that set the addresses here"},
 	"agent_key": {"handle": ofKey, "directory": derived, "last_used_at": ofNode},
@@ -193,9 +196,10 @@ var leftOut = map[string]map[string]string{
 	"merchant_place": {"": derived},
 	"moderation_log": {"": ofNode}, "moderation_note": {"": ofNode}, "news": {"": derived}, "news_mark": {"": ofNode}, "outlet": {"": ofNode},
 	"stock": {"": "counts change with each sale; the owner counts anew"}, "order_hold": {"": ofMoney},
-
-	"checkout":  {"": "waits for an hour, for whoever has its link"},
-	"pay_event": {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
+	"checkout": {"": "waits for an hour, for whoever has its link"},
+	"picture":  {"": derived}, "picture_use": {"handle": ofKey, "hash": derived}, "picture_size": {"hash": derived, "edge": derived},
+	"catalog_source": {"": "one node reads an address: its owner has the next one read it"},
+	"pay_event":      {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "reaction": {"": ofOthers}, "blocked_by": {"": ofNode},
 	"receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},
 	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
@@ -221,7 +225,8 @@ var documents = map[string]reflect.Type{
 // recordsOf are the records of each member.
 var recordsOf = map[string]reflect.Type{
 	manifestFile: reflect.TypeFor[manifest](), profileFile: reflect.TypeFor[profileRecord](), merchantFile: reflect.TypeFor[merchantRecord](),
-	itemsFile: reflect.TypeFor[protocol.ItemDraft](), notifyFile: reflect.TypeFor[protocol.NotifyDraft](), roomsFile: reflect.TypeFor[roomsRecord](),
+	itemsFile: reflect.TypeFor[protocol.ItemDraft](), picturesFile: reflect.TypeFor[pictureRecord](),
+	notifyFile: reflect.TypeFor[protocol.NotifyDraft](), roomsFile: reflect.TypeFor[roomsRecord](),
 	keysFile: reflect.TypeFor[keyRecord](), postsFile: reflect.TypeFor[postRecord](), threadsFile: reflect.TypeFor[threadLine](),
 	blocksFile: reflect.TypeFor[blockRecord](), meetingsFile: reflect.TypeFor[meetingRecord](), bidsFile: reflect.TypeFor[bidRecord](),
 	ordersFile: reflect.TypeFor[orderRecord](), receiptsFile: reflect.TypeFor[receiptRecord](), writtenFile: reflect.TypeFor[writtenLine](), privateFile: nil,

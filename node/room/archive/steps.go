@@ -20,7 +20,8 @@ type step struct {
 
 // isHead reports whether a member is stored together with the profile.
 func isHead(file string) bool {
-	return !slices.Contains([]string{itemsFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, ordersFile, receiptsFile, writtenFile}, file)
+	return !slices.Contains([]string{itemsFile, picturesFile, postsFile, threadsFile, blocksFile, meetingsFile, bidsFile, ordersFile, receiptsFile,
+		writtenFile}, file)
 }
 
 func (im *importing) step(ctx context.Context, r record) (step, error) {
@@ -45,6 +46,8 @@ func (im *importing) step(ctx context.Context, r record) (step, error) {
 		var d protocol.ItemDraft
 		err := im.decode(r, &d)
 		return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error { return im.storeItem(ctx, tx, d) }}, err
+	case picturesFile:
+		return im.pictureStep(ctx, r)
 	case postsFile:
 		return im.postStep(ctx, r)
 	case threadsFile:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strconv"
 
@@ -22,6 +23,8 @@ type Catalog struct {
 	Spool   func() (*os.File, error) // a private temporary file, deleted when it is closed
 	Changed func(ctx context.Context, tx *storage.Tx, c protocol.Caller, handle string, changes *storage.ItemChanges) error
 	Error   func(error) error // says what the owner can do about an error of storage
+	Client  *http.Client      // asks addresses of catalogs
+	Private bool              // they may be of this machine
 
 	uploads *hall.Uploads
 	schemas *hall.Schemas
@@ -48,7 +51,8 @@ func (c *Catalog) Import(ctx context.Context, by protocol.Caller, in protocol.It
 	}
 	defer leave()
 	defer f.Close()
-	return c.read(ctx, by, handle, in, f)
+	out, _, err := c.read(ctx, by, handle, in, f, nil)
+	return out, err
 }
 
 // business returns an error when no business has the handle.
@@ -60,26 +64,28 @@ func business(ctx context.Context, tx *storage.Tx, handle string) error {
 	return err
 }
 
-func (c *Catalog) read(ctx context.Context, by protocol.Caller, handle string, in protocol.ItemsImport, f *os.File) (protocol.ItemsImportReport, error) {
+// read imports a file. feed is nil for one that the owner sends.
+func (c *Catalog) read(ctx context.Context, by protocol.Caller, handle string, in protocol.ItemsImport, f *os.File, feed *storage.ItemFeed) (
+	protocol.ItemsImportReport, *storage.ItemChanges, error) {
 	out := protocol.ItemsImportReport{DryRun: in.DryRun, Faults: []protocol.LineFault{}}
 	file, err := c.open(f)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	skus, err := c.check(file, &out)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	out.Format, out.Columns, out.Notes = file.format, file.columns, file.allNotes()
 	out.Items = len(skus)
 	if out.FaultCount > 0 && !in.DryRun {
-		return out, faulty(&out)
+		return out, nil, faulty(&out)
 	}
 	if out.FaultCount > 0 { // what would happen is not known before they are repaired
-		return out, nil
+		return out, nil, nil
 	}
 	changes, err := c.DB.ImportItems(ctx, storage.ItemImport{
-		Handle: handle, SKUs: skus, Whole: in.Mode != protocol.ImportMerge, DryRun: in.DryRun,
+		Handle: handle, SKUs: skus, Whole: in.Mode != protocol.ImportMerge, DryRun: in.DryRun, Feed: feed,
 		Drafts: func(yield func(protocol.ItemDraft, error) bool) {
 			again, err := c.open(f)
 			if err != nil {
@@ -93,10 +99,10 @@ func (c *Catalog) read(ctx context.Context, by protocol.Caller, handle string, i
 		},
 	})
 	if err != nil {
-		return out, c.Error(err)
+		return out, nil, c.Error(err)
 	}
 	out.Added, out.Changed, out.Unchanged, out.Removed = changes.Added, changes.Changed, changes.Unchanged, changes.Removed
-	return out, nil
+	return out, changes, nil
 }
 
 // maxFaults is how many faults a report lists.

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"stoa/protocol"
@@ -10,12 +11,15 @@ import (
 )
 
 // Item is a stored item as readers see it.
-func Item(s *storage.StoredItem) protocol.Item {
+func Item(base string, s *storage.StoredItem) protocol.Item {
 	in := &s.Draft
 	i := protocol.Item{
 		ID: s.ID, SKU: in.SKU, Name: in.Name, Description: in.Description, Price: s.Price(), Unit: protocol.OrNil(in.Unit), Category: protocol.OrNil(in.Category),
 		Categories: list(in.AllCategories()), Tags: list(in.Tags), Availability: s.Available(), Options: in.Options, Media: list(in.AllMedia()),
 		URL: protocol.OrNil(in.URL), Variants: variants(s),
+	}
+	if p := s.Picture.Public(base); p != nil {
+		i.Media = slices.Insert(i.Media, 0, protocol.Media{Type: "image", URL: p.URL, Alt: p.Alt})
 	}
 	for _, m := range i.Media {
 		if i.Image == nil && m.Type == "image" {
@@ -73,7 +77,7 @@ func (d *Directory) Items(
 	for n := range found.Items {
 		i := &found.Items[n]
 		m := i.Merchant.Draft
-		out.Items = append(out.Items, protocol.CatalogEntry{Item: Item(&i.StoredItem), Untrusted: true,
+		out.Items = append(out.Items, protocol.CatalogEntry{Item: Item(d.Base, &i.StoredItem), Untrusted: true,
 			Merchant: protocol.ItemMerchant{Handle: m.Handle, Name: m.Name, Page: d.page(m.Handle)}})
 	}
 	return out, err

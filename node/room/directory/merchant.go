@@ -101,7 +101,7 @@ func (d *Directory) Merchant(ctx context.Context, tx *storage.Tx, _ protocol.Cal
 	}
 	items := make([]protocol.Item, 0, len(m.Items))
 	for i := range m.Items {
-		items = append(items, Item(&m.Items[i]))
+		items = append(items, Item(d.Base, &m.Items[i]))
 	}
 	if in.Limit == 0 {
 		items = protocol.Short(items, out)

@@ -19,7 +19,7 @@ func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 		Capabilities: in.AllCapabilities(s.Open()), Needs: list(in.Needs),
 		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions), Timezone: in.Timezone,
 		Interfaces: d.interfaces(in, s.Open()), ContactPolicy: in.Policy(),
-		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns,
+		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns, Picture: s.Picture.Public(d.Base),
 	}
 	p.Alive, p.LastSeenAt = liveness(s)
 	p.Reputation = d.Reputation(s)

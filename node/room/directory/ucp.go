@@ -34,7 +34,7 @@ func (d *Directory) ItemsForUCP(
 				Support: protocol.TakesSupport(p.ContactPolicy)}
 			shops[f.Merchant] = shop
 		}
-		page.Items = append(page.Items, protocol.FoundItem{Item: Item(&f.StoredItem), Merchant: shop, Untrusted: true})
+		page.Items = append(page.Items, protocol.FoundItem{Item: Item(d.Base, &f.StoredItem), Merchant: shop, Untrusted: true})
 	}
 	return page, nil
 }

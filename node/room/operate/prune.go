@@ -65,6 +65,7 @@ func older[S any](of func(*storage.Tx) S, prune func(S, context.Context, time.Ti
 func steps() []step {
 	return []step{
 		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.PruneExpired(ctx) },
+		func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Pictures().Prune(ctx) },
 		older((*storage.Tx).Jobs, storage.Jobs.Prune, keepJobs),
 		older((*storage.Tx).Inbox, storage.Inbox.Prune, keepActivity),
 		older((*storage.Tx).News, storage.News.Prune, protocol.NewsKept),

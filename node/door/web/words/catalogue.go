@@ -1,11 +1,13 @@
 package words
 
 import (
+	"bytes"
 	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -100,6 +102,19 @@ func catalogue(name string) (map[string]Entry, error) {
 	}
 	entries := map[string]Entry{}
 	return entries, json.NewDecoder(r).Decode(&entries)
+}
+
+// Unpack returns what make generate has compressed.
+func Unpack(packed []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	return raw
 }
 
 // load makes a language from its catalogue, which the tests have read.
