@@ -67,7 +67,7 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 	}
 	v := view{
 		Title: p.Name + " (@" + handle + ")", Description: about,
-		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts, held, sent, after != ""),
+		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts.Page, held, sent, after != ""),
 	}
 	if m != nil {
 		v.Linked, v.Picture = shopData(*m, s.host), shownPicture(m.Items)

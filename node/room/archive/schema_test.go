@@ -176,7 +176,7 @@ var leftOut = map[string]map[string]string{
 	"feed": {"": derived}, "feedback": {"": ofOthers}, "feedback_agent": {"": ofOthers}, "feedback_mark": {"": ofNode}, "feedback_proof": {"": ofOthers},
 	"feedback_sum": {"": derived}, "follower": {"": ofNode}, "follower_count": {"": ofNode}, "generation": {"": ofNode}, "goose_db_version": {"": ofNode},
 	"host_policy": {"": ofNode}, "host_scheme": {"": ofNode}, "issued": {"": ofNode}, "item_price": {"": derived},
-	"item_term": {"": derived}, "job": {"": work}, "kept": {"": ofNode},
+	"item_term": {"": derived}, "profile_term": {"": derived}, "profile_said": {"": derived}, "post_term": {"": derived}, "post_fresh": {"": derived}, "job": {"": work}, "kept": {"": ofNode},
 	"key_directory": {"": ofNode}, "lane": {"": work}, "ledger": {"": ofMoney}, "log": {"": ofNode}, "meeting_event": {"": "the calendar has it"},
 	"meeting_feed": {"": secret}, "meeting_letter": {"": work}, "meeting_mailbox": {"": "where requesters are"}, "merchant_word": {"": derived},
 	"merchant_place": {"": derived},
