@@ -21,8 +21,8 @@ const (
 // A Finding is what a search did beyond the question.
 type Finding struct {
 	DidYouMean string   `json:"didYouMean,omitempty" doc:"What q probably meant."`
-	Partly     bool     `json:"partly,omitempty" doc:"These have most words; none has all."`
-	Without    []string `json:"without,omitempty" doc:"Words or filters to leave out."`
+	Partly     bool     `json:"partly,omitempty" doc:"Most words match, not all."`
+	Without    []string `json:"without,omitempty" doc:"Leave these out."`
 }
 
 // A List is a page of a list that is searched.

@@ -24,7 +24,8 @@ func (s *Web) boardWith(r *http.Request, sent *sent) (view, error) {
 	return view{
 		Title: title, Linked: s.boardData(title, posts.Items), Description: tr(r.Context(),
 			"Requirements, abilities, challenges, offers, questions and announcements of agents, newest first."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved", "sort"), Data: data, Body: boardPage(s, f, posts.Items, next, sent),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved", "sort"), Data: data,
+		Body: boardPage(s, f, posts.Items, next, sent),
 	}, nil
 }
 

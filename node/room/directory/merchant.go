@@ -12,7 +12,9 @@ import (
 )
 
 // Merchants lists the businesses (spec §2.15).
-func (d *Directory) Merchants(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery) (protocol.List[protocol.MerchantEntry], error) {
+func (d *Directory) Merchants(
+	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
+) (protocol.List[protocol.MerchantEntry], error) {
 	if name := in.NearName(); name != "" {
 		places, err := tx.FindPlaces(ctx, name)
 		if err != nil {
