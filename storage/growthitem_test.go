@@ -27,10 +27,6 @@ func skewItems(t *testing.T, db *storage.DB, scale int, fill func(full int, inse
 	} {
 		require.NoError(t, storage.CopyRows(t.Context(), db, table, `seq = (SELECT seq FROM profile WHERE handle = '`+growingShop+`')`, 200*scale, set))
 	}
-	for table, word := range map[string]string{"item_term": "thing", "profile_term": "growing"} {
-		require.NoError(t, storage.CopyRows(t.Context(), db, table, `word = '`+word+`'`, 200*scale, map[string]string{
-			"word": "word || CAST(s AS TEXT)", "key": "key || CAST(s AS TEXT)", "size": "size + s + 9"}))
-	}
 	fill(20_000, `INSERT INTO traffic (hour, what, n) WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < CAST(? AS BIGINT))
 		SELECT CAST(? AS BIGINT) - n * CAST(3600000 AS BIGINT), 'x', 1 FROM series`, start.UnixMilli())
 }
@@ -57,11 +53,6 @@ var grownItems = []struct {
 		all, err := tx.Items().Search(ctx, storage.ItemQuery{Currency: "INR", Min: &price, Max: &price})
 		word, e := tx.Items().Search(ctx, storage.ItemQuery{Q: "thing", Currency: "INR", Min: &price, Max: &price, Handles: []string{growingShop}})
 		return found(len(all.Items)*len(word.Items), errors.Join(err, e))
-	})},
-	{"items and merchants by misspelled words", reading(func(ctx context.Context, tx *storage.Tx) error {
-		items, err := tx.Items().Search(ctx, storage.ItemQuery{Q: "thimg"})
-		shops, e := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: "growimg"})
-		return found(len(items.Items)*len(shops.Items), errors.Join(err, e))
 	})},
 	{"merchants that sell at a price", reading(func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "50"}})
