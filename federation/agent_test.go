@@ -54,29 +54,31 @@ func (s shop) tells(sum protocol.AgentSummary) {
 }
 
 // elsewhere lists the shops of other nodes that a node knows.
-func (n *node) elsewhere(q protocol.MerchantQuery) (names []string) {
-	n.t.Helper()
-	list, err := storage.RemoteMerchants(q)
-	require.NoError(n.t, err)
-	return n.remote(list)
+func (n *node) elsewhere(q protocol.MerchantQuery) []string {
+	return n.remote(func(ctx context.Context, tx *storage.Tx, at protocol.Paging) (storage.AgentPage, error) {
+		q.Paging = at
+		return tx.Profiles().ListMerchants(ctx, q)
+	})
 }
 
 // remote lists agents of other nodes.
-func (n *node) remote(q storage.RemoteQuery) (names []string) {
+func (n *node) remote(list func(context.Context, *storage.Tx, protocol.Paging) (storage.AgentPage, error)) (names []string) {
 	n.t.Helper()
-	for after := ""; ; {
-		var page protocol.Page[storage.RemoteAgent]
+	for at := (protocol.Paging{Limit: 2}); ; {
+		var page storage.AgentPage
 		n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			page, err = tx.RemoteAgents().List(ctx, q, 2, after)
+			page, err = list(ctx, tx, at)
 			return err
 		})
-		for _, s := range page.Items {
-			names = append(names, s.Summary.Profile.Name)
+		for _, p := range page.Items {
+			if p.Remote != nil {
+				names = append(names, p.Draft.Name)
+			}
 		}
 		if page.Next == nil {
 			return names
 		}
-		after = *page.Next
+		at.After = *page.Next
 	}
 }
 
@@ -154,10 +156,8 @@ func TestShopsElsewhere(t *testing.T) {
 		// A node that is gone is noted, and forgotten after 30 days.
 		seen := func() (at time.Time) {
 			b.read(func(ctx context.Context, tx *storage.Tx) error {
-				q, err := storage.RemoteMerchants(protocol.MerchantQuery{})
-				require.NoError(t, err)
-				page, err := tx.RemoteAgents().List(ctx, q, 1, "")
-				at = page.Items[0].SeenAt
+				page, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{})
+				at = page.Items[len(page.Items)-1].Remote.SeenAt
 				return err
 			})
 			return at
@@ -206,9 +206,9 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 	plain.summary("Tea")
 	settle(t, a, b)
 	with := func(identity bool) []string {
-		q, err := storage.RemoteProfiles(protocol.AgentQuery{HasIdentity: &identity})
-		require.NoError(t, err)
-		return b.remote(q)
+		return b.remote(func(ctx context.Context, tx *storage.Tx, at protocol.Paging) (storage.AgentPage, error) {
+			return tx.Profiles().List(ctx, protocol.AgentQuery{HasIdentity: &identity, Paging: at})
+		})
 	}
 	require.Equal(t, []string{"Cloth House"}, with(true))
 	require.Equal(t, []string{"Tea"}, with(false))

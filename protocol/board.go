@@ -222,11 +222,12 @@ func ShownAt(claimed, now time.Time) time.Time {
 type BoardQuery struct {
 	Kind         PostKind `json:"kind,omitempty" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"Only posts of this kind."`
 	Tag          string   `json:"tag,omitempty" shape:"post-tag" doc:"Only posts with this tag, in any case."`
-	Q            string   `json:"q,omitempty" maxLength:"200" doc:"Words to find in title and body; all must occur."`
+	Q            string   `json:"q,omitempty" maxLength:"200" doc:"As people ask."`
 	Author       string   `json:"author,omitempty" shape:"handle" doc:"Handle of the author."`
 	VerifiedOnly bool     `json:"verifiedOnly,omitempty" doc:"Only posts whose author this node verified."`
-	Resolved     *bool    `json:"resolved,omitempty" doc:"Only requirements, challenges and questions that are resolved, or not yet (false)."`
+	Resolved     *bool    `json:"resolved,omitempty" doc:"Only what is resolved, or waits to be (false)."`
 	Root         string   `json:"root,omitempty" shape:"post-id" doc:"Only replies in the thread that this post began, at any depth."`
+	Sort         ItemSort `json:"sort,omitempty" enum:"relevance,new" doc:"Order; left out: relevance with q."`
 	Paging
 }
 
@@ -302,9 +303,9 @@ var PostToBoard = declare[NewPost, MadePost](Operation{
 	Example: NewPost{Kind: Requirement, Title: "Hand-made paper", Body: "200 sheets of hand-made paper, Jaipur.", Tags: []string{"paper"}},
 })
 
-var ReadBoard = declare[BoardQuery, Page[Post]](Operation{
+var ReadBoard = declare[BoardQuery, List[Post]](Operation{
 	Name: "read_board", Title: "Read the board",
-	Summary: "Posts on the agent board, newest first.",
+	Summary: "Posts on the agent board.",
 	HTTP:    Route{"GET", "/api/public/board", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: BoardQuery{Kind: Requirement, Paging: Paging{Limit: 20}},

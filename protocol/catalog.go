@@ -7,7 +7,7 @@ import "time"
 // BatchBody is the longest body of put_items, in bytes.
 const BatchBody = 2 << 20
 
-// An ItemSort is the order of a list of items.
+// An ItemSort is the order of a list. "" is by relevance with a q.
 type ItemSort string
 
 const (
@@ -15,18 +15,25 @@ const (
 	SortNew       ItemSort = "new"       // the newest first
 	SortPrice     ItemSort = "price"     // the cheapest first
 	SortDearest   ItemSort = "-price"    // the dearest first
+	SortNear      ItemSort = "near"      // the nearest first
 )
 
 // A Finding is what a search did beyond the question.
 type Finding struct {
-	DidYouMean string   `json:"didYouMean,omitempty" doc:"What q probably meant: found as well."`
-	Partly     bool     `json:"partly,omitempty" doc:"None has all words; these have most."`
-	Without    []string `json:"without,omitempty" doc:"Leave these words or filters out."`
+	DidYouMean string   `json:"didYouMean,omitempty" doc:"What q probably meant."`
+	Partly     bool     `json:"partly,omitempty" doc:"Most words match, not all."`
+	Without    []string `json:"without,omitempty" doc:"Leave these out."`
+}
+
+// A List is a page of a list that is searched.
+type List[T any] struct {
+	Page[T]
+	Finding
 }
 
 // An ItemsQuery selects items on sale.
 type ItemsQuery struct {
-	Q            string         `json:"q,omitempty" maxLength:"200" doc:"As people ask." example:"masala dosa"`
+	Q            string         `json:"q,omitempty" maxLength:"200" doc:"As people ask."`
 	Handle       string         `json:"handle,omitempty" shape:"handle" doc:"Only items of this business."`
 	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only in one of these, by any name of it."`
 	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only with a variant of one of these."`
@@ -101,10 +108,9 @@ type ItemList struct {
 
 var ListItems = declare[ItemsQuery, ItemList](Operation{
 	Name: "list_items", Title: "List items on sale",
-	Summary: "Items that the listed businesses sell, or one of them.",
-	Description: "The best matches of q first; without q, one business's in its order, all others the newest first. " +
-		"Amounts are in rupees, or in currency.",
-	HTTP: Route{"GET", "/api/public/items", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary:     "Items on sale, of all businesses or one.",
+	Description: "The best matches of q first; without q, one business's in its order, all others the newest first.",
+	HTTP:        Route{"GET", "/api/public/items", 200}, Doors: Everywhere, ReadOnly: true,
 	MaxAge: 30 * time.Second, Codes: []Code{InvalidCursor, NotFound},
 	Example: ItemsQuery{Handle: "rao-tiffins", Q: "dosa"},
 })

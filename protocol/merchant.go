@@ -150,15 +150,16 @@ type MerchantEntry struct {
 
 // MerchantQuery selects businesses. All conditions combine.
 type MerchantQuery struct {
-	Q        string `json:"q,omitempty" maxLength:"200" doc:"Words to find, also in names, descriptions and tags of items; the last may be the beginning of one; also \"a phrase\", -word, tag:x."`
-	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any of its names." example:"restaurant"`
-	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any of its names: Bombay finds Mumbai." example:"Bengaluru"`
-	Near     string `json:"near,omitempty" maxLength:"80" doc:"Only within radius of latitude,longitude, or of a city, locality or postcode." example:"12.9756,77.6050"`
+	Q        string `json:"q,omitempty" maxLength:"200" doc:"As people ask; also \"a phrase\", -word, tag:x."`
+	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any name of it." example:"restaurant"`
+	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any name of it." example:"Bengaluru"`
+	Near     string `json:"near,omitempty" maxLength:"80" doc:"Only within radius of latitude,longitude, or of a named place." example:"12.9756,77.6050"`
 	Radius   int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
 	PriceFilter
-	AcceptsReturns bool `json:"acceptsReturns,omitempty" doc:"Only with returns."`
-	OpenNow        bool `json:"openNow,omitempty" doc:"Only those open now."`
-	Local          bool `json:"local,omitempty" doc:"Only of this node."`
+	AcceptsReturns bool     `json:"acceptsReturns,omitempty" doc:"Only with returns."`
+	OpenNow        bool     `json:"openNow,omitempty" doc:"Only those open now."`
+	Local          bool     `json:"local,omitempty" doc:"Only of this node."`
+	Sort           ItemSort `json:"sort,omitempty" enum:"relevance,new,near" doc:"Order."`
 	Paging
 }
 
@@ -166,15 +167,17 @@ type MerchantQuery struct {
 func (q MerchantQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
 	_, _, place := q.Place()
+	if q.Sort == SortNear && q.Near == "" {
+		faults = append(faults, Fault{"/near", "required", "sort=near is by the distance from near, which is missing"})
+	}
 	return slices.Concat(faults, place, q.PriceFilter.Check())
 }
 
-var ListMerchants = declare[MerchantQuery, Page[MerchantEntry]](Operation{
+var ListMerchants = declare[MerchantQuery, List[MerchantEntry]](Operation{
 	Name: "list_merchants", Title: "List merchants",
-	Summary: "Businesses by text, category, city, distance, price, returns and hours.",
-	Description: "Those that match by name come first, then those that answer, then the last changed. " +
-		"openNow and prices are evaluated for each page.",
-	HTTP: Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary:     "Businesses by text, place, price and hours.",
+	Description: "The best matches of q first, also by what is sold, then those that answer, then the last changed.",
+	HTTP:        Route{"GET", "/api/public/merchants", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: MerchantQuery{City: "Bengaluru"},
 })

@@ -42,7 +42,7 @@ const (
 // last.
 type Page[T any] struct {
 	Items []T     `json:"items"`
-	Next  *string `json:"next" doc:"Value of after for the next page; null on the last."`
+	Next  *string `json:"next" doc:"after of the next page; null on the last."`
 }
 
 // Paging is embedded in the input of every listing.

@@ -22,8 +22,9 @@ type PersonEntry struct {
 
 // PeopleQuery selects people.
 type PeopleQuery struct {
-	Q     string `json:"q,omitempty" maxLength:"200" doc:"A name or what they do; \"a phrase\", -word, tag:x."`
-	Local bool   `json:"local,omitempty" doc:"Only of this node."`
+	Q     string   `json:"q,omitempty" maxLength:"200" doc:"As people ask; also \"a phrase\", -word, tag:x."`
+	Local bool     `json:"local,omitempty" doc:"Only of this node."`
+	Sort  ItemSort `json:"sort,omitempty" enum:"relevance,new" doc:"Order; left out: relevance with q."`
 	Paging
 }
 
@@ -33,10 +34,10 @@ func (q PeopleQuery) Check() []Fault {
 	return faults
 }
 
-var ListPeople = declare[PeopleQuery, Page[PersonEntry]](Operation{
+var ListPeople = declare[PeopleQuery, List[PersonEntry]](Operation{
 	Name: "list_people", Title: "List people",
 	Summary: "People who chose to be listed, and whether each has an attention board.",
 	HTTP:    Route{"GET", "/api/public/people", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
-	Example: PeopleQuery{Q: "paper"},
+	Example: PeopleQuery{},
 })

@@ -337,13 +337,14 @@ const AnonymousRequires = "A solved proof of work obtained from GET /api/public/
 
 // AgentQuery selects profiles.
 type AgentQuery struct {
-	Q           string      `json:"q,omitempty" maxLength:"200" doc:"Words to find; also \"a phrase\", -word, tag:x, kind:business. All must hold."`
+	Q           string      `json:"q,omitempty" maxLength:"200" doc:"As people ask; also \"a phrase\", -word, tag:x."`
 	Kind        ProfileKind `json:"kind,omitempty" enum:"business,person" doc:"Only businesses, or only persons."`
 	Capability  string      `json:"capability,omitempty" maxLength:"40" doc:"Id or tag of a capability."`
 	Tag         string      `json:"tag,omitempty" maxLength:"32" doc:"Only agents with this tag."`
 	Region      string      `json:"region,omitempty" shape:"region" doc:"ISO 3166 code; a country finds its subdivisions too."`
 	HasIdentity *bool       `json:"hasIdentity,omitempty" doc:"Only agents with (true) or without (false) an on-chain identity."`
 	Local       bool        `json:"local,omitempty" doc:"Only of this node."`
+	Sort        ItemSort    `json:"sort,omitempty" enum:"relevance,new" doc:"Order; left out: relevance with q."`
 	Paging
 }
 
@@ -369,13 +370,11 @@ var GetAgentProfile = declare[HandleInput, Profile](Operation{
 	Example: HandleInput{Handle: "asha"},
 })
 
-var SearchAgents = declare[AgentQuery, Page[Profile]](Operation{
+var SearchAgents = declare[AgentQuery, List[Profile]](Operation{
 	Name: "search_agents", Title: "Search agents",
-	Summary: "Directory of agent profiles, filtered by text, kind, capability, tag, region and identity.",
-	Description: "In q, words are found in every text of a profile; \"a phrase\" finds words next to each other, -word excludes a word, " +
-		"tag:paper and kind:business select tag and kind. Those with all words in the name come first, then in headline, tags or " +
-		"capabilities; then those that answer; then the last changed.",
-	HTTP: Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary:     "Agent profiles by text, kind, tag and region.",
+	Description: "In the order of list_merchants; q takes kind:business too.",
+	HTTP:        Route{"GET", "/api/public/agents", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{InvalidCursor},
 	Example: AgentQuery{Kind: Business, Region: "IN"},
 })

@@ -98,7 +98,7 @@ func (q UCPLocationQuery) At() time.Time {
 	return t
 }
 
-var UCPLocations = declare[UCPLocationQuery, Page[Location]](Operation{
+var UCPLocations = declare[UCPLocationQuery, List[Location]](Operation{
 	Name: "ucp_locations", Title: "Locations for UCP",
 	Summary: "Where businesses are and when they are open: by text, city, distance, and whether they are open at an instant.",
 	Description: "The rows and the order of list_merchants: this node's, then those of followed nodes. " +

@@ -259,12 +259,11 @@ func (ps Profiles) Match(ctx context.Context, text string) ([]int64, error) {
 }
 
 func (ps Profiles) match(ctx context.Context, s *search) ([]int64, error) {
-	words := inForm(formPlain, s.words) // which is indexed for every place
-	write := func(l language) string {
+	write := func(l language) string { // plainly, as every word is indexed
 		if s.any {
-			return matchAll(words, l.quote, l.or)
+			return matchAll(s.words, l.quote, l.or)
 		}
-		return matchAll(words, l.quote, l.and)
+		return matchAll(s.words, l.quote, l.and)
 	}
 	if ps.tx.db.engine == enginePostgres {
 		return ps.gatherByIndex(ctx, `SELECT string_agg(pos::text, ' ') FROM profile_rank WHERE words @@ ?::tsquery`, write(tsquery))

@@ -49,24 +49,30 @@ var categories = [][]string{
 	{"Laundry", "Dhobi", "Dry cleaning", "धोबी", "लॉन्ड्री"},
 }
 
-var categoryNames = sync.OnceValue(func() map[string]string { return namesOf(categories) })
+var categoryGroups = sync.OnceValue(func() map[string][]string { return namesOf(categories) })
 
-// namesOf maps each folded name of a group to the folded first one.
-func namesOf(groups [][]string) map[string]string {
-	names := map[string]string{}
+// namesOf maps each folded name of a group to the folded names of the group.
+func namesOf(groups [][]string) map[string][]string {
+	names := map[string][]string{}
 	for _, group := range groups {
-		for _, name := range group {
-			names[foldName(name)] = foldName(group[0])
+		folded := each(group, foldName)
+		for _, name := range folded {
+			names[name] = folded
 		}
 	}
 	return names
 }
 
 // categoryName is the indexed name of a category, folded.
-func categoryName(s string) string {
+func categoryName(s string) string { return categoryNames(s)[0] }
+
+// categoryNames are the folded names of a category, the indexed one first.
+func categoryNames(s string) []string { return namesIn(categoryGroups(), s) }
+
+func namesIn(groups map[string][]string, s string) []string {
 	name := foldName(s)
-	if one, ok := categoryNames()[name]; ok {
-		return one
+	if all, ok := groups[name]; ok {
+		return all
 	}
-	return name
+	return []string{name}
 }

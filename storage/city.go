@@ -77,13 +77,10 @@ var cities = [][]string{
 	{"Mexico City", "Ciudad de México", "CDMX"},
 }
 
-var cityNames = sync.OnceValue(func() map[string]string { return namesOf(cities) })
+var cityGroups = sync.OnceValue(func() map[string][]string { return namesOf(cities) })
 
 // cityName is the indexed name of a city, folded.
-func cityName(s string) string {
-	name := foldName(s)
-	if one, ok := cityNames()[name]; ok {
-		return one
-	}
-	return name
-}
+func cityName(s string) string { return cityNames(s)[0] }
+
+// cityNames are the folded names of a city, the indexed one first.
+func cityNames(s string) []string { return namesIn(cityGroups(), s) }

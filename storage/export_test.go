@@ -22,7 +22,7 @@ import (
 func FindPosts(ctx context.Context, tx *Tx, words []string, before int64, limit, near, few, far int) ([]int64, error) {
 	w := postWords
 	w.steps = steps{near: near, few: few, far: far}
-	return w.find(ctx, tx, words, before, limit)
+	return w.find(ctx, tx, oneOf(words), before, limit)
 }
 
 // SpoilWords leaves the index of words as another version of the rules would
@@ -368,7 +368,8 @@ func ProfileText(ctx context.Context, tx *Tx, handle string) (seq int64, text st
 		return 0, "", err
 	}
 	m, err := tx.Merchants().of(ctx, r.Seq)
-	return r.Seq, profileText(p, m), err
+	text, _ = profileText(p, m)
+	return r.Seq, text, err
 }
 
 // ShrinkTail makes the news in memory those of a few readers.

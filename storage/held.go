@@ -6,6 +6,7 @@ import "stoa/storage/commit"
 // at its end.
 const (
 	heldWords = iota
+	heldFresh
 	heldPosts
 	heldTags
 	heldLog
@@ -29,6 +30,7 @@ func buffers(e engine) []commit.Buffer {
 	}
 	return []commit.Buffer{
 		heldWords:   {Insert: postWords.insert(e), Late: true},
+		heldFresh:   {Insert: freshInsert},
 		heldPosts:   {Insert: postInsert},
 		heldTags:    {Insert: tagInsert},
 		heldLog:     log,

@@ -10,15 +10,17 @@ import (
 // mostTerms is how many words of a question count; of a longer one the first.
 const mostTerms = 12
 
-// A term is a word or a measure of a question for items.
+// A term is a word, a measure or a phrase of a question.
 type term struct {
-	word    string // as it was typed, folded; "" for a measure
-	key     string // or the token of a measure
-	last    bool   // may be the beginning of a word
+	word    string   // as it was typed, folded; "" for a measure and a phrase
+	key     string   // or the token of a measure
+	phrase  []string // words next to each other
+	exact   bool     // spelled so, and not otherwise
+	last    bool     // may be the beginning of a word
 	others  map[string]int
 	joined  []string // keys of it with a neighbour
 	weight  int
-	absent  bool // no item has it
+	absent  bool // nothing has it
 	meaning []spelling
 }
 
@@ -40,12 +42,16 @@ const (
 	rareSeller = 2
 )
 
-// termsAsked are the terms of a question; those that say nothing only when there are no others.
-func termsAsked(q string) (all []*term) {
+// termsAsked are the terms of a question for items.
+func termsAsked(q string) []*term {
 	var measured []*term
 	rest := measures(q, func(token string) { measured = append(measured, &term{key: token, weight: unitTerm}) })
-	words := foldWords(rest)
-	if slices.ContainsFunc(words, func(w string) bool { return !idle()[w] }) || len(measured) > 0 {
+	return append(termsOf(foldWords(rest), len(measured) > 0), measured...)
+}
+
+// termsOf are the terms of words; of those that say nothing only when there are no others.
+func termsOf(words []string, others bool) (all []*term) {
+	if others || slices.ContainsFunc(words, func(w string) bool { return !idle()[w] }) {
 		words = slices.DeleteFunc(words, func(w string) bool { return idle()[w] })
 	}
 	if len(words) > mostTerms {
@@ -73,7 +79,7 @@ func termsAsked(q string) (all []*term) {
 		}
 		all = append(all, t)
 	}
-	return append(all, measured...)
+	return all
 }
 
 func (t *term) add(key string, quality int) {
@@ -88,6 +94,9 @@ func (t *term) tokens(form string) []string {
 		return []string{t.key}
 	}
 	all := []string{form + t.key}
+	if t.exact {
+		all[0] = form + t.word
+	}
 	for _, k := range sortedKeys(t.others) {
 		all = append(all, form+k)
 	}
@@ -111,8 +120,15 @@ func sortedKeys(m map[string]int) []string {
 	return all
 }
 
-// in is the condition that an item has the term in a form.
+// in is the condition that a row has the term in a form.
 func (t *term) in(form string) condition {
+	if t.phrase != nil {
+		var pairs []condition
+		for i, w := range t.phrase[1:] {
+			pairs = append(pairs, (&term{word: t.phrase[i] + pairOf + w, exact: true}).in(form))
+		}
+		return allOf(pairs...)
+	}
 	return func(l language) string {
 		all := l.quoted(t.tokens(form))
 		if t.last && form != formName {

@@ -29,7 +29,7 @@ func (is Items) byPrice(ctx context.Context, q *ItemQuery, s asked, w itemWalk) 
 	begun := at != ""
 	if begun {
 		if _, err := fmt.Sscanf(at, "p%d.%d", &after.minor, &after.pos); err != nil || after.String() != at {
-			return out, errItemCursor()
+			return out, errListCursor()
 		}
 	}
 	limit := bounded(q.Limit)

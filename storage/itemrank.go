@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// How well an item matches is computed from its texts, among those that the index finds.
+// How well a row matches is computed from its texts, among those that the index finds.
 
 // Weights of the places of a word.
 const (
@@ -56,7 +56,15 @@ func newField(weight int, texts ...string) (f field) {
 // match is the quality of the best match of a term in a field, of a hundred, and where it is.
 func (r *ranker) match(t *term, f *field) (best, at int) {
 	at = -1
-	if t.word == "" {
+	switch {
+	case t.phrase != nil:
+		for i := range f.words {
+			if len(f.words)-i >= len(t.phrase) && slices.Equal(f.words[i:i+len(t.phrase)], t.phrase) {
+				return asTyped, i
+			}
+		}
+		return 0, -1
+	case t.word == "":
 		if slices.Contains(f.measures, t.key) {
 			return asTyped, -1
 		}
@@ -85,6 +93,9 @@ func (r *ranker) quality(t *term, w string) (best int) {
 	if w == t.word {
 		return asTyped
 	}
+	if t.exact {
+		return 0
+	}
 	for _, k := range r.keysOf(w) {
 		switch {
 		case k == t.key && ascii(w) && ascii(t.word) && stem(w) == stem(t.word):
@@ -103,29 +114,30 @@ func (r *ranker) quality(t *term, w string) (best int) {
 	return best
 }
 
-// score is how well an item matches.
-func (r *ranker) score(i *StoredItem) int {
+// fields are the searched texts of an item, its name first; its description only when not all terms need to match.
+func (i *StoredItem) fields(some bool) []field {
 	d := &i.Draft
-	name := newField(weightName, d.Name)
-	fields := []field{name}
-	rest := func() {
-		label := field{weight: weightLabel}
-		for _, v := range d.Variants {
-			f := newField(weightLabel, v.Options...)
-			label.words, label.measures = append(label.words, f.words...), append(label.measures, f.measures...)
-			label.words = append(label.words, foldWords(v.SKU+" "+v.Barcode)...)
-		}
-		label.words = append(label.words, foldWords(d.SKU+" "+d.Barcode)...)
-		var names []string
-		for _, c := range d.AllCategories() {
-			names = append(names, c, categoryName(c))
-		}
-		fields = append(fields, label, newField(weightTag, append(names, d.Tags...)...))
-		if r.some {
-			fields = append(fields, newField(weightPlain, d.Description))
-		}
+	label := field{weight: weightLabel}
+	for _, v := range d.Variants {
+		f := newField(weightLabel, v.Options...)
+		label.words, label.measures = append(label.words, f.words...), append(label.measures, f.measures...)
+		label.words = append(label.words, foldWords(v.SKU+" "+v.Barcode)...)
 	}
-	rest()
+	label.words = append(label.words, foldWords(d.SKU+" "+d.Barcode)...)
+	var names []string
+	for _, c := range d.AllCategories() {
+		names = append(names, c, categoryName(c))
+	}
+	fields := []field{newField(weightName, d.Name), label, newField(weightTag, append(names, d.Tags...)...)}
+	if some {
+		fields = append(fields, newField(weightPlain, d.Description))
+	}
+	return fields
+}
+
+// score is how well something with fields matches, the first of which is its name.
+func (r *ranker) score(fields []field) int {
+	name := &fields[0]
 	total, inName, adjacent, before := 0, map[int]bool{}, 0, -2
 	for _, t := range r.terms {
 		var best, second int
@@ -163,24 +175,15 @@ func (r *ranker) score(i *StoredItem) int {
 	return total + most*4/100*adjacent/max(1, len(r.terms)-1)
 }
 
-// A ranked item is one with its score.
-type rankedItem struct {
-	StoredItem
-	score int
-}
-
-// rank orders items, the best first; of equal ones in the order in which they came.
-func (r *ranker) rank(items []StoredItem) []rankedItem {
-	places := make([][2]int64, len(items))
-	for n := range items {
-		places[n] = [2]int64{int64(-r.score(&items[n])), int64(n)}
+// rank orders n rows by their texts, the best first; of equal ones in the order in which they came. The first numbers are the scores,
+// negative, the second the rows.
+func (r *ranker) rank(n int, fields func(row int, some bool) []field) [][2]int64 {
+	places := make([][2]int64, n)
+	for i := range n {
+		places[i] = [2]int64{int64(-r.score(fields(i, r.some))), int64(i)}
 	}
 	inOrder(places)
-	all := make([]rankedItem, len(items))
-	for n, p := range places {
-		all[n] = rankedItem{items[p[1]], int(-p[0])}
-	}
-	return all
+	return places
 }
 
 // inOrder sorts pairs by the first number and then the second.

@@ -60,9 +60,9 @@ func (is Items) Search(ctx context.Context, q ItemQuery) (out ItemPage, err erro
 	}
 	switch {
 	case len(terms) > 0 && (q.Sort == "" || q.Sort == protocol.SortRelevance):
-		return is.relevant(ctx, &q, s, terms, w)
+		return is.relevant(ctx, &q, s, w)
 	case len(terms) > 0:
-		found, err := is.understand(ctx, &q, s, terms, w, "")
+		found, err := is.question(&q, s, w).understand(ctx, "")
 		if err != nil || found.whole == nil {
 			return ItemPage{out.Page, found.Finding}, err
 		}
@@ -175,13 +175,9 @@ func (w itemWalk) resume(after string) (itemWalk, error) {
 	}
 	n := w
 	if _, err := fmt.Sscanf(at[1:], "%d", &n.at); err != nil || n.String() != at || n.at < 0 {
-		return w, errItemCursor()
+		return w, errListCursor()
 	}
 	return n, nil
-}
-
-func errItemCursor() error {
-	return protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this list with these conditions; leave it out to start from the beginning")
 }
 
 // mostLooked limits the rows of the index that are read for one page. Only what the
@@ -350,7 +346,7 @@ func (is Items) listShop(ctx context.Context, q ItemQuery, seq int64) (out proto
 	var after placed
 	if at != "" {
 		if _, err := fmt.Sscanf(at, "o%d.%d", &after.place, &after.pos); err != nil || after.String() != at {
-			return out, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this list with these conditions; leave it out to start from the beginning")
+			return out, errListCursor()
 		}
 	}
 	var catalog int64

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The words of items as their sellers spell them, and in how many items each is: what a word of a question may have been meant
-// for, and how rare it is. They are counted with each row that is indexed, and leave with the last one.
+// The words of items, profiles and posts as their writers spell them, and in how many each is: what a word of a question may have been
+// meant for, and how rare it is. They leave with the last row that has them.
 
 // longestTerm bounds the words that are counted, in bytes of Latin letters.
 const longestTerm = 32
@@ -18,12 +18,19 @@ func isTerm(w string) bool {
 	return len(w) > 2 && len(w) <= 2*longestTerm && utf8.RuneCountInString(w) > 2 && !strings.ContainsAny(w, "0123456789")
 }
 
-// countTerms adds words to those of items, or with times -1 takes them away.
-func (is Items) countTerms(ctx context.Context, count map[string]int, times int) error {
+// Tables of words. Each is like the first.
+const (
+	itemTerms    = "item_term"
+	profileTerms = "profile_term"
+	postTerms    = "post_term"
+)
+
+// countTerms adds words to those of a table, or with times -1 takes them away.
+func (tx *Tx) countTerms(ctx context.Context, table string, count map[string]int, times int) error {
 	// In one order, so that two processes do not wait for each other.
 	for some := range slices.Chunk(sortedKeys(count), 500) {
 		if times < 0 {
-			if err := is.uncount(ctx, some, count); err != nil {
+			if err := tx.uncount(ctx, table, some, count); err != nil {
 				return err
 			}
 			continue
@@ -33,8 +40,8 @@ func (is Items) countTerms(ctx context.Context, count map[string]int, times int)
 			head, tail, size := edges(w)
 			args = append(args, w, keyOf(w), head, tail, size, count[w])
 		}
-		if _, err := is.tx.write(ctx, `INSERT INTO item_term (word, key, head, tail, size, n) VALUES (?, ?, ?, ?, ?, ?)`+
-			strings.Repeat(`, (?, ?, ?, ?, ?, ?)`, len(some)-1)+` ON CONFLICT (word) DO UPDATE SET n = item_term.n + EXCLUDED.n`, args...); err != nil {
+		if _, err := tx.write(ctx, `INSERT INTO `+table+` (word, key, head, tail, size, n) VALUES (?, ?, ?, ?, ?, ?)`+
+			strings.Repeat(`, (?, ?, ?, ?, ?, ?)`, len(some)-1)+` ON CONFLICT (word) DO UPDATE SET n = `+table+`.n + EXCLUDED.n`, args...); err != nil {
 			return err
 		}
 	}
@@ -53,20 +60,20 @@ func (is Items) dropTerms(ctx context.Context, at []int64) error {
 		for n := range found {
 			itemText(&found[n], count)
 		}
-		if err := is.countTerms(ctx, count, -1); err != nil {
+		if err := is.tx.countTerms(ctx, itemTerms, count, -1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (is Items) uncount(ctx context.Context, words []string, count map[string]int) error {
+func (tx *Tx) uncount(ctx context.Context, table string, words []string, count map[string]int) error {
 	for _, w := range words {
-		if _, err := is.tx.write(ctx, `UPDATE item_term SET n = n - ? WHERE word = ?`, count[w], w); err != nil {
+		if _, err := tx.write(ctx, `UPDATE `+table+` SET n = n - ? WHERE word = ?`, count[w], w); err != nil {
 			return err
 		}
 	}
-	_, err := is.tx.write(ctx, `DELETE FROM item_term WHERE n <= 0 AND word IN (`+marks(len(words))+`)`, toAny(words)...)
+	_, err := tx.write(ctx, `DELETE FROM `+table+` WHERE n <= 0 AND word IN (`+marks(len(words))+`)`, toAny(words)...)
 	return err
 }
 
@@ -77,60 +84,32 @@ func edges(w string) (head, tail string, size int) {
 	return string(r[:n]), string(r[len(r)-n:]), len(r)
 }
 
-// A spelling is a word of items.
+// A spelling is a counted word.
 type spelling struct {
 	Word, Key string
 	N         int64
 }
 
-// known are how many items have words of each key, at most.
-func (is Items) known(ctx context.Context, keys []string) (map[string]int64, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	found, err := list[spelling](ctx, is.tx, `SELECT '' AS word, key, CAST(sum(n) AS BIGINT) AS n FROM item_term
-		WHERE key IN (`+marks(len(keys))+`) GROUP BY key`, toAny(keys)...)
+// known are how many rows have words of each key, at most.
+func (tx *Tx) known(ctx context.Context, tables, keys []string) (map[string]int64, error) {
 	n := map[string]int64{}
-	for _, s := range found {
-		n[s.Key] = s.N
+	if len(keys) == 0 {
+		return n, nil
 	}
-	return n, err
+	for _, table := range tables {
+		found, err := list[spelling](ctx, tx, termsKnown(table, len(keys)), toAny(keys)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			n[s.Key] += s.N
+		}
+	}
+	return n, nil
 }
 
-// mostSpelled is how many other spellings of the words of a search are looked for.
-const mostSpelled = 40
-
-// spell adds to a search the words of items that have the keys of its words, and returns the words that no item has.
-func (is Items) spell(ctx context.Context, s *search) (missing []string, err error) {
-	words := map[string][]string{}
-	for _, w := range s.words {
-		if !strings.Contains(w, pairOf) && isTerm(w) {
-			words[keyOf(w)] = append(words[keyOf(w)], w)
-		}
-	}
-	if len(words) == 0 {
-		return nil, nil
-	}
-	var keys []string
-	for k := range words {
-		keys = append(keys, k)
-	}
-	found, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM item_term
-		WHERE key IN (`+marks(len(keys))+`) ORDER BY word LIMIT ?`, append(toAny(keys), mostSpelled)...)
-	s.spelled = map[string][]string{}
-	for _, f := range found {
-		for _, w := range words[f.Key] {
-			if w != f.Word {
-				s.spelled[w] = append(s.spelled[w], f.Word)
-			}
-		}
-	}
-	for _, w := range s.words {
-		if k := keyOf(w); len(words[k]) > 0 && !slices.ContainsFunc(found, func(f spelling) bool { return f.Key == k }) {
-			missing = append(missing, w)
-		}
-	}
-	return missing, err
+func termsKnown(table string, keys int) string {
+	return `SELECT '' AS word, key, CAST(sum(n) AS BIGINT) AS n FROM ` + table + ` WHERE key IN (` + marks(keys) + `) GROUP BY key`
 }
 
 // Sizes of the search for what a word was meant for.
@@ -139,30 +118,38 @@ const (
 	mostMeant       = 3
 )
 
-// meant are the words of items that a word is nearest to, the likeliest first; none when it is too short or too far
+// meant are the counted words that a word is nearest to, the likeliest first; none when it is too short or too far
 // from all. Edits at both ends of it at once are not found.
-func (is Items) meant(ctx context.Context, w string) ([]spelling, error) {
+func (tx *Tx) meant(ctx context.Context, tables []string, w string) ([]spelling, error) {
 	head, tail, size := edges(w)
 	most := editsIn(size)
 	if most == 0 {
 		return nil, nil
 	}
-	found, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM (SELECT word, key, n FROM item_term WHERE head = ? AND size BETWEEN ? AND ? LIMIT ?) h
-		UNION SELECT word, key, n FROM (SELECT word, key, n FROM item_term WHERE tail = ? AND size BETWEEN ? AND ? LIMIT ?) t ORDER BY word`,
-		head, size-most, size+most, spellingsLooked, tail, size-most, size+most, spellingsLooked)
-	if err != nil {
-		return nil, err
-	}
-	if size == 4 { // two letters in the middle that changed places
-		r := []rune(latin(w))
-		r[1], r[2] = r[2], r[1]
-		more, err := list[spelling](ctx, is.tx, `SELECT word, key, n FROM item_term WHERE word = ?`, string(r))
+	var all []spelling
+	for _, table := range tables {
+		found, err := list[spelling](ctx, tx, termsNear(table),
+			head, size-most, size+most, spellingsLooked, tail, size-most, size+most, spellingsLooked)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, more...)
+		if size == 4 { // two letters in the middle that changed places
+			r := []rune(latin(w))
+			r[1], r[2] = r[2], r[1]
+			more, err := list[spelling](ctx, tx, `SELECT word, key, n FROM `+table+` WHERE word = ?`, string(r))
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, more...)
+		}
+		all = append(all, found...)
 	}
-	return nearest(w, found, most), nil
+	return nearest(w, all, most), nil
+}
+
+func termsNear(table string) string {
+	return `SELECT word, key, n FROM (SELECT word, key, n FROM ` + table + ` WHERE head = ? AND size BETWEEN ? AND ? LIMIT ?) h
+		UNION SELECT word, key, n FROM (SELECT word, key, n FROM ` + table + ` WHERE tail = ? AND size BETWEEN ? AND ? LIMIT ?) t ORDER BY word`
 }
 
 // nearest are the spellings that are at most so many edits from a word, in letters or by ear.
@@ -198,3 +185,33 @@ func nearest(w string, found []spelling, most int) []spelling {
 	}
 	return out
 }
+
+// recount counts the words of a profile, in order, in place of those that it had.
+func (ps Profiles) recount(ctx context.Context, seq int64, terms string) error {
+	had, err := orZero(find[string](ctx, ps.tx, saidBy, seq))
+	if err != nil || had == terms {
+		return err
+	}
+	fresh, gone := map[string]int{}, map[string]int{}
+	for w := range strings.FieldsSeq(had) {
+		gone[w] = 1
+	}
+	for w := range strings.FieldsSeq(terms) {
+		if gone[w] == 0 {
+			fresh[w] = 1
+		}
+		delete(gone, w)
+	}
+	if err := ps.tx.countTerms(ctx, profileTerms, gone, -1); err != nil {
+		return err
+	}
+	if err := ps.tx.countTerms(ctx, profileTerms, fresh, 1); err != nil {
+		return err
+	}
+	if terms == "" {
+		return ps.tx.exec(ctx, `DELETE FROM profile_said WHERE seq = ?`, seq)
+	}
+	return ps.tx.exec(ctx, `INSERT INTO profile_said (seq, words) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET words = EXCLUDED.words`, seq, terms)
+}
+
+const saidBy = `SELECT words FROM profile_said WHERE seq = ?`

@@ -64,7 +64,7 @@ func (t *itemWriter) add(class int, s string) {
 				}
 			}
 			if class < 2 {
-				t.start(formPlain, w)
+				t.start(w)
 			}
 		}
 		if class < 2 {
@@ -102,16 +102,16 @@ func (t *itemWriter) counts(w string, class int) bool {
 // longestStart is the maximum length of an indexed beginning of a word, in characters.
 const longestStart = 6
 
-// start adds the beginnings of a word in one form, so that a search for one reads a single
+// start adds the beginnings of a word, so that a search for one reads a single
 // list: an engine would gather those of all words that begin so.
-func (t *text) start(form, w string) {
+func (t *text) start(w string) {
 	n := 0
 	for at, r := range w {
 		if n++; n > longestStart {
 			break
 		}
 		if end := at + utf8.RuneLen(r); end >= shortestStart {
-			t.put(form + startOf + w[:end])
+			t.put(startOf + w[:end])
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (is Items) addWords(ctx context.Context, rows []newRow) error {
 	for n, r := range rows {
 		texts[n] = itemText(r.item, count)
 	}
-	if err := is.countTerms(ctx, count, 1); err != nil {
+	if err := is.tx.countTerms(ctx, itemTerms, count, 1); err != nil {
 		return err
 	}
 	add := itemWords.insert(is.tx.db.engine)

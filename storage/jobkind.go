@@ -50,7 +50,7 @@ const (
 	ProbeJob     JobKind = "probe"        // asks which agents are alive; one runs at a time over all processes
 	PruneJob     JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
 	ScrubJob     JobKind = "scrub"        // removes words of what was deleted from the file of SQLite
-	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over
+	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over; counts the words of new posts
 	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
 	ForgetJob    JobKind = "forget"       // deletes posts of another node that are not there any more; see ForgetArgs
 	AgentToldJob JobKind = "agent-told"   // tells other nodes what a shop is found by; the arguments are the handle

@@ -17,59 +17,25 @@ type shopFilter struct {
 	prices ItemQuery
 }
 
-// ListMerchants returns listed businesses, in the order of [Profiles.List]. A
-// word of q also matches its singular and plural, the last word also longer words
-// that begin with it. Hours and prices are those of tx.Now, for each page.
-func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (protocol.Page[ListedProfile], error) {
-	s, f, err := merchantSearch(q)
+// ListMerchants returns listed businesses, as [Profiles.List] does. The last word of a q may be the
+// beginning of one. Hours and prices are those of tx.Now, for each page.
+func (ps Profiles) ListMerchants(ctx context.Context, q protocol.MerchantQuery) (AgentPage, error) {
+	a, err := merchantsAsked(q)
 	if err != nil {
-		return protocol.Page[ListedProfile]{}, err
+		return AgentPage{}, err
 	}
-	if f.prices.priced() {
-		least, most := f.prices.bounds()
-		s.groups = append(s.groups, priceFacets(f.prices.Currency, least, most, shopPriceLevels))
-	}
-	page, err := ps.listSpelled(ctx, s, q.Paging, &f)
+	page, err := ps.find(ctx, a)
 	if err != nil {
 		return page, err
 	}
 	return page, ps.tx.Merchants().readPrices(ctx, page.Items, q.In())
 }
 
-// listSpelled lists the businesses that have the words of a search, as they or their items spell them; when there are none, those
-// that have what the words may have been meant for.
-func (ps Profiles) listSpelled(ctx context.Context, s search, paging protocol.Paging, f *shopFilter) (protocol.Page[ListedProfile], error) {
-	missing, err := ps.tx.Items().spell(ctx, &s)
-	if err != nil {
-		return protocol.Page[ListedProfile]{}, err
-	}
-	first := paging
-	if len(missing) > 0 && paging.After != "" {
-		first = protocol.Paging{Limit: 1} // whether the walk is that of the words as they are
-	}
-	page, err := ps.list(ctx, listMerchants, s, first, f)
-	if err != nil || len(missing) == 0 || len(page.Items) > 0 && paging.After == "" {
-		return page, err
-	}
-	if len(page.Items) == 0 && page.Next == nil {
-		for _, w := range missing {
-			meant, err := ps.tx.Items().meant(ctx, w)
-			if err != nil {
-				return page, err
-			}
-			for _, m := range meant {
-				s.spelled[w] = append(s.spelled[w], m.Word)
-			}
-		}
-	}
-	return ps.list(ctx, listMerchants, s, paging, f)
-}
-
 // readPrices reads the lowest and the highest price of what the businesses of a list sell, in a currency.
 func (ms Merchants) readPrices(ctx context.Context, profiles []ListedProfile, currency string) error {
 	sellers := map[int64]*StoredMerchant{}
 	for _, p := range profiles {
-		if p.Merchant != nil && p.Merchant.ItemCount > 0 {
+		if p.Remote == nil && p.Merchant != nil && p.Merchant.ItemCount > 0 {
 			sellers[p.Merchant.seq] = p.Merchant
 		}
 	}
@@ -98,26 +64,47 @@ func spansQuery(seqs []int64, currency string) (string, []any) {
 	return `SELECT m.seq, ` + end + ` LIMIT 1) AS low, ` + end + ` DESC LIMIT 1) AS high FROM merchant m WHERE m.` + in, append([]any{currency, currency}, args...)
 }
 
-// merchantSearch is a query of businesses: what their index decides, but for prices, and the rest.
-func merchantSearch(q protocol.MerchantQuery) (search, shopFilter, error) {
-	facets := []string{facet(facetKind, string(protocol.Business))}
+// merchantsAsked is a query of businesses: what their index decides, and the rest.
+func merchantsAsked(q protocol.MerchantQuery) (*agentList, error) {
+	a := &agentList{name: listMerchants, q: q.Q, sort: q.Sort, local: q.Local, paging: q.Paging, tables: []string{profileTerms, itemTerms}}
+	if err := a.ask(true, facet(facetKind, string(protocol.Business))); err != nil {
+		return nil, err
+	}
+	f := &shopFilter{open: q.OpenNow, prices: ItemQuery{Currency: q.In()}}
+	f.near, f.radius, _ = q.Place()
+	f.prices.Min, f.prices.Max, _ = q.Prices()
+	a.shop = f
+	s := &a.search
+	s.facets = slices.Clip(s.facets)
 	if q.Category != "" {
-		facets = append(facets, facet(facetCategory, categoryName(q.Category)))
+		s.facets = append(s.facets, facet(facetCategory, categoryName(q.Category)))
 	}
 	if q.City != "" {
-		facets = append(facets, facet(facetCity, cityName(q.City)))
+		s.facets = append(s.facets, facet(facetCity, cityName(q.City)))
 	}
 	if q.AcceptsReturns {
-		facets = append(facets, facet(facetReturns, ""))
+		s.facets = append(s.facets, facet(facetReturns, ""))
 	}
-	s, err := newSearch(q.Q, facets...)
-	s.near, s.starts = true, true
-	f := shopFilter{open: q.OpenNow, prices: ItemQuery{Currency: q.In()}}
-	if f.near, f.radius, _ = q.Place(); f.near != nil {
+	if f.near != nil {
 		s.groups = append(s.groups, cellsAround(*f.near, f.radius))
 	}
-	f.prices.Min, f.prices.Max, _ = q.Prices()
-	return s, f, err
+	a.filter("category", q.Category != "")
+	a.filter("city", q.City != "")
+	a.filter("near", f.near != nil)
+	a.filter("minPrice", f.prices.Min != nil)
+	a.filter("maxPrice", f.prices.Max != nil)
+	a.filter("acceptsReturns", q.AcceptsReturns)
+	a.filter("openNow", q.OpenNow)
+	return a, nil
+}
+
+// priced is a search for businesses of this node with their prices, which are not in the index of others.
+func (f *shopFilter) priced(s search) search {
+	if f != nil && f.prices.priced() {
+		least, most := f.prices.bounds()
+		s.groups = append(slices.Clip(s.groups), priceFacets(f.prices.Currency, least, most, shopPriceLevels))
+	}
+	return s
 }
 
 // rough reports whether there is more to decide than the index does; nil is for lists of all profiles.

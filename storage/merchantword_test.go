@@ -45,7 +45,7 @@ func TestListMerchants_Words(t *testing.T) {
 			"sambar": "tiffins", "coconut": "tiffins", "मसाला": "tiffins", "गर": "tiffins", "vegan": "tiffins", "dos": "tiffins", "dosas": "tiffins",
 			"idlis": "tiffins", "plates": "tiffins", "cherries": "tiffins", "masala chut": "tiffins", `"coconut chutney"`: "tiffins",
 			"papers": "press", "boxes": "press", "sheet": "press", "hands": "press", "pap": "press", "paper -vegan": "press",
-			"do": "", "sam dosa": "", "papers vegan": "", "glass": "", "paper -boxed": "", `"coconut chut"`: "",
+			"do": "", "sam dosa": "tiffins", "papers vegan": "press tiffins", "glass": "", "paper -boxed": "", `"coconut chut"`: "",
 		} {
 			require.Equal(t, strings.Fields(want), append([]string{}, find(q)...), q)
 		}

@@ -77,7 +77,7 @@ func (ps Posts) hold(p *protocol.StoredPost, seq int64) error {
 			return err
 		}
 	}
-	return ps.tx.hold(heldWords, seq, postText(p))
+	return ps.holdWords(p, seq)
 }
 
 func postValues(tx *Tx, p *protocol.StoredPost, seq int64) []any {
@@ -130,13 +130,13 @@ func encodeMentions(all []protocol.Mention) string {
 	return string(raw)
 }
 
-// postText is the full-text document of a post: its words, and a facet for each
+// postText is the full-text document of a post: the keys of its words, those of title and tags also in the form of these, and a facet for each
 // filter of the board.
 func postText(p *protocol.StoredPost) string {
 	tags := tagKeys(p.Tags)
-	b := make([]byte, 0, len(p.Title)+len(p.Body)+128)
-	b = fold(b, p.Title)
-	b = fold(b, p.Body)
+	t := &text{seen: make(map[string]bool, 64), b: make([]byte, 0, len(p.Title)+len(p.Body)+256)}
+	eachPostField(&p.Post, t.spell)
+	b := t.b
 	b = addFacet(b, facetKind, string(p.Kind))
 	if p.Author.Verified {
 		b = addFacet(b, facetVerified, "")

@@ -141,7 +141,7 @@ func TestInsertPost_NeighbouringIDs(t *testing.T) {
 func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []string) {
 	t.Helper()
 	for {
-		var p protocol.Page[protocol.Post]
+		var p protocol.List[protocol.Post]
 		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
 			p, err = tx.Posts().List(ctx, q)
 			return err

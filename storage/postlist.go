@@ -21,47 +21,141 @@ const (
 	listNews    = "news"
 )
 
-// List returns visible posts, newest first by id. All filters combine. A handle
+// List returns visible posts: the best matches of a q first, otherwise newest first by id. All filters combine. A handle
 // means the author of this node if it has a profile of that name, otherwise authors
-// of that name on any node. Words are found in title and body, and all must occur;
-// a q without any word finds nothing.
-func (ps Posts) List(ctx context.Context, q protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
-	limit := bounded(q.Limit)
-	before, err := position(listBoard, q.After, math.MaxInt64)
-	if err != nil {
-		return protocol.Page[protocol.Post]{}, err
-	}
+// of that name on any node. A q without any word finds nothing.
+func (ps Posts) List(ctx context.Context, q protocol.BoardQuery) (out protocol.List[protocol.Post], err error) {
+	out.Items = []protocol.Post{}
 	q.Tag = tagKey(q.Tag)
 	anywhere := false
 	if q.Author != "" {
 		_, err := ps.tx.Profiles().ByHandle(ctx, q.Author)
 		if anywhere = err == ErrNotFound; err != nil && !anywhere {
-			return protocol.Page[protocol.Post]{}, err
+			return out, err
 		}
 	}
+	s := asked{all: boardFacets(q, anywhere)}
+	terms := termsOf(foldWords(q.Q), false)
+	ranked := len(terms) > 0 && q.Sort != protocol.SortNew
+	before := int64(math.MaxInt64)
+	if !ranked {
+		if before, err = position(listBoard, q.After, math.MaxInt64); err != nil {
+			return out, err
+		}
+	}
+	limit := bounded(q.Limit)
 	var seqs []int64
-	words := queryWords(q.Q)
 	switch {
-	case q.Q != "" && len(words) == 0, q.Resolved != nil && q.Kind != "" && !q.Kind.Resolvable():
+	case q.Q != "" && len(terms) == 0, q.Resolved != nil && q.Kind != "" && !q.Kind.Resolvable():
+	case ranked:
+		return ps.relevant(ctx, &q, s, terms)
 	case q.Q == "" && q.Resolved == nil && q.Root == "" && (q.Author == "" || q.Tag == ""):
 		text, args := boardQuery(q, anywhere, before, limit+1)
-		rows, err := ps.tx.query(ctx, text, args...)
-		if seqs, err = collect(rows, err, scanInt); err != nil {
-			return protocol.Page[protocol.Post]{}, err
+		if seqs, err = list[int64](ctx, ps.tx, text, args...); err != nil {
+			return out, err
 		}
 	default:
-		if seqs, err = postWords.find(ctx, ps.tx, boardWords(q, anywhere, words), before, limit+1); err != nil {
-			return protocol.Page[protocol.Post]{}, err
+		if len(terms) > 0 {
+			u, err := ps.question(&q, s, terms).understand(ctx, "")
+			if out.Finding = u.Finding; err != nil || u.whole == nil {
+				return out, err
+			}
+			s = s.with(u.whole)
+		}
+		if seqs, err = postWords.find(ctx, ps.tx, s.whole(), before, limit+1); err != nil {
+			return out, err
 		}
 	}
-	return ps.page(ctx, listBoard, seqs, limit)
+	out.Page, err = ps.page(ctx, listBoard, seqs, limit)
+	return out, err
 }
 
-// boardWords are the words and filters of a query as words of the index, roughly
-// rarest first.
-func boardWords(q protocol.BoardQuery, anywhere bool, words []string) []string {
-	var all []string
-	add := func(name, value string) { all = append(all, facet(name, value)) }
+// question is the words of a query of the board, with what finds posts by them.
+func (ps Posts) question(q *protocol.BoardQuery, s asked, terms []*term) *question {
+	a := &question{tx: ps.tx, q: q.Q, terms: terms, tables: []string{postTerms}}
+	a.find = func(ctx context.Context, c condition, limit int) ([]int64, int, error) {
+		at, err := postWords.find(ctx, ps.tx, s.with(c).whole(), math.MaxInt64, limit)
+		return at, 0, err
+	}
+	a.any = func(ctx context.Context, c condition) (bool, error) {
+		at, err := postWords.find(ctx, ps.tx, c, math.MaxInt64, 1)
+		return len(at) > 0, err
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"kind", q.Kind != ""}, {"tag", q.Tag != ""}, {"author", q.Author != ""}, {"verifiedOnly", q.VerifiedOnly}, {"resolved", q.Resolved != nil},
+		{"root", q.Root != ""}} {
+		if f.given {
+			a.filters = append(a.filters, f.name)
+		}
+	}
+	return a
+}
+
+// mostPosts is how many posts are looked at for one page by relevance.
+const mostPosts = 1000
+
+// relevant is a page of the board by relevance.
+func (ps Posts) relevant(ctx context.Context, q *protocol.BoardQuery, s asked, terms []*term) (out protocol.List[protocol.Post], err error) {
+	out.Items = []protocol.Post{}
+	w, err := resumeRanked(listBoard, q.After)
+	if err != nil {
+		return out, err
+	}
+	way, resumed := "", q.After != ""
+	if resumed {
+		way = string(w.way)
+	}
+	u, err := ps.question(q, s, terms).understand(ctx, way)
+	if out.Finding = u.Finding; err != nil || u.whole == nil {
+		return out, err
+	}
+	if !resumed {
+		w = beginRanked(&u, math.MaxInt64, 0)
+	}
+	var rows []seqPost
+	l := rankedList{
+		limit: bounded(q.Limit), most: mostPosts, begin: math.MaxInt64,
+		number: func(pos int64) int64 { return pos },
+		find: func(ctx context.Context, c condition, from int64, limit int) ([]int64, error) {
+			return postWords.find(ctx, ps.tx, s.with(c).whole(), from, limit)
+		},
+		read: func(ctx context.Context, at []int64) (int, error) {
+			rows, err = ps.bySeqs(ctx, at)
+			return len(rows), err
+		},
+		fields: func(row int, _ bool) []field { return postFields(&rows[row].Post) },
+		place:  func(row int) int64 { return rows[row].seq },
+		show:   func(row int) { out.Items = append(out.Items, rows[row].Post) },
+	}
+	next, err := l.walk(ctx, &u, w, resumed)
+	out.Next = cursorTo(listBoard, next)
+	return out, err
+}
+
+// A seqPost is a post with its number.
+type seqPost struct {
+	protocol.Post
+	seq int64
+}
+
+// bySeqs reads posts by their numbers, the newest first.
+func (ps Posts) bySeqs(ctx context.Context, seqs []int64) ([]seqPost, error) {
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	in, args := inSeqs(seqs)
+	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	return collect(rows, err, func(s scanner) (p seqPost, err error) {
+		p.seq, err = scanPost(s, &p.Post)
+		return p, err
+	})
+}
+
+// boardFacets are the filters of a query, roughly rarest first.
+func boardFacets(q protocol.BoardQuery, anywhere bool) (all []condition) {
+	add := func(name, value string) { all = append(all, oneOf([]string{facet(name, value)})) }
 	if q.Root != "" {
 		add(facetRoot, q.Root)
 	}
@@ -84,7 +178,6 @@ func boardWords(q protocol.BoardQuery, anywhere bool, words []string) []string {
 		add(facetResolved, string(q.Kind))
 		checked = true // only posts of verified authors can be resolved
 	}
-	all = append(all, words...)
 	if q.Resolved != nil && !*q.Resolved {
 		add(facetOpen, string(q.Kind))
 	}
@@ -147,12 +240,10 @@ func (ps Posts) page(ctx context.Context, listing string, seqs []int64, limit in
 	if len(p.Items) == 0 {
 		return out, nil
 	}
-	in, args := inSeqs(p.Items)
-	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
-	out.Items, err = collect(rows, err, func(s scanner) (p protocol.Post, err error) {
-		_, err = scanPost(s, &p)
-		return p, err
-	})
+	found, err := ps.bySeqs(ctx, p.Items)
+	for i := range found {
+		out.Items = append(out.Items, found[i].Post)
+	}
 	return out, err
 }
 

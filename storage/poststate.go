@@ -86,7 +86,7 @@ func (ps Posts) index(ctx context.Context, p *protocol.StoredPost, seq int64) er
 			return err
 		}
 	}
-	return ps.tx.hold(heldWords, seq, postText(p))
+	return ps.holdWords(p, seq)
 }
 
 func (ps Posts) unindex(ctx context.Context, p *protocol.StoredPost, seq int64) error {
@@ -95,6 +95,9 @@ func (ps Posts) unindex(ctx context.Context, p *protocol.StoredPost, seq int64) 
 			tag, string(p.Kind), p.Author.Verified, seq); err != nil {
 			return err
 		}
+	}
+	if err := ps.uncount(ctx, p, seq); err != nil {
+		return err
 	}
 	return postWords.drop(ctx, ps.tx, seq, postText(p))
 }

@@ -313,6 +313,9 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 		if err := ps.closeVersion(ctx, r.Pos, clock); err != nil {
 			return err
 		}
+		if err := ps.recount(ctx, r.Seq, ""); err != nil {
+			return err
+		}
 	}
 	if err := ps.tx.Merchants().drop(ctx, r.Seq); err != nil {
 		return err

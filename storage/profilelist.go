@@ -22,27 +22,44 @@ const (
 type ListedProfile struct {
 	StoredProfile
 	Merchant *StoredMerchant
+	Remote   *RemoteAgent // that it is, of another node; nil for one of this node
+
+	pos int64 // its place in its list
 }
 
-// List returns listed profiles. All filters combine; a q without any word finds
-// nothing. Those that match in a better place come first, then those that are
+// List returns listed profiles, those of this node and then those of others unless q is local. All filters combine; a q without any word finds
+// nothing. The best matches of a q come first; without one, and of equal matches, those that are
 // alive, then those that changed last. A walk shows the list as it was when it
 // began, without profiles that were deleted or unlisted since.
-func (ps Profiles) List(ctx context.Context, q protocol.AgentQuery) (protocol.Page[ListedProfile], error) {
-	s, err := newSearch(q.Q, profileFacets(q)...)
+func (ps Profiles) List(ctx context.Context, q protocol.AgentQuery) (AgentPage, error) {
+	a, err := agentsAsked(q)
 	if err != nil {
-		return protocol.Page[ListedProfile]{}, err
+		return AgentPage{}, err
 	}
-	return ps.list(ctx, listProfiles, s, q.Paging, nil)
+	return ps.find(ctx, a)
 }
 
-// ListPeople returns listed persons, in the order of [Profiles.List].
-func (ps Profiles) ListPeople(ctx context.Context, q protocol.PeopleQuery) (protocol.Page[ListedProfile], error) {
-	s, err := newSearch(q.Q, facet(facetKind, string(protocol.Person)))
-	if err != nil {
-		return protocol.Page[ListedProfile]{}, err
+func agentsAsked(q protocol.AgentQuery) (*agentList, error) {
+	a := &agentList{name: listProfiles, q: q.Q, sort: q.Sort, local: q.Local, paging: q.Paging, tables: []string{profileTerms, itemTerms}}
+	if err := a.ask(false); err != nil {
+		return nil, err
 	}
-	return ps.list(ctx, listPeople, s, q.Paging, nil)
+	a.search.facets = append(slices.Clip(a.search.facets), profileFacets(q)...)
+	a.filter("kind", q.Kind != "")
+	a.filter("capability", q.Capability != "")
+	a.filter("tag", q.Tag != "")
+	a.filter("region", q.Region != "")
+	a.filter("hasIdentity", q.HasIdentity != nil)
+	return a, nil
+}
+
+// ListPeople returns listed persons, as [Profiles.List] does.
+func (ps Profiles) ListPeople(ctx context.Context, q protocol.PeopleQuery) (AgentPage, error) {
+	a := &agentList{name: listPeople, q: q.Q, sort: q.Sort, local: q.Local, paging: q.Paging, tables: []string{profileTerms}}
+	if err := a.ask(false, facet(facetKind, string(protocol.Person))); err != nil {
+		return AgentPage{}, err
+	}
+	return ps.find(ctx, a)
 }
 
 func profileFacets(q protocol.AgentQuery) []string {
@@ -91,12 +108,16 @@ func (ps Profiles) beginWalk(ctx context.Context, listing, after string, classes
 		return walk{now, 0, math.MaxInt64}, nil
 	}
 	if _, err := fmt.Sscanf(at, "%d.%d.%d", &w.clock, &w.class, &w.before); err != nil || w.String() != at || w.class < 0 || w.class >= classes || w.before < 0 {
-		return w, protocol.Errorf(protocol.InvalidCursor, "after is not a next value of this listing; leave it out to start from the beginning")
+		return w, errListCursor()
 	}
 	if w.clock < pruned || w.clock > now {
-		return w, protocol.Errorf(protocol.InvalidCursor, "after is from a listing that began too long ago; leave it out to start from the beginning")
+		return w, errOldWalk()
 	}
 	return w, nil
+}
+
+func errOldWalk() error {
+	return protocol.Errorf(protocol.InvalidCursor, "after is from a listing that began too long ago; leave it out to start from the beginning")
 }
 
 // maxLooked limits the profiles that are read for one page. Only what no index can

@@ -117,7 +117,8 @@ func TestListProfiles_Operators(t *testing.T) {
 			{"tag:paper tag:craft", []string{"a1"}},
 			{"kind:person", []string{"a1", "d4"}}, {"kind:business hand", []string{"b2", "c3", "e5"}}, {"-kind:business", []string{"a1", "d4"}},
 			{"kind:person kind:business", nil},
-			{"काग़ज़", []string{"c3"}}, {`"में काग़ज़"`, []string{"c3"}}, {`"काग़ज़ में"`, nil}, {"काग", nil}, {"कागज", []string{"c3"}},
+			{"काग़ज़", []string{"a1", "b2", "c3", "d4"}}, {`"में काग़ज़"`, []string{"c3"}}, {`"काग़ज़ में"`, nil},
+			{"काग", nil}, {"कागज", []string{"a1", "b2", "c3", "d4"}},
 			{`"हिंदी में कागज"`, []string{"c3"}}, {"-कागज -paper", []string{"e5"}}, {"hand -काग़ज़ -paper", []string{"e5"}}, {"हिन्\u200dदी", []string{"c3"}},
 			{"schedule", nil}, {"?!", nil}, {"paper ?!", []string{"a1", "b2", "c3", "d4"}}, {`"?!"`, nil},
 		} {
@@ -149,16 +150,16 @@ func TestListProfiles_Order(t *testing.T) {
 		d.put(protocol.ProfileDraft{Handle: "in-text", Description: "indigo dyes"})
 		d.put(protocol.ProfileDraft{Handle: "in-need", Needs: []protocol.Need{{ID: "n", Description: "indigo dyes"}}})
 		d.put(protocol.ProfileDraft{Handle: "in-none", Description: "indigo"})
-		require.Equal(t, []string{"indigo-dyes", "in-name", "in-both", "in-caps", "in-head", "in-need", "in-text"}, d.find("indigo dyes"))
+		require.Equal(t, []string{"in-name", "indigo-dyes", "in-both", "in-caps", "in-head", "in-need", "in-text"}, d.find("indigo dyes"))
 		d.alive("in-name", protocol.LivenessAlive)
 		d.alive("indigo-dyes", protocol.LivenessDead)
 		d.alive("in-text", protocol.LivenessAlive)
 		d.alive("in-both", protocol.LivenessDead)
-		require.Equal(t, []string{"in-name", "indigo-dyes", "in-caps", "in-head", "in-both", "in-text", "in-need"}, d.find("indigo dyes"))
+		require.Equal(t, []string{"in-name", "indigo-dyes", "in-both", "in-caps", "in-head", "in-text", "in-need"}, d.find("indigo dyes"))
 		d.put(protocol.ProfileDraft{Handle: "in-head", Headline: "dyes with indigo"})
-		require.Equal(t, []string{"in-name", "indigo-dyes", "in-head", "in-caps", "in-both", "in-text", "in-need"}, d.find("indigo dyes"))
+		require.Equal(t, []string{"in-name", "indigo-dyes", "in-both", "in-head", "in-caps", "in-text", "in-need"}, d.find("indigo dyes"))
 		d.merchant("in-caps", protocol.MerchantDraft{})
-		require.Equal(t, []string{"in-name", "indigo-dyes", "in-caps", "in-head", "in-both", "in-text", "in-need"}, d.find("indigo dyes"), "a record is a change too")
+		require.Equal(t, []string{"in-name", "indigo-dyes", "in-both", "in-caps", "in-head", "in-text", "in-need"}, d.find("indigo dyes"), "a record is a change too")
 		require.Equal(t, []string{"in-text", "in-name", "in-caps", "in-head", "in-none", "in-need", "in-both", "indigo-dyes"}, d.find(""))
 		d.alive("in-name", protocol.LivenessDead)
 		d.alive("in-name", protocol.LivenessAlive)
@@ -167,7 +168,7 @@ func TestListProfiles_Order(t *testing.T) {
 	})
 }
 
-// A walk shows what was listed when it began, once each and in that order,
+// A walk shows what was listed when it began, once each and, unless it is by relevance, in that order,
 // however ranks, words and listings change under it.
 func TestListProfiles_WalkWhileChanging(t *testing.T) {
 	t.Parallel()
@@ -237,7 +238,10 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 					seen = append(seen, some...)
 					q.After = next
 				}
-				require.Equal(t, want, seen, "round %d %+v", round, q)
+				if q.Q == "" {
+					require.Equal(t, want, seen, "round %d %+v", round, q)
+				}
+				require.ElementsMatch(t, want, seen, "round %d %+v", round, q)
 				require.Len(t, seen, len(unique(seen)), "none twice")
 			}
 		}
@@ -343,7 +347,7 @@ func TestListMerchants(t *testing.T) {
 			t.Helper()
 			q.Limit = 1
 			for {
-				var p protocol.Page[storage.ListedProfile]
+				var p storage.AgentPage
 				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
 					p, err = tx.Profiles().ListMerchants(ctx, q)
 					return err

@@ -3,22 +3,21 @@ package storage
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"stoa/protocol"
 )
 
-// The tokens of a profile in the directory's index. A word is indexed plainly and,
-// if it occurs in a better place, also in that place's form, so that each class of
-// a search is a separate query:
+// The tokens of a profile in the directory's index. A word is indexed plainly and, if it
+// occurs in a better place, also in that place's form, so that each place can be
+// searched by itself:
 //
 //	name  name and handle
-//	head  these, headline, tags and capabilities
-//	plain these, description, needs, and what a merchant's record says
+//	head  headline, tags, capabilities, and category and city of a merchant
+//	plain these, description, needs, and what a merchant sells (itemword.go)
 //
-// The words of a merchant's items are indexed plainly, too (itemword.go). The words of a business are
-// indexed with their beginnings in the same forms, so that a search for one reads a single list. Two adjacent words are
-// also one token, so that phrases are found without positions. The index also
+// A word is there as it is and by its keys (spell.go); two adjacent words are one token, so that phrases are found without
+// positions, and one word too where they are in a name or a head. The words of a business are
+// indexed with their beginnings, so that a search for one reads a single list. The index also
 // contains facets (word.go).
 const (
 	formPlain = ""
@@ -41,8 +40,14 @@ type text struct {
 	b    []byte
 	most int // size limit in bytes
 
-	begins bool // add adds the beginnings of words
+	keys    bool // add adds the keys of words
+	begins  bool // and their beginnings
+	written map[string]int8
+	terms   []string // words that are counted
 }
+
+// maxTerms is how many words of a profile are counted.
+const maxTerms = 400
 
 func (t *text) put(token string) {
 	if !t.seen[token] {
@@ -51,22 +56,77 @@ func (t *text) put(token string) {
 	}
 }
 
-// add adds the words and pairs of s in the forms from the given class down.
+// add adds the words and pairs of s plainly and in the form of the given class.
 func (t *text) add(class int, s string) {
-	words := foldWords(s)
-	for i, w := range words {
+	before := ""
+	for _, w := range foldWords(s) {
 		if len(t.b) > t.most {
 			return
 		}
-		for _, form := range forms[class:] {
-			t.put(form + w)
-			if t.begins {
-				t.start(form, w)
-			}
-			if i > 0 {
-				t.put(form + words[i-1] + pairOf + w)
+		t.word(class, w)
+		if before != "" {
+			t.in(class, before+pairOf+w)
+			if t.keys && class < 2 {
+				t.put(keyOf(before + w))
 			}
 		}
+		before = w
+	}
+}
+
+// in adds a token plainly and in the form of a class.
+func (t *text) in(class int, token string) {
+	if t.put(token); class < 2 {
+		t.put(forms[class] + token)
+	}
+}
+
+// spell adds the keys of the words of s, plainly and in the form of the given class.
+func (t *text) spell(class int, s string) {
+	before := ""
+	for _, w := range foldWords(s) {
+		if done, _ := t.first(class, w); !done {
+			for _, k := range keysOf(w) {
+				t.in(class, k)
+			}
+		}
+		if class == 0 && before != "" {
+			t.put(keyOf(before + w))
+		}
+		before = w
+	}
+}
+
+// first notes that a word is in a class; done is true when it was in as good a one before, known when it was in any.
+func (t *text) first(class int, w string) (done, known bool) {
+	was, known := t.written[w]
+	if known && int(was) <= class {
+		return true, true
+	}
+	if t.written == nil {
+		t.written = make(map[string]int8, 32)
+	}
+	t.written[w] = int8(class)
+	return false, known
+}
+
+// word adds a word, once for each better class.
+func (t *text) word(class int, w string) {
+	done, known := t.first(class, w)
+	if done {
+		return
+	}
+	if t.in(class, w); !t.keys {
+		return
+	}
+	if !known && isTerm(w) && len(t.terms) < maxTerms {
+		t.terms = append(t.terms, w)
+	}
+	for _, k := range keysOf(w) {
+		t.in(class, k)
+	}
+	if t.begins {
+		t.start(w)
 	}
 }
 
@@ -75,21 +135,20 @@ func private(r rune) bool { return r >= 0xe000 && r <= 0xf8ff }
 
 func foldWords(s string) []string { return strings.Fields(string(fold(nil, s))) }
 
-// profileText is the text of a listed profile; m may be nil.
-func profileText(p *StoredProfile, m *StoredMerchant) string {
+// profileText is the text of a listed profile, and the words of it that are counted, in order; m may be nil.
+func profileText(p *StoredProfile, m *StoredMerchant) (words, terms string) {
 	d := &p.Draft
-	t := &text{seen: map[string]bool{}, most: maxText, begins: d.Kind == protocol.Business}
+	t := &text{seen: map[string]bool{}, most: maxText, keys: true, begins: d.Kind == protocol.Business}
 	eachField(p, m, t.add)
+	slices.Sort(t.terms)
+	terms = strings.Join(t.terms, " ")
 	if m != nil {
 		for token := range strings.FieldsSeq(m.sells) {
-			t.put(token)
-		}
-		for token := range strings.FieldsSeq(m.sells) {
-			if len(t.b) > t.most {
-				break
-			}
-			if !strings.ContainsFunc(token, private) { // a word
-				t.start(formPlain, token)
+			switch {
+			case strings.ContainsFunc(token, private), len(t.b) > t.most: // no word, or known as it is
+				t.put(token)
+			default:
+				t.word(2, token)
 			}
 		}
 	}
@@ -131,7 +190,7 @@ func profileText(p *StoredProfile, m *StoredMerchant) string {
 	if d.Returns != nil && d.Returns.AcceptsReturns {
 		t.put(facet(facetReturns, ""))
 	}
-	return string(t.b)
+	return string(t.b), terms
 }
 
 // eachField calls field for every searched text of a profile with its class.
@@ -161,10 +220,23 @@ func eachField(p *StoredProfile, m *StoredMerchant, field func(class int, s stri
 	if m == nil {
 		return
 	}
-	field(2, m.Draft.Category)
-	field(2, categoryName(m.Draft.Category))
-	field(2, m.Draft.City)
-	field(2, cityName(m.Draft.City))
+	for _, name := range categoryNames(m.Draft.Category) {
+		field(1, name)
+	}
+	for _, name := range cityNames(m.Draft.City) {
+		field(1, name)
+	}
+}
+
+// fields are the searched texts of a profile, its name first.
+func (p *ListedProfile) fields() []field {
+	all := []field{newField(weightName, p.Draft.Name), {weight: weightTag}, {weight: weightPlain}, newField(weightName, p.Draft.Handle)}
+	eachField(&p.StoredProfile, p.Merchant, func(class int, s string) {
+		if class > 0 {
+			all[class].words = append(all[class].words, foldWords(s)...)
+		}
+	})
+	return all
 }
 
 // holds reports whether a text of the profile contains the words next to each
@@ -190,27 +262,24 @@ func foldName(s string) string { return strings.Join(foldWords(s), " ") }
 // A search is the parsed conditions of a list of profiles.
 type search struct {
 	facets  []string   // all must match
-	words   []string   // words and pairs, all of them, in one place's form
+	words   []string   // all of them, in one place's form
 	not     [][]string // no group may match completely
 	groups  [][]string // at least one of each group
 	any     bool       // one of the words is enough
-	phrases [][]string // of three words and more: their pairs are in words
+	also    condition  // nil: none
+	phrases [][]string // of three words and more
 	absent  [][]string // phrases of three words and more that must not occur
 	nothing bool       // the query contains no word
-
-	starts bool // the index has beginnings of words (itemword.go)
-
-	spelled map[string][]string // other spellings of words
-
-	near bool   // also matches singular, plural, and words that begin with the last
-	last string // the last word, if it is long enough for a prefix search
 }
 
-// newSearch parses a q. The error is one of validation.
-func newSearch(q string, facets ...string) (search, error) {
-	s := search{facets: facets}
+// newSearch parses a q: the terms are found in any spelling, or by relevance (found.go), the rest is in the search. The last word may be the beginning of
+// one if begins is true. The error is one of validation.
+func newSearch(q string, begins bool, facets ...string) (s search, terms []*term, err error) {
+	s.facets = facets
 	asked, faults := protocol.ParseQuery(q)
 	empty := q != ""
+	var all []string
+	last := ""
 	for _, t := range asked.Terms {
 		words := foldWords(t.Text)
 		switch {
@@ -220,19 +289,23 @@ func newSearch(q string, facets ...string) (search, error) {
 			s.absent = append(s.absent, words)
 		case t.Not:
 			s.not = append(s.not, []string{strings.Join(words, pairOf)})
-		case t.Phrase && len(words) > 1:
-			for i, w := range words[1:] {
-				s.words = append(s.words, words[i]+pairOf+w)
-			}
-			if len(words) > 2 {
+		case t.Phrase && len(words) == 1:
+			terms = append(terms, &term{word: words[0], key: keyOf(words[0]), exact: true, weight: usualTerm})
+		case t.Phrase:
+			if terms = append(terms, &term{phrase: words, weight: usualTerm}); len(words) > 2 {
 				s.phrases = append(s.phrases, words)
 			}
 		default:
-			s.words = append(s.words, words...)
-			s.last = words[len(words)-1]
+			all = append(all, words...)
+			last = words[len(words)-1]
 		}
 		empty = false
 	}
+	plain := termsOf(all, false)
+	for _, t := range plain {
+		t.last = begins && t.word == last && len(last) >= shortestStart
+	}
+	terms = append(plain, terms...)
 	for _, o := range asked.Tags {
 		s.operand(o, facetTag)
 		empty = false
@@ -241,13 +314,17 @@ func newSearch(q string, facets ...string) (search, error) {
 		s.operand(o, facetKind)
 		empty = false
 	}
-	slices.Sort(s.words)
-	s.words = slices.Compact(s.words)
 	s.nothing = empty
 	if len(faults) > 0 {
-		return s, protocol.Invalid(faults...)
+		return s, nil, protocol.Invalid(faults...)
 	}
-	return s, nil
+	return s, terms, nil
+}
+
+// with adds a condition.
+func (s search) with(c condition) *search {
+	s.also = c
+	return &s
 }
 
 func (s *search) operand(o protocol.Operand, name string) {
@@ -267,7 +344,9 @@ func (s *search) classes() int {
 }
 
 // plain reports whether the search has no condition.
-func (s *search) plain() bool { return len(s.facets)+len(s.words)+len(s.not)+len(s.groups) == 0 }
+func (s *search) plain() bool {
+	return len(s.facets)+len(s.words)+len(s.not)+len(s.groups) == 0 && s.also == nil
+}
 
 // A language is the query syntax of an engine.
 type language struct{ quote, and, or, not, begins string }
@@ -300,7 +379,7 @@ func (s *search) write(l language, class int) string {
 // flat is the query of an index with one class.
 func (s *search) flat(l language) string {
 	here, f := s.wordsIn(l, formPlain), *s
-	if len(here)+len(f.facets) == 0 {
+	if len(here)+len(f.facets) == 0 && f.also == nil && len(f.groups) > 0 {
 		here, f.groups = []string{"(" + strings.Join(l.quoted(f.groups[0]), l.or) + ")"}, f.groups[1:]
 	}
 	return f.compose(l, here, nil)
@@ -326,6 +405,9 @@ func (s *search) compose(l language, here, before []string) string {
 		}
 		must = append(must, here...)
 	}
+	if s.also != nil {
+		must = append(must, s.also(l))
+	}
 	if len(must) == 0 {
 		must = l.quoted([]string{facet(facetListed, "")})
 	}
@@ -343,59 +425,11 @@ func (s *search) compose(l language, here, before []string) string {
 func (s *search) wordsIn(l language, form string) []string {
 	out := make([]string, len(s.words))
 	for i, w := range s.words {
-		if !s.near || strings.Contains(w, pairOf) {
-			out[i] = l.quote + form + w + l.quote
-			continue
-		}
-		all := l.quoted(inForm(form, append(siblings(w), s.spelled[w]...)))
-		switch {
-		case w != s.last || len(w) < shortestStart:
-		case s.starts && utf8.RuneCountInString(w) <= longestStart:
-			all = append(all, l.quote+form+startOf+w+l.quote)
-		default:
-			all[0] += l.begins
-		}
-		out[i] = "(" + strings.Join(all, l.or) + ")"
+		out[i] = (&term{word: w, exact: true}).in(form)(l)
 	}
 	return out
 }
 
-// shortestStart is the minimum length, in bytes, of a word for a prefix search:
+// shortestStart is the minimum length, in bytes, of the beginning of a word:
 // three letters of ASCII, one or two of other scripts.
 const shortestStart = 3
-
-// siblings are a word, and its English singular and plural. It may contain forms
-// that are not words: nothing is found by those.
-func siblings(w string) []string {
-	all := []string{w}
-	if len(w) < 3 || !ascii(w) || w[len(w)-1] <= '9' {
-		return all
-	}
-	cut := func(end, other string) {
-		if stem, ok := strings.CutSuffix(w, end); ok && len(stem) > 1 {
-			all = append(all, stem+other)
-		}
-	}
-	if strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") {
-		cut("s", "")
-		cut("es", "")
-		cut("ies", "y")
-		return all
-	}
-	all = append(all, w+"s")
-	switch {
-	case strings.HasSuffix(w, "y"):
-		cut("y", "ies")
-	case slices.ContainsFunc([]string{"s", "x", "z", "ch", "sh", "o"}, func(end string) bool { return strings.HasSuffix(w, end) }):
-		all = append(all, w+"es")
-	}
-	return all
-}
-
-func inForm(form string, words []string) []string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = form + w
-	}
-	return out
-}

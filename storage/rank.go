@@ -60,7 +60,10 @@ func (ps Profiles) closeVersion(ctx context.Context, pos, clock int64) error {
 
 // openVersion begins the version at r.Pos.
 func (ps Profiles) openVersion(ctx context.Context, r *profileRow, p *StoredProfile, m *StoredMerchant, clock int64) (err error) {
-	words := profileText(p, m)
+	words, terms := profileText(p, m)
+	if err := ps.recount(ctx, r.Seq, terms); err != nil {
+		return err
+	}
 	ps.tx.addsWords()
 	if ps.tx.db.engine == engineSQLite {
 		if _, err = ps.tx.write(ctx, `INSERT INTO profile_rank (pos, seq, since, until) VALUES (?, ?, ?, ?)`, r.Pos, r.Seq, clock, int64(forever)); err == nil {
@@ -102,7 +105,7 @@ func (ps Profiles) rerank(ctx context.Context, r *profileRow, p *StoredProfile, 
 		return err
 	}
 	if !r.Listed {
-		return nil
+		return ps.recount(ctx, r.Seq, "")
 	}
 	return ps.openVersion(ctx, r, p, m, clock)
 }
@@ -148,7 +151,7 @@ func (ps Profiles) PruneRanks(ctx context.Context, before time.Time) (int, error
 
 // profileWordsVersion is the version of the rules for the words of profiles: those
 // of word.go and of profileword.go.
-var profileWordsVersion = fmt.Sprint(postWordsVersion, ".8")
+var profileWordsVersion = fmt.Sprint(postWordsVersion, ".9")
 
 const profileWordsSetting = "words of profiles"
 
@@ -186,7 +189,7 @@ func clearRanks(ctx context.Context, tx *Tx) error {
 	if err != nil {
 		return err
 	}
-	texts := []string{`UPDATE profile SET pos = NULL WHERE pos IS NOT NULL`, `DELETE FROM profile_rank`}
+	texts := []string{`UPDATE profile SET pos = NULL WHERE pos IS NOT NULL`, `DELETE FROM profile_rank`, `DELETE FROM profile_said`, `DELETE FROM profile_term`}
 	if tx.db.engine == engineSQLite {
 		texts = append(texts, `INSERT INTO profile_word (profile_word) VALUES ('delete-all')`)
 	}

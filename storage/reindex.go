@@ -9,7 +9,7 @@ import (
 )
 
 // postWordsVersion is the version of the rules for the words of posts. See word.go.
-const postWordsVersion = 5
+const postWordsVersion = 6
 
 const wordsSetting = "words of posts"
 
@@ -47,6 +47,9 @@ func (db *DB) reindex(ctx context.Context) error {
 
 // rebuildWords reads every visible post in the order of its number.
 func (ps Posts) rebuildWords(ctx context.Context) error {
+	if err := ps.recountAll(ctx); err != nil {
+		return err
+	}
 	empty := `TRUNCATE post_word`
 	if ps.tx.db.engine == engineSQLite {
 		empty = `INSERT INTO post_word (post_word) VALUES ('delete-all')`

@@ -92,7 +92,7 @@ func (rs RemoteAgents) Put(ctx context.Context, a RemoteAgent) (bool, error) {
 		a.Actor, a.Host, a.Agent, string(doc)).Scan(&seq); err != nil {
 		return false, err
 	}
-	words := profileText(a.Profile(), a.Merchant())
+	words, _ := profileText(a.Profile(), a.Merchant())
 	if a.Summary.Board != nil {
 		words += " " + facet(facetBoard, "")
 	}
@@ -177,18 +177,6 @@ type RemoteQuery struct {
 	category string // of an attention board, folded
 }
 
-// RemoteMerchants are the businesses of other nodes that [Profiles.ListMerchants] would find here.
-func RemoteMerchants(q protocol.MerchantQuery) (RemoteQuery, error) {
-	s, f, err := merchantSearch(q)
-	return RemoteQuery{list: listMerchants, search: s, shop: &f}, err
-}
-
-// RemoteProfiles are the agents of other nodes that [Profiles.List] would find here.
-func RemoteProfiles(q protocol.AgentQuery) (RemoteQuery, error) {
-	s, err := newSearch(q.Q, append(profileFacets(q), facet(facetListed, ""))...)
-	return RemoteQuery{list: listProfiles, search: s}, err
-}
-
 // RemoteARD are the agents of other nodes that have all words of a text, and meet the terms as far as the index can decide.
 func RemoteARD(text string, terms []protocol.ARDTerm) RemoteQuery {
 	s := newPlainSearch(text, terms)
@@ -201,16 +189,9 @@ func (q *RemoteQuery) Score(a *RemoteAgent) int {
 	return max(q.search.score(&ListedProfile{StoredProfile: *a.Profile(), Merchant: a.Merchant()}), 50)
 }
 
-// RemotePeople are the persons of other nodes that [Profiles.ListPeople] would find here.
-func RemotePeople(q protocol.PeopleQuery) (RemoteQuery, error) {
-	s, err := newSearch(q.Q, facet(facetKind, string(protocol.Person)))
-	return RemoteQuery{list: listPeople, search: s}, err
-}
-
 // RemoteBoards are the persons of other nodes with an open attention board, of a category unless that is "".
 func RemoteBoards(category string) (RemoteQuery, error) {
-	s, err := newSearch("", facet(facetBoard, ""))
-	return RemoteQuery{list: listBoards, search: s, category: foldCategory(category)}, err
+	return RemoteQuery{list: listBoards, search: search{facets: []string{facet(facetBoard, "")}}, category: foldCategory(category)}, nil
 }
 
 // WithRemote is a page of a list that has what this node has first, then what is at other nodes. entry makes an item of the list.

@@ -53,22 +53,17 @@ func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) er
 	return tx.raw(ctx, "DELETE FROM "+w.table+" WHERE seq = ?", seq)
 }
 
-// find returns the newest limit rows before the given one that contain every word,
-// newest first. At least one word is needed.
-func (w wordIndex) find(ctx context.Context, tx *Tx, words []string, before int64, limit int) ([]int64, error) {
+// find returns the newest limit rows before the given one that meet a condition, newest first.
+func (w wordIndex) find(ctx context.Context, tx *Tx, c condition, before int64, limit int) ([]int64, error) {
 	if tx.db.engine == engineSQLite {
-		return list[int64](ctx, tx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
-			matchAll(words, `"`, " AND "), before, limit)
+		return list[int64](ctx, tx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?", c(fts5), before, limit)
 	}
-	return w.findPostgres(ctx, tx, matchAll(words, "'", " & "), before, limit)
+	return w.findPostgres(ctx, tx, c(tsquery), before, limit)
 }
 
 // match is find for a search.
 func (w wordIndex) match(ctx context.Context, tx *Tx, s *search, before int64, limit int) ([]int64, error) {
-	if tx.db.engine == engineSQLite {
-		return list[int64](ctx, tx, "SELECT rowid FROM "+w.table+" WHERE "+w.table+" MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?", s.flat(fts5), before, limit)
-	}
-	return w.findPostgres(ctx, tx, s.flat(tsquery), before, limit)
+	return w.find(ctx, tx, s.flat, before, limit)
 }
 
 // soonEnough is how many times as many rows as were read first may be read next, by how many of them matched.

@@ -381,10 +381,10 @@ func TestOpen_Config(t *testing.T) {
 func TestWrite_StatementsSettle(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		tables, named := []string{"post", "post_tag", "writer", "post_word", "feed", "news", "log_waiting"}, 11 // with log, stream, tally and feed_number
+		tables, named := []string{"post", "post_tag", "writer", "post_word", "feed", "news", "log_waiting"}, 12 // with log, stream, tally and feed_number
 		from := map[string]string{}
 		if !storage.OnPostgres(db) {
-			tables[6], named = "log", 10
+			tables[6], named = "log", 11
 			from["post_word"] = "post_word WHERE post_word MATCH 'rag'" // which does not support scanning
 		}
 		at := start

@@ -60,9 +60,9 @@ func door(t *testing.T, change func(*Config)) (*API, *int) {
 		Proofs: proof.New(proof.Config{Master: []byte("0123456789abcdef"), Audience: "n1.example", Flat: &flat, Cost: 1})}
 	table := hall.New(storagetest.Open(t), gate, hall.NewLimits(hall.WideRates()))
 	hall.Bind(table, protocol.ReadBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller,
-		in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
+		in protocol.BoardQuery) (protocol.List[protocol.Post], error) {
 		*reads++
-		return protocol.Page[protocol.Post]{Items: []protocol.Post{{Title: in.Q + " \"quoted\"\n\x01"}}}, nil
+		return protocol.List[protocol.Post]{Page: protocol.Page[protocol.Post]{Items: []protocol.Post{{Title: in.Q + " \"quoted\"\n\x01"}}}}, nil
 	})
 	hall.Bind(table, protocol.PostToBoard, func(_ context.Context, _ *storage.Tx, _ protocol.Caller, in protocol.NewPost) (protocol.MadePost, error) {
 		return protocol.MadePost{Post: protocol.Post{Title: in.Title}}, nil

@@ -159,7 +159,7 @@ func searchCatalog(ctx context.Context, x *exchange, in *object) (any, error) {
 			shown, out.Products = append(shown, item), append(out.Products, p)
 		}
 	}
-	out.Pagination = pageOf(found.Next)
+	out.Pagination, out.Messages = pageOf(found.Next), append(out.Messages, findings(found.Finding)...)
 	out.Policies = x.policiesOf(shown, func(i int) string { return fmt.Sprintf("$.products[%d]", i) })
 	return out, nil
 }

@@ -210,7 +210,7 @@ func searchLocations(ctx context.Context, x *exchange, in *object) (any, error) 
 	for _, l := range found.Items {
 		out.Locations = append(out.Locations, locationOf(l))
 	}
-	out.Pagination = pageOf(found.Next)
+	out.Pagination, out.Messages = pageOf(found.Next), append(out.Messages, findings(found.Finding)...)
 	return out, nil
 }
 

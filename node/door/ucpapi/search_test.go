@@ -67,7 +67,8 @@ func TestUCP_Search(t *testing.T) {
 			message           string
 		}{
 			{"words", "", `{"query":"masala"}`, []string{"Masala tea"}, ""},
-			{"nothing", "", `{"query":"aeroplane"}`, []string{}, ""},
+			{"misspelled", "", `{"query":"masla tee"}`, []string{"Masala tea"}, "$.query"},
+			{"nothing", "", `{"query":"aeroplane"}`, []string{}, "$.query"},
 			{"an unlisted shop is not found", "", `{"query":"hidden"}`, []string{}, ""},
 			{"a price on request is no product", "", `{"query":"feast"}`, []string{}, ""},
 			{"category", "", `{"filters":{"categories":["Breakfast","Drinks"]}}`, []string{"Masala tea", "Idli"}, ""},
@@ -92,7 +93,7 @@ func TestUCP_Search(t *testing.T) {
 			slices.Sort(c.want)
 			require.Equal(t, c.want, got, c.name)
 			if c.message == "" {
-				require.Empty(t, a.Messages, c.name)
+				require.True(t, len(c.want) == 0 || len(a.Messages) == 0, c.name)
 			} else {
 				require.Equal(t, c.message, a.Messages[0].Path, c.name)
 			}

@@ -1,6 +1,10 @@
 package ucpapi
 
-import "stoa/protocol"
+import (
+	"strings"
+
+	"stoa/protocol"
+)
 
 // The shapes of UCP (schemas of release 2026-08-25, which are supersets of those of 2026-04-08).
 
@@ -15,6 +19,20 @@ type message struct {
 
 func info(code, path, content string) message {
 	return message{Type: "info", Code: code, Path: path, Content: content}
+}
+
+// findings say what a search did beyond the query.
+func findings(f protocol.Finding) (all []message) {
+	without := strings.Join(f.Without, ", ")
+	if f.DidYouMean != "" {
+		all = append(all, info("did_you_mean", "$.query", f.DidYouMean))
+	}
+	if f.Partly {
+		all = append(all, info("partial_match", "$.query", strings.TrimSuffix("nothing has all words of the query; these have most: without "+without, ": without ")))
+	} else if without != "" {
+		all = append(all, info("no_match", "$.query", "nothing matches; leave out "+without))
+	}
+	return all
 }
 
 // A failure is the answer of an operation that has no other. The schema lets it have no more members.

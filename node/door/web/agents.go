@@ -22,6 +22,7 @@ func (s *Web) agents(r *http.Request) (view, error) {
 	if code := f.get("region"); f.err == nil && code != "" { // shown as its name
 		f.values.Set("region", regionName(r.Context(), code))
 	}
+	f.found = found.Finding
 	next := f.next("/agents", found.Next)
 	parts := make([]thing, len(found.Items))
 	for i, p := range found.Items {
@@ -31,7 +32,7 @@ func (s *Web) agents(r *http.Request) (view, error) {
 	return view{
 		Title: title, Linked: s.collection("/agents", title, parts), Description: tr(r.Context(),
 			"Directory of agents of people and businesses: what they can do, what they need, how to reach them."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity"), Data: found, Body: agentsPage(f, known,
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "capability", "tag", "region", "hasIdentity", "sort"), Data: found, Body: agentsPage(f, known,
 			found.Items, next),
 	}, nil
 }

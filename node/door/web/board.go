@@ -19,11 +19,13 @@ func (s *Web) boardWith(r *http.Request, sent *sent) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	f.found = data.Finding
 	next, title := f.next("/board", posts.Next), tr(r.Context(), "Board")
 	return view{
 		Title: title, Linked: s.boardData(title, posts.Items), Description: tr(r.Context(),
 			"Requirements, abilities, challenges, offers, questions and announcements of agents, newest first."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved"), Data: data, Body: boardPage(s, f, posts.Items, next, sent),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "kind", "tag", "author", "resolved", "sort"), Data: data,
+		Body: boardPage(s, f, posts.Items, next, sent),
 	}, nil
 }
 
@@ -32,7 +34,7 @@ const boardRows = 30
 
 // beginnings reads a page of the board: without a filter the posts that begin a thread, with the counts of
 // their replies; with filters every post that matches. data is what the operation gives for the query.
-func (s *Web) beginnings(r *http.Request, f *form) (shown, data protocol.Page[protocol.Post], err error) {
+func (s *Web) beginnings(r *http.Request, f *form) (shown, data protocol.List[protocol.Post], err error) {
 	if f.get("limit") == "" {
 		f.args["limit"] = boardRows
 	}

@@ -157,6 +157,7 @@ func (s *Web) agentChannel(r *http.Request) (channel, error) {
 
 // posts fills a channel with a page of the board.
 func (s *Web) posts(r *http.Request, f *form, c channel) (channel, error) {
+	f.args["sort"] = protocol.SortNew
 	found, err := read(s, r, protocol.ReadBoard, f.args)
 	if err != nil {
 		return channel{}, err

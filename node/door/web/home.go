@@ -28,7 +28,7 @@ func (s *Web) home(r *http.Request) (view, error) {
 	return view{
 		Title:       tr(r.Context(), "Find a shop or a person"),
 		Description: tr(r.Context(), "Find a shop or a person, ask, and read the answer: a directory, a board and a feed, for people and for programs."),
-		Activity:    s.Base + "/ap/node", Data: Home{posts, found, c}, Body: homePage(s, c, newest(posts.Items), found.Items),
+		Activity:    s.Base + "/ap/node", Data: Home{posts.Page, found.Page, c}, Body: homePage(s, c, newest(posts.Items), found.Items),
 	}, nil
 }
 

@@ -29,6 +29,7 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	f.found = found.Finding
 	next := f.next("/merchants", found.Next)
 	parts := make([]thing, len(found.Items))
 	for i, e := range found.Items {
@@ -38,7 +39,7 @@ func (s *Web) merchants(r *http.Request) (view, error) {
 	return view{
 		Title: title, Linked: s.collection("/merchants", title, parts),
 		Description: tr(r.Context(), "Businesses: what they sell, where they are, and whether they are open now."),
-		Near:        true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice"), Data: found,
+		Near:        true, Next: next, Refused: f.err, Stray: f.otherFaults("q", "category", "city", "near", "radius", "minPrice", "maxPrice", "sort"), Data: found,
 		Body: merchantsPage(f, known, found.Items, next),
 	}, nil
 }

@@ -3,9 +3,12 @@ package web
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
+
+	"stoa/protocol"
 )
 
 // What people write among the words of a search and mean as a filter: "under 500", "₹200 तक", "open now". It becomes one,
@@ -66,6 +69,61 @@ func (f *form) set(name, value string) {
 		f.values.Set(name, value)
 		f.args[name] = value
 	}
+}
+
+// orders are the orders of a list to choose from.
+func orders(ctx context.Context, more ...string) [][2]string {
+	all := [][2]string{{"", tr(ctx, "Best match##order of a list")}, {"new", tr(ctx, "Newest##order of a list")}}
+	for _, name := range more {
+		all = append(all, [2]string{name, tr(ctx, "Nearest##order of a list")})
+	}
+	return all
+}
+
+// morePosts names the next page of the board.
+func morePosts(ctx context.Context, f *form) string {
+	if f.get("q") == "" || f.get("sort") == string(protocol.SortNew) {
+		return tr(ctx, "Older posts")
+	}
+	return tr(ctx, "More posts")
+}
+
+// filterNames are the labels of filters.
+var filterNames = map[string]string{
+	"category": english("Category"), "city": english("City"), "near": english("Near"), "minPrice": english("Price from"), "maxPrice": english("Price up to"),
+	"acceptsReturns": english("Accepts returns"), "openNow": english("Open now"), "kind": english("Kind"), "tag": english("Tag"),
+	"capability": english("Capability"), "region": english("Region"), "hasIdentity": english("Chain identity"), "author": english("Author"),
+	"verifiedOnly": english("Verified authors only"), "resolved": english("Requests"),
+}
+
+// findings show what a search did beyond the question, and what could be left out where it found nothing.
+func findings(ctx context.Context, f *form, path string) templ.Component {
+	list := all{takenFilters(ctx, f, path)}
+	if meant := f.found.DidYouMean; meant != "" {
+		list = append(list, sayIn(`p class="meta"`, "Did you mean %s?", linkText(`rel="nofollow" lang=""`, f.to(path, "q", meant), meant)))
+	}
+	var drop all
+	for _, name := range f.found.Without {
+		if label := filterNames[name]; label != "" {
+			drop = append(drop, linkText(`class="button" rel="nofollow"`, f.to(path, name, ""), tr(ctx, label)+" ✕"), space)
+		} else {
+			drop = append(drop, linkText(`class="button" rel="nofollow" lang=""`, f.to(path, "q", leaveOut(f.get("q"), name)), name+" ✕"), space)
+		}
+	}
+	if f.found.Partly {
+		list = append(list, para("Nothing has all words; these have most."))
+	}
+	if len(drop) > 0 {
+		list = append(list, inside(`p class="meta"`, append(all{spanned("Leave out:##words of a search")}, drop...)...))
+	}
+	return list
+}
+
+// leaveOut removes a word from a text.
+func leaveOut(q, word string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(q), func(w string) bool {
+		return strings.EqualFold(strings.Trim(w, `"'.,;:!?()`), word)
+	}), " ")
 }
 
 // takenFilters shows the filters that were among the words, each with a link that removes it.

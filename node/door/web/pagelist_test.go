@@ -66,6 +66,40 @@ func TestPages_Filters(t *testing.T) {
 	require.Empty(t, listItems(wrong))
 }
 
+// TestPages_Findings: a search says what was probably meant, that not all words were found, and what to leave out, as links.
+func TestPages_Findings(t *testing.T) {
+	t.Parallel()
+	h := nodetest.New(t)
+	h.PutProfile([]byte(`{"handle":"city-plumbers","name":"City Plumbers","kind":"business","headline":"Leaks and drains"}`))
+	for path, want := range map[string]struct {
+		found []string
+		says  []string
+		links []string
+	}{
+		"/merchants?q=plumbres":                 {[]string{"City Plumbers"}, []string{"Did you mean plumbers?"}, []string{"/merchants?q=plumbers"}},
+		"/agents?q=plumbers+zzyzx":              {[]string{"City Plumbers"}, []string{"Nothing has all words", "zzyzx ✕"}, []string{"/agents?q=plumbers"}},
+		"/merchants?q=plumbers&category=Books":  {nil, []string{"No merchant matches this.", "Category ✕"}, []string{"/merchants?q=plumbers"}},
+		"/merchants?q=plumbers+under+500":       {nil, []string{"up to ₹500 ✕", "Price up to ✕"}, []string{"/merchants?q=plumbers"}},
+		"/people?q=plumbers":                    {nil, []string{"Nobody matches this."}, nil},
+		"/merchants?q=plumbers&near=12.9,77.6":  {nil, []string{"Near ✕"}, []string{"/merchants?q=plumbers"}},
+		"/merchants?q=plumber&sort=new&limit=5": {[]string{"City Plumbers"}, nil, nil},
+	} {
+		d := open(h, path, 200)
+		require.ElementsMatch(t, want.found, listItems(d), path)
+		for _, said := range want.says {
+			require.Contains(t, d.Text(), said, path)
+		}
+		var links []string
+		for _, a := range d.All("a") {
+			links = append(links, nodetest.Attr(a, "href"))
+		}
+		require.Subset(t, links, want.links, path)
+	}
+	hindi := h.Ask("GET", "/merchants?q=plumbres", "", "Accept", nodetest.Accept, "Accept-Language", "hi").Is(200).Body.String()
+	require.Contains(t, hindi, "क्या आपका मतलब")
+	require.NotContains(t, hindi, "Did you mean")
+}
+
 // TestPages_LongQuery: what a reader sends too much of comes back once, in the
 // field that was wrong, and fills no header.
 func TestPages_LongQuery(t *testing.T) {

@@ -15,6 +15,7 @@ func (s *Web) people(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	f.found = found.Finding
 	next := f.next("/people", found.Next)
 	parts := make([]thing, len(found.Items))
 	for i, e := range found.Items {
@@ -23,6 +24,6 @@ func (s *Web) people(r *http.Request) (view, error) {
 	title := tr(r.Context(), "People")
 	return view{
 		Title: title, Linked: s.collection("/people", title, parts), Description: tr(r.Context(), "People who chose to be listed, and what they do."),
-		Next: next, Refused: f.err, Stray: f.otherFaults("q"), Data: found, Body: peoplePage(f, found.Items, next),
+		Next: next, Refused: f.err, Stray: f.otherFaults("q", "sort"), Data: found, Body: peoplePage(f, found.Items, next),
 	}, nil
 }

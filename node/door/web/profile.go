@@ -68,7 +68,7 @@ func (s *Web) profileWith(r *http.Request, sent *sent) (view, error) {
 	}
 	v := view{
 		Title: p.Name + " (@" + handle + ")", Description: about,
-		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts, held, sent, after != ""),
+		Activity: s.Base + "/ap/agents/" + handle, Data: data, Kind: string(p.Kind), Body: profilePage(s, p, m, posts.Page, held, sent, after != ""),
 	}
 	if p.Picture != nil {
 		v.Picture = p.Picture.URL

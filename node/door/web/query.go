@@ -20,6 +20,7 @@ type form struct {
 	args   map[string]any
 	err    *protocol.Error // why it was refused; nil when it was not
 	taken  []string        // fields whose values were among the words of q
+	found  protocol.Finding
 }
 
 // typesOf returns the JSON Schema type of each field of an operation's input.
@@ -115,17 +116,13 @@ func unknown(name string) error {
 
 // list reads a listing with the form's filters. A refused form gives an empty page and stores the
 // reason in f; any other error is returned.
-func list[In, Item any](s *Web, r *http.Request, op protocol.Op[In, protocol.Page[Item]], f *form) (protocol.Page[Item], error) {
-	var none protocol.Page[Item]
-	page, err := read(s, r, op, f.args)
-	if err != nil {
+func list[In, Out any](s *Web, r *http.Request, op protocol.Op[In, Out], f *form) (page Out, err error) {
+	if page, err = read(s, r, op, f.args); err != nil {
 		if e := protocol.AsError(err); e.Code == protocol.Validation {
-			f.err = e
-			return none, nil
+			f.err, err = e, nil
 		}
-		return none, err
 	}
-	return page, nil
+	return page, err
 }
 
 // coerce converts a string to a JSON value of the field's type. A string that does not fit stays a
@@ -228,7 +225,12 @@ func (f *form) to(path, name, value string) string {
 	for k, v := range f.values {
 		q[k] = v
 	}
-	q.Del(name)
+	if q.Del(name); name != "after" { // another list
+		q.Del("after")
+	}
+	if name == "near" && value == "" {
+		q.Del("radius")
+	}
 	if value != "" {
 		q.Set(name, value)
 	}

@@ -239,8 +239,8 @@ func sameHost(a, b string) bool {
 	return err == nil && err2 == nil && u.Host == v.Host
 }
 
-// Read lists posts, newest first.
-func (b *Board) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.BoardQuery) (protocol.Page[protocol.Post], error) {
+// Read lists posts: the best matches of a q first, otherwise the newest.
+func (b *Board) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.BoardQuery) (protocol.List[protocol.Post], error) {
 	page, err := tx.Posts().List(ctx, in)
 	b.locate(page.Items)
 	return page, err

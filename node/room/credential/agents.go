@@ -261,9 +261,9 @@ func (a *Agents) Elsewhere(ctx context.Context, limit int) ([]string, error) {
 		return nil, nil
 	}
 	var found []string
-	query := protocol.AgentQuery{HasIdentity: new(true), Paging: protocol.Paging{Limit: protocol.MaxLimit}}
+	query := protocol.AgentQuery{HasIdentity: new(true), Local: true, Paging: protocol.Paging{Limit: protocol.MaxLimit}}
 	for len(found) < limit {
-		var page protocol.Page[storage.ListedProfile]
+		var page storage.AgentPage
 		err := a.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
 			page, err = tx.Profiles().List(ctx, query)
 			return err

@@ -55,17 +55,17 @@ func (d *Directory) Get(ctx context.Context, tx *storage.Tx, _ protocol.Caller, 
 }
 
 // Search lists profiles that meet every given condition.
-func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AgentQuery) (protocol.Page[protocol.Profile], error) {
-	here := func() (protocol.Page[protocol.Profile], error) {
-		found, err := tx.Profiles().List(ctx, in)
-		return entries(found, func(f *storage.ListedProfile) protocol.Profile { return d.Profile(&f.StoredProfile) }), err
-	}
-	query := func() (storage.RemoteQuery, error) { return storage.RemoteProfiles(in) }
-	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.Profile {
-		p := elsewhere(a).Profile(a.Profile())
-		p.Elsewhere = a.Elsewhere(tx.Now)
+func (d *Directory) Search(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.AgentQuery) (protocol.List[protocol.Profile], error) {
+	found, err := tx.Profiles().List(ctx, in)
+	page := entries(found.Page, func(f *storage.ListedProfile) protocol.Profile {
+		if f.Remote == nil {
+			return d.Profile(&f.StoredProfile)
+		}
+		p := elsewhere(f.Remote).Profile(&f.StoredProfile)
+		p.Elsewhere = f.Remote.Elsewhere(tx.Now)
 		return p
 	})
+	return protocol.List[protocol.Profile]{Page: page, Finding: found.Finding}, err
 }
 
 // Put writes a whole profile and reports whether it is new. The draft decides

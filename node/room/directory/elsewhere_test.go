@@ -41,7 +41,7 @@ func TestMerchants_Elsewhere(t *testing.T) {
 		}))
 		walk := func(q protocol.MerchantQuery) (all []protocol.MerchantEntry) {
 			for {
-				var page protocol.Page[protocol.MerchantEntry]
+				var page protocol.List[protocol.MerchantEntry]
 				require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 					page, err = d.Merchants(ctx, tx, protocol.Caller{}, q)
 					return err

@@ -16,33 +16,16 @@ const mostLooked = 500
 // LocationsForUCP lists where businesses are: those of this node, then those of followed nodes.
 func (d *Directory) LocationsForUCP(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.UCPLocationQuery,
-) (protocol.Page[protocol.Location], error) {
+) (page protocol.List[protocol.Location], err error) {
 	if in.Handles != nil || in.Actors != nil {
-		found, err := d.locationsOf(ctx, tx, &in)
-		return protocol.Page[protocol.Location]{Items: found}, err
+		page.Items, err = d.locationsOf(ctx, tx, &in)
+		return page, err
 	}
+	page.Items = []protocol.Location{}
 	ask := protocol.MerchantQuery{Q: in.Q, Category: in.Category, City: in.City, Paging: in.Paging}
 	if in.Near != nil { // in whole metres; location compares exactly
 		ask.Near, ask.Radius = in.Near.String(), max(1, int(math.Ceil(in.Radius)))
 	}
-	here := func() (protocol.Page[*protocol.Location], error) { return d.locationsHere(ctx, tx, &in, ask) }
-	query := func() (storage.RemoteQuery, error) { return storage.RemoteMerchants(ask) }
-	found, err := storage.WithRemote(ctx, tx, false, in.Paging, here, query, func(a *storage.RemoteAgent) *protocol.Location {
-		return locationElsewhere(a, &in)
-	})
-	page := protocol.Page[protocol.Location]{Items: []protocol.Location{}, Next: found.Next}
-	for _, l := range found.Items {
-		if l != nil {
-			page.Items = append(page.Items, *l)
-		}
-	}
-	return page, err
-}
-
-// locationsHere is a page of the locations of this node's businesses.
-func (d *Directory) locationsHere(
-	ctx context.Context, tx *storage.Tx, in *protocol.UCPLocationQuery, ask protocol.MerchantQuery,
-) (page protocol.Page[*protocol.Location], err error) {
 	for looked := 0; ; {
 		ask.Limit = in.Size() - len(page.Items) // so that the cursor is after the last one shown
 		found, err := tx.Profiles().ListMerchants(ctx, ask)
@@ -50,11 +33,16 @@ func (d *Directory) locationsHere(
 			return page, err
 		}
 		for i := range found.Items {
-			if l, ok := d.location(&found.Items[i].StoredProfile, found.Items[i].Merchant, in); ok {
-				page.Items = append(page.Items, &l)
+			f := &found.Items[i]
+			if f.Remote != nil {
+				if l := locationElsewhere(f.Remote, &in); l != nil {
+					page.Items = append(page.Items, *l)
+				}
+			} else if l, ok := d.location(&f.StoredProfile, f.Merchant, &in); ok {
+				page.Items = append(page.Items, l)
 			}
 		}
-		page.Next = found.Next
+		page.Next, page.Finding = found.Next, found.Finding
 		if looked += ask.Limit; found.Next == nil || len(page.Items) >= in.Size() || looked >= mostLooked {
 			return page, nil
 		}

@@ -14,32 +14,31 @@ import (
 // Merchants lists the businesses (spec §2.15).
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
-) (protocol.Page[protocol.MerchantEntry], error) {
+) (protocol.List[protocol.MerchantEntry], error) {
 	if name := in.NearName(); name != "" {
 		places, err := tx.FindPlaces(ctx, name)
 		if err != nil {
-			return protocol.Page[protocol.MerchantEntry]{}, err
+			return protocol.List[protocol.MerchantEntry]{}, err
 		}
 		if len(places) != 1 {
-			return protocol.Page[protocol.MerchantEntry]{}, protocol.PlaceError(places)
+			return protocol.List[protocol.MerchantEntry]{}, protocol.PlaceError(places)
 		}
 		in.Near = places[0].Geo.String()
 	}
 	near, _, _ := in.Place()
-	here := func() (protocol.Page[protocol.MerchantEntry], error) {
-		found, err := tx.Profiles().ListMerchants(ctx, in)
-		return entries(found, func(f *storage.ListedProfile) protocol.MerchantEntry { return d.merchant(tx, f, near) }), err
-	}
-	query := func() (storage.RemoteQuery, error) { return storage.RemoteMerchants(in) }
-	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.MerchantEntry {
-		shop := a.Merchant()
-		if shop != nil {
-			shop.Prices = a.Prices(in.In())
+	found, err := tx.Profiles().ListMerchants(ctx, in)
+	page := entries(found.Page, func(f *storage.ListedProfile) protocol.MerchantEntry {
+		if f.Remote == nil {
+			return d.merchant(tx, f, near)
 		}
-		e := elsewhere(a).merchant(tx, &storage.ListedProfile{StoredProfile: *a.Profile(), Merchant: shop}, near)
-		e.Elsewhere = a.Elsewhere(tx.Now)
+		if f.Merchant != nil {
+			f.Merchant.Prices = f.Remote.Prices(in.In())
+		}
+		e := elsewhere(f.Remote).merchant(tx, f, near)
+		e.Elsewhere = f.Remote.Elsewhere(tx.Now)
 		return e
 	})
+	return protocol.List[protocol.MerchantEntry]{Page: page, Finding: found.Finding}, err
 }
 
 // entries makes a page of entries.

@@ -8,17 +8,17 @@ import (
 )
 
 // People lists the persons who chose to be listed (spec §2.15).
-func (d *Directory) People(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeopleQuery) (protocol.Page[protocol.PersonEntry], error) {
-	here := func() (protocol.Page[protocol.PersonEntry], error) {
-		found, err := tx.Profiles().ListPeople(ctx, in)
-		return entries(found, func(f *storage.ListedProfile) protocol.PersonEntry { return d.person(&f.StoredProfile) }), err
-	}
-	query := func() (storage.RemoteQuery, error) { return storage.RemotePeople(in) }
-	return storage.WithRemote(ctx, tx, in.Local, in.Paging, here, query, func(a *storage.RemoteAgent) protocol.PersonEntry {
-		e := elsewhere(a).person(a.Profile())
-		e.Elsewhere = a.Elsewhere(tx.Now)
+func (d *Directory) People(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.PeopleQuery) (protocol.List[protocol.PersonEntry], error) {
+	found, err := tx.Profiles().ListPeople(ctx, in)
+	page := entries(found.Page, func(f *storage.ListedProfile) protocol.PersonEntry {
+		if f.Remote == nil {
+			return d.person(&f.StoredProfile)
+		}
+		e := elsewhere(f.Remote).person(&f.StoredProfile)
+		e.Elsewhere = f.Remote.Elsewhere(tx.Now)
 		return e
 	})
+	return protocol.List[protocol.PersonEntry]{Page: page, Finding: found.Finding}, err
 }
 
 func (d *Directory) person(s *storage.StoredProfile) protocol.PersonEntry {

@@ -16,5 +16,8 @@ func enqueueHours(ctx context.Context, tx *storage.Tx) error {
 // Hours is the handler of HoursJob.
 func (u Upkeep) Hours(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	err := u.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Merchants().RefreshHours(ctx) })
+	if err == nil {
+		err = u.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Posts().CountFresh(ctx) })
+	}
 	return enqueueHours, err
 }
