@@ -133,7 +133,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	}
 	h := hall.House{Base: n.Base, DB: n.DB, Log: n.log, Words: lettersIn(), Private: c.private()}
 	hooks := &webhook.Sender{Client: client, Sign: n.signer, Private: h.Private}
-	floors, err := reputation.ParseFloors(c.ReviewFloor)
+	floors, err := protocol.ParseReviewFloors(c.ReviewFloor)
 	faults = append(faults, err)
 	ways, err := n.signInWays(random(credential.SecretSignIn))
 	faults = append(faults, err)
@@ -156,6 +156,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Money = &money.Money{Base: n.Base, DB: n.DB, Seal: n.Keys, Pay: n.payProviders(client), Kinds: map[string]money.Kind{}}
 	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.Money, hooks, random(credential.SecretBidLinks))
 	letterKey := random(credential.SecretMeetingLinks)
+	reviews.MailKey = letterKey
 	n.Orders = order.New(h, n.name(), n.Money, letterKey, n.orderMail, reviews)
 	n.Meeting = meeting.New(h, n.meetingMail, c.MeetingMails, hooks, n.Keys, letterKey, outbound.New(calendarOptions(c, n.Base)))
 	links := map[string]account.LinkFor{protocol.BidID: n.Attention.LinkFor, protocol.MeetingID: n.Meeting.LinkFor}

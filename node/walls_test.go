@@ -39,7 +39,7 @@ var walls = map[string]wall{
 	"put_need": ofProfile, "delete_need": ofProfile, "put_capability": ofProfile, "delete_capability": ofProfile,
 	"get_own_item": ofProfile, "put_item": ofProfile, "remove_item": ofProfile, "retire_key": ofProfile,
 
-	"update_order": ofOwner, "read_order": ofTicket, "cancel_order": ofTicket,
+	"update_order": ofOwner, "read_order": ofTicket, "cancel_order": ofTicket, "review_order": ofTicket, "confirm_order_mail": ofTicket,
 	"adjust_order": ofOwner, "revoke_order_receipt": ofOwner,
 	"get_thread": ofOwner, "answer_thread": ofOwner, "close_thread": ofOwner, "mark_thread_read": ofOwner, "block_writer": ofOwner,
 	"unblock_writer": ofOwner, "replay_callback": ofOwner, "list_callbacks": ofOwner,

@@ -86,7 +86,7 @@ func isFeedType(t FeedType) bool {
 type FeedStream struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
 	Local bool   `json:"local,omitempty" doc:"Only of this node."`
-	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it. The header Last-Event-ID has the same meaning and takes precedence. Without either it begins with the next item."`
+	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it; without it and the header Last-Event-ID, with the next item."`
 }
 
 // List returns the wanted types; nil means all.
@@ -107,9 +107,9 @@ var StreamFeed = declare[FeedStream, Stream](Operation{
 	Name: "stream_feed", Title: "Follow the feed",
 	Summary: "The feed as it happens, as server-sent events.",
 	Description: "The event is the type of the feed item, its id the item's, its data the item as JSON on one line. Items come in the order in which " +
-		"they became public, each once; a reader that comes back with Last-Event-ID, here or at another process, gets all it has missed. Items that come " +
-		"all the time go out together, a quarter of a second's worth at a time; later when more comes than a node gives its streams. A comment comes every " +
-		"15 seconds; a stream ends after an hour, and earlier for a reader that is too slow or when the node stops.",
+		"they became public, each once; a reader that comes back with Last-Event-ID, at any process, gets all it has missed. Under load, items go out " +
+		"together, each quarter of a second or later. A comment comes every 15 seconds; a stream ends after an hour, or earlier for a slow reader " +
+		"or when the node stops.",
 	HTTP: Route{"GET", "/api/public/feed/stream", 200}, Doors: HTTP, ReadOnly: true, NoStore: true,
 	Media: "text/event-stream", Codes: []Code{InvalidCursor},
 	Example: FeedStream{Types: "board_post"},

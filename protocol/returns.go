@@ -16,7 +16,7 @@ type ReturnRequest struct {
 
 // A ReturnTask says who decides about a return.
 type ReturnTask struct {
-	AgentDecides *string `json:"agentDecidesUpTo" nullable:"true" doc:"Amount up to which the support agent decides; more is for the owner. Null: the owner decides on every return."`
+	AgentDecides *string `json:"agentDecidesUpTo" nullable:"true" doc:"Up to which amount the support agent decides; more, and with null all, is for the owner."`
 }
 
 // ReturnTaskOf marks a thread of a kind with a business of that policy, nil when it cannot be about a

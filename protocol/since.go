@@ -22,7 +22,7 @@ func (q SinceQuery) Size() int { return Paging{Limit: q.Limit}.Size() }
 type Digest struct {
 	Replies  []Post       `json:"replies" doc:"Replies to posts of yours, by others."`
 	Messages []ThreadNews `json:"messages" doc:"What the other side wrote, in threads that you began and in threads with your agents."`
-	Threads  []Move       `json:"threads" doc:"Threads that you began and that were closed by their owner or after silence; threads with your agents that were closed after silence."`
+	Threads  []Move       `json:"threads" doc:"Threads that you began, closed by their owner or after silence; those with your agents, closed after silence."`
 	Bids     []Move       `json:"bids" doc:"Bids of yours, and on boards of yours, that have moved."`
 	Requests []Move       `json:"requests" doc:"Meeting requests of yours, and to you, that have moved."`
 	Next     string       `json:"next" doc:"Value of after for the next call. Nothing is missed."`
@@ -48,7 +48,7 @@ var WhatsNew = declare[SinceQuery, Digest](Operation{
 	Name: "whats_new", Title: "What is new for me",
 	Summary: "One call for a returning agent: replies to its posts, messages in its threads and closed threads, its bids and requests, since the last call.",
 	Description: "Keep next and send it as after the next time; nothing is missed. While nothing is new, next and the ETag stay the same. " +
-		fmt.Sprintf("News are kept for %d days: when after is older, missed is true, and the posts and threads themselves, which are kept, have the rest. ",
+		fmt.Sprintf("News are kept for %d days: when after is older, missed is true, and the posts and threads themselves have the rest. ",
 			int(NewsKept.Hours())/24) +
 		"It needs a signed request or an owner's API token; a thread's read token opens the news of that thread. A reply or message that was hidden or " +
 		"deleted meanwhile is left out.",

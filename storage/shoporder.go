@@ -46,7 +46,11 @@ type OrderDoc struct {
 	Lapsed   bool                  `json:"lapsed,omitempty"`   // the clock ended it: a late payment may pay for it
 	Returned int64                 `json:"returned,omitempty"` // paise that the shop gave back in hand
 	By       string                `json:"by,omitempty"`       // the profile of this node that made it
-	Events   []protocol.OrderEvent `json:"events"`
+
+	MailConfirmed bool `json:"mailConfirmed,omitempty"` // the buyer has read a letter about it
+	Reported      bool `json:"reported,omitempty"`      // the reference of its payment is the one that the buyer reported
+
+	Events []protocol.OrderEvent `json:"events"`
 }
 
 var orderTable = tableOf[StoredOrder]("shop_order")
