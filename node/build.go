@@ -138,7 +138,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	}
 	h := hall.House{Base: n.Base, DB: n.DB, Log: n.log, Words: lettersIn(), Private: c.private()}
 	hooks := &webhook.Sender{Client: client, Sign: n.signer, Private: h.Private}
-	floors, err := reputation.ParseFloors(c.ReviewFloor)
+	floors, err := protocol.ParseReviewFloors(c.ReviewFloor)
 	faults = append(faults, err)
 	ways, err := n.signInWays(random(credential.SecretSignIn))
 	faults = append(faults, err)
@@ -161,6 +161,7 @@ func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mail
 	n.Money = &money.Money{Base: n.Base, DB: n.DB, Seal: n.Keys, Pay: n.payProviders(client), Kinds: map[string]money.Kind{}}
 	n.Attention = attention.New(h, c.Dev || c.PaySandbox, n.Money, hooks, random(credential.SecretBidLinks))
 	letterKey := random(credential.SecretMeetingLinks)
+	reviews.MailKey = letterKey
 	n.Orders = order.New(h, n.name(), n.Money, letterKey, n.orderMail, reviews)
 	n.Orders.Platforms = &order.Platforms{Send: hooks.SendWith, Page: n.Base + protocol.UCPProfilePath,
 		Body: func(o *protocol.PlatformOrder) ([]byte, error) { return ucpapi.OrderBody(o, n.Base) }}

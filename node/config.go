@@ -20,7 +20,6 @@ import (
 	"stoa/node/hall"
 	"stoa/node/out/signed"
 	"stoa/node/room/complaint"
-	"stoa/node/room/reputation"
 	"stoa/protocol"
 	"stoa/protocol/netx"
 )
@@ -140,7 +139,7 @@ func (c Config) Validate() error {
 			bad("%s: must be from 0 (the default) to 10000", name)
 		}
 	}
-	if _, err := reputation.ParseFloors(c.ReviewFloor); err != nil {
+	if _, err := protocol.ParseReviewFloors(c.ReviewFloor); err != nil {
 		bad("review-floor: %w", err)
 	}
 	for _, s := range c.ReceiptNodes {

@@ -162,6 +162,8 @@ var elsewhere = map[string]string{
 	"/oauth/authorize grant_client":        "TestBrowser_Connect",
 	"/order/new make_order":                "TestBrowser_Order",
 	"/order/:token cancel_order":           "TestBrowser_Order",
+	"/order/:token confirm_order_mail":     "TestBrowser_Order",
+	"/order/:token review_order":           "TestBrowser_Review",
 	"/account update_order":                "TestBrowser_Order",
 	"/account mark_refunded":               "TestBrowser_Order",
 	orderTerms + " put_till":               "TestBrowser_Order",

@@ -72,7 +72,7 @@ func TestEquivalence(t *testing.T) {
 // by itself while the doors are compared; an order is made on a page; a post is deleted once, with its secret (TestSecrets). What joins and claims is
 // tried by TestJoin.
 var unequalled = []string{"claim_profile", "confirm_account_mail", "confirm_mail", "delete_post", "register_profile",
-	"replay_callback", "update_order"}
+	"replay_callback", "review_order", "update_order"}
 
 // ofShop reports whether an operation is about a business and what it sells.
 func ofShop(op *protocol.Operation) bool {

@@ -55,7 +55,7 @@ func TestOrderReceipt(t *testing.T) {
 		require.Equal(t, 201, a.Code, "%s", a.Body)
 		a.Into(&r)
 		require.Equal(t, protocol.OrderReceiptClaims{Issuer: h.Base, Order: "R-1042", Shop: "rao", Client: strings.ToLower(client), Amount: "180.00", Currency: "INR",
-			PaidAt: paid.Unix(), IssuedAt: r.IssuedAt.Unix(), ID: r.ID}, claimsOf(t, keySet(h), r.Receipt))
+			PaidAt: paid.Unix(), IssuedAt: r.IssuedAt.Unix(), ID: r.ID, Known: protocol.KnownStated}, claimsOf(t, keySet(h), r.Receipt))
 		require.False(t, r.Reviewable, "the shop has no identity")
 		require.Equal(t, "Thali", r.LineItems[0].Item.Title)
 		var header struct{ Alg, Typ, Kid string }

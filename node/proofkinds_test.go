@@ -195,13 +195,13 @@ func TestProofDocument_Reviews(t *testing.T) {
 	m.give(shop, 2, 90, dataURI(file), erc8004.FeedbackHash(file))
 	m.Chain.Do("final")
 	m.index()
-	said, operator := good("document node", "author"), m.Operator()
+	said, review, operator := good("document node", "author"), good("document node counts", "author"), m.Operator()
 	for _, r := range m.reviews("rao") {
 		address := "/api/public/agents/rao/reviews/" + r.ID
-		require.Contains(t, string(proven(m.House, address, attest.KindReview, said)), "Crisp dosa")
+		require.Contains(t, string(proven(m.House, address, attest.KindReview, review)), "Crisp dosa")
 		require.Equal(t, 404, m.Ask("GET", "/api/public/agents/mehta/reviews/"+r.ID+"/proof", "").Code)
 		operator.Do(200, "POST", "/api/operator/reviews/"+r.ID+"/hide", map[string]string{"reason": "a name"}, nil)
-		require.NotContains(t, string(proven(m.House, address, attest.KindReview, said)), "Crisp dosa")
+		require.NotContains(t, string(proven(m.House, address, attest.KindReview, review)), "Crisp dosa")
 	}
 	address := "/api/public/order-receipts/" + receipt.ID
 	require.Contains(t, string(proven(m.House, address, attest.KindReceipt, said)), `"valid"`)

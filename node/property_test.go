@@ -33,6 +33,7 @@ const rounds = 8
 var unreached = map[string]string{
 	"put_stock":            "takes a variant on sale: TestBrowser_Order",
 	"update_order":         "takes an order, which a page makes: TestBrowser_Order",
+	"review_order":         "takes an order that was paid: TestBrowser_Review",
 	"get_passkey_options":  "takes a browser that signed in lately",
 	"add_passkey":          "takes a passkey",
 	"add_device":           "takes a browser that is signed in, or the token of the thread",

@@ -88,7 +88,7 @@ func (m *market) shop(handle string, owner, wallet int) (id erc8004.ID, token st
 	return id, token
 }
 
-// receipt issues a receipt for an order to an account.
+// receipt issues a receipt for an order of an account, of whose payment its provider told.
 func (m *market) receipt(token, order string, account int) protocol.OrderReceipt {
 	m.T.Helper()
 	return m.receiptOf(token, order, account, "INR", "180")
@@ -96,11 +96,8 @@ func (m *market) receipt(token, order string, account int) protocol.OrderReceipt
 
 func (m *market) receiptOf(token, order string, account int, currency, amount string) (r protocol.OrderReceipt) {
 	m.T.Helper()
-	a := m.Ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":%q,"client":%q,"total":{"currency":%q,"amount":%q},"paidAt":%q}`,
-		order, m.Chain.Accounts[account].Address, currency, amount, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)), "Authorization", token).Is(201)
-	a.Into(&r)
-	require.True(m.T, r.Reviewable)
-	return r
+	return m.Receipt(token, protocol.NewOrderReceipt{Order: order, Client: m.Chain.Accounts[account].Address,
+		Total: protocol.MoneyDraft{Currency: currency, Amount: protocol.Decimal(amount)}}, protocol.KnownProvider)
 }
 
 // file is a feedback file, with some more members.
@@ -245,13 +242,16 @@ func (m *market) reputed(handle string) protocol.Reputation {
 func TestReviews(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		m := newMarket(t, "", change)
+		m := newMarket(t, "", func(c *node.Config) {
+			c.ReceiptNodes = []string{"https://gone.example"}
+			change(c)
+		})
 		shop, token := m.shop("rao", 0, 5)
 		_, otherToken := m.shop("mehta", 6, 6)
 		m.index() // the shops are known from here on
 		require.Equal(t, 0, m.reputed("rao").Reviews)
 		require.Nil(t, m.reputed("rao").Average)
-		require.Contains(t, m.reputed("rao").Source, "with a receipt of the shop, or with a payment to it")
+		require.Contains(t, m.reputed("rao").Source, "Reviews from paid orders")
 
 		by := func(r protocol.OrderReceipt) string { return fmt.Sprintf(`,"orderReceipt":%q`, r.Receipt) }
 		data := func(account int, value int64, more string) erc8004.Receipt {
@@ -287,7 +287,7 @@ func TestReviews(t *testing.T) {
 			_, token, _ := strings.Cut(strings.TrimSuffix(file, `"`), `:"`)
 			require.NoError(t, m.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				return tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: protocol.ForeignReceiptID(from, claims.ID, time.Unix(claims.PaidAt, 0)), Issuer: from,
-					Handle: handle, Token: token}, protocol.MaxOrderReceipts)
+					Handle: handle, Currency: "INR", Minor: 180_00, Token: token}, protocol.MaxOrderReceipts)
 			}))
 			return file
 		}
@@ -301,7 +301,7 @@ func TestReviews(t *testing.T) {
 			made   erc8004.Receipt
 			reason protocol.ReviewReason
 		}{
-			{"an order receipt, file in the event", data(1, 90, `,"comment":"Good thali."`+by(first)), protocol.ByReceipt},
+			{"an order receipt, file in the event", data(1, 90, `,"comment":"Good thali."`+by(first)), protocol.ByProvider},
 			{"the same receipt again", data(1, 90, by(first)), protocol.ProofUsed},
 			{"a receipt that was revoked before", data(1, 90, by(revoked)), protocol.ReceiptRevoked},
 			{"a receipt that is revoked later, of the same account", data(1, 70, by(later)), protocol.TooSoon},
@@ -312,7 +312,7 @@ func TestReviews(t *testing.T) {
 			{"a receipt of another client", data(2, 90, by(first)), protocol.ReceiptClient},
 			{"a receipt of another shop", data(1, 90, by(m.receipt(otherToken, "M-1", 1))), protocol.ReceiptAgent},
 			{"a receipt of a node that is not trusted", data(1, 90, forge(first, "https://far.example", stranger)), protocol.ReceiptIssuer},
-			{"a receipt of another node, which the shop brought", data(7, 60, brought("rao", "https://gone.example")), protocol.ByReceipt},
+			{"a receipt of another node, which the shop brought", data(7, 60, brought("rao", "https://gone.example")), protocol.ByProvider},
 			{"a receipt of another node, which another shop brought", data(7, 90, brought("mehta", "https://old.example")), protocol.ReceiptIssuer},
 			{"a receipt that somebody else signed", data(1, 90, forge(first, m.Base, stranger)), protocol.ReceiptInvalid},
 			{"no proof", data(1, 100, ""), protocol.NoProof},
@@ -340,7 +340,7 @@ func TestReviews(t *testing.T) {
 				[]byte(erc8004.Starred), []byte("quality"), 1)), protocol.NotStarred},
 			{"a transaction that failed", data(3, 80, m.fails(3)), protocol.PaymentFailed},
 			{"a payment after the review", data(8, 80, m.payLater(8, 4, wallet)), protocol.PaymentLate},
-			{"taken back by its client", data(2, 20, by(gone)), protocol.ByReceipt},
+			{"taken back by its client", data(2, 20, by(gone)), protocol.ByProvider},
 		}
 		client := must.Get(rpc.DialContext(t.Context(), m.Chain.RPC))(t)
 		defer client.Close()
@@ -389,7 +389,7 @@ func TestReviews(t *testing.T) {
 
 		page := m.Ask("GET", "/@rao/reviews", "", "Accept", "text/html").Is(200)
 		for _, text := range []string{"Good thali.", "4.5", "₹180", "2.5 of the token " + strings.ToLower(m.token.Hex()), protocol.ByPayment.Text(),
-			"with a receipt of the shop"} {
+			protocol.ByProvider.Text()} {
 			require.Contains(t, page.Body.String(), text)
 		}
 		require.Contains(t, m.Ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html").Body.String(), protocol.HashMismatch.Text())
@@ -410,7 +410,7 @@ func TestReviews(t *testing.T) {
 		m.index()
 		got = m.reviews("rao")
 		require.Equal(t, protocol.ReviewRevoked, got[last.Evidence.Transaction].Reason)
-		require.Equal(t, protocol.ByReceipt, got[again.TxHash.Hex()].Reason)
+		require.Equal(t, protocol.ByProvider, got[again.TxHash.Hex()].Reason)
 		require.Len(t, got[one.Evidence.Transaction].Replies, 1)
 		require.Equal(t, "Thank you.", got[one.Evidence.Transaction].Replies[0].Text)
 		require.Equal(t, 5, m.reputed("rao").Reviews)
@@ -433,11 +433,11 @@ func (m *market) refund(token string, r protocol.OrderReceipt, status string, mi
 // the sum; it stays listed, with the reason, and another review of the account may count then.
 func (m *market) withdrawn(token string, gone, first protocol.OrderReceipt, one protocol.Review, before map[string]protocol.Review) {
 	m.T.Helper()
-	m.refund(token, gone, "completed", -17999)
+	m.refund(token, gone, "completed", -13000)
 	require.Equal(m.T, 5, m.reputed("rao").Reviews, "a part of it")
-	m.refund(token, gone, "pending", -1)
+	m.refund(token, gone, "pending", -5000)
 	require.Equal(m.T, 5, m.reputed("rao").Reviews, "not yet")
-	m.refund(token, gone, "completed", -1)
+	m.refund(token, gone, "completed", -5000)
 	require.Equal(m.T, 4, m.reputed("rao").Reviews)
 	require.Contains(m.T, m.Ask("GET", "/api/public/order-receipts/"+gone.ID, "").Body.String(), `"refunded"`)
 	require.Equal(m.T, 200, m.Ask("POST", "/api/owner/order-receipts/"+first.ID+"/revoke", `{}`, "Authorization", token).Code)
@@ -452,8 +452,8 @@ func (m *market) withdrawn(token string, gone, first protocol.OrderReceipt, one 
 		}
 	}
 	revoked := protocol.ReceiptRevoked
-	require.ElementsMatch(m.T, []protocol.ReviewReason{protocol.OrderRefunded, revoked, revoked, revoked, protocol.ByReceipt}, reasons,
-		"refunded; revoked, the review that had used the same receipt, and one of a revoked order; the other order of the account")
+	require.ElementsMatch(m.T, []protocol.ReviewReason{protocol.OrderRefunded, revoked, revoked, protocol.ByProvider}, reasons,
+		"refunded; revoked, and the review that had used the same receipt; the other order of the account")
 	require.Equal(m.T, protocol.ReceiptRevoked, now[one.Evidence.Transaction].Reason)
 	require.Equal(m.T, 4, m.reputed("rao").Reviews)
 	page := m.Ask("GET", "/@rao/reviews?uncounted=true", "", "Accept", "text/html", "Cookie", "stoa_language=hi").Body.String()
@@ -514,7 +514,7 @@ func TestReviews_TrustedNode(t *testing.T) {
 	}
 	want := map[string]protocol.ReviewReason{}
 	for receipt, reason := range map[string]protocol.ReviewReason{
-		good.Receipt: protocol.ByReceipt, revoked.Receipt: protocol.ReceiptRevoked,
+		good.Receipt: protocol.ByProvider, revoked.Receipt: protocol.ReceiptRevoked,
 		forged(nodetest.NewPair(t)): protocol.ReceiptInvalid, forged(far.Keys.Ed): protocol.ReceiptUnknown,
 	} {
 		file := m.file(shop, 1, 90, fmt.Sprintf(`,"orderReceipt":%q`, receipt))

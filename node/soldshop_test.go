@@ -83,7 +83,7 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	}
 	by := func(r protocol.OrderReceipt) string { return fmt.Sprintf(`,"orderReceipt":%q`, r.Receipt) }
 	give(1, 40, by(old), protocol.ReceiptShop)
-	give(1, 80, by(m.receipt(otherToken, "M-2", 1)), protocol.ByReceipt)
+	give(1, 80, by(m.receipt(otherToken, "M-2", 1)), protocol.ByProvider)
 	give(9, 90, payment, protocol.FormerOwner)
 	a := m.Ask("POST", "/api/owner/order-receipts", fmt.Sprintf(`{"order":"R-9","client":%q,"total":{"currency":"INR","amount":"180"},"paidAt":%q}`,
 		m.Chain.Accounts[1].Address, time.Now().UTC().Format(time.RFC3339)), "Authorization", token)
@@ -102,7 +102,7 @@ func (m *market) sold(shop erc8004.ID, token, otherToken string) {
 	former("rao", 0)
 	m.index()
 	former("rao", 0)
-	give(1, 100, by(old), protocol.ByReceipt)
+	give(1, 100, by(old), protocol.ByProvider)
 	m.Chain.Do("final")
 	m.index()
 	former("rao", 1)

@@ -91,7 +91,7 @@ func (w *walkWorld) fill(h *nodetest.House) {
 					Place: int64(i + 1), At: tx.Now, State: storage.FeedbackCounted, Reason: protocol.ByPayment}
 				_, err = tx.Feedbacks().Insert(ctx, f)
 				require.NoError(w.t, tx.Feedbacks().Hide(ctx, f.ID, &tx.Now, "a name"))
-				require.NoError(w.t, tx.Feedbacks().Add(ctx, agent, 1, 0))
+				require.NoError(w.t, tx.Feedbacks().Add(ctx, agent, f.Reason, 1, 0))
 			}
 			return err
 		}))

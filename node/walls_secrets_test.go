@@ -61,7 +61,7 @@ var opens = map[string][]string{
 	"check_conversation": {ofThread}, "continue_conversation": {ofThread}, "delete_message": {ofThread}, "whats_new": {ofThread, ofBid, ofMeeting},
 	"read_claim": {ofClaim}, "claim_profile": {ofClaim},
 	"fetch_archive": {ofArchive}, "undo_deletion": {ofUndo},
-	"read_order": {ofOrder}, "cancel_order": {ofOrder}, "read_checkout": {ofCheckout},
+	"read_order": {ofOrder}, "cancel_order": {ofOrder}, "read_checkout": {ofCheckout}, "review_order": {ofOrder}, "confirm_order_mail": {ofOrder},
 	"add_device":   {ofThread},
 	"delete_post":  {ofPost},
 	"confirm_mail": {ofNotices}, "confirm_account_mail": {ofMail},

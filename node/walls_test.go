@@ -39,7 +39,7 @@ var walls = map[string]wall{
 	"put_need": ofProfile, "delete_need": ofProfile, "put_capability": ofProfile, "delete_capability": ofProfile,
 	"get_own_item": ofProfile, "put_item": ofProfile, "remove_item": ofProfile, "retire_key": ofProfile,
 
-	"update_order": ofOwner, "read_order": ofTicket, "cancel_order": ofTicket, "read_checkout": ofTicket,
+	"update_order": ofOwner, "read_order": ofTicket, "cancel_order": ofTicket, "read_checkout": ofTicket, "review_order": ofTicket, "confirm_order_mail": ofTicket,
 	"ucp_checkout": ofMaker, "ucp_put_checkout": ofMaker, "ucp_cancel_checkout": ofMaker, "ucp_order": ofMaker,
 	"adjust_order": ofOwner, "revoke_order_receipt": ofOwner,
 	"get_thread": ofOwner, "answer_thread": ofOwner, "close_thread": ofOwner, "mark_thread_read": ofOwner, "block_writer": ofOwner,

@@ -29,7 +29,7 @@ var subjects = []subject{
 	{"Meetings", "hours, open times, requests, invitations by mail, calendars by CalDAV",
 		[]string{"meetings", "meeting-link", "meeting-decision", "meeting-feed", "meeting-settings", "turned-away", "calendars"}},
 	{"Orders", "baskets by address, stock that is held, paid to the shop by UPI, Razorpay or on delivery; refunds", []string{"till", "stock", "orders"}},
-	{"Receipts and reviews", "signed receipts for orders; reviews from a chain, counted with a receipt or a payment", []string{"order-receipts"}},
+	{"Receipts and reviews", "signed receipts for orders; reviews from paid orders, given here or on a chain", []string{"order-receipts"}},
 	{"Accounts", "sign-in by passkey, mail link, Ethereum account, recovery code; tokens; notices by mail, Web Push and webhook",
 		[]string{"account", "session", "sessions", "sign-in", "passkeys", "recovery-codes", "tokens", "notify", "profiles", "claims", "claim-link", "claim",
 			"holders", "invitations", "client-request", "undo-deletion", "devices", "waiting", "wallet", "credentials"}},

@@ -84,7 +84,7 @@ type BidReceipt struct {
 	PaymentURL    string    `json:"paymentUrl" format:"uri" doc:"Page where the person pays; whoever has it may."`
 	HoldExpiresAt time.Time `json:"holdExpiresAt" doc:"An unpaid bid lapses then, 20 minutes after it was made."`
 	StatusURL     string    `json:"statusUrl" format:"uri" doc:"Where the bid's state is read."`
-	StatusToken   string    `json:"statusToken" doc:"Opens the bid: as Authorization: Bearer over HTTP, as an argument over MCP, never in a URL. Shown once. Not needed with the bidder's signature."`
+	StatusToken   string    `json:"statusToken" doc:"Opens the bid: over HTTP as Authorization: Bearer, never in a URL. Shown once. Not needed with the bidder's signature."`
 }
 
 // A BidUpdate is the document that is sent to a bid's callbackUrl for each change of its state.
@@ -101,7 +101,7 @@ type BidUpdate struct {
 // A BidInput names one bid of the caller.
 type BidInput struct {
 	ID          string `json:"id" shape:"bid-id" doc:"Id of the bid." example:"bid_01k9y3v6k8e5w9q2x4z7c1m0ad"`
-	StatusToken string `json:"statusToken,omitempty" maxLength:"100" doc:"Returned by bid_for_attention. Not needed with the bidder's signature or token; over HTTP send it as Authorization: Bearer, never in the URL."`
+	StatusToken string `json:"statusToken,omitempty" maxLength:"100" doc:"Of bid_for_attention. Not needed with the bidder's signature or token; over HTTP as Authorization: Bearer, never in the URL."`
 }
 
 var BidForAttention = declare[NewBid, BidReceipt](Operation{
@@ -126,8 +126,8 @@ var GetBid = declare[BidInput, Bid](Operation{
 
 var WithdrawBid = declare[BidInput, Bid](Operation{
 	Name: "withdraw_bid", Title: "Withdraw a bid",
-	Summary:     "The bidder takes back a bid that is not paid. Its payment link is closed.",
-	Description: "Money that arrives later is refunded, or the bid goes live after all if it still wins a slot.",
+	Summary:     "The bidder takes back a bid that is not paid.",
+	Description: "Its payment link is closed. Money that arrives later is refunded, or the bid goes live after all if it still wins a slot.",
 	HTTP:        Route{"POST", "/api/public/bids/{id}/withdraw", 200}, Doors: Everywhere, Idempotent: true,
 	Secret: "statusToken", Visitor: true, Codes: []Code{NotFound, Unauthorized, Conflict},
 	Example: BidInput{ID: "bid_01k9y3v6k8e5w9q2x4z7c1m0ad"},
@@ -180,8 +180,8 @@ type SandboxPress struct {
 
 var PressSandbox = declare[SandboxPress, Payment](Operation{
 	Name: "press_sandbox", Title: "Pay a test bid",
-	Summary: "Pays a TEST bid, or fails to, as a payer would; no money moves. Only on nodes that offer the provider sandbox.",
-	HTTP:    Route{"POST", "/api/public/payment/sandbox", 200}, Doors: HTTP,
+	Summary: "Pays a TEST bid, or fails to, as a payer would; no money moves.", Description: "Only on nodes that offer the provider sandbox.",
+	HTTP: Route{"POST", "/api/public/payment/sandbox", 200}, Doors: HTTP,
 	Secret: "payToken", Codes: []Code{NotFound, Unauthorized, Conflict},
 	Example: SandboxPress{Button: "pay"},
 })

@@ -296,7 +296,7 @@ type PostDeletion struct {
 var PostToBoard = declare[NewPost, MadePost](Operation{
 	Name: "post_to_board", Title: "Post to the board",
 	Summary: "Posts to the public board without an account; the post is shown as unverified.",
-	Description: "A post signed by an agent is shown as verified, with its identity. Without a signature a solved proof of work is needed. " +
+	Description: "One signed by an agent is shown as verified, with its identity. Without a signature a solved proof of work is needed. " +
 		"A resolution that replies to the same author's requirement, challenge or question marks it as resolved. Posts are delivered to other nodes.",
 	HTTP: Route{"POST", "/api/public/board", 201}, Doors: Everywhere,
 	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "board", Codes: []Code{NotFound, Forbidden},
@@ -325,7 +325,7 @@ var EditPost = declare[PostEdit, Post](Operation{
 	Name: "edit_post", Title: "Edit a post",
 	Summary: "The verified author changes title, body and tags of a post, here and on other nodes.",
 	Description: "Send the whole post as it shall be. Earlier texts stay readable; a post can be changed 20 times. " +
-		"Kind and parent stay: for another kind, delete the post and write a new one.",
+		"Kind and parent stay.",
 	HTTP: Route{"PUT", "/api/public/board/{id}", 200}, Doors: Everywhere,
 	Access: Owner, Scope: ScopePost, Codes: []Code{NotFound, Gone, Forbidden, Conflict},
 	Example: PostEdit{ID: "post_01k9y3v6k8e5w9q2x4z7c1m0ad", Kind: Requirement, Title: "Hand-made paper", Body: "300 sheets of hand-made paper, Jaipur.",

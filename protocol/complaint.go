@@ -67,7 +67,7 @@ type Complaint struct {
 // A ComplaintReceipt is the answer to a new complaint. ReadToken is shown once.
 type ComplaintReceipt struct {
 	Complaint
-	ReadToken string `json:"readToken" doc:"Opens the complaint: as Authorization: Bearer over HTTP, as an argument over MCP, never in a URL. Shown once."`
+	ReadToken string `json:"readToken" doc:"Opens the complaint: over HTTP as Authorization: Bearer, never in a URL. Shown once."`
 	URL       string `json:"url" format:"uri" doc:"Its page."`
 }
 
@@ -87,8 +87,8 @@ const exampleComplaint = "cmp_01k9y3v6k8e5w9q2x4z7c1m0ad"
 
 var FileComplaint = declare[NewComplaint, ComplaintReceipt](Operation{
 	Name: "file_complaint", Title: "File a complaint",
-	Summary: "Complains to the operators of this node, without an account. Returns a number and a read token.",
-	HTTP:    Route{"POST", "/api/public/complaints", 201}, Doors: Everywhere,
+	Summary: "Complains to the operators of this node, without an account.", Description: "Returns a number and a read token.",
+	HTTP: Route{"POST", "/api/public/complaints", 201}, Doors: Everywhere,
 	Access: OwnerOrProof, Scope: ScopePost, Purpose: "report", Inward: true, Codes: []Code{Conflict, Forbidden, NotFound, Gone},
 	Example: NewComplaint{Subject: "other", Kind: "privacy", Text: "A post shows my telephone number."},
 })

@@ -33,8 +33,8 @@ func (d PaymentDispute) Check() []Fault { return PaymentClaim{UTR: d.UTR}.Check(
 
 var DisputePayment = declare[PaymentDispute, Bid](Operation{
 	Name: "dispute_payment", Title: "Dispute an unconfirmed payment",
-	Summary:     "Says once that a reported UPI payment was made although the owner did not confirm it. The owner has to decide.",
-	Description: "By the bidder, or with the status token.",
+	Summary:     "Says once that a reported UPI payment was made although the owner did not confirm it.",
+	Description: "The owner has to decide. By the bidder, or with the status token.",
 	HTTP:        Route{"POST", "/api/public/bids/{id}/dispute", 200}, Doors: Everywhere, Idempotent: true,
 	Secret: "statusToken", Visitor: true, Codes: []Code{NotFound, Unauthorized, Conflict},
 	Example: PaymentDispute{BidInput{ID: "bid_01k9y3v6k8e5w9q2x4z7c1m0ad"}, "431298765012"},

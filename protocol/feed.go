@@ -86,7 +86,7 @@ func isFeedType(t FeedType) bool {
 type FeedStream struct {
 	Types string `json:"types,omitempty" maxLength:"80" doc:"Comma list of board_post, merchant_joined, listing, review, attention_bid."`
 	Local bool   `json:"local,omitempty" doc:"Only of this node."`
-	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it. The header Last-Event-ID has the same meaning and takes precedence. Without either it begins with the next item."`
+	After string `json:"after,omitempty" shape:"feed-id" doc:"Id of a feed item: the stream begins after it; without it and the header Last-Event-ID, with the next item."`
 }
 
 // List returns the wanted types; nil means all.

@@ -286,7 +286,7 @@ type MeetingInfo struct {
 	MinNoticeMin int            `json:"minNoticeMin" minimum:"15" doc:"Least minutes from the request to the meeting."`
 	MaxDaysAhead int            `json:"maxDaysAhead" minimum:"1" doc:"Most days from the request to the meeting."`
 	Approval     string         `json:"approval" enum:"owner" doc:"Each request is decided by the person; nothing is on a calendar before."`
-	ConfirmsMail bool           `json:"requiresEmailVerification" doc:"The mailbox of the request gets a mail first, whose link must be used before the person sees the request."`
+	ConfirmsMail bool           `json:"requiresEmailVerification" doc:"The link of a mail must be used before the person sees the request."`
 	NeedsDomain  bool           `json:"requiresVerifiedDomain" doc:"Only an agent that signs with a key in the key directory at the domain of its mail address may ask."`
 	Questions    []string       `json:"questions" doc:"What the person wants to read in the purpose."`
 	Policy       string         `json:"policy" doc:"Of the person, for requesters."`

@@ -34,8 +34,8 @@ type AddToCalendar struct {
 
 var GetMeetingICS = declare[MeetingInput, string](Operation{
 	Name: "get_meeting_ics", Title: "Download a meeting for a calendar",
-	Summary: "An approved meeting as an iCalendar file, by its status token. After a cancellation the file says so.",
-	HTTP:    Route{"GET", "/api/public/meetings/{id}/event.ics", 200}, Doors: HTTP, ReadOnly: true,
+	Summary: "An approved meeting as an iCalendar file, by its status token.", Description: "After a cancellation the file says so.",
+	HTTP: Route{"GET", "/api/public/meetings/{id}/event.ics", 200}, Doors: HTTP, ReadOnly: true,
 	NoStore: true, Secret: "statusToken", Visitor: true, Media: "text/calendar; charset=utf-8", Codes: []Code{NotFound, Unauthorized},
 	Example: MeetingInput{ID: exampleMeetingID},
 })

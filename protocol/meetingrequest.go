@@ -6,7 +6,7 @@ import "time"
 type NewMeeting struct {
 	Handle      string `json:"handle" shape:"handle" doc:"Handle of the person, in any case, with or without @." example:"asha"`
 	Requester   string `json:"requester" minLength:"1" maxLength:"80" doc:"Name of who wants to meet; shown as unverified."`
-	Email       string `json:"email" maxLength:"254" doc:"Where the invite goes. A mail is sent there first, whose link must be used within 24 hours before the person sees the request."`
+	Email       string `json:"email" maxLength:"254" doc:"Where the mail to confirm the request goes, and the invite."`
 	Purpose     string `json:"purpose" minLength:"1" maxLength:"500" doc:"What the meeting is about; plain text for the person."`
 	DurationMin int    `json:"durationMin" minimum:"5" maximum:"240" doc:"Length in minutes, one of the lengths that get_meeting_info lists."`
 	StartsAt    string `json:"startsAt" shape:"moment" doc:"From 15 minutes to 90 days ahead, a whole minute: RFC 3339 with an offset, or local time with timezone." example:"2026-12-01T11:00:00+05:30"`
@@ -65,7 +65,7 @@ type MeetingRequest struct {
 type MeetingReceipt struct {
 	Request     MeetingRequest `json:"request"`
 	StatusURL   string         `json:"statusUrl" format:"uri" doc:"Where the state of the request is read."`
-	StatusToken string         `json:"statusToken" doc:"Opens the request: as Authorization: Bearer over HTTP, as an argument over MCP, never in a URL. Shown once. Not needed with the requester's signature."`
+	StatusToken string         `json:"statusToken" doc:"Opens the request: over HTTP as Authorization: Bearer, never in a URL. Shown once. Not needed with the requester's signature."`
 }
 
 // A MeetingUpdate is the document that is sent to a request's callbackUrl for each change of its
@@ -83,7 +83,7 @@ type MeetingUpdate struct {
 // A MeetingInput names one request of the caller.
 type MeetingInput struct {
 	ID          string `json:"id" shape:"meeting-id" doc:"Id of the request." example:"mtg_01k9y3v6k8e5w9q2x4z7c1m0ad"`
-	StatusToken string `json:"statusToken,omitempty" maxLength:"100" doc:"Returned by request_meeting. Not needed with the requester's signature or token; over HTTP send it as Authorization: Bearer, never in the URL."`
+	StatusToken string `json:"statusToken,omitempty" maxLength:"100" doc:"Of request_meeting. Not needed with the requester's signature or token; over HTTP as Authorization: Bearer, never in the URL."`
 }
 
 const exampleMeetingID = "mtg_01k9y3v6k8e5w9q2x4z7c1m0ad"

@@ -14,18 +14,24 @@ type NewsEvidence struct {
 
 // A NewsReview names feedback in a reputation registry on a chain.
 type NewsReview struct {
-	Agent   string `json:"agent"`   // chain identity of the shop
-	Client  string `json:"client"`  // address in lower case
-	Index   uint64 `json:"index"`   // of the client's feedback to the agent
-	Tx      string `json:"tx"`      // hash of the transaction
-	Rating  int64  `json:"rating"`  // hundredths of a point, 0 to 10,000
-	Receipt bool   `json:"receipt"` // with a receipt of the shop, otherwise with a payment on the chain
+	Agent   string `json:"agent"`           // chain identity of the shop
+	Client  string `json:"client"`          // address in lower case
+	Index   uint64 `json:"index"`           // of the client's feedback to the agent
+	Tx      string `json:"tx"`              // hash of the transaction
+	Rating  int64  `json:"rating"`          // hundredths of a point, 0 to 10,000
+	Receipt bool   `json:"receipt"`         // of an order, otherwise with a payment on the chain
+	Known   string `json:"known,omitempty"` // with Receipt: how the node knows of the order's payment
 }
 
 // Summary says in the feed that a shop has the review.
 func (r NewsReview) Summary(shop string) string {
 	with := "with a payment on the chain"
-	if r.Receipt {
+	switch {
+	case r.Known == KnownProvider:
+		with = "from a paid order, by the payment provider's report"
+	case r.Known == KnownConfirmed:
+		with = "from a paid order, as buyer and shop confirm"
+	case r.Receipt:
 		with = "with a receipt of the shop"
 	}
 	return fmt.Sprintf("%s has a review of %s of 5, %s.", shop, Stars(r.Rating), with)

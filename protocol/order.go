@@ -254,10 +254,9 @@ type ReceiptStatus struct {
 
 var GetReceiptStatus = declare[ReceiptRef, ReceiptStatus](Operation{
 	Name: "get_receipt_status", Title: "Is an order receipt revoked",
-	Summary: "Whether an order receipt of this node is valid, revoked or its order refunded, by its jti. Nothing else of it is shown.",
-	Description: "Whoever holds the receipt verifies its signature with the keys of /.well-known/http-message-signatures-directory; " +
-		"this is the part that cannot be known offline.",
-	HTTP: Route{"GET", "/api/public/order-receipts/{id}", 200}, Doors: Everywhere, ReadOnly: true,
+	Summary:     "Whether an order receipt of this node is valid, revoked or its order refunded, by its jti.",
+	Description: "Nothing else of it is shown. Its signature is verified offline with the keys of /.well-known/http-message-signatures-directory.",
+	HTTP:        Route{"GET", "/api/public/order-receipts/{id}", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{NotFound},
 	Example: ReceiptRef{exampleReceipt},
 })

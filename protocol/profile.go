@@ -134,9 +134,17 @@ type ContactPolicy struct {
 
 // Reputation counts reviews that are confirmed on the chain (spec §2.6); null without any.
 type Reputation struct {
-	Reviews int      `json:"reviews" minimum:"0"`
-	Average *float64 `json:"average" nullable:"true"`
-	Source  string   `json:"source" maxLength:"300"`
+	Reviews int           `json:"reviews" minimum:"0"`
+	Average *float64      `json:"average" nullable:"true"`
+	Source  string        `json:"source" maxLength:"300"`
+	Paid    []PaidReviews `json:"paid,omitempty" doc:"By how the payments are known."`
+}
+
+// PaidReviews are those of a reputation whose payments are known in one way.
+type PaidReviews struct {
+	Known   string  `json:"known" enum:"provider,confirmed,chain" doc:"confirmed: the buyer reported the payment, the shop confirmed it. chain: paid on the chain."`
+	Reviews int     `json:"reviews" minimum:"1"`
+	Average float64 `json:"average"`
 }
 
 // A ReturnsPolicy is a business's return and refund policy (spec §2.7).

@@ -2,16 +2,16 @@ package protocol
 
 import "time"
 
-// Reviews of businesses: feedback with the tag starred in an ERC-8004 reputation registry. Only what has a receipt
-// of the shop, or names a payment to it, counts (spec §2.6). A receipt is the shop's own word that somebody paid, so
-// it is called that and not "a paid order": here the words depart from spec §2.6 until the node knows orders.
+// Reviews of businesses, from paid orders (spec §2.6): given here by the buyer of an order, or as feedback with the tag starred in an
+// ERC-8004 reputation registry. [ReviewCase.Judge] says which count.
 
 // A ReviewReason says why a review counts or not. Values are added and never renamed.
 type ReviewReason string
 
 const (
-	ByReceipt ReviewReason = "order-receipt" // counts: its file has a receipt for an order
-	ByPayment ReviewReason = "payment"       // counts: its file names a payment to the business
+	ByProvider  ReviewReason = "paid-provider"  // counts: the payment provider told of the payment of its order
+	ByConfirmed ReviewReason = "paid-confirmed" // counts: a known buyer reported the payment, and the shop confirmed it
+	ByPayment   ReviewReason = "payment"        // counts: its file names a payment to the business
 
 	NotStarred      ReviewReason = "not-starred"
 	OutOfRange      ReviewReason = "out-of-range"
@@ -47,14 +47,18 @@ const (
 	TooSoon         ReviewReason = "too-soon"
 	TooManyReviews  ReviewReason = "too-many"
 	ReviewIsChecked ReviewReason = "waiting"
+	ReceiptStated   ReviewReason = "receipt-stated"
+	TestOrder       ReviewReason = "test"
+	ReviewWithdrawn ReviewReason = "withdrawn"
 )
 
 var reviewReasons = map[ReviewReason]string{
-	ByReceipt:       "It has a receipt of the shop, signed by the node: the shop's word that this account paid an order.",
+	ByProvider:      "From a paid order: the payment provider reported its payment to the node.",
+	ByConfirmed:     "From a paid order: a buyer whose mailbox or identity is confirmed reported its payment, and the shop confirmed it.",
 	ByPayment:       "It names a payment on the chain from this account to the wallet of the business, before the review.",
 	NotStarred:      "It has no tag starred, so it is no rating.",
 	OutOfRange:      "Its value is not a rating from 0 to 100.",
-	SelfReview:      "The account that gave it is the owner or the wallet of the business.",
+	SelfReview:      "Who gave it is the business: by account, wallet, identity, mailbox or payment account.",
 	ReviewRevoked:   "The account that gave it has revoked it.",
 	NoFile:          "It names no file, so nothing proves an order.",
 	UnreadableURI:   "Its file is at an address that this node does not read; it reads https: and data:.",
@@ -80,12 +84,15 @@ var reviewReasons = map[ReviewReason]string{
 	ReviewNotSeen:   "A second endpoint of the chain does not have it.",
 	FormerOwner:     "It, or its order, is from before the present owner got the identity: it is a former owner's.",
 	ReceiptShop:     "The receipt in its file is of another shop.",
-	OrderRefunded:   "The shop says that its order was refunded in full.",
-	OrderTooSmall:   "Its order is smaller than this node counts.",
+	OrderRefunded:   "Its order was refunded in full.",
+	OrderTooSmall:   "Its order, after refunds, is smaller than this node counts.",
 	OrderCurrency:   "Its order is in a currency that this node does not count.",
-	TooSoon:         "Another review of this account, less than 30 days before or after it, counts.",
+	TooSoon:         "Another review of this buyer, less than 30 days before or after it, counts.",
 	TooManyReviews:  "The business has as many counted reviews as a node keeps.",
 	ReviewIsChecked: "It is being checked.",
+	ReceiptStated:   "That its order was paid, only the shop says.",
+	TestOrder:       "TEST: no money moved for its order.",
+	ReviewWithdrawn: "Its buyer has withdrawn it.",
 }
 
 // Text returns the reason as a sentence.
@@ -93,20 +100,26 @@ func (r ReviewReason) Text() string { return reviewReasons[r] }
 
 // Limits of reviews.
 const (
-	MaxReviewFile       = 64 << 10            // bytes
-	MaxReviewText       = 1000                // characters of a review that are shown
-	MaxReviewReplies    = 5                   // answers of a business to one review that are kept, the newest
-	MaxCountedReviews   = 50_000              // of one identity
-	MaxUncountedReviews = 1000                // of one identity that are kept, the newest
-	ReviewsApart        = 30 * 24 * time.Hour // between two counted reviews of a shop by one account
+	MaxReviewFile       = 64 << 10             // bytes
+	MaxReviewText       = 1000                 // characters of a review that are shown
+	MaxReviewReplies    = 5                    // answers of a business to one review that are kept, the newest
+	MaxCountedReviews   = 50_000               // of one identity
+	MaxUncountedReviews = 1000                 // of one identity that are kept, the newest
+	ReviewsApart        = 30 * 24 * time.Hour  // between two counted reviews of a shop by one buyer
+	ReviewWithin        = 180 * 24 * time.Hour // after the payment, an order can be reviewed, and its review changed or withdrawn
+	MaxReviewChanges    = 10
 )
 
-// A ReviewOrder is the order that a receipt proves.
-type ReviewOrder struct {
+// A ReviewedOrder is the order that a receipt proves.
+type ReviewedOrder struct {
 	Issuer  string    `json:"issuer" format:"uri" doc:"Node that signed the receipt."`
 	Receipt string    `json:"receipt" pattern:"^rcpt_" doc:"Its jti."`
 	Total   Money     `json:"total" doc:"What was paid, as the receipt says."`
 	PaidAt  time.Time `json:"paidAt"`
+	Known   string    `json:"known" enum:"provider,confirmed,stated" doc:"Who reported the payment: stated, the shop alone."`
+	Test    bool      `json:"test" doc:"TEST: no money moved."`
+	Left    Money     `json:"left" doc:"After refunds."`
+	Floor   string    `json:"floor" doc:"The least left that counts here."`
 }
 
 // A ReviewPayment is a payment on a chain.
@@ -115,7 +128,7 @@ type ReviewPayment struct {
 	Transaction string  `json:"transaction"`
 	Units       string  `json:"units" doc:"Amount in the smallest unit of the currency or token."`
 	Amount      string  `json:"amount" doc:"Decimal string; the units where a token does not say its decimals."`
-	Token       *string `json:"token" nullable:"true" doc:"Contract of the ERC-20 token that was paid with; null for the chain's own currency. Anyone can make a token: look what it is worth."`
+	Token       *string `json:"token" nullable:"true" doc:"Contract of the ERC-20 token; null for the chain's own currency. Anyone can make a token: look what it is worth."`
 	Wallet      string  `json:"wallet" doc:"Wallet of the business that it was paid to."`
 	WalletNow   bool    `json:"walletNow" doc:"It was compared to the wallet of today: the endpoint no longer has the one at that block."`
 }
@@ -137,14 +150,16 @@ type ReviewEvidence struct {
 	Index       uint64 `json:"index" doc:"feedbackIndex of the account."`
 	URI         string `json:"uri" doc:"feedbackURI; a data: URI is cut after 2 KiB."`
 	Hash        string `json:"hash" doc:"feedbackHash, keccak256 of the file."`
+	Signed      string `json:"signed" doc:"Via node, instead: a JWS of the node."`
 }
 
 // A Review is feedback on a business, with what the node found out about it.
 type Review struct {
 	ID        string         `json:"id" pattern:"^rev_"`
-	Agent     string         `json:"agent" doc:"Chain identity that was reviewed."`
-	Client    string         `json:"client" doc:"Account that gave it."`
-	At        time.Time      `json:"at" doc:"Time of its block."`
+	Via       string         `json:"via" enum:"chain,node" doc:"Where it was given."`
+	Agent     string         `json:"agent" doc:"Chain identity that was reviewed; empty via node."`
+	Client    string         `json:"client" doc:"Account that gave it; via node, a name of the buyer for this shop."`
+	At        time.Time      `json:"at"`
 	Rating    *float64       `json:"rating" nullable:"true" doc:"0 to 100; null when the value is no rating."`
 	Stars     *float64       `json:"stars" nullable:"true" doc:"0 to 5, the rating divided by 20."`
 	Text      string         `json:"text"`
@@ -152,7 +167,7 @@ type Review struct {
 	Counts    bool           `json:"counts"`
 	Reason    ReviewReason   `json:"reason" doc:"Why it counts, or not."`
 	Why       string         `json:"why" doc:"The reason in words."`
-	Order     *ReviewOrder   `json:"order" required:"true" orNull:"true" doc:"Of one that counts by a receipt."`
+	Order     *ReviewedOrder `json:"order" required:"true" orNull:"true" doc:"Of one that counts by a receipt."`
 	Payment   *ReviewPayment `json:"payment" required:"true" orNull:"true" doc:"Of one that counts by a payment."`
 	Replies   []ReviewReply  `json:"replies"`
 	Evidence  ReviewEvidence `json:"evidence"`
@@ -168,10 +183,10 @@ type FeedbackQuery struct {
 
 var ListReviews = declare[FeedbackQuery, Page[Review]](Operation{
 	Name: "list_reviews", Title: "List the reviews of a business",
-	Summary: "The reviews that make the reputation of a business, newest first, each with why it counts, the amount and where to check it.",
-	Description: "A review is final feedback with the tag starred in the chain's reputation registry (ERC-8004). It counts with a receipt of the shop " +
-		"(its own word, signed by a trusted node) or a payment to its wallet; each is good for one review, an account for one in 30 days. " +
-		"Those from before the present owner got the identity do not count. With uncounted, the newest 1,000 that do not.",
+	Summary: "The reviews of a business, newest first, each with why it counts, the amount and where to check it.",
+	Description: "Given here (review_order), or as final feedback with the tag starred on the chain (ERC-8004). They count with the receipt of a paid order, " +
+		"or a payment to the shop's wallet; each is good for one, a buyer for one in 30 days. Those from before the present owner got " +
+		"the identity do not. With uncounted, the newest 1,000 that do not count.",
 	HTTP: Route{"GET", "/api/public/agents/{handle}/reviews", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{NotFound, InvalidCursor},
 	Example: FeedbackQuery{HandleInput: HandleInput{Handle: "rao-tiffins"}},

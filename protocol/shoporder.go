@@ -114,35 +114,37 @@ func (n NewOrder) Check() []Fault {
 
 // An OrderEvent is something that happened to an order.
 type OrderEvent struct {
-	What string    `json:"what" enum:"made,reported,denied,paid,packed,sent,delivered,picked_up,fulfilled,canceled,refund,refunded"`
+	What string    `json:"what" enum:"made,reported,denied,paid,packed,sent,delivered,picked_up,fulfilled,canceled,refund,refunded,answered"`
 	At   time.Time `json:"at"`
 	Note string    `json:"note" doc:"Why, in words; empty for none."`
 }
 
 // A ShopOrder is an order as its buyer sees it.
 type ShopOrder struct {
-	ID        string       `json:"id" pattern:"^ord_"`
-	Handle    string       `json:"handle" doc:"The shop."`
-	Shop      string       `json:"shop"`
-	State     OrderState   `json:"state" enum:"awaiting_payment,paid,fulfilled,canceled,refunded"`
-	Claimed   bool         `json:"claimed" doc:"The buyer reported the payment, and the shop has to confirm it."`
-	Lines     []OrderLine  `json:"lines"`
-	Totals    []OrderTotal `json:"totals" doc:"In paise."`
-	Total     Money        `json:"total"`
-	Way       string       `json:"way" enum:"delivery,pickup"`
-	Pay       string       `json:"pay" enum:"now,later"`
-	Test      bool         `json:"test" doc:"TEST: no money moves."`
-	Provider  string       `json:"provider" enum:",upi,razorpay,sandbox"`
-	Buyer     OrderBuyer   `json:"buyer"`
-	MadeAt    time.Time    `json:"madeAt"`
-	HoldUntil *time.Time   `json:"holdUntil" nullable:"true" doc:"When it ends unless it is paid, or its payment confirmed."`
-	Events    []OrderEvent `json:"events"`
-	Refunds   []BidRefund  `json:"refunds"`
-	Known     *string      `json:"known" enum:"provider,confirmed,stated" nullable:"true" doc:"How the payment is known."`
-	Receipt   *string      `json:"receipt" nullable:"true" doc:"The order receipt: a compact JWS."`
-	UTR       *string      `json:"utr" nullable:"true"`
-	Note      string       `json:"note" doc:"Of the shop, for buyers."`
-	Untrusted bool         `json:"untrusted_content" doc:"Always true."`
+	ID            string       `json:"id" pattern:"^ord_"`
+	Handle        string       `json:"handle" doc:"The shop."`
+	Shop          string       `json:"shop"`
+	State         OrderState   `json:"state" enum:"awaiting_payment,paid,fulfilled,canceled,refunded"`
+	Claimed       bool         `json:"claimed" doc:"The buyer reported the payment, and the shop has to confirm it."`
+	Lines         []OrderLine  `json:"lines"`
+	Totals        []OrderTotal `json:"totals" doc:"In paise."`
+	Total         Money        `json:"total"`
+	Way           string       `json:"way" enum:"delivery,pickup"`
+	Pay           string       `json:"pay" enum:"now,later"`
+	Test          bool         `json:"test" doc:"TEST: no money moves."`
+	Provider      string       `json:"provider" enum:",upi,razorpay,sandbox"`
+	Buyer         OrderBuyer   `json:"buyer"`
+	MadeAt        time.Time    `json:"madeAt"`
+	HoldUntil     *time.Time   `json:"holdUntil" nullable:"true" doc:"When it ends unless it is paid, or its payment confirmed."`
+	Events        []OrderEvent `json:"events"`
+	Refunds       []BidRefund  `json:"refunds"`
+	Known         *string      `json:"known" enum:"provider,confirmed,stated" nullable:"true" doc:"How the payment is known."`
+	Receipt       *string      `json:"receipt" nullable:"true" doc:"The order receipt: a compact JWS."`
+	UTR           *string      `json:"utr" nullable:"true"`
+	Note          string       `json:"note" doc:"Of the shop, for buyers."`
+	Review        *Review      `json:"review" required:"true" orNull:"true"`
+	MailConfirmed bool         `json:"mailConfirmed" doc:"The buyer's mailbox is confirmed."`
+	Untrusted     bool         `json:"untrusted_content" doc:"Always true."`
 }
 
 // A MadeOrder is the answer to a new order.
@@ -173,6 +175,17 @@ var CancelOrder = declare[OrderInput, ShopOrder](Operation{
 	Secret: "token", Idempotent: true, Codes: []Code{NotFound, Unauthorized, Conflict}, Example: OrderInput{},
 })
 
+// An OrderMail confirms the mailbox of a buyer.
+type OrderMail struct {
+	OrderInput
+	Ticket string `json:"ticket" maxLength:"100" doc:"Of the link in a letter about the order."`
+}
+
+var ConfirmOrderMail = declare[OrderMail, ShopOrder](Operation{
+	Name: "confirm_order_mail", Title: "Confirm a mailbox", Summary: "The buyer has read a letter about the order.",
+	Secret: "token", Idempotent: true, Codes: []Code{NotFound, Unauthorized, Gone}, Example: OrderMail{Ticket: "Fz0vSm9obkRvZS1leGFtcGxl"},
+})
+
 // An OrderQuery selects orders of a shop.
 type OrderQuery struct {
 	Owned
@@ -199,12 +212,13 @@ const (
 	OrderPickedUp  OrderDo = "picked_up"
 	OrderCancel    OrderDo = "cancel"
 	OrderRefund    OrderDo = "refund"
+	OrderAnswer    OrderDo = "answer" // the buyer's review
 )
 
 // An OrderUpdate is what a shop does with an order.
 type OrderUpdate struct {
 	ID     string  `json:"id" shape:"order-id" doc:"Id of the order."`
-	Do     OrderDo `json:"do" enum:"confirm,deny,packed,sent,delivered,picked_up,cancel,refund" doc:"confirm, deny: the payment has arrived, or not. cancel: what was paid goes back."`
+	Do     OrderDo `json:"do" enum:"confirm,deny,packed,sent,delivered,picked_up,cancel,refund,answer" doc:"confirm, deny: the payment has arrived, or not. cancel: what was paid goes back. answer: note, publicly, to the buyer's review."`
 	UTR    string  `json:"utr,omitempty" shape:"utr" doc:"With confirm: the bank's reference, if the buyer reported none."`
 	Amount Decimal `json:"amount,omitempty" decimal:"true" doc:"With refund, in rupees. Left out: all that is left."`
 	Note   string  `json:"note,omitempty" maxLength:"300" doc:"For the buyer."`

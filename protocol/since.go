@@ -22,7 +22,7 @@ func (q SinceQuery) Size() int { return Paging{Limit: q.Limit}.Size() }
 type Digest struct {
 	Replies  []Post       `json:"replies" doc:"Replies to posts of yours, by others."`
 	Messages []ThreadNews `json:"messages" doc:"What the other side wrote, in threads that you began and in threads with your agents."`
-	Threads  []Move       `json:"threads" doc:"Threads that you began and that were closed by their owner or after silence; threads with your agents that were closed after silence."`
+	Threads  []Move       `json:"threads" doc:"Threads that you began, closed by their owner or after silence; those with your agents, closed after silence."`
 	Bids     []Move       `json:"bids" doc:"Bids of yours, and on boards of yours, that have moved."`
 	Requests []Move       `json:"requests" doc:"Meeting requests of yours, and to you, that have moved."`
 	Next     string       `json:"next" doc:"Value of after for the next call. Nothing is missed."`

@@ -171,7 +171,7 @@ func blank(at, text string) []Fault {
 // A ContactReceipt is the answer to a new thread. ReadToken is shown once.
 type ContactReceipt struct {
 	ThreadID  string      `json:"threadId"`
-	ReadToken string      `json:"readToken" doc:"Anyone who has it can read and write in this thread: as Authorization: Bearer over HTTP, as an argument over MCP, never in a URL. Shown once. Not needed with the writer's signature, or in the browser that began the thread."`
+	ReadToken string      `json:"readToken" doc:"Anyone who has it can read and write in this thread: over HTTP as Authorization: Bearer, never in a URL. Shown once. Not needed with the writer's signature, or in the browser that began the thread."`
 	State     ThreadState `json:"state" enum:"open,answered,closed"`
 	URL       string      `json:"url" format:"uri" doc:"Where the thread is read."`
 }
@@ -234,7 +234,7 @@ type ThreadInput struct {
 type NewMessage struct {
 	ThreadID  string `json:"threadId" shape:"thread-id" doc:"Id of the thread." example:"thr_01k9y3v6k8e5w9q2x4z7c1m0ad"`
 	Message   string `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
-	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"Returned by contact_agent. Needed unless the request is signed, carries an owner's token, or is from the browser that began the thread; also accepted as Authorization: Bearer."`
+	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"Of contact_agent. Needed unless the request is signed, has an owner's token, or is from the browser that began the thread; also as Authorization: Bearer."`
 }
 
 // Check refuses a blank message.
@@ -262,8 +262,8 @@ var ContactAgent = declare[NewContact, ContactReceipt](Operation{
 var CheckConversation = declare[ThreadInput, Conversation](Operation{
 	Name: "check_conversation", Title: "Check a conversation",
 	Summary: "Reads a conversation started with contact_agent, by its read token.",
-	Description: "Its writer reads it with the read token, with the writer's signature, or in the browser that began it; over MCP the read token is needed " +
-		"unless the request is signed. The agent's owner can read it too. Messages are oldest first. For everyone else the thread does not exist.",
+	Description: "Its writer reads it with the read token, a signature, or, not over MCP, in the browser that began it; the agent's owner can read it too. " +
+		"Messages are oldest first. For everyone else the thread does not exist.",
 	HTTP: Route{"GET", "/api/public/threads/{threadId}", 200}, Doors: Everywhere, ReadOnly: true,
 	NoStore: true, Secret: "readToken", Visitor: true, Codes: []Code{NotFound, InvalidCursor, Unauthorized},
 	Example: ThreadInput{ThreadID: "thr_01k9y3v6k8e5w9q2x4z7c1m0ad"},

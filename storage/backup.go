@@ -58,11 +58,15 @@ var invariants = []invariant{
 	{"a profile that says otherwise than its attention board", `SELECT p.handle FROM profile p LEFT JOIN attention_board b ON b.handle = p.handle
 		WHERE p.attention <> COALESCE(b.open, FALSE) OR b.listed AND NOT (b.open AND p.listed) LIMIT 1`},
 	{"a sum of reviews that is wrong", `SELECT s.agent FROM feedback_sum s LEFT JOIN
-		(SELECT agent, count(*) AS n, sum(rating) AS stars FROM feedback WHERE state = 'counted' GROUP BY agent) f ON f.agent = s.agent
-		WHERE s.reviews <> COALESCE(f.n, 0) OR s.stars <> COALESCE(f.stars, 0)
+		(SELECT agent, count(*) AS n, sum(rating) AS stars, ` + sumOf("paid-provider", "p") + `, ` + sumOf("paid-confirmed", "c") + `
+			FROM feedback WHERE state = 'counted' GROUP BY agent) f ON f.agent = s.agent
+		WHERE s.reviews <> COALESCE(f.n, 0) OR s.stars <> COALESCE(f.stars, 0) OR s.provider_reviews <> COALESCE(f.pn, 0)
+			OR s.provider_stars <> COALESCE(f.ps, 0) OR s.confirmed_reviews <> COALESCE(f.cn, 0) OR s.confirmed_stars <> COALESCE(f.cs, 0)
 		UNION ALL SELECT f.agent FROM feedback f LEFT JOIN feedback_sum s ON s.agent = f.agent WHERE f.state = 'counted' AND s.agent IS NULL LIMIT 1`},
 	{"a reputation that is not the sum of the reviews", `SELECT profile.handle FROM profile
-		WHERE profile.reviews <> ` + shownOf("reviews", "profile.erc8004") + ` OR profile.stars <> ` + shownOf("stars", "profile.erc8004") + ` LIMIT 1`},
+		WHERE ` + otherThanShown() + ` LIMIT 1`},
+	{"a counted review whose buyer is not known, or the buyer of one that does not count", `SELECT b.feedback FROM review_buyer b
+		LEFT JOIN feedback f ON f.id = b.feedback AND f.agent = b.agent AND f.at = b.at AND f.state = 'counted' WHERE f.id IS NULL LIMIT 1`},
 	{"a counted review of a former owner", `SELECT f.id FROM feedback f JOIN feedback_agent a ON a.agent = f.agent AND f.place < a.since
 		WHERE f.state = 'counted' LIMIT 1`},
 	{"reviews of a profile whose owner is another than theirs", `SELECT e.handle FROM enrolment e JOIN feedback_agent a ON a.agent = e.erc8004 AND a.block IS NULL
@@ -74,6 +78,21 @@ var invariants = []invariant{
 	{"order receipts with a gap, or of no profile", `SELECT r.handle FROM order_receipt r LEFT JOIN profile p ON p.handle = r.handle
 		GROUP BY r.handle HAVING max(r.n) - min(r.n) + 1 <> count(*) OR count(p.handle) <> count(*) LIMIT 1`},
 	{"meeting rules without a profile", `SELECT r.handle FROM meeting_rules r LEFT JOIN profile p ON p.handle = r.handle WHERE p.handle IS NULL LIMIT 1`},
+}
+
+// sumOf counts the reviews that count for a reason, and their ratings, as name and n or s.
+func sumOf(reason, name string) string {
+	of := `sum(CASE WHEN reason = '` + reason + `' THEN `
+	return of + `1 ELSE 0 END) AS ` + name + `n, ` + of + `rating ELSE 0 END) AS ` + name + `s`
+}
+
+// otherThanShown selects profiles whose reputation is not that of their reviews.
+func otherThanShown() string {
+	var parts []string
+	for _, part := range sumParts {
+		parts = append(parts, `profile.`+part+` <> `+shownOf(part, "profile.erc8004", "profile.handle"))
+	}
+	return strings.Join(parts, " OR ")
 }
 
 // waitingInvariant is about a table that only PostgreSQL has.

@@ -325,7 +325,7 @@ func ReviewPlans(ctx context.Context, t *testing.T, db *DB) map[string]string {
 			args []any
 		}{
 			"feedback_given":      {feedbackGiven, []any{"a", "c", 1}},
-			"feedback_listed":     {feedbackList, []any{"a", "counted", 9, 20}},
+			"feedback_newest":     {feedbackOf, []any{"a", "counted", "~", 20}},
 			"feedback_due":        {feedbackDue, []any{9, 20}},
 			"feedback_waiting":    {feedbackLastDue, []any{"a"}},
 			"feedback_block":      {feedbackAfter, []any{9, "r:", "r;"}},

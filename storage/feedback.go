@@ -21,7 +21,7 @@ const (
 // that is text was written by a stranger.
 type Feedback struct {
 	ID            string
-	Agent, Client string // chain identity; address in lower case
+	Agent, Client string // chain identity; address in lower case. Of a review that was given here, as ReviewsOf has them
 	Index         uint64 `db:"idx"`
 	Block         uint64
 	Place         int64 // orders feedback as the chain does
@@ -52,13 +52,25 @@ type FeedbackDoc struct {
 	Text      string                  `json:"text,omitempty"`
 	Receipt   string                  `json:"receipt,omitempty"`
 	PaidTx    string                  `json:"paidTx,omitempty"`
-	Order     *protocol.ReviewOrder   `json:"order,omitempty"`
+	Order     *protocol.ReviewedOrder `json:"order,omitempty"`
 	Payment   *protocol.ReviewPayment `json:"payment,omitempty"`
 	Responses []protocol.ReviewReply  `json:"responses,omitempty"`
 	Confirmed bool                    `json:"confirmed,omitempty"` // another endpoint has the event too
 	Names     []string                `json:"names,omitempty"`     // orders and payments that it uses up
 	PaidPlace int64                   `json:"paidPlace,omitempty"` // of the payment's transaction, see FeedbackPlace
+	Buyers    []string                `json:"buyers,omitempty"`    // names of who gave it, see OrderReceipts
+	Signed    string                  `json:"signed,omitempty"`    // the node's JWS of a review that was given here
+	Buyer     string                  `json:"buyer,omitempty"`     // what everybody may know of its buyer
+	Changes   int                     `json:"changes,omitempty"`
+	GivenAt   int64                   `json:"givenAt,omitempty"` // seconds; At is that of its order's first review
 }
+
+// ReviewsOf is the Agent of the reviews of a shop that were given here. Their Client is the id of the order's receipt, and their Place is
+// their time.
+func ReviewsOf(handle string) string { return "@" + handle }
+
+// Here reports whether a review was given here, and for which shop.
+func (f Feedback) Here() (handle string, ok bool) { return strings.CutPrefix(f.Agent, "@") }
 
 // FeedbackPlace orders events as the chain does.
 func FeedbackPlace(block, logIndex uint64) int64 { return int64(block<<20 | min(logIndex, 1<<20-1)) }
@@ -114,29 +126,81 @@ func (fs Feedbacks) Claim(ctx context.Context, id string, names []string) (bool,
 	return true, nil
 }
 
-// Release gives back what feedback had used up. Feedback that did not count because of it is looked at
-// again.
-func (fs Feedbacks) Release(ctx context.Context, f Feedback) error {
-	if _, err := fs.tx.write(ctx, `DELETE FROM feedback_proof WHERE feedback = ?`, f.ID); err != nil {
-		return err
+// Release gives back what feedback had used up. Feedback that did not count because of it, of its shop, whose reviews are those of
+// agents, is looked at again.
+func (fs Feedbacks) Release(ctx context.Context, f Feedback, agents ...string) error {
+	for _, text := range []string{`DELETE FROM feedback_proof WHERE feedback = ?`, `DELETE FROM review_buyer WHERE feedback = ?`} {
+		if _, err := fs.tx.write(ctx, text, f.ID); err != nil {
+			return err
+		}
 	}
-	if _, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE agent = ? AND client = ? AND reason = ? AND id <> ?`,
-		string(FeedbackWaiting), millis(fs.tx.Now), f.Agent, f.Client, string(protocol.TooSoon), f.ID); err != nil || f.Proof == "" {
-		return err
+	for _, agent := range agents {
+		if _, err := fs.tx.write(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE agent = ? AND state = ? AND reason = ? AND id <> ?
+			AND at > ? AND at < ?`, string(FeedbackWaiting), millis(fs.tx.Now), agent, string(FeedbackUncounted), string(protocol.TooSoon), f.ID,
+			millis(f.At.Add(-protocol.ReviewsApart)), millis(f.At.Add(protocol.ReviewsApart))); err != nil {
+			return err
+		}
 	}
-	return fs.tx.exec(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE proof = ? AND proof <> '' AND reason = ? AND id <> ?`,
-		string(FeedbackWaiting), millis(fs.tx.Now), f.Proof, string(protocol.ProofUsed), f.ID)
+	if f.Proof == "" {
+		return nil
+	}
+	return fs.Again(ctx, f.Proof, f.ID, protocol.ProofUsed)
 }
 
-// Add changes the sum of an identity, and the reputation of the profile that is enrolled to it. The caller has
-// locked the identity's reviews (Holding).
-func (fs Feedbacks) Add(ctx context.Context, agent string, reviews, stars int64) error {
-	if _, err := fs.tx.write(ctx, `INSERT INTO feedback_sum (agent, reviews, stars) VALUES (?, ?, ?)
-		ON CONFLICT (agent) DO UPDATE SET reviews = feedback_sum.reviews + excluded.reviews, stars = feedback_sum.stars + excluded.stars`,
-		agent, reviews, stars); err != nil {
+// Again has other feedback that names an order or payment, and did not count for a reason, looked at again.
+func (fs Feedbacks) Again(ctx context.Context, proof, except string, why protocol.ReviewReason) error {
+	return fs.tx.exec(ctx, `UPDATE feedback SET state = ?, next_at = ?, tries = 0 WHERE proof = ? AND proof <> '' AND reason = ? AND id <> ?`,
+		string(FeedbackWaiting), millis(fs.tx.Now), proof, string(why), except)
+}
+
+// Told notes by which names the buyer of counted feedback is told.
+func (fs Feedbacks) Told(ctx context.Context, f Feedback) error {
+	for _, name := range f.Doc.Buyers {
+		if err := fs.tx.exec(ctx, `INSERT INTO review_buyer (buyer, agent, at, feedback) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			name, f.Agent, millis(f.At), f.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add changes the sum of an identity or a shop, and the reputation of its profile, by reviews that count for a reason. The caller has locked
+// the reviews (Holding).
+func (fs Feedbacks) Add(ctx context.Context, agent string, why protocol.ReviewReason, reviews, stars int64) error {
+	args := []any{agent, reviews, stars, 0, 0, 0, 0}
+	switch why {
+	case protocol.ByProvider:
+		args[3], args[4] = reviews, stars
+	case protocol.ByConfirmed:
+		args[5], args[6] = reviews, stars
+	}
+	var sums []string
+	for _, part := range sumParts {
+		sums = append(sums, part+` = feedback_sum.`+part+` + excluded.`+part)
+	}
+	if _, err := fs.tx.write(ctx, `INSERT INTO feedback_sum (agent, `+strings.Join(sumParts, ", ")+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (agent) DO UPDATE SET `+strings.Join(sums, ", "), args...); err != nil {
 		return err
 	}
 	return fs.show(ctx, agent)
+}
+
+// sumParts are the columns of sums, in feedback_sum and in profile.
+var sumParts = []string{"reviews", "stars", "provider_reviews", "provider_stars", "confirmed_reviews", "confirmed_stars"}
+
+// drop deletes the reviews of a shop that were given here.
+func (fs Feedbacks) drop(ctx context.Context, handle string) error {
+	of := ReviewsOf(handle)
+	for _, text := range []string{
+		`DELETE FROM feedback_proof WHERE feedback IN (SELECT id FROM feedback WHERE agent = ?)`,
+		`DELETE FROM review_buyer WHERE feedback IN (SELECT id FROM feedback WHERE agent = ?)`,
+		`DELETE FROM feedback WHERE agent = ?`, `DELETE FROM feedback_sum WHERE agent = ?`, `DELETE FROM feedback_agent WHERE agent = ?`,
+	} {
+		if _, err := fs.tx.write(ctx, text, of); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sum returns how many reviews of an identity count, and the sum of their ratings.
@@ -173,11 +237,24 @@ func (fs Feedbacks) Trim(ctx context.Context, agent string, most int) error {
 	return nil
 }
 
-var feedbackList = feedbackTable.from + `WHERE agent = ? AND state = ? AND place < ? ORDER BY place DESC LIMIT ?`
+// feedbackList lists by ids: those have the time of what they name.
+var (
+	feedbackOf   = feedbackTable.from + `WHERE agent = ? AND state = ? AND id < ? ORDER BY id DESC LIMIT ?`
+	feedbackList = `SELECT * FROM (SELECT * FROM (` + feedbackOf + `) a UNION ALL SELECT * FROM (` + feedbackOf + `) b) r ORDER BY id DESC LIMIT ?`
+)
 
-// List returns feedback on an identity in one state, newest first.
-func (fs Feedbacks) List(ctx context.Context, agent string, state FeedbackState, limit int, after string) (protocol.Page[Feedback], error) {
-	return newest[Feedback](ctx, fs.tx, "reviews-"+string(state), "place", limit, after, feedbackList, agent, string(state))
+// List returns feedback in one state on an identity, "" for none, and on the shop that has it now, newest first.
+func (fs Feedbacks) List(ctx context.Context, agent, shop string, state FeedbackState, limit int, after string) (protocol.Page[Feedback], error) {
+	limit = bounded(limit)
+	listing := "reviews-" + string(state)
+	before, err := positionID(listing, after)
+	if err != nil {
+		return protocol.Page[Feedback]{}, err
+	}
+	part := []any{string(state), before, limit + 1}
+	args := append(append([]any{agent}, part...), append([]any{ReviewsOf(shop)}, part...)...)
+	found, err := list[Feedback](ctx, fs.tx, feedbackList, append(args, limit+1)...)
+	return page(found, limit, listing, func(f Feedback) string { return f.ID }), err
 }
 
 // maxTold is of how many reviews the nodes that follow this one are told when they are shown or hidden at once.

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -87,21 +88,28 @@ const feedbackBefore = `agent = ? AND state = ? AND place < ?`
 
 // retire takes the feedback before a place out of the sum: it is a former owner's.
 func (fs Feedbacks) retire(ctx context.Context, agent string, place int64) error {
-	var n, stars int64
+	type sum struct {
+		Reason   protocol.ReviewReason
+		N, Stars int64
+	}
 	counted := []any{agent, string(FeedbackCounted), place}
-	if err := fs.tx.row(ctx, `SELECT count(*), COALESCE(sum(rating), 0) FROM feedback WHERE `+feedbackBefore, counted...).Scan(&n, &stars); err != nil {
+	sums, err := list[sum](ctx, fs.tx, `SELECT reason, count(*) AS n, sum(rating) AS stars FROM feedback WHERE `+feedbackBefore+` GROUP BY reason`, counted...)
+	if err != nil {
 		return err
 	}
-	if n > 0 {
+	if len(sums) > 0 {
 		for _, text := range []string{
 			`DELETE FROM feedback_proof WHERE feedback IN (SELECT id FROM feedback WHERE ` + feedbackBefore + `)`,
+			`DELETE FROM review_buyer WHERE feedback IN (SELECT id FROM feedback WHERE ` + feedbackBefore + `)`,
 			`UPDATE feed SET visible = FALSE WHERE subject_id IN (SELECT id FROM feedback WHERE ` + feedbackBefore + `)`,
 		} {
 			if _, err := fs.tx.write(ctx, text, counted...); err != nil {
 				return fmt.Errorf("reviews of a former owner: %w", err)
 			}
 		}
-		if err := fs.Add(ctx, agent, -n, -stars); err != nil {
+	}
+	for _, s := range sums {
+		if err := fs.Add(ctx, agent, s.Reason, -s.N, -s.Stars); err != nil {
 			return err
 		}
 	}
@@ -130,25 +138,49 @@ func (fs Feedbacks) Unmoved(ctx context.Context, registry string, block uint64) 
 	return err
 }
 
-// shownOf is a part of the sum of an identity as its profile shows it: nothing until all its events were read.
-func shownOf(part, agent string) string {
-	return `COALESCE((SELECT s.` + part + ` FROM feedback_sum s JOIN feedback_agent a ON a.agent = s.agent AND a.block IS NULL WHERE s.agent = ` + agent + `), 0)`
+// shownOf is a part of the sums of an identity and of a shop as a profile shows it: of an identity nothing until all its events were read.
+func shownOf(part, agent, handle string) string {
+	return `COALESCE((SELECT sum(s.` + part + `) FROM feedback_sum s JOIN feedback_agent a ON a.agent = s.agent AND a.block IS NULL WHERE s.agent IN (` +
+		agent + `, '@' || ` + handle + `)), 0)`
 }
 
-// show brings the reputation of the profile that is enrolled to an identity into step with its sum.
+// setShown sets the parts of a profile's reputation.
+func setShown(agent, handle string) string {
+	parts := make([]string, len(sumParts))
+	for i, part := range sumParts {
+		parts[i] = part + ` = ` + shownOf(part, agent, handle)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// show brings the reputation of the profile that is enrolled to an identity, or is the shop, into step with its sums. The row is locked
+// before they are read: another process may be changing the other sum.
 func (fs Feedbacks) show(ctx context.Context, agent string) error {
-	_, err := fs.tx.writeAside(ctx, `UPDATE profile SET reviews = `+shownOf("reviews", "profile.erc8004")+`, stars = `+shownOf("stars", "profile.erc8004")+
-		` WHERE erc8004 = ?`, agent)
+	who := `erc8004 = ?`
+	if handle, shop := strings.CutPrefix(agent, "@"); shop {
+		who, agent = `handle = ?`, handle
+	}
+	if lock := fs.tx.db.engine.ForUpdate(); lock != "" {
+		if _, err := fs.tx.exists(ctx, `SELECT 1 FROM profile WHERE `+who+lock, agent); err != nil {
+			return err
+		}
+	}
+	_, err := fs.tx.writeAside(ctx, `UPDATE profile SET `+setShown("profile.erc8004", "profile.handle")+` WHERE `+who, agent)
 	return err
 }
 
-// feedbackRecent reads what one client gave, not all that counts of the identity: state || ” is of no index.
-const feedbackRecent = `SELECT 1 FROM feedback WHERE agent = ? AND client = ? AND state || '' = 'counted' AND at > ? AND at < ? LIMIT 1`
+func feedbackNear(names int) string {
+	return `SELECT 1 FROM review_buyer WHERE buyer IN (` + marks(names) + `) AND agent IN (?, ?) AND at > ? AND at < ? AND feedback <> ? LIMIT 1`
+}
 
-// Near reports whether feedback of a client on an identity counts that was given less than so long before or
-// after a time.
-func (fs Feedbacks) Near(ctx context.Context, agent, client string, at time.Time, within time.Duration) (bool, error) {
-	return fs.tx.exists(ctx, feedbackRecent, agent, client, millis(at.Add(-within)), millis(at.Add(within)))
+// Near reports whether other feedback of a buyer counts, on the identity or the shop, that was given less than [protocol.ReviewsApart]
+// before or after.
+func (fs Feedbacks) Near(ctx context.Context, agent, shop string, f Feedback) (bool, error) {
+	if len(f.Doc.Buyers) == 0 {
+		return false, nil
+	}
+	return fs.tx.exists(ctx, feedbackNear(len(f.Doc.Buyers)), append(toAny(f.Doc.Buyers), agent, ReviewsOf(shop),
+		millis(f.At.Add(-protocol.ReviewsApart)), millis(f.At.Add(protocol.ReviewsApart)), f.ID)...)
 }
 
 func feedbackUsed(names int) string {

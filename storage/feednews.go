@@ -55,6 +55,9 @@ func (fd Feed) show(ctx context.Context, board, id string, visible bool) error {
 	if _, err := fd.tx.write(ctx, `UPDATE feed SET visible = ? WHERE `+byID, append([]any{visible}, idRange(id)...)...); err != nil {
 		return err
 	}
+	if board == "" { // it was not published
+		return nil
+	}
 	return fd.tx.Logs().Append(ctx, board, shownKind(visible), id, nil)
 }
 
@@ -79,8 +82,8 @@ func (fd Feed) ShowAgent(ctx context.Context, board, handle, agent string, subje
 		}
 		changed += n
 	}
-	if agent != "" {
-		n, err := fd.tx.Feedbacks().showAll(ctx, agent, handle, visible)
+	for _, of := range []string{agent, ReviewsOf(handle)} {
+		n, err := fd.tx.Feedbacks().showAll(ctx, of, handle, visible)
 		if err != nil {
 			return err
 		}
@@ -108,11 +111,12 @@ func (fd Feed) WipeAgent(ctx context.Context, handle, agent string, subjects []s
 			return err
 		}
 	}
-	if agent == "" {
-		return nil
+	for _, of := range []string{agent, ReviewsOf(handle)} {
+		if _, err := fd.tx.write(ctx, `UPDATE feed SET doc = '' WHERE `+fd.tx.Feedbacks().told(), of, string(FeedbackCounted), false, handle); err != nil {
+			return err
+		}
 	}
-	_, err := fd.tx.write(ctx, `UPDATE feed SET doc = '' WHERE `+fd.tx.Feedbacks().told(), agent, string(FeedbackCounted), false, handle)
-	return err
+	return nil
 }
 
 // LogOfShop begins the object of a log entry that hides or restores all news of a shop; its handle follows.

@@ -33,6 +33,9 @@ func skewReviews(t *testing.T, db *storage.DB, fill func(full int, insert string
 	fill(protocol.MaxCountedReviews, `INSERT INTO feedback_proof (name, feedback)
 		WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < CAST(? AS BIGINT))
 		SELECT 'payment ' || CAST(n AS TEXT), 'rev_a' || CAST(n AS TEXT) FROM series`)
+	fill(protocol.MaxCountedReviews, `INSERT INTO review_buyer (buyer, agent, at, feedback)
+		WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < CAST(? AS BIGINT))
+		SELECT 'wallet:0x1', '`+reviewedAgent+`', 1, 'rev_a' || CAST(n AS TEXT) FROM series`)
 }
 
 func insertOne(id, state, next string) string {
@@ -46,8 +49,8 @@ var grownReviews = []struct {
 	run  func(ctx context.Context, db *storage.DB) error
 }{
 	{"reviews of a business", reading(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.Feedbacks().List(ctx, reviewedAgent, storage.FeedbackCounted, 20, "")
-		_, other := tx.Feedbacks().List(ctx, reviewedAgent, storage.FeedbackUncounted, 20, "")
+		page, err := tx.Feedbacks().List(ctx, reviewedAgent, "rao", storage.FeedbackCounted, 20, "")
+		_, other := tx.Feedbacks().List(ctx, reviewedAgent, "rao", storage.FeedbackUncounted, 20, "")
 		return found(len(page.Items), errors.Join(err, other))
 	})},
 	{"feedback that is due", reading(func(ctx context.Context, tx *storage.Tx) error {
@@ -63,18 +66,19 @@ var grownReviews = []struct {
 		}
 		_, claim := tx.Feedbacks().Claim(ctx, f.ID, []string{"payment x", "payment 7"})
 		_, insert := tx.Feedbacks().Insert(ctx, f)
-		return errors.Join(err, claim, insert, tx.Feedbacks().Add(ctx, f.Agent, 1, 9000), tx.Feedbacks().Put(ctx, f))
+		return errors.Join(err, claim, insert, tx.Feedbacks().Add(ctx, f.Agent, protocol.ByPayment, 1, 9000), tx.Feedbacks().Told(ctx, f), tx.Feedbacks().Put(ctx, f))
 	})},
 	{"trim what does not count", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Feedbacks().Trim(ctx, reviewedAgent, protocol.MaxUncountedReviews)
 	})},
 	{"what decides of feedback", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, near := tx.Feedbacks().Near(ctx, reviewedAgent, "0x2", start, 24*time.Hour)
+		f := storage.Feedback{ID: "rev_x", At: start, Doc: storage.FeedbackDoc{Buyers: []string{"wallet:0x2", "mail:1"}}}
+		_, near := tx.Feedbacks().Near(ctx, reviewedAgent, "rao", f)
 		_, used := tx.Feedbacks().Used(ctx, "rev_x", []string{"payment 7", "payment x"})
 		_, err := tx.Feedbacks().ByProof(ctx, "payment 7")
 		return errors.Join(near, used, err)
 	})},
 	{"release an order", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Feedbacks().Release(ctx, storage.Feedback{ID: "rev_a7", Proof: "payment 7"})
+		return tx.Feedbacks().Release(ctx, storage.Feedback{ID: "rev_a7", Proof: "payment 7", At: start}, reviewedAgent, storage.ReviewsOf("rao"))
 	})},
 }

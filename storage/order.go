@@ -23,19 +23,23 @@ type StoredReceipt struct {
 	N int64 // orders the receipts of a shop
 }
 
-// Refunded reports whether the completed adjustments of the order leave nothing of what was paid.
-func (r StoredReceipt) Refunded() bool {
+// Left is what the completed adjustments of the order leave of what was paid.
+func (r StoredReceipt) Left() int64 {
 	left := r.Minor
 	for _, a := range r.Adjustments {
 		left += a.Back()
 	}
-	return len(r.Adjustments) > 0 && left <= 0
+	return max(0, min(left, r.Minor))
 }
+
+// Refunded reports whether that is nothing.
+func (r StoredReceipt) Refunded() bool { return len(r.Adjustments) > 0 && r.Left() == 0 }
 
 // A ReceiptDoc is what no statement searches.
 type ReceiptDoc struct {
 	Lines       []protocol.OrderLine  `json:"lines,omitempty"`
 	Adjustments []protocol.Adjustment `json:"adjustments,omitempty"`
+	Buyers      []string              `json:"buyers,omitempty"` // names by which this node tells the buyer: account:, agent:, wallet:, mail: with a keyed hash
 }
 
 var receiptTable = tableOf[StoredReceipt]("order_receipt")
@@ -115,7 +119,7 @@ func (rs OrderReceipts) List(ctx context.Context, handle, order string, limit in
 	return page(found, limit, listing, func(r StoredReceipt) string { return number(r.N + above) }), err
 }
 
-// Put stores what changes of a receipt: its revocation and its adjustments.
+// Put stores what changes of a receipt: its revocation, its adjustments, and the document itself where more is known of the payment.
 func (rs OrderReceipts) Put(ctx context.Context, r StoredReceipt) error {
-	return receiptTable.update(ctx, rs.tx, &r, "id", "revoked_at", "reason", "doc")
+	return receiptTable.update(ctx, rs.tx, &r, "id", "revoked_at", "reason", "token", "doc")
 }

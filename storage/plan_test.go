@@ -132,7 +132,7 @@ func TestPlans(t *testing.T) {
 		add("agents with a "+table, begunList(table), "agent:x:", "agent:x;", 10)
 		add(table+" of an agent", begunOf(table), "agent:x@", "agent:xA", "agent:x@y", 100)
 	}
-	add("counted feedback of a client", feedbackRecent, "eip155:1:0x1:7", "0x2", 1, 2)
+	add("counted feedback of a buyer", feedbackNear(2), "wallet:0x2", "mail:1", "eip155:1:0x1:7", "@rao", 1, 2, "rev_x")
 	add("used proofs", feedbackUsed(2), "payment 1", "receipt 1", "rev_x")
 	add("feedback of a proof", feedbackByProof, "payment 1")
 	add("account by wallet", accountByWallet, "0x1")

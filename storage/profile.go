@@ -28,8 +28,16 @@ type StoredProfile struct {
 	Catalog              bool                  // a business with an item on sale; only Items changes it
 	Meetings             bool                  // it takes meeting requests: what Draft.Agent says where there is one, and Meetings.PutSettings
 	Picture              *Picture              // nil for none; only Pictures changes it
-	Reviews, Stars       int64                 // reviews of its chain identity that count, and their sum in hundredths of a point, see Feedbacks.Add
+	Rated                                      // the reviews that count, see Feedbacks.Add
 	CreatedAt, UpdatedAt time.Time
+}
+
+// Rated is how many reviews count, and the sum of their ratings in hundredths of a point: all of them, those of orders whose payment the
+// provider reported, and those whose payment buyer and shop confirmed.
+type Rated struct {
+	Reviews, Stars                   int64
+	ProviderReviews, ProviderStars   int64
+	ConfirmedReviews, ConfirmedStars int64
 }
 
 // Open are the rooms that the profile has open, for profile, card, lists, pages and
@@ -56,8 +64,8 @@ type profileRow struct {
 	Alive                string
 	LastSeenAt, JoinedAt int64
 	Pos                  int64 `db:",null"` // of its version in profile_rank; 0 none
-	Reviews, Stars       int64
 	Picture              string
+	Rated
 	CreatedAt, UpdatedAt int64
 }
 
@@ -66,7 +74,7 @@ func (r *profileRow) profile() (*StoredProfile, error) {
 		Unlisted: !r.Wish, Attention: r.Attention, Meetings: r.Meetings, Catalog: r.Catalog,
 		State: protocol.ProfileState(r.State), StateAt: moment(r.StateAt), StateReason: r.StateReason,
 		Alive: protocol.Liveness(r.Alive), LastSeenAt: moment(r.LastSeenAt),
-		Reviews: r.Reviews, Stars: r.Stars, Picture: pictureOf(r.Picture),
+		Picture: pictureOf(r.Picture), Rated: r.Rated,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt)}
 	if err := json.Unmarshal([]byte(r.Draft), &p.Draft); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", r.Handle, err)
@@ -177,9 +185,12 @@ func (ps Profiles) save(ctx context.Context, r *profileRow) (err error) {
 		_, err = ps.tx.write(ctx, `UPDATE profile SET draft = ?, erc8004 = NULLIF(?, ''), key_hash = NULLIF(?, ''), identity_note = ?,
 			identity_links = CASE WHEN erc8004 = ? THEN identity_links ELSE '' END,
 			listed = ?, wish = ?, state = ?, state_at = ?, state_reason = ?,
-			meetings = ?, updated_at = ?, reviews = `+shownOf("reviews", "?")+`, stars = `+shownOf("stars", "?")+` WHERE seq = ?`,
+			meetings = ?, updated_at = ? WHERE seq = ?`,
 			r.Draft, r.ERC8004, r.KeyHash, r.IdentityNote, r.ERC8004, r.Listed, r.Wish,
-			r.State, r.StateAt, r.StateReason, r.Meetings, r.UpdatedAt, r.ERC8004, r.ERC8004, r.Seq)
+			r.State, r.StateAt, r.StateReason, r.Meetings, r.UpdatedAt, r.Seq)
+		if err == nil {
+			_, err = ps.tx.writeAside(ctx, `UPDATE profile SET `+setShown("profile.erc8004", "profile.handle")+` WHERE seq = ?`, r.Seq)
+		}
 	} else if err = ps.tx.dirty(); err == nil {
 		var text string
 		var args []any
@@ -297,6 +308,9 @@ func (ps Profiles) Delete(ctx context.Context, handle string) error {
 		return err
 	}
 	if err := ps.tx.Tills().drop(ctx, handle); err != nil {
+		return err
+	}
+	if err := ps.tx.Feedbacks().drop(ctx, handle); err != nil {
 		return err
 	}
 	if err := ps.tx.AttentionBoards().drop(ctx, handle); err != nil {

@@ -24,13 +24,13 @@ func TestCheck_Reviews(t *testing.T) {
 			require.NoError(t, tx.Feedbacks().PutAgent(ctx, "eip155:1:0x00000000000000000000000000000000000000aa", storage.FeedbackAgent{Agent: agent}, nil))
 			for i, id := range []string{"rev_a", "rev_b"} {
 				f := storage.Feedback{ID: id, Agent: agent, Client: "0x1", Index: uint64(i), Place: int64(i), At: tx.Now, State: storage.FeedbackCounted, Rating: 9000,
-					Proof: "payment " + id}
+					Reason: protocol.ByConfirmed, Proof: "payment " + id}
 				_, err := tx.Feedbacks().Insert(ctx, f)
 				require.NoError(t, err)
 				free, err := tx.Feedbacks().Claim(ctx, id, []string{f.Proof})
 				require.True(t, free)
 				require.NoError(t, err)
-				require.NoError(t, tx.Feedbacks().Add(ctx, agent, 1, f.Rating))
+				require.NoError(t, tx.Feedbacks().Add(ctx, agent, protocol.ByConfirmed, 1, f.Rating))
 				require.NoError(t, tx.OrderReceipts().Insert(ctx, storage.StoredReceipt{ID: "rcpt_" + id, Handle: "rao"}, 20))
 				require.NoError(t, tx.OrderReceipts().Import(ctx, storage.StoredReceipt{ID: "rcpt_old" + id, Handle: "rao"}, 20))
 			}
@@ -41,6 +41,11 @@ func TestCheck_Reviews(t *testing.T) {
 		for _, test := range []struct{ do, undo, want string }{
 			{`UPDATE feedback_sum SET reviews = 3`, `UPDATE feedback_sum SET reviews = 2`, "a sum of reviews that is wrong"},
 			{`UPDATE feedback_sum SET stars = 1`, `UPDATE feedback_sum SET stars = 18000`, "a sum of reviews that is wrong"},
+			{`UPDATE feedback_sum SET confirmed_reviews = 1`, `UPDATE feedback_sum SET confirmed_reviews = 2`, "a sum of reviews that is wrong"},
+			{`UPDATE feedback SET reason = 'paid-provider' WHERE id = 'rev_b'`, `UPDATE feedback SET reason = 'paid-confirmed'`, "a sum of reviews that is wrong"},
+			{`UPDATE profile SET provider_stars = 1`, `UPDATE profile SET provider_stars = 0`, "a reputation that is not the sum of the reviews"},
+			{`INSERT INTO review_buyer (buyer, agent, at, feedback) VALUES ('wallet:0x1', 'x', 1, 'rev_b')`, `DELETE FROM review_buyer`,
+				"the buyer of one that does not count: rev_b"},
 			{`UPDATE feedback SET agent = 'x' WHERE id = 'rev_b'`, `UPDATE feedback SET agent = '` + agent + `'`, "a sum of reviews that is wrong"},
 			{`UPDATE feedback SET state = 'uncounted' WHERE id = 'rev_b'`, `UPDATE feedback SET state = 'counted'`, "an order or payment that no counted review uses"},
 			{`UPDATE feedback_proof SET name = 'x' WHERE feedback = 'rev_b'`, `UPDATE feedback_proof SET name = 'payment rev_b' WHERE name = 'x'`,

@@ -52,6 +52,9 @@ type OrderDoc struct {
 	Platform string `json:"platform,omitempty"` // whose signature made that, by the address of its profile
 	Release  string `json:"release,omitempty"`  // of UCP
 	Webhook  string `json:"webhook,omitempty"`  // where the platform is told
+
+	MailConfirmed bool `json:"mailConfirmed,omitempty"` // the buyer has read a letter about it
+	Reported      bool `json:"reported,omitempty"`      // the reference of its payment is the one that the buyer reported
 }
 
 var orderTable = tableOf[StoredOrder]("shop_order")

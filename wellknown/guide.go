@@ -87,7 +87,7 @@ func writeGuide(w *WellKnown) guide {
 func example(op protocol.Operation) string {
 	raw, err := json.Marshal(op.Example)
 	var members map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &members) != nil || len(members) < 3 {
+	if err != nil || json.Unmarshal(raw, &members) != nil || len(members) < 3 || op.HTTP.Method == http.MethodPut { // as its POST
 		return ""
 	}
 	return string(raw)
@@ -127,6 +127,7 @@ func httpOnly() string {
 
 // secrets says what opens the subject of an operation, by the member of the input that it is in.
 var secrets = map[string]string{
+	"token":       "signature or the order's token",
 	"deleteToken": "signature or `deleteToken`",
 	"readToken":   "signature, token or `readToken`",
 	"statusToken": "signature, token or `statusToken`",

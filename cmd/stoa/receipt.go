@@ -61,7 +61,7 @@ func (c *verifyReceiptCmd) Run(w *world) error {
 		{"signed", "by the key " + k.Thumbprint + " of the node"}, {"node", claims.Issuer},
 		{"shop", "@" + claims.Shop}, {"identity", claims.Agent}, {"order", claims.Order},
 		{"paid", claims.Currency + " " + claims.Amount + " on " + time.Unix(claims.PaidAt, 0).UTC().Format(time.RFC3339)},
-		{"client", claims.Client}, {"receipt", claims.ID},
+		{"payment", paymentKnown(claims)}, {"client", claims.Client}, {"receipt", claims.ID},
 	} {
 		if row[1] != "" {
 			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
@@ -74,6 +74,18 @@ func (c *verifyReceiptCmd) Run(w *world) error {
 		fmt.Fprintln(w.stderr, "Nobody was asked which node these keys are of: compare the node with the one you took them from, or give --node.")
 	}
 	return c.revoked(w, node, claims.ID)
+}
+
+// paymentKnown says how the payment of a receipt is known, and whether a review of its order can count as one of a paid order.
+func paymentKnown(c protocol.OrderReceiptClaims) string {
+	why := protocol.ReviewCase{Order: protocol.ReviewedOrder{Known: c.Known, Test: c.Test, Left: protocol.Money{Currency: c.Currency, Amount: c.Amount}},
+		Floors: protocol.ReviewFloors{c.Currency: 1}}.Judge() // what is the least, each node says
+	return map[protocol.ReviewReason]string{
+		protocol.ByProvider:    "provider: the payment provider reported it to the node; a review counts",
+		protocol.ByConfirmed:   "confirmed: the buyer, whom the node knows, reported it and the shop confirmed it; a review counts",
+		protocol.TestOrder:     "TEST: no money moved; no review counts",
+		protocol.ReceiptStated: "stated: only the shop says that it was paid; no review counts",
+	}[why]
 }
 
 // A refusal is the verdict on what was to be verified: exit status 3.

@@ -155,6 +155,9 @@ func (c *verifyProofCmd) review(w *world, d attest.Document) ([]attest.Step, err
 	var r protocol.Review
 	err := json.Unmarshal(d.Subject.Object, &r)
 	agent, fault := erc8004.ParseID(r.Agent)
+	if err == nil && r.Via == "node" {
+		return nil, nil // no chain has it
+	}
 	at, elsewhere := strings.CutPrefix(r.Evidence.Registry, fmt.Sprintf("eip155:%d:", agent.ChainID))
 	registry, wrong := erc8004.ParseAddress(strings.ToLower(at))
 	if err := errors.Join(err, fault, wrong); err != nil || !elsewhere {

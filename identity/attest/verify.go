@@ -88,6 +88,9 @@ func Verify(ctx context.Context, raw []byte, o Options) Report {
 		c.node()
 		c.author(ctx)
 		c.log()
+		if c.Kind == KindReview {
+			c.review()
+		}
 	}
 	c.Verdict = c.conclude()
 	return c.Report

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"stoa/cmd/stoa/client"
 	"stoa/node/room/meeting"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // Doors are the ways to call one node in the equivalence test.
@@ -38,6 +40,20 @@ func (h *House) OwnerToken(handle string) string {
 	_ = h.TokenOf(handle, "first")
 	secret := h.AccountToken(handle, "all", append([]protocol.Scope{protocol.ScopeAccount}, protocol.OwnerScopes...)...)
 	return secret
+}
+
+// Receipt has the node issue the receipt of an order that was paid an hour ago at the shop of an owner's token, of whose payment the node
+// knows in that way.
+func (h *House) Receipt(bearer string, in protocol.NewOrderReceipt, known string) (r protocol.OrderReceipt) {
+	h.T.Helper()
+	shop := As[protocol.SessionState](h.Ask("GET", "/api/public/session", "", "Authorization", bearer)).Handles[0]
+	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		in.PaidAt = tx.Now.Add(-time.Hour)
+		_, err := h.Reputation.IssueFor(ctx, tx, shop, in, known, false, nil)
+		return err
+	}))
+	page := As[protocol.Page[protocol.OrderReceipt]](h.Ask("GET", "/api/owner/order-receipts?order="+in.Order, "", "Authorization", bearer))
+	return page.Items[0]
 }
 
 // Reopen closes asha's board, which ends what earlier calls left there, and opens it with an account

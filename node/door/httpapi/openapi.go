@@ -192,7 +192,7 @@ func input(s *hall.Schemas, op *protocol.Operation, o *huma.Operation) {
 	}
 	if op.Streams() {
 		o.Parameters = append(o.Parameters, &huma.Param{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: "string"},
-			Description: "Id of the last event that was received: the stream continues after it. It takes precedence over the parameter after."})
+			Description: "As after, over which it takes precedence."})
 	}
 	if op.Replaces != nil {
 		o.Parameters = append(o.Parameters, &huma.Param{Name: "If-Match", In: "header", Schema: &huma.Schema{Type: "string"},
@@ -249,7 +249,7 @@ func members(example any) map[string]any {
 }
 
 func output(s *hall.Schemas, op *protocol.Operation, o *huma.Operation, problem *huma.Schema) {
-	ok := &huma.Response{Description: "Done."}
+	ok := &huma.Response{Description: "OK"}
 	switch {
 	case op.HTTP.Status == http.StatusNoContent:
 	case op.Media != "":
@@ -267,9 +267,13 @@ func output(s *hall.Schemas, op *protocol.Operation, o *huma.Operation, problem 
 			byStatus[op.Dialect.Status(code)] = append(byStatus[op.Dialect.Status(code)], string(code))
 		}
 	}
+	last := 0
 	for i, code := range common {
-		status := op.Dialect.Status(code)
-		told = append(told, strconv.Itoa(status)+" "+string(code))
+		status, name := op.Dialect.Status(code), string(code)
+		if status != last { // the next have the same
+			name = strconv.Itoa(status) + " " + name
+		}
+		told, last = append(told, name), status
 		if byStatus[status] != nil && i >= len(anyCodes) { // a status that is listed is listed whole
 			byStatus[status] = append(byStatus[status], string(code))
 		}

@@ -30,7 +30,23 @@ func PublicOpenAPI(whole []byte) ([]byte, error) {
 	dropUnused(doc)
 	openResults(doc)
 	shareSchemas(doc)
+	shareResults(doc)
 	return json.Marshal(doc)
+}
+
+// shareResults replaces results that several operations have by references.
+func shareResults(doc map[string]any) {
+	found := map[string][]place{}
+	each(doc["paths"], func(member string, of map[string]any) {
+		listed, _ := of[member].(map[string]any)
+		for status, r := range listed {
+			if raw, err := json.Marshal(r); member == "responses" && status < "3" && err == nil && len(raw) > 60 {
+				found[string(raw)] = append(found[string(raw)], place{r, func(v any) { listed[status] = v }})
+			}
+		}
+	})
+	maps.DeleteFunc(found, func(_ string, in []place) bool { return len(in) < 3 })
+	hoist(doc, "responses", found, func(string, map[string]any) string { return "ok" })
 }
 
 // openResults lets the schemas that no request has take further members: results may have more of
@@ -46,8 +62,16 @@ func openResults(doc map[string]any) {
 	}
 	schemas, _ := all["schemas"].(map[string]any)
 	for name, s := range schemas {
-		if s, ok := s.(map[string]any); ok && asked[components+"schemas/"+name] == nil {
-			delete(s, "additionalProperties")
+		s, ok := s.(map[string]any)
+		if !ok || asked[components+"schemas/"+name] != nil {
+			continue
+		}
+		delete(s, "additionalProperties")
+		members, _ := s["properties"].(map[string]any)
+		for name, m := range members {
+			if m, ok := m.(map[string]any); ok && m["type"] == "boolean" && m["description"] == "Always true." {
+				members[name] = map[string]any{"const": true}
+			}
 		}
 	}
 }

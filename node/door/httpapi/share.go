@@ -74,22 +74,43 @@ func share(doc map[string]any) {
 		}
 	})
 	hoist(doc, "responses", responses, func(_ string, v map[string]any) string {
-		about := fmt.Sprint(v["description"])
-		return strings.ReplaceAll(strings.ToLower(about[:strings.IndexAny(about+".", ",.:")]), " ", "-")
+		about := strings.ToLower(fmt.Sprint(v["description"]))
+		words := strings.Fields(about[:strings.IndexAny(about+".", ",.:")])
+		return strings.Join(words[:min(len(words), 3)], "-")
 	})
 	hoist(doc, "parameters", parameters, func(_ string, v map[string]any) string { return fmt.Sprint(v["name"]) })
 }
 
-// shareSchemas replaces the schemas of members, elements and parameters that are there several times by references, where that is shorter.
+// shareSchemas replaces the schemas of members, elements and parameters that are there several times by references, where that is shorter:
+// first those that are the same, then those that differ by their descriptions, which stay beside the reference.
 func shareSchemas(doc map[string]any) {
+	shareBy(doc, func(s map[string]any) (map[string]any, any) { return s, nil })
+	shareBy(doc, func(s map[string]any) (map[string]any, any) {
+		without := maps.Clone(s)
+		delete(without, "description")
+		return without, s["description"]
+	})
+}
+
+// shareBy shares what split leaves of schemas; what it takes off a schema stays where it is.
+func shareBy(doc map[string]any, split func(map[string]any) (shared map[string]any, description any)) {
 	schemas, names := map[string][]place{}, map[string]string{}
 	note := func(name string, value any, set func(any)) {
 		s, ok := value.(map[string]any)
-		raw, err := json.Marshal(value)
-		if !ok || err != nil || s["$ref"] != nil && len(s) == 1 {
+		if !ok {
 			return
 		}
-		schemas[string(raw)] = append(schemas[string(raw)], place{value, set})
+		s, description := split(s)
+		raw, err := json.Marshal(s)
+		if err != nil || s["$ref"] != nil && len(s) == 1 {
+			return
+		}
+		schemas[string(raw)] = append(schemas[string(raw)], place{s, func(v any) {
+			if description != nil {
+				v.(map[string]any)["description"] = description
+			}
+			set(v)
+		}})
 		if names[string(raw)] == "" {
 			names[string(raw)] = name
 		}

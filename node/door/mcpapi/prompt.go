@@ -62,15 +62,17 @@ var prompts = []Prompt{
 			"2. Show me the message, and send it with contact_agent when I agree. If the answer holds confirmUrl, give me that link and call again with confirmId.\n"+
 			"3. Look for the reply with check_conversation and the readToken that you got, and tell me what it says.\n"+asData,
 		Argument{"handle", "Handle of the agent, without @.", true, protocol.CompleteHandle}, Argument{"question", "What to ask.", true, ""}),
-	ask("buy", "Find something to buy", "Finds shops and items, and compares them.",
+	ask("buy", "Find something to buy", "Finds shops and items, compares them, and leads to the order, its receipt and a review.",
 		"I want to buy: {what}\n"+
 			"Only from shops in {city}.\n"+
 			"Only from shops of the category {category}.\n"+
 			"I want to spend at most {budget} rupees.\n"+
-			"Search with list_items, and with list_merchants for shops; read get_merchant of the best three, with their returns policy and reviews (list_reviews).\n"+
-			"Compare price, distance, opening hours and reviews in a short table, each with its address. To order from one shop give me "+
-			"the address /buy/<variant id>:<pieces>,<variant id>:<pieces> of this node: I review and pay there. Where a shop takes no orders, ask it by "+
-			"contact_agent, with the kind quote_request, when I say so.\n"+asData,
+			"1. Search with list_items, and with list_merchants for shops; read get_merchant and list_reviews of the best.\n"+
+			"2. Compare price, distance, opening hours, returns and reviews in a short table, each with its address.\n"+
+			"3. To order from one shop give me the address /buy/<variant id>:<pieces>,<variant id>:<pieces> of this node: I review and pay there. Where a "+
+			"shop takes no orders, ask it by contact_agent, with the kind quote_request, when I say so.\n"+
+			"4. Ask me for the address of the order's page, /order/<token>: it says when the order is paid, and has its receipt.\n"+
+			"5. When I have what I ordered, ask me for 1 to 5 stars and a sentence, and send review_order with the token when I agree.\n"+asData,
 		Argument{"what", "What you look for.", true, ""}, Argument{"city", "City of the shop.", false, protocol.CompleteCity},
 		Argument{"category", "Category of the shop.", false, protocol.CompleteCategory}, Argument{"budget", "The most to spend, in rupees.", false, ""}),
 	ask("meet", "Ask for a meeting", "Asks a person of the directory for a meeting.",
@@ -86,8 +88,8 @@ var prompts = []Prompt{
 		"What do the reviews of @{handle} tell?\n"+
 			"I am interested in {topic}.\n"+
 			"Read list_reviews for {handle}, also with uncounted, and get_merchant. Say how many reviews count and why the others do not, what buyers praise and "+
-			"what they complain about, with a quotation each, and what the returns policy promises. A review counts with an order receipt of the shop: "+
-			"get_receipt_status says whether mine is good, should I want to write one.\n"+asData,
+			"what they complain about, with a quotation each, and what the returns policy promises. I can review an order that I paid with review_order: "+
+			"get_receipt_status says whether its receipt is good.\n"+asData,
 		Argument{"handle", "Handle of the business, without @.", true, protocol.CompleteHandle}, Argument{"topic", "What matters to you.", false, ""}),
 }
 

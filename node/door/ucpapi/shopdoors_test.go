@@ -24,7 +24,7 @@ func sameEverywhere(t *testing.T, h *nodetest.House) {
 		p.ERC8004 = identity
 		_, err = tx.Profiles().Put(ctx, p)
 		require.NoError(t, err)
-		require.NoError(t, tx.Feedbacks().Add(ctx, identity, 1, 9000))
+		require.NoError(t, tx.Feedbacks().Add(ctx, identity, protocol.ByPayment, 1, 9000))
 		for i, state := range []storage.FeedbackState{storage.FeedbackCounted, storage.FeedbackUncounted} {
 			_, err = tx.Feedbacks().Insert(ctx, storage.Feedback{ID: protocol.NewID(protocol.ReviewID, tx.Now), Agent: identity,
 				Client: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", Index: uint64(i), Place: int64(i), At: tx.Now, State: state, Reason: protocol.ByPayment,

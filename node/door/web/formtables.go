@@ -13,7 +13,7 @@ import (
 var formTables = []*formTable{
 	profileTable, needTable, capabilityTable, notifyTable, receiptTable, identityTable, shopTable, hoursTable, meetingTable, proposal, move, loginTable,
 	choiceTable,
-	boardTable, payTable, orderStep, tillTable, stockTable, addressTable,
+	boardTable, payTable, orderStep, tillTable, stockTable, addressTable, reviewTable,
 }
 
 var profileTable = &formTable{op: protocol.PutOwnProfile.Operation, controls: []control{

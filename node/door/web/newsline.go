@@ -36,6 +36,10 @@ func newsLine(ctx context.Context, item protocol.FeedItem) (line string) {
 		switch {
 		case ok && found && with == "with a receipt of the shop.":
 			line = tr(ctx, "%s has a review of %s of 5, with a receipt of the shop.", name, stars)
+		case ok && found && with == "from a paid order, by the payment provider's report.":
+			line = tr(ctx, "%s has a review of %s of 5, from a paid order, by the payment provider's report.", name, stars)
+		case ok && found && with == "from a paid order, as buyer and shop confirm.":
+			line = tr(ctx, "%s has a review of %s of 5, from a paid order, as buyer and shop confirm.", name, stars)
 		case ok && found:
 			line = tr(ctx, "%s has a review of %s of 5, with a payment on the chain.", name, stars)
 		}

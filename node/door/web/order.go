@@ -81,7 +81,7 @@ func (s *Web) orderRoutes() []Route {
 		s.forms(newOrderPath, s.newOrderForm, protocol.MakeOrder.Operation),
 		{Pattern: protocol.CheckoutPath + ":token", Handler: http.HandlerFunc(s.checkoutPage)},
 		{Pattern: "/order/:token", Handler: http.HandlerFunc(s.orderPage)},
-		s.forms("/order/:token", s.orderPageForm, protocol.CancelOrder.Operation),
+		s.forms("/order/:token", s.orderPageForm, protocol.CancelOrder.Operation, protocol.ConfirmOrderMail.Operation, protocol.ReviewOrder.Operation),
 	}
 }
 
@@ -220,29 +220,48 @@ func (s *Web) orderPage(w http.ResponseWriter, r *http.Request) {
 		s.failSecret(w, r, err)
 		return
 	}
-	s.showOrder(w, r, o, token, nil)
+	s.showOrder(w, r, o, token, nil, nil)
 }
 
 func (s *Web) orderPageForm(w http.ResponseWriter, r *http.Request) {
 	token := r.PathValue("token")
 	err := s.parseForm(w, r)
+	var f *sent
 	if err == nil {
-		err = s.invokeOpen(r, protocol.CancelOrder.Operation, map[string]any{"token": token}, nil)
+		args := map[string]any{"token": token}
+		op := protocol.CancelOrder.Operation
+		switch r.PostForm.Get("do") {
+		case protocol.ConfirmOrderMail.Name:
+			op, args["ticket"] = protocol.ConfirmOrderMail.Operation, r.PostForm.Get("ticket")
+		case protocol.ReviewOrder.Name:
+			f = newSent(r.PostForm)
+			op = protocol.ReviewOrder.Operation
+			if args = inputOf(op, r.PostForm); r.PostForm.Get("withdraw") != "" {
+				args["withdraw"] = true
+			}
+			args["token"] = token
+		}
+		err = s.invokeOpen(r, op, args, nil)
 	}
 	if err == nil {
 		redirect(w, r, "/order/"+token)
 		return
+	}
+	if f != nil {
+		f.refuse(r.Context(), protocol.AsError(err))
 	}
 	var o protocol.ShopOrder
 	if s.invokeOpen(r, protocol.ReadOrder.Operation, map[string]any{"token": token}, &o) != nil {
 		s.failSecret(w, r, err)
 		return
 	}
-	s.showOrder(w, r, o, token, protocol.AsError(err))
+	s.showOrder(w, r, o, token, protocol.AsError(err), f)
 }
 
-func (s *Web) showOrder(w http.ResponseWriter, r *http.Request, o protocol.ShopOrder, token string, refused *protocol.Error) {
-	v := view{Title: tr(r.Context(), "Your order"), Path: orderPath, Secret: true, Helps: true, Body: orderBody(o, token, s.Base, refused)}
+// showOrder shows the page of an order; f is a review that was refused.
+func (s *Web) showOrder(w http.ResponseWriter, r *http.Request, o protocol.ShopOrder, token string, refused *protocol.Error, f *sent) {
+	v := view{Title: tr(r.Context(), "Your order"), Path: orderPath, Secret: true, Helps: true,
+		Body: orderBody(o, token, s.Base, r.URL.Query().Get("mail"), refused, f)}
 	if o.State == protocol.OrderAwaiting && o.Pay == protocol.PayNow {
 		v.Refresh = 30
 	}
@@ -364,6 +383,7 @@ var orderStates = map[protocol.OrderState]string{
 var orderEvents = map[string]string{
 	"made": english("ordered"), "reported": english("payment reported"), "denied": english("payment not found"), "paid": english("paid"),
 	"packed": english("packed"), "sent": english("sent"), "delivered": english("delivered"), "picked_up": english("fetched"),
+	"answered":  english("review answered"),
 	"fulfilled": english("done##an order"), "canceled": english("canceled"), "refund": english("money goes back"), "refunded": english("money sent back"),
 }
 
@@ -378,8 +398,52 @@ func orderWord(o protocol.ShopOrder) string {
 	return orderStates[o.State]
 }
 
+// reviewTable is the form of a buyer's review; withdraw is a button of its own form.
+var reviewTable = &formTable{op: protocol.ReviewOrder.Operation, controls: []control{
+	choose("stars", "How was it?", [][2]string{{"", english("Please choose")}, {"5", english("5, very good")}, {"4", english("4, good")},
+		{"3", english("3, fair")}, {"2", english("2, poor")}, {"1", english("1, very poor")}}),
+	box("text", "What others should know; it is public"),
+}}
+
+// orderReview is the review of an order, and the form for it.
+func orderReview(o protocol.ShopOrder, token string, f *sent) templ.Component {
+	const do = "review_order"
+	at, shown := formID(do, "", ""), url.Values{}
+	form := func(button string) templ.Component {
+		return posted("card form", at, "/order/"+token, hidden("do", do), reviewTable.fields(f, at, shown), sends(button))
+	}
+	r := o.Review
+	if r == nil || r.Stars == nil {
+		return titled("review", "Your review",
+			para("You can review the shop for 180 days. The page of its reviews shows neither your name nor your address."), form(english("Send the review")))
+	}
+	shown.Set("stars", strconv.Itoa(int(*r.Stars)))
+	shown.Set("text", r.Text)
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		return titled("review", "Your review", inside(`p class="meta"`, in(`span class="kind"`, starsWords(ctx, *r)), testMark(o.Test), reviewCounts(*r)),
+			when(r.Text != "", inside(`div class="said"`, userText(r.Text))), in("p", reviewWhy(ctx, *r)), reviewReplies(r.Replies),
+			inside("p", linkText("", "/@"+o.Handle+"/reviews", tr(ctx, "All reviews of the shop"))), folded(f != nil, "Change it", form(english("Change the review"))),
+			posted("", "", "/order/"+token, hidden("do", do, "withdraw", "true"), submitsQuietly("Withdraw the review"))).Render(ctx, w)
+	})
+}
+
+// orderMail asks the buyer for a confirmation of the mailbox, where it decides how the payment is known.
+func orderMail(o protocol.ShopOrder, token, ticket string) templ.Component {
+	switch {
+	case o.MailConfirmed:
+		return templ.NopComponent
+	case ticket != "":
+		return titled("mailbox", "Your mailbox", para("You came by the link of a letter about this order."),
+			posted("card form", "mailbox-confirm", "/order/"+token, hidden("do", protocol.ConfirmOrderMail.Name, "ticket", ticket), sends("This mailbox is mine")))
+	case o.UTR != nil && o.Known != nil && *o.Known == protocol.KnownStated:
+		return titled("mailbox", "Your mailbox",
+			para("Open the link in our letter about this order to confirm your mailbox: then your payment counts as reported by you, and your review counts."))
+	}
+	return templ.NopComponent
+}
+
 // orderBody is the page of an order for its buyer.
-func orderBody(o protocol.ShopOrder, token, base string, refused *protocol.Error) templ.Component {
+func orderBody(o protocol.ShopOrder, token, base, ticket string, refused *protocol.Error, f *sent) templ.Component {
 	body := all{
 		inside(`div class="lead"`, title("Your order"), in(`p class="amount"`, rupees(o.Total)),
 			inside(`p class="meta"`, linkText("", "/@"+o.Handle, o.Shop), code(o.ID), testMark(o.Test))),
@@ -397,6 +461,7 @@ func orderBody(o protocol.ShopOrder, token, base string, refused *protocol.Error
 		body = append(body, posted("", "", "/order/"+token, hidden("do", protocol.CancelOrder.Name), submitsQuietly("Cancel the order")))
 	}
 	if o.Receipt != nil {
+		body = append(body, orderMail(o, token, ticket), orderReview(o, token, f))
 		body = append(body, folded(false, "The receipt", para("This node signed it. With it anyone can verify the order."),
 			inside(`pre tabindex="0"`, in("code data-copy", *o.Receipt))))
 	}

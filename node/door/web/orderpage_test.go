@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"io/fs"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/money"
 	"stoa/node/nodetest"
+	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
+	"stoa/node/out/pay/razorpay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 )
@@ -85,6 +90,11 @@ func TestBrowser_Order(t *testing.T) {
 	require.Equal(t, 200, owner.Send(`form:has([name=reference])`, "reference", "431298765777"), owner.Text("main"))
 	require.Equal(t, 200, b.Open(page))
 	text := b.Text("main")
+	// The payment that she reported is known as confirmed by buyer and shop once her mailbox is, by the link of a letter.
+	require.Contains(t, text, "Open the link in our letter about this order")
+	require.Equal(t, 200, b.Open(page+"?mail=AAAA"))
+	require.Equal(t, 410, b.Send("#mailbox-confirm"), "no letter had this link")
+	require.Equal(t, 200, b.Open(page))
 	for _, want := range []string{"Paid, and handed over.", "sent", "It came late.", "₹40 back", "The receipt"} {
 		require.Contains(t, text, want)
 	}
@@ -137,4 +147,94 @@ func TestBrowser_Order(t *testing.T) {
 	for _, path := range []string{"/metrics", "/api/public/feed", "/api/public/agents/rao", "/api/public/items?q=dal", "/ap/agents/rao", "/ap/agents/rao/outbox"} {
 		read(h.Ask("GET", path, "").Body.String())
 	}
+}
+
+// TestBrowser_Review: who paid reviews on the page of the order, without script. By the sandbox the review is shown as TEST and never
+// counted; by a payment provider it counts, is changed, answered, and withdrawn.
+func TestBrowser_Review(t *testing.T) {
+	t.Parallel()
+	h := nodetest.Served(t)
+	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
+	vendor := httptest.NewServer(api)
+	t.Cleanup(vendor.Close)
+	own := h.Node.Money.Pay
+	h.Node.Money.Pay = func(a money.Account) (pay.Provider, error) {
+		if a.Provider != protocol.PayRazorpay {
+			return own(a)
+		}
+		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
+	}
+	h.Work()
+	h.PutProfile([]byte(`{"handle":"rao","name":"Rao Tiffins","kind":"business"}`))
+	_, signIn := h.OpenAccount("Rao", protocol.RoleOwner, "", "rao")
+	bearer := "Bearer " + h.OwnerToken("rao")
+	item := nodetest.As[protocol.OwnItem](h.Ask("PUT", "/api/owner/merchant/items/dal",
+		`{"handle":"rao","name":"Toor dal","price":{"currency":"INR","amount":"120"}}`, "Authorization", bearer))
+	h.Ask("PUT", "/api/owner/till", `{"handle":"rao","open":true,"pickup":true}`, "Authorization", bearer).Is(200)
+	h.Ask("PUT", "/api/owner/payment-account", `{"handle":"rao","provider":"sandbox"}`, "Authorization", bearer).Is(200)
+	owner, b := nodetest.OpenBrowser(t, h.Base), nodetest.OpenBrowser(t, h.Base)
+	b.Screen(390, 844)
+	owner.Load(chromedp.Navigate(signIn))
+	require.Equal(t, 200, owner.Send("form:has([name=ticket])"))
+	order := func(mail string) (page string) {
+		t.Helper()
+		require.Equal(t, 200, b.Open("/buy/"+item.VariantIDs[0]))
+		require.Equal(t, 200, b.Send("#order", "name", "Meera", "mail", mail), b.Text("main"))
+		return nodetest.Look[string](b, "location.pathname")
+	}
+	paid := func(page string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			b.Open(page)
+			return strings.Contains(b.Text("main"), "Paid. The shop has been told.")
+		}, time.Minute, 50*time.Millisecond)
+	}
+	reputed := func() *protocol.Reputation {
+		return nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/rao", "")).Reputation
+	}
+
+	test := order("meera@example.org")
+	require.NotContains(t, b.Text("main"), "Your review", "it is not paid")
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS("a.button"))))
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS(`[name=button][value="`+string(sandbox.Pay)+`"]`))))
+	paid(test)
+	require.Equal(t, 200, b.Send("#review_order", "stars", "5", "text", "Hot and <b>on</b> time."), b.Text("main"))
+	require.Contains(t, b.Text("main"), "TEST: no money moved for its order.")
+	require.Equal(t, 200, b.Open("/@rao"))
+	require.Nil(t, reputed())
+	require.Equal(t, 200, b.Load(chromedp.Click(chromedp.CSS(`a[href="/@rao/reviews"]`))))
+	require.NotContains(t, b.Text("main"), "Hot and")
+	require.Equal(t, 200, b.Open("/@rao/reviews?uncounted=true"))
+	for _, text := range []string{"Hot and <b>on</b> time.", "TEST", "does not count", "here, on the page of the order"} {
+		require.Contains(t, b.Text("main"), text)
+	}
+
+	account := nodetest.As[protocol.PaymentAccount](h.Ask("PUT", "/api/owner/payment-account",
+		`{"handle":"rao","provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", bearer).Is(200))
+	real := order("meera@example.org")
+	waiting := nodetest.As[protocol.Page[protocol.ShopOrder]](h.Ask("GET", "/api/owner/orders?handle=rao", "", "Authorization", bearer)).Items[0]
+	link := ""
+	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(waiting.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
+	_, err := api.Pay(link, 120_00)
+	require.NoError(t, err)
+	hook := api.Hooks()[0]
+	h.Ask("POST", strings.TrimPrefix(*account.WebhookURL, h.Base), string(hook.Body), "X-Razorpay-Signature", hook.Header.Get("X-Razorpay-Signature"),
+		"X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Is(200)
+	paid(real)
+	require.Equal(t, 422, b.Send("#review_order", "text", "Hot and on time."), b.Text("main"))
+	require.Equal(t, 200, b.Send("#review_order", "stars", "4"), b.Text("main"))
+	b.Picture("order-review")
+	require.Contains(t, b.Text("main"), "From a paid order: the payment provider reported its payment to the node.")
+	require.Equal(t, []protocol.PaidReviews{{Known: protocol.KnownProvider, Reviews: 1, Average: 4}}, reputed().Paid)
+	require.Equal(t, 200, owner.Open("/account/orders"))
+	require.Equal(t, 200, owner.Send("#update_order-answer-"+waiting.ID, "note", "Thank you, Meera."), owner.Text("main"))
+	require.Equal(t, 200, b.Open("/@rao/reviews"))
+	for _, text := range []string{"1 from paid orders, as payment providers reported: 4.0 on average", "Hot and on time.", "Thank you, Meera.", "₹120", "counts"} {
+		require.Contains(t, b.Text("main"), text)
+	}
+	b.Picture("reviews")
+	require.NotContains(t, h.Ask("GET", "/@rao/reviews", "", "Accept", nodetest.Accept).Body.String(), "meera@example.org")
+	require.Equal(t, 200, b.Open(real))
+	require.Equal(t, 200, b.Send("form:has([name=withdraw])"), b.Text("main"))
+	require.Zero(t, reputed())
 }

@@ -150,6 +150,11 @@ func ownOrder(ctx context.Context, a *account, o protocol.ShopOrder) templ.Compo
 	if o.State == protocol.OrderAwaiting || o.State == protocol.OrderPaid {
 		card = append(card, folded(f != nil, "Cancel the order", typed("cancel", english("Cancel the order"), orderStep.controls[3])))
 	}
+	if r := o.Review; r != nil && r.Stars != nil {
+		card = append(card, inside(`p class="meta"`, spanned("Review: %s", starsWords(ctx, *r)), reviewCounts(*r)),
+			when(r.Text != "", inside(`div class="said"`, userText(r.Text))), reviewReplies(r.Replies),
+			folded(f != nil, "Answer the review", typed("answer", english("Answer"), line("note", "Your answer, which everybody can read"))))
+	}
 	return inside(`article class="card" id="`+o.ID+`"`, append(card, orderHistory(o))...)
 }
 

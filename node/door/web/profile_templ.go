@@ -651,6 +651,10 @@ func chainIdentity(p protocol.Profile, held protocol.Holder) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
+		templ_7745c5c3_Err = when(p.Reputation == nil && p.Kind == protocol.Business && p.Node == nil, inside("p", link("/@"+p.Handle+"/reviews", "Reviews"))).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
 		templ_7745c5c3_Err = ahead(knowing, "How do we know?").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

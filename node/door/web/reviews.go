@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -28,7 +30,7 @@ func (s *Web) reviews(r *http.Request) (view, error) {
 	next := f.next(path, found.Next)
 	return view{
 		Title: tr(r.Context(), "Reviews of %s", shop.Name), Description: tr(r.Context(),
-			"Reviews of %s on a chain, with a receipt of the shop or a payment to it, and why each counts.", shop.Name),
+			"Reviews of %s from paid orders, and why each counts.", shop.Name),
 		Next: next, Refused: f.err, Stray: f.otherFaults(), Data: found, Body: reviewsPage(f, shop, path, found.Items, next),
 	}, nil
 }
@@ -41,6 +43,22 @@ func starsWords(ctx context.Context, r protocol.Review) string {
 	return tr(ctx, "%s of 5", strconv.FormatFloat(*r.Stars, 'f', 1, 64))
 }
 
+// reviewVia says where a review was given.
+func reviewVia(ctx context.Context, r protocol.Review) string {
+	if r.Via == "node" {
+		return tr(ctx, "here, on the page of the order; signed by this node")
+	}
+	return tr(ctx, "on the blockchain")
+}
+
+// reviewCounts marks a review that counts, and one that does not.
+func reviewCounts(r protocol.Review) templ.Component {
+	if r.Counts {
+		return worded("good", "counts")
+	}
+	return worded("poor", "does not count")
+}
+
 // reviewWhy is why a review counts, or not.
 func reviewWhy(ctx context.Context, r protocol.Review) string {
 	return cmp.Or(detail(ctx, r.Why), r.Why)
@@ -49,8 +67,11 @@ func reviewWhy(ctx context.Context, r protocol.Review) string {
 // reviewPaid is what was paid for the order of a review, as its proof says; "" when it does not count.
 func reviewPaid(ctx context.Context, r protocol.Review) string {
 	switch {
+	case r.Order != nil && r.Order.Left != r.Order.Total && r.Order.Left.Currency != "":
+		return tr(ctx, "%s, of which %s are left after refunds", money(r.Order.Total.Currency, r.Order.Total.Amount),
+			money(r.Order.Left.Currency, r.Order.Left.Amount))
 	case r.Order != nil:
-		return tr(ctx, "%s, as the receipt of the business says", money(r.Order.Total.Currency, r.Order.Total.Amount))
+		return money(r.Order.Total.Currency, r.Order.Total.Amount)
 	case r.Payment != nil && r.Payment.Token != nil:
 		return tr(ctx, "%s of the token %s on the chain %s", r.Payment.Amount, *r.Payment.Token, r.Payment.Chain)
 	case r.Payment != nil:

@@ -161,6 +161,18 @@ func rating(ctx context.Context, r protocol.Reputation) string {
 	return tr(ctx, "%d reviews", r.Reviews)
 }
 
+// paidReviews says how many reviews are from orders whose payment is known in one way.
+func paidReviews(ctx context.Context, k protocol.PaidReviews) string {
+	average := strconv.FormatFloat(k.Average, 'f', 1, 64)
+	switch k.Known {
+	case protocol.KnownProvider:
+		return tr(ctx, "%d from paid orders, as payment providers reported: %s on average", k.Reviews, average)
+	case protocol.KnownConfirmed:
+		return tr(ctx, "%d from paid orders, as buyers reported and the shop confirmed: %s on average", k.Reviews, average)
+	}
+	return tr(ctx, "%d with payments on the chain: %s on average", k.Reviews, average)
+}
+
 // local returns an address on this node as a path, and any other unchanged.
 func (s *Web) local(address string) string {
 	if path, ok := strings.CutPrefix(address, s.Base); ok && strings.HasPrefix(path, "/") {

@@ -129,7 +129,8 @@ const (
 var leftOut = map[string]map[string]string{
 	"profile": {"seq": ofNode, "picture": derived, "listed": derived, "state": ofState, "state_at": ofState, "state_reason": ofState,
 		"identity_note": derived, "identity_links": derived, "alive": derived, "last_seen_at": derived, "joined_at": ofNode, "pos": ofNode, "catalog": derived,
-		"reviews": derived, "stars": derived},
+		"reviews": derived, "stars": derived,
+		"provider_reviews": derived, "provider_stars": derived, "confirmed_reviews": derived, "confirmed_stars": derived},
 	"merchant": {"seq": ofKey, "opens": derived, "closes": derived, "catalog": work, "items": derived, "item_bytes": derived, "news": work, "told_at": work,
 		"told_n": work, "import_id": work, "import_at": work},
 	"item": {"seq": ofKey, "id": ofNode, "since": work, "until": work, "place": derived, "digest": derived, "currency": derived, "low": derived,
@@ -176,7 +177,8 @@ var leftOut = map[string]map[string]string{
 	"till":          {"id": ofNode, "handle": ofKey, "open": "an import closes it"},
 	"shop_order": {"till": ofKey, "buyer": "where a buyer is", "mailbox": secret, "anonymous": "where a buyer is", "paid": derived, "account": ofMoney,
 		"token_hash": secret, "hold_until": work, "moved_at": derived, "moves": derived},
-	"shop_order.doc": {"handle": ofKey, "shop": derived, "link": secret, "claims": work, "lapsed": derived, "by": ofNode},
+	"shop_order.doc": {"handle": ofKey, "shop": derived, "link": secret, "claims": work, "lapsed": derived, "by": ofNode, "mailConfirmed": work,
+		"reported": work, "checkout": ofNode, "platform": ofNode, "release": ofNode, "webhook": secret},
 
 	"certificate": {"": ofNode}, "acme_challenge": {"": ofNode},
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount}, "credential_name": {"": ofAccount},
@@ -203,7 +205,7 @@ var leftOut = map[string]map[string]string{
 	"pay_event":      {"": ofMoney}, "post_tag": {"": derived}, "probe": {"": ofNode}, "probe_of": {"": derived}, "profile_clock": {"": ofNode},
 	"profile_rank": {"": derived}, "reader": {"": ofNode}, "reaction": {"": ofOthers}, "blocked_by": {"": ofNode},
 	"receipt": {"": work}, "remote_actor": {"": ofNode}, "remote_key": {"": ofNode},
-	"report": {"": ofOthers}, "review": {"": ofNode}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
+	"report": {"": ofOthers}, "review": {"": ofNode}, "review_buyer": {"": ofOthers}, "secret": {"": ofNode}, "sighting": {"": derived}, "spent": {"": ofNode},
 	"sqlite_sequence": {"": ofNode},
 	"log_tree":        {"": ofNode}, "log_leaf": {"": ofNode}, "log_tile": {"": ofNode}, "followed_tree": {"": ofNode}, "log_witness": {"": ofNode},
 	"state_proof": {"": "of an identity and a block, not of a profile"}, "identity_move": {"": "of an identity, as the chain shows it to each node"},

@@ -19,6 +19,7 @@ var told = map[string]string{
 	"packed": hall.Key("Your order is packed."), "sent": hall.Key("Your order is on its way."), "delivered": hall.Key("Your order was delivered."),
 	"picked_up": hall.Key("You picked up your order."), "canceled": hall.Key("Your order was canceled."),
 	"refund": hall.Key("The shop sends money back."), "refunded": hall.Key("Money was sent back."),
+	"answered": hall.Key("The shop answered your review."),
 }
 
 // letterFor is how long a letter is tried.
@@ -49,6 +50,10 @@ func (o *Orders) Letter(ctx context.Context, j storage.Job, l money.Job) (func(c
 		text = append(text, "    | "+strings.ReplaceAll(e.Note, "\n", "\n    | "))
 	}
 	text = append(text, t.Text("Its page; whoever has this address can see the order:"), o.Base+"/order/"+who.Token)
+	if x.Reported && x.Known == protocol.KnownStated {
+		text = append(text, t.Text("Confirm there that this mailbox is yours, and the order counts as paid by you, also when you review it:"),
+			o.Base+"/order/"+who.Token+"?mail="+o.ticket(x.ID, who.Mail))
+	}
 	failed := send(ctx, x.ID+"."+e.What+"."+e.At.UTC().Format("20060102150405"), who.Mail, subject, strings.Join(text, "\n\n")+"\n")
 	if failed == nil {
 		return nil, nil

@@ -35,10 +35,15 @@ type Send func(ctx context.Context, id, to, subject, text string) error
 
 // Receipts issues the receipts of orders.
 type Receipts interface {
-	// IssueFor issues the receipt of an order of a shop; test says that no money moved.
-	IssueFor(ctx context.Context, tx *storage.Tx, shop string, in protocol.NewOrderReceipt, known string, test bool) (id string, err error)
+	// IssueFor issues the receipt of an order of a shop; test says that no money moved, buyers by which names its buyer is told.
+	IssueFor(ctx context.Context, tx *storage.Tx, shop string, in protocol.NewOrderReceipt, known string, test bool, buyers []string) (id string, err error)
+	// KnownFor says in it that more is known of the payment.
+	KnownFor(ctx context.Context, tx *storage.Tx, id, known string) error
 	// AdjustFor adds an adjustment to it, once.
 	AdjustFor(ctx context.Context, tx *storage.Tx, id string, a protocol.Adjustment) error
+	// ReviewOf returns the review of its order, nil for none; Answer answers it.
+	ReviewOf(ctx context.Context, tx *storage.Tx, receipt storage.StoredReceipt) (*protocol.Review, error)
+	Answer(ctx context.Context, tx *storage.Tx, receipt, text string) error
 }
 
 // New makes the room; the parameters are the fields of Orders.
@@ -54,6 +59,7 @@ func (o *Orders) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.MakeOrder, o.Make)
 	hall.Bind(t, protocol.ReadOrder, o.Read)
 	hall.Bind(t, protocol.CancelOrder, o.Cancel)
+	hall.Bind(t, protocol.ConfirmOrderMail, o.ConfirmMail)
 	hall.Bind(t, protocol.ListOrders, o.List)
 	hall.Bind(t, protocol.UpdateOrder, o.Update)
 	hall.Bind(t, protocol.GetTill, o.GetTill)

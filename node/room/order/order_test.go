@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"stoa/node/hall"
 	"stoa/node/money"
 	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
 	"stoa/node/out/pay/razorpay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/node/out/pay/upi"
@@ -33,14 +36,15 @@ var start = time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 // world is the rooms of orders, bids and receipts on a database with a clock that the test moves.
 type world struct {
 	*order.Orders
-	pays *attention.Attention
-	t    testing.TB
-	db   *storage.DB
-	now  *atomic.Int64 // Unix milliseconds
-	sent []string      // letters
-	mu   sync.Mutex    // guards sent
-	dal  string        // variant of the item dal, which is not counted
-	last string        // of the item last
+	pays    *attention.Attention
+	reviews *reputation.Reputation
+	t       testing.TB
+	db      *storage.DB
+	now     *atomic.Int64 // Unix milliseconds
+	sent    []string      // letters
+	mu      sync.Mutex    // guards sent
+	dal     string        // variant of the item dal, which is not counted
+	last    string        // of the item last
 }
 
 func each(t *testing.T, fn func(w *world)) {
@@ -60,19 +64,24 @@ func open(t testing.TB, c storage.Config) *world {
 	signer := must.Get(key.GenerateEd25519())(t)
 	sealer := must.Get(key.NewSealer(make([]byte, 32)))(t)
 	books := &money.Money{Base: h.Base, DB: w.db, Seal: sealer, Kinds: map[string]money.Kind{}}
+	vendor := httptest.NewServer(paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", c.Now))
+	t.Cleanup(vendor.Close)
 	books.Pay = func(a money.Account) (pay.Provider, error) {
 		switch a.Provider {
 		case protocol.PaySandbox:
 			return sandbox.New(sandbox.Options{Enabled: true, Secret: a.WebhookSecrets[0], Page: h.Base + "/pay/sandbox", Now: c.Now})
 		case protocol.PayRazorpay:
-			return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets})
+			return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
 		}
 		return upi.New(a.VPA, a.Name, c.Now)
 	}
-	floors := must.Get(reputation.ParseFloors(nil))(t)
-	receipts := reputation.New(h, signer, nil, nil, nil, floors, nil, true)
+	floors := must.Get(protocol.ParseReviewFloors(nil))(t)
+	w.reviews = reputation.New(h, signer, nil, nil, nil, floors, func(p *storage.StoredProfile, at time.Time) protocol.Author {
+		return protocol.Author{Name: p.Draft.Name, Handle: &p.Draft.Handle}
+	}, true)
+	w.reviews.MailKey = []byte("mail key")
 	w.pays = attention.New(h, true, books, nil, nil)
-	w.Orders = order.New(h, "n1.example", books, []byte("mail key"), func() order.Send { return w.send }, receipts)
+	w.Orders = order.New(h, "n1.example", books, []byte("mail key"), func() order.Send { return w.send }, w.reviews)
 	w.shop()
 	return w
 }
@@ -182,8 +191,8 @@ func (w *world) does(id string, do protocol.OrderDo) (protocol.ShopOrder, error)
 func (w *world) jobs() {
 	w.t.Helper()
 	handlers := w.Orders.Jobs()
-	for kind, h := range w.Money.Jobs() {
-		handlers[kind] = h
+	for _, more := range []map[storage.JobKind]storage.JobHandler{w.Money.Jobs(), w.reviews.Jobs()} {
+		maps.Copy(handlers, more)
 	}
 	for range 200 {
 		all, _, err := w.db.ClaimJobs(w.t.Context(), "test", 20, 2*time.Minute)

@@ -57,7 +57,7 @@ func (o *Orders) view(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 	out := protocol.ShopOrder{
 		ID: x.ID, Handle: x.Handle, Shop: x.Shop, State: x.State, Claimed: x.Claimed, Lines: x.Lines, Totals: x.Totals, Total: rupees(x.Paise), Way: x.Way,
 		Pay: x.Pay, Test: x.Test, Buyer: who.OrderBuyer, MadeAt: x.MadeAt, Events: x.Events, Refunds: []protocol.BidRefund{}, Known: protocol.OrNil(x.Known),
-		UTR: protocol.OrNil(x.UTR), Note: x.Note, Untrusted: true,
+		UTR: protocol.OrNil(x.UTR), Note: x.Note, MailConfirmed: x.MailConfirmed, Untrusted: true,
 	}
 	if x.State == protocol.OrderAwaiting && !x.HoldUntil.IsZero() {
 		if out.HoldUntil = &x.HoldUntil; !x.HoldUntil.After(tx.Now) { // the job runs in a moment
@@ -75,6 +75,9 @@ func (o *Orders) view(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 		r, err := tx.OrderReceipts().ByID(ctx, x.Receipt)
 		if err == nil {
 			out.Receipt = &r.Token
+			if out.Review, err = o.Receipts.ReviewOf(ctx, tx, r); err != nil {
+				return out, err
+			}
 		} else if !errors.Is(err, storage.ErrNotFound) {
 			return out, err
 		}
@@ -207,6 +210,14 @@ func (o *Orders) do(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder,
 		return o.watch(ctx, tx, x)
 	case protocol.OrderCancel:
 		return o.cancel(ctx, tx, x, note)
+	case protocol.OrderAnswer:
+		if note == "" {
+			return protocol.Invalid(protocol.Fault{Pointer: "/note", Code: "required", Detail: "is the answer, and required"})
+		}
+		if err := o.Receipts.Answer(ctx, tx, x.Receipt, note); err != nil {
+			return err
+		}
+		return o.move(ctx, tx, x, x.State, "answered", note)
 	case protocol.OrderRefund:
 		return o.refund(ctx, tx, x, in.Amount, note)
 	case protocol.OrderPacked, protocol.OrderSent, protocol.OrderDelivered, protocol.OrderPickedUp:

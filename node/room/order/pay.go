@@ -73,9 +73,8 @@ func (p paid) Place(ctx context.Context, tx *storage.Tx, payment *storage.Stored
 	payment.Placed = true
 	x.Known = protocol.KnownProvider
 	if payment.Provider == protocol.PayUPI {
-		if x.Known = protocol.KnownStated; x.UTR != "" && payment.PaymentID == "utr:"+x.UTR && !x.Anonymous {
-			x.Known = protocol.KnownConfirmed
-		}
+		x.Reported = x.UTR != "" && payment.PaymentID == "utr:"+x.UTR
+		x.Known = knownBy(x)
 	}
 	return "paid", p.sold(ctx, tx, x, payment.PaidAt)
 }
@@ -93,7 +92,7 @@ func (o *Orders) sold(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 	}
 	till, err := tx.Tills().ByID(ctx, x.Till)
 	if err == nil && till.Handle != "" {
-		x.Receipt, err = o.Receipts.IssueFor(ctx, tx, till.Handle, in, x.Known, x.Test)
+		x.Receipt, err = o.Receipts.IssueFor(ctx, tx, till.Handle, in, x.Known, x.Test, buyersOf(x))
 	}
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // New makes the room; the parameters are the fields of Reputation. With quick, for development, it looks at the chain each
 // second and fetches files at once.
-func New(h hall.House, signer key.Pair, chain *erc8004.Reader, client *http.Client, trusted []string, floors Floors,
+func New(h hall.House, signer key.Pair, chain *erc8004.Reader, client *http.Client, trusted []string, floors protocol.ReviewFloors,
 	author func(*storage.StoredProfile, time.Time) protocol.Author, quick bool,
 ) *Reputation {
 	r := &Reputation{Base: h.Base, Key: signer, DB: h.DB, Log: h.Log, Chain: chain, Client: client, Trusted: trusted, Floors: floors, Author: author,
@@ -34,6 +34,7 @@ func (r *Reputation) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ListHiddenReviews, r.ListHidden)
 	hall.Bind(t, protocol.GetReceiptStatus, r.Status)
 	hall.Bind(t, protocol.ListReviews, r.Reviews)
+	hall.Bind(t, protocol.ReviewOrder, r.ReviewOrder)
 }
 
 // Jobs are the handlers of the room's jobs.

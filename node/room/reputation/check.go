@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,9 +43,6 @@ var Pauses = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.
 // Checks does what feedback that waits needs: it fetches files, asks other nodes and the chain, and
 // decides.
 func (r *Reputation) Checks(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
-	if r.Chain == nil {
-		return nil, nil
-	}
 	var due []storage.Feedback
 	blocked := map[string]bool{}
 	if err := r.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
@@ -116,7 +114,7 @@ func (r *Reputation) conclude(ctx context.Context, tx *storage.Tx, f storage.Fee
 // settle decides feedback of which everything outside is known, and counts it. It waits while no profile is
 // enrolled to the identity.
 func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, f *storage.Feedback) error {
-	shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
+	shop, err := r.shopOf(ctx, tx, f.Agent)
 	if err != nil {
 		return storage.IfMissing(err, nil)
 	}
@@ -124,29 +122,84 @@ func (r *Reputation) settle(ctx context.Context, tx *storage.Tx, f *storage.Feed
 	if err != nil {
 		return err
 	}
-	why, err := r.against(ctx, tx, shop, h, f)
-	if err != nil || why != "" {
+	why, err := r.judge(ctx, tx, shop, h, f)
+	if err != nil {
+		return err
+	}
+	if why.Counts() {
+		free, err := tx.Feedbacks().Claim(ctx, f.ID, f.Doc.Names)
+		if err != nil {
+			return err
+		}
+		if !free {
+			why = protocol.ProofUsed
+		}
+	}
+	if !why.Counts() {
 		refuse(f, why)
+		return nil
+	}
+	f.State, f.Reason, f.NextAt = storage.FeedbackCounted, why, nil
+	if err := tx.Feedbacks().Add(ctx, f.Agent, why, 1, f.Rating); err != nil {
 		return err
 	}
-	if free, err := tx.Feedbacks().Claim(ctx, f.ID, f.Doc.Names); err != nil || !free {
-		refuse(f, protocol.ProofUsed)
-		return err
-	}
-	f.State, f.Reason, f.NextAt = storage.FeedbackCounted, protocol.ByPayment, nil
-	if f.Doc.Order != nil {
-		f.Reason = protocol.ByReceipt
-	}
-	if err := tx.Feedbacks().Add(ctx, f.Agent, 1, f.Rating); err != nil {
+	if err := tx.Feedbacks().Told(ctx, *f); err != nil {
 		return err
 	}
 	return r.announce(ctx, tx, shop.Handle, h, f)
 }
 
-// against returns why feedback does not count, "" when nothing speaks against it.
-func (r *Reputation) against(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, h storage.Holding, f *storage.Feedback) (
-	protocol.ReviewReason, error,
-) {
+// A shop is who is reviewed.
+type shop struct {
+	storage.FeedbackAgent // Agent is the identity that it has now, "" for none
+}
+
+// shopOf returns the shop of reviews; ErrNotFound when there is none now.
+func (r *Reputation) shopOf(ctx context.Context, tx *storage.Tx, agent string) (s shop, err error) {
+	handle, here := storage.Feedback{Agent: agent}.Here()
+	if !here {
+		s.FeedbackAgent, err = tx.Feedbacks().Agent(ctx, agent)
+		return s, err
+	}
+	p, err := tx.Profiles().Own(ctx, handle)
+	if err != nil {
+		return s, err
+	}
+	if p.ERC8004 != "" {
+		s.FeedbackAgent, err = tx.Feedbacks().Agent(ctx, p.ERC8004)
+	}
+	s.Handle = handle
+	return s, storage.IfMissing(err, nil)
+}
+
+// judge collects what decides about feedback, and notes in it what is known of its order and its buyer.
+func (r *Reputation) judge(ctx context.Context, tx *storage.Tx, shop shop, h storage.Holding, f *storage.Feedback) (why protocol.ReviewReason, err error) {
+	c := protocol.ReviewCase{Payment: f.Doc.Payment != nil, Floors: r.Floors}
+	if _, here := f.Here(); !here {
+		f.Doc.Buyers = []string{walletName(f.Client)}
+	}
+	if c.Against, err = r.against(ctx, tx, shop, h, f); err != nil {
+		return "", err
+	}
+	if f.Doc.Order != nil {
+		c.Order = *f.Doc.Order
+	}
+	n, _, err := tx.Feedbacks().Sum(ctx, f.Agent)
+	if err != nil {
+		return "", err
+	}
+	c.Full = n >= protocol.MaxCountedReviews && f.State != storage.FeedbackCounted
+	if c.Used, err = tx.Feedbacks().Used(ctx, f.ID, f.Doc.Names); err != nil {
+		return "", err
+	}
+	if c.Near, err = tx.Feedbacks().Near(ctx, shop.Agent, shop.Handle, *f); err != nil {
+		return "", err
+	}
+	return c.Judge(), nil
+}
+
+// against returns what is wrong with the giver or the receipt of feedback, "" for nothing.
+func (r *Reputation) against(ctx context.Context, tx *storage.Tx, shop shop, h storage.Holding, f *storage.Feedback) (protocol.ReviewReason, error) {
 	switch {
 	case f.Client == shop.Owner || f.Client == shop.Wallet:
 		return protocol.SelfReview, nil
@@ -158,24 +211,15 @@ func (r *Reputation) against(ctx context.Context, tx *storage.Tx, shop storage.F
 			return why, err
 		}
 	}
-	n, _, err := tx.Feedbacks().Sum(ctx, f.Agent)
-	if err != nil || n >= protocol.MaxCountedReviews {
-		return protocol.TooManyReviews, err
-	}
-	if used, err := tx.Feedbacks().Used(ctx, f.ID, f.Doc.Names); err != nil || used {
-		return protocol.ProofUsed, err
-	}
-	near, err := tx.Feedbacks().Near(ctx, f.Agent, f.Client, f.At, protocol.ReviewsApart)
-	if err != nil || near {
-		return protocol.TooSoon, err
+	self, err := r.same(ctx, tx, shop, f.Doc.Buyers)
+	if err != nil || self {
+		return protocol.SelfReview, err
 	}
 	return "", nil
 }
 
-// againstOrder returns why the receipt of feedback proves no order of the shop, or not enough.
-func (r *Reputation) againstOrder(ctx context.Context, tx *storage.Tx, shop storage.FeedbackAgent, h storage.Holding, f *storage.Feedback) (
-	protocol.ReviewReason, error,
-) {
+// againstOrder returns why the receipt of feedback proves no order of the shop, and notes what it says of the payment.
+func (r *Reputation) againstOrder(ctx context.Context, tx *storage.Tx, shop shop, h storage.Holding, f *storage.Feedback) (protocol.ReviewReason, error) {
 	c, ok := claimsOf(f.Doc.Receipt)
 	if !ok {
 		return protocol.ReceiptInvalid, nil
@@ -193,12 +237,30 @@ func (r *Reputation) againstOrder(ctx context.Context, tx *storage.Tx, shop stor
 		return protocol.ReceiptShop, nil
 	case !held && c.IssuedAt < h.SinceAt.Unix(): // of a trusted node, where the shop has another profile
 		return protocol.FormerOwner, nil
+	}
+	o := f.Doc.Order
+	o.Known, o.Test, o.Left, o.Floor = c.Known, c.Test, o.Total, r.Floors.Of(o.Total.Currency)
+	if held {
+		if now, ok := claimsOf(receipt.Token); ok {
+			o.Known = now.Known // signed again when more was known of the payment
+		}
+		o.Left = protocol.MoneyOf(receipt.Currency, receipt.Left())
+		for _, name := range receipt.Buyers {
+			if !slices.Contains(f.Doc.Buyers, name) {
+				f.Doc.Buyers = append(f.Doc.Buyers, name)
+			}
+		}
+	}
+	if o.Known == "" {
+		o.Known = protocol.KnownStated
+	}
+	switch {
 	case held && receipt.RevokedAt != nil:
 		return protocol.ReceiptRevoked, nil
-	case held && receipt.Refunded():
-		return protocol.OrderRefunded, nil
+	case c.Issuer != r.Base && !slices.Contains(r.Trusted, c.Issuer) && o.Known != protocol.KnownStated:
+		return protocol.ReceiptIssuer, nil // brought with an archive: what a payment is known by, only a trusted node says
 	}
-	return r.Floors.against(f.Doc.Order.Total), nil
+	return "", nil
 }
 
 // storedID is the id under which this node has a receipt, if it has it.
@@ -228,7 +290,7 @@ func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string
 	if err != nil || !p.Shown() {
 		return storage.Missing(err, nil)
 	}
-	board := protocol.BoardID(r.Base)
+	board := r.boardOf(f)
 	if f.FeedID != "" {
 		return tx.Feed().Restore(ctx, board, f.FeedID)
 	}
@@ -237,40 +299,78 @@ func (r *Reputation) announce(ctx context.Context, tx *storage.Tx, handle string
 	}
 	f.FeedID = protocol.NewID(protocol.FeedID, tx.Now)
 	review := protocol.NewsReview{Agent: f.Agent, Client: f.Client, Index: f.Index, Tx: f.Doc.Tx, Rating: f.Rating, Receipt: f.Doc.Order != nil}
+	if f.Doc.Order != nil {
+		review.Known = f.Doc.Order.Known
+	}
 	item := protocol.FeedItem{
 		ID: f.FeedID, Type: protocol.FeedReview, At: tx.Now, Actor: r.Author(p, tx.Now),
 		Subject: protocol.Subject{Kind: "review", ID: f.ID, URL: r.Base + "/@" + handle + "/reviews", Title: p.Draft.Name},
 		Summary: review.Summary(p.Draft.Name), Untrusted: true,
 	}
-	if r.Sign != nil {
-		if err := r.Sign(ctx, tx, board, &item, &review); err != nil {
-			return err
-		}
+	switch {
+	case board == "":
+		err = tx.Feed().Append(ctx, item)
+	case r.Sign != nil:
+		err = r.Sign(ctx, tx, board, &item, &review)
 	}
-	if err := tx.Feed().Publish(ctx, board, item); err != nil {
+	if err == nil && board != "" {
+		err = tx.Feed().Publish(ctx, board, item)
+	}
+	if err != nil {
 		return err
 	}
 	return tx.Notify(ctx, protocol.Notice{Handle: handle, Event: protocol.ReviewCounted, Subject: f.ID, Title: item.Summary})
 }
 
-// uncount takes back what counted feedback changed.
+// boardOf is the board by whose log other nodes learn of a review; "" for one that was given here, which no other node could check.
+func (r *Reputation) boardOf(f *storage.Feedback) string {
+	if _, here := f.Here(); here {
+		return ""
+	}
+	return protocol.BoardID(r.Base)
+}
+
+// uncount takes back what counted feedback changed, and has those looked at again that did not count because of it.
 func (r *Reputation) uncount(ctx context.Context, tx *storage.Tx, f storage.Feedback) error {
-	if f.State == storage.FeedbackCounted {
-		if err := tx.Feedbacks().Add(ctx, f.Agent, -1, -f.Rating); err != nil {
-			return err
-		}
-	}
 	if f.FeedID != "" {
-		if err := tx.Feed().Retract(ctx, protocol.BoardID(r.Base), f.FeedID); err != nil {
+		if err := tx.Feed().Retract(ctx, r.boardOf(&f), f.FeedID); err != nil {
 			return err
 		}
 	}
-	return tx.Feedbacks().Release(ctx, f)
+	if f.State != storage.FeedbackCounted {
+		return tx.Feedbacks().Release(ctx, f)
+	}
+	if err := tx.Feedbacks().Add(ctx, f.Agent, f.Reason, -1, -f.Rating); err != nil {
+		return err
+	}
+	agents := []string{f.Agent}
+	shop, err := r.shopOf(ctx, tx, f.Agent)
+	switch _, here := f.Here(); {
+	case err != nil:
+		err = storage.IfMissing(err, nil)
+	case !here:
+		agents = append(agents, storage.ReviewsOf(shop.Handle))
+	case shop.Agent != "":
+		agents = append(agents, shop.Agent)
+	}
+	if err != nil {
+		return err
+	}
+	if err := tx.Feedbacks().Release(ctx, f, agents...); err != nil {
+		return err
+	}
+	return r.enqueue(ctx, tx, storage.FeedbackCheckJob, "", tx.Now)
 }
 
 // check finds out what is missing of feedback. It returns how long to wait for the next try, or zero when
 // it is to be decided.
 func (r *Reputation) check(ctx context.Context, f *storage.Feedback, blocked bool) (later time.Duration) {
+	if _, here := f.Here(); here {
+		return 0
+	}
+	if r.Chain == nil {
+		return time.Hour
+	}
 	id, err := erc8004.ParseID(f.Agent)
 	if err != nil {
 		refuse(f, protocol.MalformedFile)
@@ -306,7 +406,7 @@ func (r *Reputation) check(ctx context.Context, f *storage.Feedback, blocked boo
 			return time.Minute // our own endpoints do not answer: no fault of the review
 		}
 		if readPayment(f, p, id.ChainID) {
-			return r.again(f, protocol.PaymentUnknown)
+			return r.later(f, protocol.PaymentUnknown)
 		}
 	}
 	if f.State != storage.FeedbackWaiting || f.Doc.Confirmed {
@@ -322,7 +422,7 @@ func (r *Reputation) check(ctx context.Context, f *storage.Feedback, blocked boo
 		return time.Minute
 	}
 	if f.Doc.Confirmed = seen[0]; !seen[0] {
-		return r.again(f, protocol.ReviewNotSeen)
+		return r.later(f, protocol.ReviewNotSeen)
 	}
 	return 0
 }
@@ -340,8 +440,8 @@ func eventOf(f *storage.Feedback, id erc8004.ID) (e erc8004.Feedback, err error)
 	return e, err
 }
 
-// again returns the pause before the next try, or ends the check with a reason after the last one.
-func (r *Reputation) again(f *storage.Feedback, why protocol.ReviewReason) time.Duration {
+// later returns the pause before the next try, or ends the check with a reason after the last one.
+func (r *Reputation) later(f *storage.Feedback, why protocol.ReviewReason) time.Duration {
 	if f.Tries >= len(r.Pauses) {
 		refuse(f, why)
 		return 0
@@ -368,7 +468,7 @@ func (r *Reputation) fetch(ctx context.Context, f *storage.Feedback) (later time
 	case isRefused(err):
 		refuse(f, protocol.Unreachable)
 	case err != nil:
-		return r.again(f, protocol.Unreachable)
+		return r.later(f, protocol.Unreachable)
 	default:
 		readFile(f, file)
 	}
@@ -452,17 +552,13 @@ func (r *Reputation) checkReceipt(ctx context.Context, f *storage.Feedback) (lat
 		takeReceipt(f, claims)
 		return 0
 	}
-	trusted := false
-	for _, node := range r.Trusted {
-		trusted = trusted || node == claims.Issuer
-	}
-	if !trusted {
+	if !slices.Contains(r.Trusted, claims.Issuer) {
 		refuse(f, protocol.ReceiptIssuer)
 		return 0
 	}
 	set, err := r.keysOf(ctx, claims.Issuer)
 	if err != nil {
-		return r.again(f, protocol.Unreachable)
+		return r.later(f, protocol.Unreachable)
 	}
 	if readReceipt(f, set, time.Now()); f.State != storage.FeedbackWaiting {
 		return 0
@@ -472,7 +568,7 @@ func (r *Reputation) checkReceipt(ctx context.Context, f *storage.Feedback) (lat
 	raw, err := r.get(ctx, claims.Issuer+"/api/public/order-receipts/"+order.Receipt, 4096)
 	var status protocol.ReceiptStatus
 	if err != nil || json.Unmarshal(raw, &status) != nil || status.ID != order.Receipt {
-		return r.again(f, protocol.ReceiptUnknown)
+		return r.later(f, protocol.ReceiptUnknown)
 	}
 	switch status.Status {
 	case "revoked":

@@ -71,9 +71,12 @@ func (r *Reputation) ListHidden(ctx context.Context, tx *storage.Tx, _ protocol.
 }
 
 func standing(ctx context.Context, tx *storage.Tx, f storage.Feedback) (protocol.ReviewStanding, error) {
-	shop, err := tx.Feedbacks().Agent(ctx, f.Agent)
-	if errors.Is(err, storage.ErrNotFound) {
-		err = nil
+	handle, here := f.Here()
+	var err error
+	if !here {
+		var shop storage.FeedbackAgent
+		shop, err = tx.Feedbacks().Agent(ctx, f.Agent)
+		handle, err = shop.Handle, storage.IfMissing(err, nil)
 	}
-	return protocol.ReviewStanding{ID: f.ID, Handle: protocol.OrNil(shop.Handle), Hidden: f.HiddenAt != nil, HiddenAt: f.HiddenAt, Reason: f.HiddenWhy}, err
+	return protocol.ReviewStanding{ID: f.ID, Handle: protocol.OrNil(handle), Hidden: f.HiddenAt != nil, HiddenAt: f.HiddenAt, Reason: f.HiddenWhy}, err
 }

@@ -403,10 +403,7 @@ func (r *Reputation) apply(ctx context.Context, tx *storage.Tx, shop storage.Fee
 		if slices.Contains(old.Doc.Responses, reply) {
 			return nil
 		}
-		old.Doc.Responses = append(old.Doc.Responses, reply)
-		if over := len(old.Doc.Responses) - protocol.MaxReviewReplies; over > 0 {
-			old.Doc.Responses = old.Doc.Responses[over:]
-		}
+		answer(&old, reply)
 		return tx.Feedbacks().Put(ctx, old)
 	}
 	return nil

@@ -204,10 +204,19 @@ func takeReceipt(f *storage.Feedback, c protocol.OrderReceiptClaims) {
 		refuse(f, protocol.ReceiptClient)
 		return
 	}
-	f.Doc.Order = &protocol.ReviewOrder{Issuer: c.Issuer, Receipt: c.ID, Total: protocol.Money{Currency: c.Currency, Amount: c.Amount},
+	f.Doc.Order = &protocol.ReviewedOrder{Issuer: c.Issuer, Receipt: c.ID, Total: protocol.Money{Currency: c.Currency, Amount: c.Amount},
 		PaidAt: time.Unix(c.PaidAt, 0).UTC()}
-	f.Doc.Names = []string{strings.Join([]string{"order", c.Issuer, c.Agent, c.Order}, " "), receiptName(c)}
+	useUp(f, c)
+}
+
+// useUp names what feedback uses up of an order.
+func useUp(f *storage.Feedback, c protocol.OrderReceiptClaims) {
+	f.Doc.Names = []string{orderName(c), receiptName(c)}
 	f.Proof = f.Doc.Names[0]
+}
+
+func orderName(c protocol.OrderReceiptClaims) string {
+	return strings.Join([]string{"order", c.Issuer, c.Agent, c.Order}, " ")
 }
 
 // receiptName is what feedback uses up of a receipt.

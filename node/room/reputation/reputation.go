@@ -1,5 +1,5 @@
-// Package reputation issues receipts for orders, and counts the reviews of businesses that were
-// given on a chain and prove a paid order (spec §2.6; ERC-8004 "Reputation Registry").
+// Package reputation issues receipts for orders, and counts the reviews of businesses from paid orders (spec §2.6): those that were
+// given here, and those that were given on a chain (ERC-8004 "Reputation Registry"). protocol.ReviewCase says which count.
 //
 // It stores no money and makes no payment. What strangers write on a chain is bounded before it is
 // stored, fetched or shown.
@@ -31,12 +31,14 @@ type Reputation struct {
 	Key  key.Pair            // signs receipts; its public half is in the node's key directory
 	Ever func() []key.Public // those that signed receipts before it
 
+	MailKey []byte // makes the names of mailboxes, as that of package order, and those of buyers
+
 	DB      *storage.DB
 	Log     *slog.Logger
 	Chain   *erc8004.Reader // nil when no chain is configured
 	Client  *http.Client    // of node/out/outbound, for the files of reviews and the keys of trusted nodes
 	Trusted []string        // addresses of other nodes whose receipts prove an order
-	Floors  Floors          // least totals of orders
+	Floors  protocol.ReviewFloors
 	Every   time.Duration   // pause between two looks at the chain
 	Pace    time.Duration   // between two files that are fetched for one business
 	Pauses  []time.Duration // before the next try of a file or node that does not answer; then it is given up
@@ -59,11 +61,12 @@ func (r *Reputation) Issue(ctx context.Context, tx *storage.Tx, c protocol.Calle
 	if protocol.IsID(protocol.OrderID, in.Order) {
 		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "the node issues the receipt of this order by itself, once it is paid")
 	}
-	return r.issue(ctx, tx, p, in, "", false)
+	return r.issue(ctx, tx, p, in, protocol.KnownStated, false, nil)
 }
 
-// IssueFor issues the receipt of an order that was made here. One that moved no money names no account: no review counts with it.
-func (r *Reputation) IssueFor(ctx context.Context, tx *storage.Tx, shop string, in protocol.NewOrderReceipt, known string, test bool) (string, error) {
+// IssueFor issues the receipt of an order that was made here. buyers are the names by which its buyer is told.
+func (r *Reputation) IssueFor(ctx context.Context, tx *storage.Tx, shop string, in protocol.NewOrderReceipt, known string, test bool, buyers []string,
+) (string, error) {
 	p, err := tx.Profiles().ForUpdate(ctx, shop)
 	if err != nil {
 		return "", err
@@ -71,8 +74,33 @@ func (r *Reputation) IssueFor(ctx context.Context, tx *storage.Tx, shop string, 
 	if test {
 		in.Client = ""
 	}
-	made, err := r.issue(ctx, tx, p, in, known, test)
+	made, err := r.issue(ctx, tx, p, in, known, test, buyers)
 	return made.ID, err
+}
+
+// KnownFor signs the receipt of an order that was made here again, of whose payment more is known now.
+func (r *Reputation) KnownFor(ctx context.Context, tx *storage.Tx, id, known string) error {
+	s, err := tx.OrderReceipts().ByID(ctx, id)
+	if err != nil {
+		return storage.IfMissing(err, nil)
+	}
+	c, _ := claimsOf(s.Token)
+	c.Known = known
+	if s.Token, err = r.sign(c, protocol.OrderReceiptType); err != nil {
+		return err
+	}
+	if err := tx.OrderReceipts().Put(ctx, s); err != nil {
+		return err
+	}
+	return r.rejudge(ctx, tx, s)
+}
+
+func (r *Reputation) sign(claims any, kind string) (string, error) {
+	raw, err := json.Marshal(claims)
+	if err != nil {
+		return "", fmt.Errorf("encode claims: %w", err)
+	}
+	return r.Key.SignCompact(raw, kind)
 }
 
 // AdjustFor adds an adjustment to the receipt of an order that was made here, once.
@@ -82,14 +110,14 @@ func (r *Reputation) AdjustFor(ctx context.Context, tx *storage.Tx, id string, a
 		return storage.IfMissing(err, nil)
 	}
 	s.Adjustments = append(s.Adjustments, a)
-	if err := tx.OrderReceipts().Put(ctx, s); err != nil || !s.Refunded() {
+	if err := tx.OrderReceipts().Put(ctx, s); err != nil {
 		return err
 	}
-	return r.withdraw(ctx, tx, s, protocol.OrderRefunded)
+	return r.rejudge(ctx, tx, s)
 }
 
 func (r *Reputation) issue(ctx context.Context, tx *storage.Tx, p *storage.StoredProfile, in protocol.NewOrderReceipt, known string, test bool,
-) (protocol.OrderReceipt, error) {
+	buyers []string) (protocol.OrderReceipt, error) {
 	minor, fault := in.Total.Minor()
 	if fault == nil {
 		fault = in.CheckPaidAt(tx.Now)
@@ -104,7 +132,7 @@ func (r *Reputation) issue(ctx context.Context, tx *storage.Tx, p *storage.Store
 	s := storage.StoredReceipt{
 		ID: protocol.NewID(protocol.ReceiptID, tx.Now), Handle: p.Draft.Handle, Order: in.Order, Agent: p.ERC8004, Client: client, Buyer: in.Buyer,
 		Currency: in.Total.Currency, Minor: minor, PaidAt: in.PaidAt.UTC(), IssuedAt: tx.Now,
-		ReceiptDoc: storage.ReceiptDoc{Lines: in.LineItems},
+		ReceiptDoc: storage.ReceiptDoc{Lines: in.LineItems, Buyers: buyers},
 	}
 	same, err := tx.OrderReceipts().List(ctx, s.Handle, s.Order, 1, "")
 	if err != nil {
@@ -117,14 +145,10 @@ func (r *Reputation) issue(ctx context.Context, tx *storage.Tx, p *storage.Store
 		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "the order %s has the receipt %s, which says something else: revoke that one first",
 			s.Order, same.Items[0].ID)
 	}
-	claims, err := json.Marshal(protocol.OrderReceiptClaims{
+	if s.Token, err = r.sign(protocol.OrderReceiptClaims{
 		Issuer: r.Base, Order: s.Order, Agent: s.Agent, Shop: s.Handle, Client: s.Client, Amount: protocol.MoneyOf(s.Currency, s.Minor).Amount,
 		Currency: s.Currency, PaidAt: s.PaidAt.Unix(), IssuedAt: s.IssuedAt.Unix(), ID: s.ID, Known: known, Test: test,
-	})
-	if err != nil {
-		return protocol.OrderReceipt{}, fmt.Errorf("encode claims: %w", err)
-	}
-	if s.Token, err = r.Key.SignCompact(claims, protocol.OrderReceiptType); err != nil {
+	}, protocol.OrderReceiptType); err != nil {
 		return protocol.OrderReceipt{}, err
 	}
 	if err := tx.OrderReceipts().Insert(ctx, s, protocol.MaxOrderReceipts); err != nil {
@@ -260,29 +284,58 @@ func (r *Reputation) Revoke(ctx context.Context, tx *storage.Tx, c protocol.Call
 	if err := tx.OrderReceipts().Put(ctx, s); err != nil {
 		return protocol.OrderReceipt{}, err
 	}
-	return r.shown(s), r.withdraw(ctx, tx, s, protocol.ReceiptRevoked)
+	return r.shown(s), r.rejudge(ctx, tx, s)
 }
 
-// withdraw takes the review that counts with a receipt out of the sum.
-func (r *Reputation) withdraw(ctx context.Context, tx *storage.Tx, s storage.StoredReceipt, why protocol.ReviewReason) error {
+// rejudge looks again at the reviews with a receipt that was revoked, adjusted, or of whose payment more is known.
+func (r *Reputation) rejudge(ctx context.Context, tx *storage.Tx, s storage.StoredReceipt) error {
 	c, ok := claimsOf(s.Token)
 	if !ok {
 		return nil
 	}
-	if _, err := tx.Feedbacks().Holding(ctx, c.Agent); err != nil {
-		return err
+	for _, agent := range []string{c.Agent, storage.ReviewsOf(s.Handle)} { // locks them
+		if _, err := tx.Feedbacks().Holding(ctx, agent); err != nil {
+			return err
+		}
 	}
 	f, err := tx.Feedbacks().ByProof(ctx, receiptName(c))
 	if errors.Is(err, storage.ErrNotFound) {
-		return nil
+		f, err = tx.Feedbacks().Given(ctx, storage.ReviewsOf(s.Handle), s.ID, 0)
 	}
-	if err == nil {
-		err = r.uncount(ctx, tx, f)
+	if err == nil && f.Reason != protocol.ReviewWithdrawn {
+		err = r.again(ctx, tx, f)
 	}
-	if err != nil {
+	if err = storage.IfMissing(err, nil); err != nil || c.Known == protocol.KnownStated {
 		return err
 	}
-	refuse(&f, why)
+	if err := tx.Feedbacks().Again(ctx, orderName(c), f.ID, protocol.ReceiptStated); err != nil {
+		return err
+	}
+	return r.enqueue(ctx, tx, storage.FeedbackCheckJob, "", tx.Now)
+}
+
+// again decides about a review anew, and stores it.
+func (r *Reputation) again(ctx context.Context, tx *storage.Tx, f storage.Feedback) error {
+	shop, err := r.shopOf(ctx, tx, f.Agent)
+	var why protocol.ReviewReason
+	if err == nil {
+		var h storage.Holding
+		if h, err = tx.Feedbacks().Holding(ctx, f.Agent); err == nil {
+			why, err = r.judge(ctx, tx, shop, h, &f)
+		}
+	}
+	if err = storage.IfMissing(err, nil); err != nil {
+		return err
+	}
+	if why != f.Reason {
+		if err := r.uncount(ctx, tx, f); err != nil {
+			return err
+		}
+		f.State, f.Reason = storage.FeedbackWaiting, protocol.ReviewIsChecked
+		if err := r.settle(ctx, tx, &f); err != nil {
+			return err
+		}
+	}
 	return tx.Feedbacks().Put(ctx, f)
 }
 
@@ -307,10 +360,10 @@ func (r *Reputation) Adjust(ctx context.Context, tx *storage.Tx, c protocol.Call
 		return protocol.OrderReceipt{}, protocol.Errorf(protocol.Conflict, "an order has at most %d adjustments", protocol.MaxAdjustments)
 	}
 	s.Adjustments = append(s.Adjustments, a)
-	if err := tx.OrderReceipts().Put(ctx, s); err != nil || !s.Refunded() {
+	if err := tx.OrderReceipts().Put(ctx, s); err != nil {
 		return r.shown(s), err
 	}
-	return r.shown(s), r.withdraw(ctx, tx, s, protocol.OrderRefunded)
+	return r.shown(s), r.rejudge(ctx, tx, s)
 }
 
 // Status says whether a receipt is revoked or its order refunded in full, and nothing else.

@@ -11,21 +11,21 @@ import (
 	"stoa/storage"
 )
 
-// Reviews lists the reviews of a business: those of the chain identity that it is enrolled to now.
+// Reviews lists the reviews of a business: those that were given here, and those of the chain identity that it is enrolled to now.
 func (r *Reputation) Reviews(ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.FeedbackQuery) (protocol.Page[protocol.Review], error) {
 	page := protocol.Page[protocol.Review]{Items: []protocol.Review{}}
 	p, err := tx.Profiles().ByHandle(ctx, in.Handle)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && p.Draft.Kind != protocol.Business {
 		return page, protocol.Errorf(protocol.NotFound, "there is no business @%s on this node", in.Handle)
 	}
-	if err != nil || p.ERC8004 == "" {
+	if err != nil {
 		return page, err
 	}
 	state := storage.FeedbackCounted
 	if in.Uncounted {
 		state = storage.FeedbackUncounted
 	}
-	found, err := tx.Feedbacks().List(ctx, p.ERC8004, state, in.Size(), in.After)
+	found, err := tx.Feedbacks().List(ctx, p.ERC8004, in.Handle, state, in.Size(), in.After)
 	for _, f := range found.Items {
 		page.Items = append(page.Items, r.shownReview(f))
 	}
@@ -38,7 +38,7 @@ func (r *Reputation) Review(ctx context.Context, tx *storage.Tx, handle, id stri
 	p, err := tx.Profiles().ByHandle(ctx, handle)
 	if err == nil {
 		var f storage.Feedback
-		if f, err = tx.Feedbacks().ByID(ctx, id); err == nil && f.Agent == p.ERC8004 {
+		if f, err = tx.Feedbacks().ByID(ctx, id); err == nil && (f.Agent == p.ERC8004 || f.Agent == storage.ReviewsOf(handle)) {
 			return r.shownReview(f), nil
 		}
 	}
@@ -59,26 +59,27 @@ func (r *Reputation) shownReview(f storage.Feedback) protocol.Review {
 
 // registryOf is the reputation registry of an identity, "" when the node reads none.
 func (r *Reputation) registryOf(agent string) string {
-	if r.Chain == nil {
+	if r.Chain == nil || !strings.Contains(agent, ":") {
 		return ""
 	}
 	return r.Chain.Reputations()[agent[:strings.LastIndexByte(agent, ':')]]
 }
 
-// Source says how the reviews of an identity are confirmed; "" when the node reads no reputation registry
-// of its chain.
+// Source says how the reviews of a business with that identity, "" for none, are confirmed.
 func (r *Reputation) Source(agent string) string {
-	registry := r.registryOf(agent)
-	if registry == "" {
-		return ""
+	const orders = "Reviews from paid orders: their payment is reported by the payment provider, or by the buyer and confirmed by the shop"
+	if registry := r.registryOf(agent); registry != "" {
+		return fmt.Sprintf("%s, or confirmed on the chain network: ERC-8004 reputation registry %s, tag starred. "+
+			"Average of 0 to 5.", orders, registry)
 	}
-	return fmt.Sprintf("Reviews on the chain with a receipt of the shop, or with a payment to it: ERC-8004 reputation registry %s, "+
-		"tag starred, average of 0 to 5.", registry)
+	return orders + ". Average of 0 to 5."
 }
 
 func review(f storage.Feedback, registry string) protocol.Review {
+	_, here := f.Here()
 	out := protocol.Review{
-		ID: f.ID, Agent: f.Agent, Client: f.Client, At: f.At, Text: f.Doc.Text, Counts: f.State == storage.FeedbackCounted, Reason: f.Reason, Why: f.Reason.Text(),
+		ID: f.ID, Via: "chain", Agent: f.Agent, Client: f.Client, At: f.At, Text: f.Doc.Text, Counts: f.State == storage.FeedbackCounted,
+		Reason: f.Reason, Why: f.Reason.Text(),
 		Replies: f.Doc.Responses, Untrusted: true,
 		Evidence: protocol.ReviewEvidence{Registry: registry, Transaction: f.Doc.Tx, Block: f.Block, LogIndex: f.Doc.LogIndex,
 			Index: f.Index, URI: f.Doc.URI, Hash: f.Doc.Hash},
@@ -86,8 +87,11 @@ func review(f storage.Feedback, registry string) protocol.Review {
 	if f.Rating >= 0 {
 		out.Rating, out.Stars = new(float64(f.Rating)/100), new(round1(f.Rating, 2000))
 	}
-	if out.Counts {
+	if out.Counts || here {
 		out.Order, out.Payment = f.Doc.Order, f.Doc.Payment
+	}
+	if here {
+		out.Via, out.Agent, out.Client, out.Evidence = "node", "", f.Doc.Buyer, protocol.ReviewEvidence{Signed: f.Doc.Signed}
 	}
 	if out.Replies == nil {
 		out.Replies = []protocol.ReviewReply{}
@@ -98,19 +102,26 @@ func review(f storage.Feedback, registry string) protocol.Review {
 // round1 is a/b rounded to one decimal.
 func round1(a, b int64) float64 { return float64((a*20+b)/(2*b)) / 10 }
 
-// Of returns the reputation of a profile; nil for persons, and for a business without an identity in a
+// Of returns the reputation of a profile; nil for persons, and for a business that no review counts of and that has no identity in a
 // registry whose reviews the node reads (spec §2.6).
 func (r *Reputation) Of(p *storage.StoredProfile) *protocol.Reputation {
-	if p.Draft.Kind != protocol.Business || p.ERC8004 == "" {
+	if p.Draft.Kind != protocol.Business || p.Reviews == 0 && r.registryOf(p.ERC8004) == "" {
 		return nil
 	}
-	source := r.Source(p.ERC8004)
-	if source == "" {
-		return nil
-	}
-	out := &protocol.Reputation{Reviews: int(p.Reviews), Source: source}
+	out := &protocol.Reputation{Reviews: int(p.Reviews), Source: r.Source(p.ERC8004)}
 	if p.Reviews > 0 {
 		out.Average = new(round1(p.Stars, 2000*p.Reviews))
+	}
+	for _, k := range []struct {
+		known    string
+		n, stars int64
+	}{
+		{protocol.KnownProvider, p.ProviderReviews, p.ProviderStars}, {protocol.KnownConfirmed, p.ConfirmedReviews, p.ConfirmedStars},
+		{"chain", p.Reviews - p.ProviderReviews - p.ConfirmedReviews, p.Stars - p.ProviderStars - p.ConfirmedStars},
+	} {
+		if k.n > 0 {
+			out.Paid = append(out.Paid, protocol.PaidReviews{Known: k.known, Reviews: int(k.n), Average: round1(k.stars, 2000*k.n)})
+		}
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func openDesk(t *testing.T, db *storage.DB) *desk {
 	require.NoError(t, err)
 	d := &desk{t: t, now: time.Now().Truncate(time.Second), Reputation: &Reputation{
 		Base: "https://n1.example", Key: pair, DB: db, Log: slog.New(slog.DiscardHandler), Client: http.DefaultClient,
-		Floors: Floors{"INR": 50_00},
+		Floors: protocol.ReviewFloors{"INR": 50_00}, MailKey: []byte("mail key"),
 		Author: func(p *storage.StoredProfile, _ time.Time) protocol.Author {
 			return protocol.Author{Handle: &p.Draft.Handle}
 		},
@@ -74,7 +74,8 @@ func (d *desk) write(fn func(context.Context, *storage.Tx) error) {
 // claims are those of a receipt for the buyer; signed makes a token of them.
 func (d *desk) claims(order string) protocol.OrderReceiptClaims {
 	return protocol.OrderReceiptClaims{Issuer: d.Base, Order: order, Agent: agent1, Shop: "rao", Client: "eip155:1:" + buyer, Amount: "180.00", Currency: "INR",
-		PaidAt: d.now.Add(-time.Hour).Unix(), IssuedAt: d.now.Unix(), ID: protocol.NewID(protocol.ReceiptID, d.now)}
+		PaidAt: d.now.Add(-time.Hour).Unix(), IssuedAt: d.now.Unix(), ID: protocol.NewID(protocol.ReceiptID, d.now),
+		Known: protocol.KnownProvider}
 }
 
 func (d *desk) signed(c protocol.OrderReceiptClaims, pair key.Pair) string {
@@ -166,14 +167,19 @@ func TestSettle(t *testing.T) {
 		f.Doc.Order, f.Doc.Receipt, f.Doc.Names = nil, "", []string{"payment eip155:1 0x1"}
 		f.Doc.Payment, f.Doc.PaidPlace = &protocol.ReviewPayment{}, storage.FeedbackPlace(90, 0)
 	}
-	far := func(_ *desk, c *protocol.OrderReceiptClaims, _ *storage.Feedback) { c.Issuer = "https://n2.example" }
+	far := func(d *desk, c *protocol.OrderReceiptClaims, _ *storage.Feedback) {
+		c.Issuer, d.Trusted = "https://n2.example", []string{"https://n2.example"}
+	}
+	known := func(by string, test bool) change {
+		return func(_ *desk, c *protocol.OrderReceiptClaims, _ *storage.Feedback) { c.Known, c.Test = by, test }
+	}
 	for name, tt := range map[string]struct {
 		claims change // before the feedback is made of them
 		keep   func(d *desk, c protocol.OrderReceiptClaims, token string)
 		change change // of the feedback, or of what was before
 		want   protocol.ReviewReason
 	}{
-		"a receipt of the shop": {keep: kept(nil), want: protocol.ByReceipt},
+		"a receipt of the shop": {keep: kept(nil), want: protocol.ByProvider},
 		"a payment":             {change: func(d *desk, _ *protocol.OrderReceiptClaims, f *storage.Feedback) { paid(d, f) }, want: protocol.ByPayment},
 		"by who owns the shop by now": {keep: kept(nil), want: protocol.SelfReview,
 			change: func(_ *desk, _ *protocol.OrderReceiptClaims, f *storage.Feedback) { f.Client = owner1 }},
@@ -192,12 +198,24 @@ func TestSettle(t *testing.T) {
 		"an order that was refunded": {want: protocol.OrderRefunded, keep: kept(func(s *storage.StoredReceipt) {
 			s.Adjustments = []protocol.Adjustment{{ID: "1", Type: "refund", Status: "completed", Totals: []protocol.OrderTotal{{Type: "total", Amount: -180_00}}}}
 		})},
-		"an order below the floor": {keep: kept(nil), want: protocol.OrderTooSmall,
+		"an order below the floor": {keep: kept(func(s *storage.StoredReceipt) { s.Minor = 49_99 }), want: protocol.OrderTooSmall,
 			claims: func(_ *desk, c *protocol.OrderReceiptClaims, _ *storage.Feedback) { c.Amount = "49.99" }},
 		"an order in another currency": {keep: kept(nil), want: protocol.OrderCurrency,
 			claims: func(_ *desk, c *protocol.OrderReceiptClaims, _ *storage.Feedback) { c.Currency = "USD" }},
-		"a receipt of another node":                       {claims: far, want: protocol.ByReceipt},
-		"a receipt of another node that the shop brought": {claims: far, keep: kept(nil), want: protocol.ByReceipt},
+		"a receipt of another node":                       {claims: far, want: protocol.ByProvider},
+		"a receipt of another node that the shop brought": {claims: far, keep: kept(nil), want: protocol.ByProvider},
+		"one of a node that is not trusted": {want: protocol.ReceiptIssuer, keep: kept(nil),
+			claims: func(_ *desk, c *protocol.OrderReceiptClaims, _ *storage.Feedback) { c.Issuer = "https://n3.example" }},
+		"a payment that buyer and shop confirm": {keep: kept(nil), want: protocol.ByConfirmed, claims: known(protocol.KnownConfirmed, false)},
+		"a payment that the shop states":        {keep: kept(nil), want: protocol.ReceiptStated, claims: known(protocol.KnownStated, false)},
+		"a receipt that does not say":           {keep: kept(nil), want: protocol.ReceiptStated, claims: known("", false)},
+		"an order of the sandbox":               {keep: kept(nil), want: protocol.TestOrder, claims: known(protocol.KnownProvider, true)},
+		"an order that was refunded to below the floor": {want: protocol.OrderTooSmall, keep: kept(func(s *storage.StoredReceipt) {
+			s.Adjustments = []protocol.Adjustment{{ID: "1", Type: "refund", Status: "completed", Totals: []protocol.OrderTotal{{Type: "total", Amount: -130_01}}}}
+		})},
+		"an order whose refund leaves the floor": {want: protocol.ByProvider, keep: kept(func(s *storage.StoredReceipt) {
+			s.Adjustments = []protocol.Adjustment{{ID: "1", Type: "refund", Status: "completed", Totals: []protocol.OrderTotal{{Type: "total", Amount: -130_00}}}}
+		})},
 		"a revoked one that it brought": {claims: far, want: protocol.ReceiptRevoked,
 			keep: kept(func(s *storage.StoredReceipt) { s.RevokedAt = new(time.Now()) })},
 		"a receipt of another node for the former owner": {claims: far, want: protocol.FormerOwner,
@@ -206,19 +224,19 @@ func TestSettle(t *testing.T) {
 			}},
 		"one more than a node counts": {keep: kept(nil), want: protocol.TooManyReviews, change: func(d *desk, _ *protocol.OrderReceiptClaims, _ *storage.Feedback) {
 			d.write(func(ctx context.Context, tx *storage.Tx) error {
-				return tx.Feedbacks().Add(ctx, agent1, protocol.MaxCountedReviews, 0)
+				return tx.Feedbacks().Add(ctx, agent1, protocol.ByPayment, protocol.MaxCountedReviews, 0)
 			})
 		}},
-		"the last that a node counts": {keep: kept(nil), want: protocol.ByReceipt, change: func(d *desk, _ *protocol.OrderReceiptClaims, _ *storage.Feedback) {
+		"the last that a node counts": {keep: kept(nil), want: protocol.ByProvider, change: func(d *desk, _ *protocol.OrderReceiptClaims, _ *storage.Feedback) {
 			d.write(func(ctx context.Context, tx *storage.Tx) error {
-				return tx.Feedbacks().Add(ctx, agent1, protocol.MaxCountedReviews-1, 0)
+				return tx.Feedbacks().Add(ctx, agent1, protocol.ByPayment, protocol.MaxCountedReviews-1, 0)
 			})
 		}},
 		"an order that another review has used": {keep: kept(nil), want: protocol.ProofUsed,
 			change: func(d *desk, c *protocol.OrderReceiptClaims, f *storage.Feedback) {
 				other := d.with(*c, f.Doc.Receipt)
 				other.Client = wallet1[:len(wallet1)-1] + "9"
-				require.Equal(d.t, protocol.ByReceipt, d.settles(other).Reason)
+				require.Equal(d.t, protocol.ByProvider, d.settles(other).Reason)
 			}},
 		"a second review of the account within the month": {keep: kept(nil), want: protocol.TooSoon,
 			change: func(d *desk, _ *protocol.OrderReceiptClaims, f *storage.Feedback) {
@@ -227,7 +245,7 @@ func TestSettle(t *testing.T) {
 				d.keep("rao", c, token, nil)
 				other := d.with(c, token)
 				other.At = f.At.Add(time.Second - protocol.ReviewsApart)
-				require.Equal(d.t, protocol.ByReceipt, d.settles(other).Reason)
+				require.Equal(d.t, protocol.ByProvider, d.settles(other).Reason)
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +265,7 @@ func TestSettle(t *testing.T) {
 			before := d.sum()
 			got := d.settles(f)
 			require.Equal(t, tt.want, got.Reason)
-			require.Equal(t, tt.want == protocol.ByReceipt || tt.want == protocol.ByPayment, got.State == storage.FeedbackCounted)
+			require.Equal(t, tt.want.Counts(), got.State == storage.FeedbackCounted)
 			if after := before; got.State == storage.FeedbackCounted {
 				after = [3]int64{before[0] + 1, before[1] + 90_00, before[2] + 1}
 				require.Equal(t, after, d.sum())
@@ -399,7 +417,7 @@ func TestAnnounce(t *testing.T) {
 		c := d.claims("R-1")
 		token := d.signed(c, d.Key)
 		d.keep("rao", c, token, nil)
-		require.Equal(t, protocol.ByReceipt, d.settles(d.with(c, token)).Reason, name)
+		require.Equal(t, protocol.ByProvider, d.settles(d.with(c, token)).Reason, name)
 		require.Equal(t, [3]int64{1, 90_00, 0}, d.sum(), name)
 	}
 }
