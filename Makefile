@@ -61,7 +61,7 @@ bench-processes: ## signed posts to one, two and four processes on one PostgreSQ
 
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
 	go tool -modfile=tools/go.mod templ generate -log-level error -path node/door/web
-	for file in node/door/web/words/*.json protocol/codes/bcp47.txt protocol/codes/iso3166.txt protocol/codes/zones.txt schemas/agent-profile.v1.json node/door/web/static/*.css node/door/web/static/*.js node/door/web/static/*.json; do gzip -9nc $$file | cmp -s - $$file.gz || gzip -9nkf $$file; done
+	for file in node/door/web/words/*.json protocol/codes/bcp47.txt protocol/codes/iso3166.txt protocol/codes/names.txt protocol/codes/zones.txt schemas/agent-profile.v1.json node/door/web/static/*.css node/door/web/static/*.js node/door/web/static/*.json; do gzip -9nc $$file | cmp -s - $$file.gz || gzip -9nkf $$file; done
 	for file in storage/migrations/*/*.sql; do echo "-- file: $$file"; cat $$file; done | gzip -9nc > storage/migrations.gz
 	go run ./cmd/stoa generate
 

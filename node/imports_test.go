@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 
 	"stoa/node/door/ucpapi":       {"stoa/protocol", "stoa/identity", "stoa/node/hall", "stoa/node/door/mcpapi"},
 	"stoa/node/door/web":          {"stoa/protocol", "stoa/identity", "stoa/node/hall", "stoa/node/door/web"},
-	"stoa/node/door/web/words":    {"stoa/identity/cache"},
+	"stoa/node/door/web/words":    {"stoa/identity/cache", "stoa/protocol"},
 	"stoa/node/door/web/markdown": {},
 
 	"stoa/cmd/fill":         {"stoa/storage"},

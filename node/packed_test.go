@@ -28,7 +28,8 @@ func TestPacked(t *testing.T) {
 	packed, err := filepath.Glob("door/web/*/*.gz")
 	require.NoError(t, err)
 	require.Greater(t, len(packed), 10)
-	for _, path := range append(packed, "../protocol/codes/bcp47.txt.gz", "../protocol/codes/iso3166.txt.gz", "../protocol/codes/zones.txt.gz",
+	for _, path := range append(packed, "../protocol/codes/bcp47.txt.gz", "../protocol/codes/iso3166.txt.gz", "../protocol/codes/names.txt.gz",
+		"../protocol/codes/zones.txt.gz",
 		"../schemas/agent-profile.v1.json.gz") {
 		path = strings.TrimSuffix(path, ".gz")
 		raw, err := os.ReadFile(path)

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	codes "golang.org/x/text/language"
-	"golang.org/x/text/language/display"
-
 	"stoa/protocol"
 	"stoa/protocol/gazetteer"
 )
@@ -210,16 +207,7 @@ func (s *spot) name(asked string) string {
 	if city.Region != "" && city.Region != city.Name {
 		asked += ", " + city.Region
 	}
-	return asked + ", " + country(display.English, city)
-}
-
-// country is the name of the country of a city in a language.
-func country(in *display.Dictionary, city *gazetteer.City) string {
-	region, err := codes.ParseRegion(city.Country)
-	if err != nil {
-		return city.Country
-	}
-	return in.Regions().Name(region)
+	return asked + ", " + protocol.CountryName(city.Country, "en")
 }
 
 // in reports whether a place is in all of the named ones: a city, its region, or its country.
@@ -233,7 +221,7 @@ func (s *spot) in(within []string) bool {
 		if city == nil {
 			return false
 		}
-		names := []string{city.Name, city.Region, city.Country, country(display.English, city), country(display.Hindi, city)}
+		names := []string{city.Name, city.Region, city.Country, protocol.CountryName(city.Country, "en"), protocol.CountryName(city.Country, "hi")}
 		if !slices.ContainsFunc(names, func(n string) bool { return placeKey(n) == key }) && !slices.Contains(citiesByName().others[key], city) {
 			return false
 		}

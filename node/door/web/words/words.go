@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
 	"golang.org/x/text/message"
 
 	"stoa/identity/cache"
+	"stoa/protocol"
 )
 
 // A Language is one in which the pages can be shown. It is safe for concurrent use.
@@ -50,10 +50,10 @@ func (l *Language) Text(key string, args ...any) string {
 }
 
 // OfLanguage returns the name of a language: English, Brazilian Portuguese; "" when it has none.
-func (l *Language) OfLanguage(tag language.Tag) string { return l.named(display.Tags(l.Tag).Name(tag)) }
+func (l *Language) OfLanguage(tag language.Tag) string { return l.named(protocol.LanguageName(tag, l.Code)) }
 
 // OfRegion returns the name of a country; "" when it has none.
-func (l *Language) OfRegion(r language.Region) string { return l.named(display.Regions(l.Tag).Name(r)) }
+func (l *Language) OfRegion(r language.Region) string { return l.named(protocol.CountryName(r.String(), l.Code)) }
 
 func (l *Language) named(name string) string {
 	if name != "" && l.wrap != nil {
