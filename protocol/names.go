@@ -4,8 +4,6 @@ import (
 	_ "embed"
 	"strings"
 	"sync"
-
-	"golang.org/x/text/language"
 )
 
 //go:embed codes/names.txt.gz
@@ -33,22 +31,19 @@ func named(code, in string) string {
 // CountryName is the name of a country, by its code of ISO 3166-1, in English or in Hindi (hi); "" when it has none.
 func CountryName(code, in string) string { return named(code, in) }
 
-// LanguageName is the name of a language in English or in Hindi (hi): Hindi, Brazilian Portuguese, "Hindi (Latn)"; "" when it has none.
-func LanguageName(tag language.Tag, in string) string {
-	if name := named(tag.String(), in); name != "" {
+// LanguageName is the name of a language, by its canonical tag, in English or in Hindi (hi): Hindi, Brazilian Portuguese, "Hindi (Latn)"; ""
+// when it has none.
+func LanguageName(tag, in string) string {
+	if name := named(tag, in); name != "" {
 		return name
 	}
-	base, _ := tag.Base()
-	name := named(base.String(), in)
-	if name == "" {
-		return ""
+	base, rest, _ := strings.Cut(tag, "-")
+	name := named(base, in)
+	if name == "" || rest == "" {
+		return name
 	}
-	rest := strings.TrimPrefix(strings.TrimPrefix(tag.String(), base.String()), "-")
 	if country := CountryName(rest, in); country != "" {
 		rest = country
 	}
-	if rest != "" {
-		name += " (" + rest + ")"
-	}
-	return name
+	return name + " (" + rest + ")"
 }

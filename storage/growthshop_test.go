@@ -54,7 +54,7 @@ var grownShops = []struct {
 	run  func(ctx context.Context, db *storage.DB) error
 }{
 	{"shops by the beginning of a word", agentsBy(protocol.MerchantQuery{Q: "tea"}, 20)},
-	{"shops by a rare word and the beginning of another", agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap"}, 1)},
+	{"shops by a rare word and the beginning of another", agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap", Local: true}, 1)},
 	{"shops by the beginning of a word, near a place", agentsBy(protocol.MerchantQuery{Q: "tea", Near: "12.97,77.6", Radius: 5000}, 20)},
 	{"a place by the name that many businesses give", placed("Tealand", 1)},
 	{"a place by the beginning of a name that many businesses give", placed("Lane", 1)},

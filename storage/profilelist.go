@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"stoa/protocol"
@@ -243,12 +244,18 @@ func (ps Profiles) findPostgres(ctx context.Context, s *search, w walk, from, wh
 	if err != nil || len(found) == limit || floor < 0 {
 		return found, err
 	}
-	// The planner does not know what reading a long text vector costs.
+	// The planner does not know what reading a long text vector costs, and would rather read all versions by their places: so the words
+	// are looked for first, alone.
 	if err := ps.tx.raw(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
 		return nil, err
 	}
-	return list[version](ctx, ps.tx, `WITH m AS MATERIALIZED (`+match+`) SELECT pos, seq FROM m ORDER BY pos DESC LIMIT ?`,
-		append(append([]any{}, args...), query, limit)...)
+	return list[version](ctx, ps.tx, byWords(from, where), append(append([]any{query}, args...), limit)...)
+}
+
+// byWords finds versions by the index of words.
+func byWords(from, where string) string {
+	return `WITH f AS MATERIALIZED (SELECT pos, seq, since, until FROM profile_rank WHERE words @@ ?::tsquery)
+		SELECT r.pos, r.seq FROM ` + strings.Replace(from, "profile_rank r", "f r", 1) + ` WHERE ` + where + ` ORDER BY r.pos DESC LIMIT ?`
 }
 
 // ofVersions reads the profiles of versions, as they are now, by number; all of
