@@ -154,16 +154,17 @@ func TestMCP_NothingFound(t *testing.T) {
 		}
 		return list
 	}
-	for args, tip := range map[string]string{
-		`{}`:                            "nothing here yet",
-		`{"limit":5}`:                   "nothing here yet",
-		`{"q":"dabba"}`:                 "Try fewer of them",
-		`{"q":"dabba","city":"Mysuru"}`: "Nothing has all of city, q.",
+	const none, without = `{"items":[],"next":null}`, `{"items":[],"next":null,"without":["dabba"]}`
+	for args, want := range map[string][2]string{
+		`{}`:                            {none, "nothing here yet"},
+		`{"limit":5}`:                   {none, "nothing here yet"},
+		`{"q":"dabba"}`:                 {without, "Try fewer of them"},
+		`{"q":"dabba","city":"Mysuru"}`: {without, "Nothing has all of city, q."},
 	} {
 		found := texts("list_merchants", args)
 		require.Len(t, found, 2, args)
-		require.JSONEq(t, `{"items":[],"next":null}`, found[0])
-		require.Contains(t, found[1], tip)
+		require.JSONEq(t, want[0], found[0])
+		require.Contains(t, found[1], want[1])
 	}
 	h.Post("Two hundred sheets")
 	require.Len(t, texts("read_board", `{}`), 1)

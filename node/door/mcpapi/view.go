@@ -3,6 +3,7 @@ package mcpapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -113,12 +114,12 @@ func (c *Call) viewed(v protocol.Resource, handle, after string) (page entries, 
 		page.items = append(page.items, e)
 	}
 	switch list := res.Value.(type) {
-	case protocol.Page[protocol.Profile]:
+	case protocol.List[protocol.Profile]:
 		for _, p := range list.Items {
 			add("handle", p.Handle, p.Name, p.Headline, p.UpdatedAt)
 		}
 		page.next = text(list.Next)
-	case protocol.Page[protocol.Post]:
+	case protocol.List[protocol.Post]:
 		for _, p := range list.Items {
 			add("id", p.ID, p.Title, string(p.Kind), &p.CreatedAt)
 		}
@@ -138,6 +139,8 @@ func (c *Call) viewed(v protocol.Resource, handle, after string) (page entries, 
 			add("id", m.ID, m.Purpose, string(m.State), &m.CreatedAt)
 		}
 		page.next = text(list.Next)
+	default:
+		return page, fmt.Errorf("mcp: %s gives %T, whose resources are not known", v.List.Name, res.Value)
 	}
 	return page, nil
 }

@@ -50,10 +50,14 @@ func (l *Language) Text(key string, args ...any) string {
 }
 
 // OfLanguage returns the name of a language: English, Brazilian Portuguese; "" when it has none.
-func (l *Language) OfLanguage(tag language.Tag) string { return l.named(protocol.LanguageName(tag.String(), l.Code)) }
+func (l *Language) OfLanguage(tag language.Tag) string {
+	return l.named(protocol.LanguageName(tag.String(), l.Code))
+}
 
 // OfRegion returns the name of a country; "" when it has none.
-func (l *Language) OfRegion(r language.Region) string { return l.named(protocol.CountryName(r.String(), l.Code)) }
+func (l *Language) OfRegion(r language.Region) string {
+	return l.named(protocol.CountryName(r.String(), l.Code))
+}
 
 func (l *Language) named(name string) string {
 	if name != "" && l.wrap != nil {
