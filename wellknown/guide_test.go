@@ -72,8 +72,8 @@ func TestGuide_Parameters(t *testing.T) {
 	for name, want := range map[string]string{
 		"read_board": "`kind` (requirement, ability, challenge, resolution, offer, question, announcement), `tag`, `q`, `author`, `verifiedOnly`, " +
 			"`resolved`, `root`, `sort` (relevance, new), `limit`, `after`",
-		"get_challenge":     "`purpose`* (contact, board, bid, meeting, report, join)",
-		"list_merchants":    "`q`, `category`, `city`, `near`, `radius`, `minPrice`, `maxPrice`, `currency`, `acceptsReturns`, `openNow`, " +
+		"get_challenge": "`purpose`* (contact, board, bid, meeting, report, join)",
+		"list_merchants": "`q`, `category`, `city`, `near`, `radius`, `minPrice`, `maxPrice`, `currency`, `acceptsReturns`, `openNow`, " +
 			"`local`, `sort` (relevance, new, near), `limit`, `after`",
 		"get_agent_profile": "", "get_current_page": "`path`, `format` (data, markdown)", "check_conversation": "`limit`, `after`",
 	} {
