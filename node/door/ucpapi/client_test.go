@@ -16,14 +16,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
+	"stoa/node/money"
 	"stoa/node/nodetest"
+	"stoa/node/out/pay"
+	"stoa/node/out/pay/paytest"
+	"stoa/node/out/pay/razorpay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 	"stoa/protocol/must"
 )
 
-// TestClient_Buys: a released client of UCP searches and begins a checkout; a person takes it over in a browser and pays by the sandbox;
-// the client reads that it is completed; the receipt verifies.
+// TestClient_Buys: a released client of UCP searches and begins a checkout; a person takes it over in a browser and pays, by the sandbox and then
+// by a provider's stand-in; the client reads that it is completed; the receipt verifies; the review of the order that was paid counts.
 func TestClient_Buys(t *testing.T) {
 	t.Parallel()
 	runtime, program := os.Getenv("STOA_TEST_FEDIFY"), os.Getenv("STOA_TEST_UCP")
@@ -31,6 +35,16 @@ func TestClient_Buys(t *testing.T) {
 		t.Skip("the client of UCP is not here; make test installs it")
 	}
 	h := nodetest.Served(t)
+	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
+	vendor := httptest.NewServer(api)
+	t.Cleanup(vendor.Close)
+	own := h.Node.Money.Pay
+	h.Node.Money.Pay = func(a money.Account) (pay.Provider, error) {
+		if a.Provider != protocol.PayRazorpay {
+			return own(a)
+		}
+		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
+	}
 	h.Work()
 	bearer := "Bearer " + h.Business("rao", "")
 	item := nodetest.As[protocol.OwnItem](h.Ask("PUT", "/api/owner/merchant/items/dal",
@@ -95,13 +109,45 @@ func TestClient_Buys(t *testing.T) {
 	require.Contains(t, c.Order.Label, "TEST")
 	require.Equal(t, c.ID, ask("checkout", "complete", c.ID, "--input", `{"payment":{"instruments":[]}}`).ID)
 
-	require.Equal(t, 200, b.Open(strings.TrimPrefix(c.Order.Permalink, h.Base)))
-	receipt := nodetest.Look[string](b, `[...document.querySelectorAll("details code")].map(c => c.textContent).find(s => s.startsWith("ey"))`)
-	set := must.Get(key.ParseSet(h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Is(200).Body.Bytes()))(t)
-	raw, _, err := set.VerifyCompact(receipt, protocol.OrderReceiptType, protocol.MaxReceiptToken, time.Now())
+	receipt := func() (claims protocol.OrderReceiptClaims) {
+		t.Helper()
+		require.Equal(t, 200, b.Open(strings.TrimPrefix(c.Order.Permalink, h.Base)))
+		text := nodetest.Look[string](b, `[...document.querySelectorAll("details code")].map(c => c.textContent).find(s => s.startsWith("ey"))`)
+		set := must.Get(key.ParseSet(h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Is(200).Body.Bytes()))(t)
+		raw, _, err := set.VerifyCompact(text, protocol.OrderReceiptType, protocol.MaxReceiptToken, time.Now())
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &claims))
+		require.Equal(t, c.Order.ID, claims.Order)
+		return claims
+	}
+	require.True(t, receipt().Test)
+	reputed := func() *protocol.Reputation {
+		return nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/rao", "")).Reputation
+	}
+	require.Equal(t, 200, b.Send("#review_order", "stars", "5"), b.Text("main"))
+	require.Nil(t, reputed(), "a TEST never counts")
+
+	account := nodetest.As[protocol.PaymentAccount](h.Ask("PUT", "/api/owner/payment-account",
+		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", bearer).Is(200))
+	c = ask("checkout", "create", "--input", wanting("meera@example.org", item.VariantIDs[0], 1))
+	require.Equal(t, "requires_escalation", c.Status, c.raw)
+	require.Equal(t, 200, b.Open(strings.TrimPrefix(c.Continue, h.Base)))
+	require.Equal(t, 200, b.Send("#order"), b.Text("main"))
+	waiting := nodetest.As[protocol.Page[protocol.ShopOrder]](h.Ask("GET", "/api/owner/orders?state=awaiting_payment", "", "Authorization", bearer)).Items[0]
+	link := ""
+	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(waiting.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
+	_, err := api.Pay(link, 120_00)
 	require.NoError(t, err)
-	var claims protocol.OrderReceiptClaims
-	require.NoError(t, json.Unmarshal(raw, &claims))
-	require.Equal(t, c.Order.ID, claims.Order)
-	require.True(t, claims.Test)
+	hook := api.Hooks()[0]
+	h.Ask("POST", strings.TrimPrefix(*account.WebhookURL, h.Base), string(hook.Body), "X-Razorpay-Signature", hook.Header.Get("X-Razorpay-Signature"),
+		"X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Is(200)
+	require.Eventually(t, func() bool {
+		c = ask("checkout", "get", c.ID)
+		return c.Status == "completed"
+	}, 2*time.Minute, 100*time.Millisecond)
+	got := receipt()
+	require.False(t, got.Test)
+	require.Equal(t, protocol.KnownProvider, got.Known)
+	require.Equal(t, 200, b.Send("#review_order", "stars", "4"), b.Text("main"))
+	require.Equal(t, []protocol.PaidReviews{{Known: protocol.KnownProvider, Reviews: 1, Average: 4}}, reputed().Paid)
 }
