@@ -63,9 +63,9 @@ var GetPicture = declare[PictureRef, Picture](Operation{
 var PutPicture = declare[PictureInput, Picture](Operation{
 	Name: "put_picture", Title: "Send a picture",
 	Summary: "Sets the picture of a profile of yours, or of an item of your shop; the file is the body.",
-	Description: "JPEG, PNG or WebP, at most 5 MiB and 24 megapixels (12 of progressive JPEG or 16 bits a colour). The node makes it anew: " +
+	Description: "JPEG, PNG, WebP or GIF, at most 5 MiB and 24 megapixels (12 of progressive JPEG or 16 bits a colour). The node makes it anew: " +
 		"JPEG in three sizes, upright, without what the camera wrote, on white. A profile and its items have at most 500.",
-	HTTP: Route{"PUT", "/api/owner/picture", 200}, Doors: HTTP, For: Owners, Upload: MaxPictureUpload, UploadMedia: "image/jpeg, image/png, image/webp",
+	HTTP: Route{"PUT", "/api/owner/picture", 200}, Doors: HTTP, For: Owners, Upload: MaxPictureUpload, UploadMedia: "image/jpeg, image/png, image/webp, image/gif",
 	Access: Session, Scope: ScopeProfile, Codes: []Code{Forbidden, NotFound, Conflict, TooLarge, UnsupportedMediaType, Overloaded},
 	Example: PictureInput{Alt: "The shop from the street"},
 })

@@ -86,7 +86,7 @@ func pictureForm(f *sent, handle, sku string) templ.Component {
 	const at = "put_picture"
 	return formOf(templ.Attributes{"class": "card form", "id": at, "action": ownPicturePath, "method": "post", "enctype": "multipart/form-data"}, all{
 		ownKeys(at, handle, ""), hidden("sku", sku), ask(protocol.PutPicture.Operation, f, at, nil, line("alt", "What the picture shows, in words")),
-		fileField(f, at, "file", protocol.MaxPictureUpload, "image/jpeg,image/png,image/webp"), sends("Send the picture"), uploadProgress(),
+		fileField(f, at, "file", protocol.MaxPictureUpload, "image/jpeg,image/png,image/webp,image/gif"), sends("Send the picture"), uploadProgress(),
 	})
 }
 

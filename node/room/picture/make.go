@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -40,6 +41,7 @@ var formats = []format{
 	{"\xff\xd8\xff", 0, jpeg.DecodeConfig, jpeg.Decode},
 	{"\x89PNG\r\n\x1a\n", 0, png.DecodeConfig, png.Decode},
 	{"WEBPVP8", 8, webp.DecodeConfig, webp.Decode},
+	{"GIF8", 0, gif.DecodeConfig, gif.Decode}, // its first image
 }
 
 // deep are the models of 16 bits a colour.
@@ -61,7 +63,7 @@ func Make(raw []byte) (made *storage.PictureFile, err error) {
 			return f.make(raw)
 		}
 	}
-	return nil, fault("not-a-picture", "is no JPEG, PNG or WebP")
+	return nil, fault("not-a-picture", "is no JPEG, PNG, WebP or GIF")
 }
 
 func (f format) make(raw []byte) (*storage.PictureFile, error) {
@@ -81,7 +83,7 @@ func (f format) make(raw []byte) (*storage.PictureFile, error) {
 		return nil, fault("too-large", "has more scans than a picture needs; save it again with another program")
 	}
 	m, err := f.decode(bytes.NewReader(raw))
-	if err != nil {
+	if err != nil || m.Bounds().Empty() {
 		return nil, fault("damaged", "cannot be read; save it again with another program")
 	}
 	if m.Bounds().Dx()*m.Bounds().Dy() > most { // the decoder has its own opinion

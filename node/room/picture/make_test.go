@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"strings"
@@ -89,6 +90,12 @@ func colours(t testing.TB, raw []byte) string {
 	return out
 }
 
+func gifOf(t testing.TB, m image.Image) []byte {
+	var b bytes.Buffer
+	require.NoError(t, gif.Encode(&b, m, nil))
+	return b.Bytes()
+}
+
 // TestMake: each format becomes JPEG in three sizes, on white, not larger than it was, and nothing of the file but its pixels is kept.
 func TestMake(t *testing.T) {
 	t.Parallel()
@@ -101,7 +108,8 @@ func TestMake(t *testing.T) {
 			deepOne.Set(x, y, m.At(x, y))
 		}
 	}
-	for name, raw := range map[string][]byte{"png": pngOf(t, m), "png with 16 bits": pngOf(t, deepOne), "png with a palette": pngOf(t, pal)} {
+	for name, raw := range map[string][]byte{"png": pngOf(t, m), "png with 16 bits": pngOf(t, deepOne), "png with a palette": pngOf(t, pal),
+		"gif": gifOf(t, pal)} {
 		made, err := Make(raw)
 		require.NoError(t, err, name)
 		require.Equal(t, []int{960, 480}, []int{made.Width, made.Height}, name)
@@ -174,8 +182,10 @@ func TestMake_Refused(t *testing.T) {
 		raw  []byte
 		code string
 	}{
-		"nothing":                    {nil, "not-a-picture"},
-		"GIF":                        {[]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "not-a-picture"},
+		"nothing":                {nil, "not-a-picture"},
+		"a GIF without an image": {[]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "damaged"},
+		"a GIF with an empty image": {[]byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff," +
+			"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x02D\x01\x00;"), "damaged"},
 		"SVG":                        {[]byte("<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>"), "not-a-picture"},
 		"a page":                     {[]byte("<html>"), "not-a-picture"},
 		"half a JPEG":                {jpegOf(t, halves(80, 80))[:300], "damaged"},
@@ -202,6 +212,7 @@ func FuzzPicture(f *testing.F) {
 	f.Add(turned(f, halves(20, 10), 6))
 	f.Add(unbase(f, webpLossless))
 	f.Add(unbase(f, webpLossy))
+	f.Add(gifOf(f, halves(20, 10)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if c, _, err := image.DecodeConfig(bytes.NewReader(raw)); err == nil && c.Width*c.Height > 1_000_000 {
 			t.Skip() // its time is that of BenchmarkMake
