@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node"
-	"stoa/node/money"
 	"stoa/node/nodetest"
 	"stoa/node/out/pay"
-	"stoa/node/out/pay/paytest"
-	"stoa/node/out/pay/razorpay"
 	"stoa/protocol"
 )
 
@@ -104,12 +100,7 @@ func TestAttention_Webhook(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	token := h.Agent("asha", nodetest.OpenPolicy)
-	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
-	vendor := httptest.NewServer(api)
-	defer vendor.Close()
-	h.Attention.Pay = func(a money.Account) (pay.Provider, error) {
-		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
-	}
+	api := h.Razorpay()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- h.Worker.Run(ctx) }()

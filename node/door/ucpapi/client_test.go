@@ -16,11 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
-	"stoa/node/money"
 	"stoa/node/nodetest"
-	"stoa/node/out/pay"
-	"stoa/node/out/pay/paytest"
-	"stoa/node/out/pay/razorpay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -35,16 +31,7 @@ func TestClient_Buys(t *testing.T) {
 		t.Skip("the client of UCP is not here; make test installs it")
 	}
 	h := nodetest.Served(t)
-	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
-	vendor := httptest.NewServer(api)
-	t.Cleanup(vendor.Close)
-	own := h.Node.Money.Pay
-	h.Node.Money.Pay = func(a money.Account) (pay.Provider, error) {
-		if a.Provider != protocol.PayRazorpay {
-			return own(a)
-		}
-		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
-	}
+	api := h.Razorpay()
 	h.Work()
 	bearer := "Bearer " + h.Business("rao", "")
 	item := nodetest.As[protocol.OwnItem](h.Ask("PUT", "/api/owner/merchant/items/dal",
@@ -127,20 +114,13 @@ func TestClient_Buys(t *testing.T) {
 	require.Equal(t, 200, b.Send("#review_order", "stars", "5"), b.Text("main"))
 	require.Nil(t, reputed(), "a TEST never counts")
 
-	account := nodetest.As[protocol.PaymentAccount](h.Ask("PUT", "/api/owner/payment-account",
-		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", bearer).Is(200))
+	pays := h.PaidByRazorpay(api, "rao", bearer)
 	c = ask("checkout", "create", "--input", wanting("meera@example.org", item.VariantIDs[0], 1))
 	require.Equal(t, "requires_escalation", c.Status, c.raw)
 	require.Equal(t, 200, b.Open(strings.TrimPrefix(c.Continue, h.Base)))
 	require.Equal(t, 200, b.Send("#order"), b.Text("main"))
 	waiting := nodetest.As[protocol.Page[protocol.ShopOrder]](h.Ask("GET", "/api/owner/orders?state=awaiting_payment", "", "Authorization", bearer)).Items[0]
-	link := ""
-	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(waiting.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
-	_, err := api.Pay(link, 120_00)
-	require.NoError(t, err)
-	hook := api.Hooks()[0]
-	h.Ask("POST", strings.TrimPrefix(*account.WebhookURL, h.Base), string(hook.Body), "X-Razorpay-Signature", hook.Header.Get("X-Razorpay-Signature"),
-		"X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Is(200)
+	pays(waiting.ID, 120_00)
 	require.Eventually(t, func() bool {
 		c = ask("checkout", "get", c.ID)
 		return c.Status == "completed"

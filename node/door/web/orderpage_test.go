@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"io/fs"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"stoa/node/money"
 	"stoa/node/nodetest"
-	"stoa/node/out/pay"
-	"stoa/node/out/pay/paytest"
-	"stoa/node/out/pay/razorpay"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
 )
@@ -154,16 +149,7 @@ func TestBrowser_Order(t *testing.T) {
 func TestBrowser_Review(t *testing.T) {
 	t.Parallel()
 	h := nodetest.Served(t)
-	api := paytest.NewRazorpay("rzp_live_1", "secret-key", "whsec-one", nil)
-	vendor := httptest.NewServer(api)
-	t.Cleanup(vendor.Close)
-	own := h.Node.Money.Pay
-	h.Node.Money.Pay = func(a money.Account) (pay.Provider, error) {
-		if a.Provider != protocol.PayRazorpay {
-			return own(a)
-		}
-		return razorpay.New(razorpay.Account{KeyID: a.KeyID, KeySecret: a.KeySecret, WebhookSecrets: a.WebhookSecrets, Client: vendor.Client(), Base: vendor.URL})
-	}
+	api := h.Razorpay()
 	h.Work()
 	h.PutProfile([]byte(`{"handle":"rao","name":"Rao Tiffins","kind":"business"}`))
 	_, signIn := h.OpenAccount("Rao", protocol.RoleOwner, "", "rao")
@@ -209,17 +195,10 @@ func TestBrowser_Review(t *testing.T) {
 		require.Contains(t, b.Text("main"), text)
 	}
 
-	account := nodetest.As[protocol.PaymentAccount](h.Ask("PUT", "/api/owner/payment-account",
-		`{"handle":"rao","provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", bearer).Is(200))
+	pays := h.PaidByRazorpay(api, "rao", bearer)
 	real := order("meera@example.org")
 	waiting := nodetest.As[protocol.Page[protocol.ShopOrder]](h.Ask("GET", "/api/owner/orders?handle=rao", "", "Authorization", bearer)).Items[0]
-	link := ""
-	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(waiting.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
-	_, err := api.Pay(link, 120_00)
-	require.NoError(t, err)
-	hook := api.Hooks()[0]
-	h.Ask("POST", strings.TrimPrefix(*account.WebhookURL, h.Base), string(hook.Body), "X-Razorpay-Signature", hook.Header.Get("X-Razorpay-Signature"),
-		"X-Razorpay-Event-Id", hook.Header.Get("X-Razorpay-Event-Id")).Is(200)
+	pays(waiting.ID, 120_00)
 	paid(real)
 	require.Equal(t, 422, b.Send("#review_order", "text", "Hot and on time."), b.Text("main"))
 	require.Equal(t, 200, b.Send("#review_order", "stars", "4"), b.Text("main"))
