@@ -220,7 +220,7 @@ func TestSale(t *testing.T) {
 		buyers := nodetest.NewPair(t)
 		chain.Must(chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, chain.Registrar(1).Address()))
 		afar.shut()
-		require.Eventually(t, func() bool { return a.profile().Identity.ERC8004 == nil }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, a.parted, time.Minute, 20*time.Millisecond)
 		chain.Publish(1, 1, a.id, buyers)
 		there.grants(buyers, protocol.IdentityUnverified)
 		for _, v := range []*venture{here, afar} {
