@@ -487,8 +487,8 @@ var bounded = []struct {
 		stats, err := tx.Outlets().Stats(ctx)
 		return found(len(stats), err)
 	})},
-	// Of other nodes' agents it looks at the next thousand before it asks the index.
-	{"shops of all nodes by a rare word", 6_000, agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap"}, 1)},
+	// Of other nodes' agents it looks at the next 3,000 before it asks the index, for each of three ways to find the words.
+	{"shops of all nodes by a rare word", 12_000, agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap"}, 1)},
 	{"drop dead followers", 15_000, rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.Followers().DropDead(ctx, boardID)
 		return found(n, err)
