@@ -55,7 +55,7 @@ var grownItems = []struct {
 		return found(len(all.Items)*len(word.Items), errors.Join(err, e))
 	})},
 	{"merchants that sell at a price", reading(func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "50"}})
+		p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Local: true, PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "50"}})
 		return found(len(p.Items), err)
 	})},
 	{"item by its sku", reading(func(ctx context.Context, tx *storage.Tx) error {
