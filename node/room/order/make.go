@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -209,6 +210,7 @@ func (o *Orders) store(ctx context.Context, tx *storage.Tx, x *storage.StoredOrd
 // half of a variant at most together, and the oldest of them gives way: to another of them, and where pieces lack to anybody.
 func (o *Orders) hold(ctx context.Context, tx *storage.Tx, x *storage.StoredOrder, stranger bool) (counted map[string]bool, err error) {
 	counted = map[string]bool{}
+	var gives yield
 	for _, l := range x.Lines {
 		s, err := tx.Tills().Stock(ctx, x.Till, l.Item.ID)
 		if errors.Is(err, storage.ErrNotFound) {
@@ -218,54 +220,68 @@ func (o *Orders) hold(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 			return nil, err
 		}
 		counted[l.Item.ID] = true
-		n := int(l.Quantity.Total)
-		free := func() int {
-			if stranger {
-				return max(0, min(s.Free(), (protocol.Shared{Most: s.Pieces}).Strangers()-s.Strangers))
-			}
-			return max(0, s.Free())
+		may := s.Free() // below zero when the shop counted anew
+		if stranger {
+			may = min(may, (protocol.Shared{Most: s.Pieces}).Strangers()-s.Strangers)
 		}
-		if lacking := n - free(); lacking > 0 && lacking <= s.Strangers {
-			if err := o.makeRoom(ctx, tx, x.Till, l.Item.ID, lacking); err != nil {
+		n, free := int(l.Quantity.Total), max(0, may)
+		if lacking := n - free; lacking > 0 && lacking <= s.Strangers {
+			rest, err := o.yields(ctx, tx, x.Till, l.Item.ID, lacking, &gives)
+			if err != nil {
 				return nil, err
 			}
-			if s, err = tx.Tills().Stock(ctx, x.Till, l.Item.ID); err != nil {
-				return nil, err
-			}
+			may += lacking - rest
 		}
-		if free() < n {
-			return nil, refused(basketOf(x), []protocol.BasketFault{soldOut(l, free())})
+		if may < n {
+			return nil, refused(basketOf(x), []protocol.BasketFault{soldOut(l, free)})
 		}
 	}
-	return counted, nil
+	return counted, o.endAll(ctx, tx, gives)
 }
 
-// makeRoom ends what the oldest checkouts hold of a variant, then the oldest orders of strangers, until so many of its pieces are free.
-// What the buyer reported as paid, and what is paid when it is handed over, stays.
-func (o *Orders) makeRoom(ctx context.Context, tx *storage.Tx, till, variant string, pieces int) error {
-	handed, err := tx.Checkouts().Holding(ctx, till, variant, "")
-	for _, h := range handed {
-		if err == nil && pieces > 0 {
-			pieces -= h.Pieces
-			err = tx.Tills().Release(ctx, h.OrderID)
-		}
+// A yield is what gives way to an order, once there is room for all of it.
+type yield struct {
+	checkouts []string // their holds
+	orders    []storage.StoredOrder
+}
+
+// yields adds to what gives way what the oldest checkouts hold of a variant, then the oldest orders of strangers, and returns how many
+// pieces still lack. What the buyer reported as paid, and what is paid when it is handed over, stays.
+func (o *Orders) yields(ctx context.Context, tx *storage.Tx, till, variant string, pieces int, y *yield) (lacking int, err error) {
+	for i := range y.orders { // for another variant of the order
+		pieces -= y.orders[i].Pieces(variant)
 	}
-	if err != nil || pieces <= 0 {
-		return err
+	handed, err := tx.Checkouts().Holding(ctx, till, variant, "")
+	if err != nil {
+		return 0, err
+	}
+	for _, h := range handed {
+		if pieces > 0 || slices.Contains(y.checkouts, h.OrderID) {
+			pieces -= h.Pieces
+			y.checkouts = append(y.checkouts, h.OrderID)
+		}
 	}
 	old, err := tx.Orders().Holding(ctx, till, variant)
-	if err != nil {
-		return err
-	}
-	for i := range old {
-		if pieces <= 0 {
-			return nil
-		}
-		if old[i].Claimed || old[i].Pay == protocol.PayLater || len(old[i].Events) > 1 {
+	for _, x := range old {
+		known := slices.ContainsFunc(y.orders, func(z storage.StoredOrder) bool { return z.ID == x.ID })
+		if pieces <= 0 || known || x.Claimed || x.Pay == protocol.PayLater || len(x.Events) > 1 {
 			continue
 		}
-		pieces -= old[i].Pieces(variant)
-		if err := o.end(ctx, tx, &old[i], gaveWay); err != nil {
+		pieces -= x.Pieces(variant)
+		y.orders = append(y.orders, x)
+	}
+	return pieces, err
+}
+
+// endAll ends what gives way.
+func (o *Orders) endAll(ctx context.Context, tx *storage.Tx, y yield) error {
+	for _, id := range y.checkouts {
+		if err := tx.Tills().Release(ctx, id); err != nil {
+			return err
+		}
+	}
+	for i := range y.orders {
+		if err := o.end(ctx, tx, &y.orders[i], gaveWay); err != nil {
 			return err
 		}
 	}

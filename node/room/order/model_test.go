@@ -49,13 +49,18 @@ func (m *model) held(strangers bool) (n int) {
 	return n
 }
 
-// holds makes room for pieces, and says whether there is room. Strangers hold half of all at most, and the oldest gives way.
+// holds makes room for pieces, and says whether there is room; without it nothing changes. Strangers hold half of all at most, and the
+// oldest gives way.
 func (m *model) holds(pieces int, stranger bool) bool {
 	free := func() int {
 		if stranger {
 			return max(0, min(m.pieces-m.held(false), max(1, (m.pieces+1)/2)-m.held(true)))
 		}
 		return max(0, m.pieces-m.held(false))
+	}
+	var before []modelOrder
+	for _, x := range m.orders {
+		before = append(before, *x)
 	}
 	if lacking := pieces - free(); lacking > 0 && lacking <= m.held(true) {
 		for _, x := range m.orders {
@@ -65,23 +70,22 @@ func (m *model) holds(pieces int, stranger bool) bool {
 			}
 		}
 	}
-	return pieces <= free()
+	if pieces <= free() {
+		return true
+	}
+	for i, x := range m.orders {
+		*x = before[i]
+	}
+	return false
 }
 
 // makes says whether an order is made.
 func (m *model) makes(x *modelOrder) bool {
-	var before []modelOrder
-	for _, o := range m.orders {
-		before = append(before, *o)
-	}
-	if m.holds(x.pieces, x.stranger) {
+	made := m.holds(x.pieces, x.stranger)
+	if made {
 		m.orders = append(m.orders, x)
-		return true
 	}
-	for i, o := range m.orders { // what is refused changes nothing
-		*o = before[i]
-	}
-	return false
+	return made
 }
 
 func (m *model) advance(now time.Time) {

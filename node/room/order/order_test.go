@@ -449,6 +449,27 @@ func TestOrder_Late(t *testing.T) {
 	})
 }
 
+// TestOrder_LateAlone: money that comes late, for more than there is room for, ends nobody's order.
+func TestOrder_LateAlone(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.stock(w.last, 4)
+		late := must.Get(does(w, w.Make, known(1), wants(1, w.last, 4)))(w.t)
+		w.pass(protocol.HoldFor)
+		w.jobs()
+		kept := must.Get(does(w, w.Make, stranger(2), wants(2, w.last, 1)))(w.t)
+		w.pass(time.Second)
+		in := wants(3, w.last, 1)
+		in.Way, in.Street, in.PIN, in.Pay = protocol.ByDelivery, "4 Gandhi Bazaar", "560004", protocol.PayLater
+		must.Get(does(w, w.Make, stranger(3), in))(w.t)
+		got := must.Get(does(w, w.Update, owner("rao"), protocol.OrderUpdate{ID: late.Order.ID, Do: protocol.OrderConfirm, UTR: "431298765001"}))(w.t)
+		require.Equal(w.t, protocol.OrderCanceled, got.State)
+		require.Equal(w.t, "320.00", got.Refunds[0].Amount.Amount, "what is paid when it is handed over stays, so there is no room")
+		require.Equal(w.t, protocol.OrderAwaiting, w.order(kept.Token).State)
+		require.Equal(w.t, storage.Stocked{Pieces: 4, Held: 2, Strangers: 2}, w.left(w.last))
+	})
+}
+
 // TestOrder_Sandbox: an order by the sandbox is paid by its webhook, labelled TEST, and its receipt names no account.
 func TestOrder_Sandbox(t *testing.T) {
 	t.Parallel()
