@@ -17,6 +17,7 @@ import (
 
 	"stoa/node/out/outbound"
 	"stoa/node/work/certificate"
+	"stoa/protocol"
 )
 
 // A certifier has the certificate that the node serves HTTPS with.
@@ -69,15 +70,9 @@ func (c Config) httpsFaults(bad func(format string, args ...any)) {
 	}
 }
 
-// dnsName reports whether an authority may certify a name: letters, digits and hyphens in at least two labels, and no IP address.
+// dnsName reports whether an authority may certify a name: one of a host with a domain, no IP address, without a port.
 func dnsName(name string) bool {
-	labels := strings.Split(name, ".")
-	for _, l := range labels {
-		if l == "" || len(l) > 63 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || l[0] == '-' || l[len(l)-1] == '-' {
-			return false
-		}
-	}
-	return len(labels) > 1 && len(name) < 254 && net.ParseIP(name) == nil
+	return protocol.IsHost(name) && strings.Contains(name, ".") && !strings.Contains(name, ":") && net.ParseIP(name) == nil
 }
 
 // listenPlain opens the address without TLS, and says what HTTPS is served with.
@@ -115,8 +110,8 @@ func (n *Node) certificates() (certifier, error) {
 			return nil, fmt.Errorf("%w: acme-roots: %w", ErrConfig, errors.New("there is no certificate in "+c.ACMERoots))
 		}
 	}
-	mail, _ := strings.CutPrefix(c.Contact, "mailto:")
-	if !strings.HasPrefix(c.Contact, "mailto:") {
+	mail, is := strings.CutPrefix(c.Contact, "mailto:")
+	if !is {
 		mail = ""
 	}
 	return &certificate.ACME{

@@ -210,34 +210,42 @@ func (im *importing) bidStep(r record) (step, error) {
 	if err := im.decode(r, &in); err != nil {
 		return step{}, err
 	}
+	handle := func(ctx context.Context, tx *storage.Tx) (string, error) {
+		here, err := tx.Bids().ByID(ctx, in.ID)
+		if err != nil {
+			return "", err
+		}
+		return here.Handle, nil
+	}
+	return im.booked(&im.report.Bids, handle, in.ID, in.underWay(), in.MoneyRecord,
+		"bids on the attention board were checked and left out: their payments, refunds and receipts stay on the books of %s; "+
+			"keep the archive as your own copy",
+		"bids that are not over were left out too: %s goes on with them and makes their refunds, so keep the profile there until they "+
+			"are over, or close the board there (close_attention_board)"), nil
+}
+
+// booked is the step that counts a bid or an order, and stores none. handle is the profile here that has it, if one does; under is what
+// keeps it open.
+func (im *importing) booked(count *protocol.ImportCount, handle func(context.Context, *storage.Tx) (string, error), id, under string, r MoneyRecord,
+	left, open string) step {
 	return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error {
-		switch here, err := tx.Bids().ByID(ctx, in.ID); {
-		case err == nil && here.Handle == im.handle:
-			im.report.Bids.Same++
+		switch here, err := handle(ctx, tx); {
+		case err == nil && here == im.handle:
+			count.Same++
 			return nil
 		case err != nil && !errors.Is(err, storage.ErrNotFound):
 			return err
 		}
-		im.report.Bids.LeftOut++
-		im.note("bids on the attention board were checked and left out: their payments, refunds and receipts stay on the books of %s; "+
-			"keep the archive as your own copy", im.host)
-		under := in.underWay()
+		count.LeftOut++
+		im.note(left, im.host)
 		switch {
 		case under == "":
 		case !im.gone:
-			im.note("bids that are not over were left out too: %s goes on with them and makes their refunds, so keep the profile there until they "+
-				"are over, or close the board there (close_attention_board)", im.host)
-		default:
-			im.orphaned(in.ID, under, in.MoneyRecord)
+			im.note(open, im.host)
+		case r.kept() > 0:
+			im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",
+				id, under, protocol.FormatRupees(r.kept()), cmp.Or(r.Payments[0].Reference, r.Payments[0].PaymentID))
 		}
 		return nil
-	}}, nil
-}
-
-// orphaned notes money that is under way on a node that is gone.
-func (im *importing) orphaned(id, under string, r MoneyRecord) {
-	if r.kept() > 0 {
-		im.note("%s %s, and no node makes its refund: %s was paid for it and not sent back; settle that with its payer, whom payment %s names",
-			id, under, protocol.FormatRupees(r.kept()), cmp.Or(r.Payments[0].Reference, r.Payments[0].PaymentID))
-	}
+	}}
 }

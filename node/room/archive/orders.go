@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -101,24 +100,14 @@ func (im *importing) orderStep(r record) (step, error) {
 	if err := im.decode(r, &in); err != nil {
 		return step{}, err
 	}
-	return step{begins: true, do: func(ctx context.Context, tx *storage.Tx) error {
-		switch here, err := tx.Orders().ByID(ctx, in.ID); {
-		case err == nil && here.Handle == im.handle:
-			im.report.Orders.Same++
-			return nil
-		case err != nil && !errors.Is(err, storage.ErrNotFound):
-			return err
+	handle := func(ctx context.Context, tx *storage.Tx) (string, error) {
+		here, err := tx.Orders().ByID(ctx, in.ID)
+		if err != nil {
+			return "", err
 		}
-		im.report.Orders.LeftOut++
-		im.note("orders were checked and left out: they stay on the books of %s; keep the archive as your own copy", im.host)
-		under := in.underWay()
-		switch {
-		case under == "":
-		case !im.gone:
-			im.note("orders that are not over were left out too: go on with them on %s, which makes their refunds", im.host)
-		default:
-			im.orphaned(in.ID, under, in.MoneyRecord)
-		}
-		return nil
-	}}, nil
+		return here.Handle, nil
+	}
+	return im.booked(&im.report.Orders, handle, in.ID, in.underWay(), in.MoneyRecord,
+		"orders were checked and left out: they stay on the books of %s; keep the archive as your own copy",
+		"orders that are not over were left out too: go on with them on %s, which makes their refunds"), nil
 }

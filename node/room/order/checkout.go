@@ -271,9 +271,9 @@ func (o *Orders) holdCheckout(ctx context.Context, tx *storage.Tx, x *storage.St
 	return len(counted) > 0, nil
 }
 
-// strangersMay is how many more pieces buyers may hold whom the node does not know.
+// strangersMay is how many more pieces buyers may hold whom the node does not know; less than none when the shop counted anew.
 func strangersMay(s storage.Stocked) int {
-	return max(0, min(s.Free(), (protocol.Shared{Most: s.Pieces}).Strangers()-s.Strangers))
+	return min(s.Free(), (protocol.Shared{Most: s.Pieces}).Strangers()-s.Strangers)
 }
 
 // endCheckout cancels an open checkout: its pieces are free.

@@ -222,7 +222,7 @@ func (o *Orders) hold(ctx context.Context, tx *storage.Tx, x *storage.StoredOrde
 		counted[l.Item.ID] = true
 		may := s.Free() // below zero when the shop counted anew
 		if stranger {
-			may = min(may, (protocol.Shared{Most: s.Pieces}).Strangers()-s.Strangers)
+			may = strangersMay(s)
 		}
 		n, free := int(l.Quantity.Total), max(0, may)
 		if lacking := n - free; lacking > 0 && lacking <= s.Strangers {

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/crypto/acme"
 
+	"stoa/protocol"
 	"stoa/protocol/netx"
 	"stoa/storage"
 )
@@ -177,7 +178,7 @@ func (a *ACME) step(ctx context.Context) (wait time.Duration, err error) {
 	row.Owner, row.LastError = "", ""
 	if err != nil && ctx.Err() == nil {
 		row.Failures++
-		row.LastError = protocolText(err)
+		row.LastError = protocol.Clip(protocol.OneLine(err.Error()), 500)
 		row.NextAt = now.Add(netx.Jitter(netx.Backoff(tryFirst, tryMost, row.Failures)))
 	}
 	stored := a.DB.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *storage.Tx) error { return tx.Certificates().Put(ctx, row) })

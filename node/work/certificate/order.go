@@ -267,9 +267,3 @@ func encode(key crypto.PrivateKey, chain [][]byte) ([]byte, error) {
 
 // pair reads what encode made.
 func pair(raw []byte) (tls.Certificate, error) { return tls.X509KeyPair(raw, raw) }
-
-// protocolText is an error in one line of bounded length.
-func protocolText(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	return text[:min(len(text), 500)]
-}
