@@ -31,7 +31,7 @@ var wallClock = map[string]string{
 	"node/room/account/oauthclient.go":    "age of a cache",
 	"node/room/directory/fetch.go":        "how long a directory asks to wait",
 	"node/room/operate/health.go":         "when this process began",
-	"node/room/reputation/check.go":       "ages of limits and caches, in memory",
+	"node/room/reputation/fetch.go":       "ages of limits and caches, in memory",
 	"federation/boost.go":                 "age of a cache",
 	"federation/prepare.go":               "how long deliveries yield, in memory",
 	"federation/message.go":               "the rate of a domain's mentions of the board",
