@@ -3,8 +3,6 @@ package storage_test
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,10 +83,10 @@ func fillBoard(t testing.TB, db *storage.DB) map[string]string {
 }
 
 // askLists asks the questions of shops, people and posts, as ask does those of items.
-func askLists(t testing.TB, db *storage.DB, missed func(q question, rank int, found []string)) (kinds map[string]*score, seen, unseen score) {
+func askLists(t testing.TB, db *storage.DB, missed func(q question, rank int, found []string)) *answers {
 	fillDirectory(t, db)
 	keys := fillBoard(t, db)
-	kinds = map[string]*score{}
+	all := &answers{kinds: map[string]*score{}, missed: missed}
 	for _, row := range dataLines(t, "asked.txt", 4) {
 		list, blind := strings.CutPrefix(row[0], "*")
 		q, at := question{list + " " + row[1], row[2], strings.Fields(row[3]), blind}, protocol.Paging{Limit: 10}
@@ -110,38 +108,15 @@ func askLists(t testing.TB, db *storage.DB, missed func(q question, rank int, fo
 			}
 			return err
 		})
-		rank := 1 + slices.IndexFunc(found, func(key string) bool {
-			return slices.ContainsFunc(q.wanted, func(pattern string) bool { ok, _ := path.Match(pattern, key); return ok })
-		})
-		for _, kind := range []string{list, row[1]} {
-			if kinds[kind] == nil {
-				kinds[kind] = &score{}
-			}
-			kinds[kind].add(rank)
-		}
-		if blind {
-			unseen.add(rank)
-		} else {
-			seen.add(rank)
-		}
-		if rank == 0 || rank > 3 {
-			missed(q, rank, found[:min(3, len(found))])
-		}
+		all.add(q, found, list, row[1])
 	}
-	return kinds, seen, unseen
+	return all
 }
 
 // BenchmarkAsked reports what BenchmarkQuestions does, for shops, people and posts.
 func BenchmarkAsked(b *testing.B) {
 	onEngines(b, func(b *testing.B, db *storage.DB) {
-		kinds, seen, unseen := askLists(b, db, func(question, int, []string) {})
-		for b.Loop() { // figures, not times
-		}
-		kinds["seen"], kinds["unseen"] = &seen, &unseen
-		for kind, s := range kinds {
-			b.ReportMetric(s.hit(), kind+"-hit@3")
-			b.ReportMetric(s.reciprocal/float64(s.asked), kind+"-mrr")
-		}
+		askLists(b, db, func(question, int, []string) {}).report(b)
 	})
 }
 
@@ -149,14 +124,14 @@ func BenchmarkAsked(b *testing.B) {
 func TestLists_Questions(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		kinds, seen, unseen := askLists(t, db, func(q question, rank int, found []string) {
+		all := askLists(t, db, func(q question, rank int, found []string) {
 			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
 		})
-		require.GreaterOrEqual(t, seen.asked+unseen.asked, 80)
-		require.GreaterOrEqual(t, 3*unseen.asked, seen.asked)
-		require.GreaterOrEqual(t, seen.hit(), 90.0)
-		require.GreaterOrEqual(t, unseen.hit(), 85.0)
-		for kind, s := range kinds {
+		require.GreaterOrEqual(t, all.seen.asked+all.unseen.asked, 80)
+		require.GreaterOrEqual(t, 3*all.unseen.asked, all.seen.asked)
+		require.GreaterOrEqual(t, all.seen.hit(), 90.0)
+		require.GreaterOrEqual(t, all.unseen.hit(), 85.0)
+		for kind, s := range all.kinds {
 			require.GreaterOrEqual(t, s.hit(), 75.0, kind)
 		}
 	})

@@ -161,55 +161,71 @@ func (s *score) add(rank int) {
 
 func (s *score) hit() float64 { return 100 * float64(s.hits) / float64(s.asked) }
 
-// ask asks all questions; missed is called for those without a wanted item among the first three.
-func ask(t testing.TB, db *storage.DB, missed func(q question, rank int, found []string)) (kinds map[string]*score, seen, unseen score) {
+// answers are the scores of questions: by kind, and of those that were seen before the code and not.
+type answers struct {
+	kinds        map[string]*score
+	seen, unseen score
+	missed       func(q question, rank int, found []string) // is called for those without a wanted one among the first three
+}
+
+// add counts what a question of some kinds found.
+func (a *answers) add(q question, found []string, kinds ...string) {
+	rank := 1 + slices.IndexFunc(found, func(key string) bool {
+		return slices.ContainsFunc(q.wanted, func(pattern string) bool { ok, _ := path.Match(pattern, key); return ok })
+	})
+	for _, kind := range kinds {
+		if a.kinds[kind] == nil {
+			a.kinds[kind] = &score{}
+		}
+		a.kinds[kind].add(rank)
+	}
+	if q.unseen {
+		a.unseen.add(rank)
+	} else {
+		a.seen.add(rank)
+	}
+	if rank == 0 || rank > 3 {
+		a.missed(q, rank, found[:min(3, len(found))])
+	}
+}
+
+// ask asks all questions of items.
+func ask(t testing.TB, db *storage.DB, missed func(q question, rank int, found []string)) *answers {
 	keys := fillWares(t, db)
-	kinds = map[string]*score{}
+	all := &answers{kinds: map[string]*score{}, missed: missed}
 	for _, q := range questions(t) {
-		var page storage.ItemPage
-		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			page, err = tx.Items().Search(ctx, storage.ItemQuery{Q: q.q, Paging: protocol.Paging{Limit: 10}})
+		var found []string
+		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			page, err := tx.Items().Search(ctx, storage.ItemQuery{Q: q.q, Paging: protocol.Paging{Limit: 10}})
+			for _, i := range page.Items {
+				found = append(found, keys[i.Draft.SKU])
+			}
 			return err
 		}))
-		rank, found := 0, []string{}
-		for n, i := range page.Items {
-			key := keys[i.Draft.SKU]
-			found = append(found, key)
-			if rank == 0 && slices.ContainsFunc(q.wanted, func(pattern string) bool { ok, _ := path.Match(pattern, key); return ok }) {
-				rank = n + 1
-			}
-		}
-		if kinds[q.kind] == nil {
-			kinds[q.kind] = &score{}
-		}
-		kinds[q.kind].add(rank)
-		if q.unseen {
-			unseen.add(rank)
-		} else {
-			seen.add(rank)
-		}
-		if rank == 0 || rank > 3 {
-			missed(q, rank, found[:min(3, len(found))])
-		}
+		all.add(q, found, q.kind)
 	}
-	return kinds, seen, unseen
+	return all
 }
 
 // BenchmarkQuestions asks the questions and reports, by kind, how many of a hundred have a wanted item among
 // the first three (hit@3), and the mean reciprocal rank among the first ten (mrr).
 func BenchmarkQuestions(b *testing.B) {
 	onEngines(b, func(b *testing.B, db *storage.DB) {
-		kinds, seen, unseen := ask(b, db, func(question, int, []string) {})
-		for b.Loop() { // figures, not times
-		}
-		all := seen
-		all.asked, all.hits, all.reciprocal = all.asked+unseen.asked, all.hits+unseen.hits, all.reciprocal+unseen.reciprocal
-		kinds["all"], kinds["unseen"] = &all, &unseen
-		for kind, s := range kinds {
-			b.ReportMetric(s.hit(), kind+"-hit@3")
-			b.ReportMetric(s.reciprocal/float64(s.asked), kind+"-mrr")
-		}
+		ask(b, db, func(question, int, []string) {}).report(b)
 	})
+}
+
+// report reports figures, which are no times.
+func (a *answers) report(b *testing.B) {
+	for b.Loop() {
+	}
+	all := a.seen
+	all.asked, all.hits, all.reciprocal = all.asked+a.unseen.asked, all.hits+a.unseen.hits, all.reciprocal+a.unseen.reciprocal
+	a.kinds["all"], a.kinds["unseen"] = &all, &a.unseen
+	for kind, s := range a.kinds {
+		b.ReportMetric(s.hit(), kind+"-hit@3")
+		b.ReportMetric(s.reciprocal/float64(s.asked), kind+"-mrr")
+	}
 }
 
 // onEngines runs a benchmark on SQLite, and on PostgreSQL where there is one.
@@ -227,15 +243,15 @@ func onEngines(b *testing.B, run func(b *testing.B, db *storage.DB)) {
 func TestItems_Questions(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		kinds, seen, unseen := ask(t, db, func(q question, rank int, found []string) {
+		all := ask(t, db, func(q question, rank int, found []string) {
 			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
 		})
-		require.Len(t, kinds, 8)
-		require.GreaterOrEqual(t, seen.asked+unseen.asked, 150)
-		require.GreaterOrEqual(t, 3*unseen.asked, seen.asked+unseen.asked)
-		require.GreaterOrEqual(t, seen.hit(), 90.0)
-		require.GreaterOrEqual(t, unseen.hit(), 90.0)
-		for kind, s := range kinds {
+		require.Len(t, all.kinds, 8)
+		require.GreaterOrEqual(t, all.seen.asked+all.unseen.asked, 150)
+		require.GreaterOrEqual(t, 3*all.unseen.asked, all.seen.asked+all.unseen.asked)
+		require.GreaterOrEqual(t, all.seen.hit(), 90.0)
+		require.GreaterOrEqual(t, all.unseen.hit(), 90.0)
+		for kind, s := range all.kinds {
 			require.GreaterOrEqual(t, s.asked, 15, kind)
 			require.GreaterOrEqual(t, s.hit(), 75.0, kind)
 		}

@@ -56,6 +56,25 @@ func TestConfig_Order(t *testing.T) {
 	require.Equal(t, "127.0.0.1:3", c.Listen, "a flag wins over both")
 }
 
+// TestConfig_HTTPS: a name is enough for HTTPS; what does not fit together is said.
+func TestConfig_HTTPS(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, fault string }{
+		{"--domain stoa.example", ""}, {"--domain stoa.example --domain www.stoa.example", ""}, {"--domain stoa.example --http-listen=", ""},
+		{"--base-url https://stoa.example --tls-cert c --tls-key k", ""},
+		{"--domain 192.0.2.1", "domain:"}, {"--domain stoa", "domain:"}, {"--domain *.stoa.example", "domain:"}, {"--domain stoa.example:443", "domain:"},
+		{"--tls-cert c --tls-key k", "base-url:"}, {"--base-url https://stoa.example --tls-cert c", "tls-cert:"},
+		{"--domain stoa.example --tls-cert c --tls-key k", "domain:"}, {"--domain stoa.example --acme-directory http://ca.example", "acme-directory:"},
+		{"--domain stoa.example --http-listen nonsense", "http-listen:"},
+	} {
+		if _, err := parseServe(t, strings.Fields(tt.args)...); tt.fault == "" {
+			require.NoError(t, err, tt.args)
+		} else {
+			require.ErrorContains(t, err, tt.fault, tt.args)
+		}
+	}
+}
+
 func TestConfig_Faults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "stoa.toml")
