@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -83,11 +84,21 @@ func (n *Node) listenPlain() (err error) {
 	}
 	n.URL = "https" + strings.TrimPrefix(n.URL, "http")
 	if n.certifier, err = n.certificates(); err == nil && c.HTTPListen != "" {
-		if n.plain, err = net.Listen("tcp", c.HTTPListen); err != nil {
-			err = fmt.Errorf("%w: http-listen: %w", ErrConfig, err)
-		}
+		n.plain, err = listen("http-listen", c.HTTPListen)
 	}
 	return err
+}
+
+// listen listens on the address of a setting.
+func listen(setting, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w: give the program the capability CAP_NET_BIND_SERVICE (AmbientCapabilities of systemd), or choose a port above 1023", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, setting, err)
+	}
+	return l, nil
 }
 
 func (n *Node) certificates() (certifier, error) {

@@ -125,12 +125,12 @@ func (n *Node) open(ctx context.Context) error {
 	if n.DB, n.Keys, err = openStore(ctx, c, n.log, true); err != nil {
 		return err
 	}
-	if n.listener, err = net.Listen("tcp", c.address()); err != nil {
-		return fmt.Errorf("%w: listen: %w", ErrConfig, err)
+	if n.listener, err = listen("listen", c.address()); err != nil {
+		return err
 	}
 	if c.OperatorListen != "" {
-		if n.operatorListener, err = net.Listen("tcp", c.OperatorListen); err != nil {
-			return fmt.Errorf("%w: operator-listen: %w", ErrConfig, err)
+		if n.operatorListener, err = listen("operator-listen", c.OperatorListen); err != nil {
+			return err
 		}
 	}
 	if c.LMTP != "" {
