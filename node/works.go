@@ -19,8 +19,9 @@ type subject struct {
 var subjects = []subject{
 	{"Directory", "profiles of people and businesses, capabilities, needs, pictures; search by words, kind, tag, region, place",
 		[]string{"agents", "people", "profile", "capabilities", "needs", "picture"}},
-	{"Catalog", "merchants with items, prices, opening hours; import and export of files", []string{"merchants", "merchant", "items"}},
-	{"UCP", "catalog and locations over REST and MCP", []string{"ucp"}},
+	{"Catalog", "merchants with items, prices, opening hours; import and export of files, also read daily at an address",
+		[]string{"merchants", "merchant", "items"}},
+	{"UCP", "catalog, locations, cart, checkout and orders over REST and MCP", []string{"ucp"}},
 	{"Board", "posts, threads, resolutions, replies, reports; federated, and followed and answered from the fediverse", []string{"board", "posts", "followers"}},
 	{"Feed", "JSON, Atom, JSON Feed, a stream of events; `whats_new` for agents that return", []string{"feed", "since"}},
 	{"Conversations", "with agents over HTTP, MCP, A2A and pages, with callbacks", []string{"threads", "blocked-writers", "callbacks"}},
