@@ -50,7 +50,7 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.federation.Run(failed) })
 	group.Go(func() error { return n.directories.Run(failed) })
 	counts := operate.Counts{"usage": n.agents.Counts.Renew, "explored": n.Directory.Explored.Renew, "statistics": n.Moderation.Numbers.Renew,
-		"stocks": n.state.Renew}
+		"stocks": n.state.Renew, "words": operate.CountWords}
 	group.Go(func() error { return counts.Run(failed, n.DB, n.log) })
 	if n.Chain != nil {
 		group.Go(func() error { return n.Chain.Reader.Run(failed) })

@@ -137,6 +137,38 @@ func TestLists_Questions(t *testing.T) {
 	})
 }
 
+// TestTerms_Fresh: a post is found beside a misspelled word before anybody has counted its words, and what is misspelled after.
+func TestTerms_Fresh(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		p := samplePost(start, 1)
+		p.Title, p.Body = "Marbled paper", "For the endpapers of books."
+		store(t, db, p)
+		asked := func(q string) (got protocol.List[protocol.Post]) {
+			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
+				got, err = tx.Posts().List(ctx, protocol.BoardQuery{Q: q})
+				return err
+			})
+			return got
+		}
+		got := asked("papr marbled")
+		require.Len(t, got.Items, 1)
+		require.True(t, got.Partly)
+		require.Equal(t, []string{"papr"}, got.Without)
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			fresh, err := tx.Posts().Fresh(ctx)
+			require.True(t, fresh)
+			require.NoError(t, err)
+			_, err = tx.Posts().CountFresh(ctx)
+			return err
+		})
+		got = asked("papr marbled")
+		require.Len(t, got.Items, 1)
+		require.Equal(t, "paper marbled", got.DidYouMean)
+		require.False(t, got.Partly)
+	})
+}
+
 // TestTerms_Leave: the words of a profile and of a post are counted while others see them, however often they change.
 func TestTerms_Leave(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func (ps Posts) List(ctx context.Context, q protocol.BoardQuery) (out protocol.L
 
 // question is the words of a query of the board, with what finds posts by them.
 func (ps Posts) question(q *protocol.BoardQuery, s asked, terms []*term) *question {
-	a := &question{tx: ps.tx, q: q.Q, terms: terms, tables: []string{postTerms}}
+	a := &question{tx: ps.tx, q: q.Q, terms: terms, tables: []string{postTerms}, late: true}
 	a.find = func(ctx context.Context, c condition, limit int) ([]int64, int, error) {
 		at, err := postWords.find(ctx, ps.tx, s.with(c).whole(), math.MaxInt64, limit)
 		return at, 0, err

@@ -6,7 +6,7 @@ import (
 	"stoa/protocol"
 )
 
-// The words of posts are counted some minutes after a post is stored, by a job: processes that store posts at the same time would
+// The words of posts are counted some seconds after a post is stored: processes that store posts at the same time would
 // otherwise wait for each other at the rows of common words.
 
 var freshInsert = insert{Into: `INSERT INTO post_fresh (seq) VALUES `, Row: `(?)`}
@@ -49,6 +49,11 @@ func countPost(p *protocol.Post, count map[string]int) {
 const freshPosts = 200
 
 const takeFresh = `DELETE FROM post_fresh WHERE seq IN (SELECT seq FROM post_fresh ORDER BY seq LIMIT ?) RETURNING seq`
+
+// Fresh reports whether posts wait for their words to be counted.
+func (ps Posts) Fresh(ctx context.Context) (bool, error) {
+	return ps.tx.exists(ctx, `SELECT 1 FROM post_fresh LIMIT 1`)
+}
 
 // CountFresh counts the words of some posts that are not counted yet, and returns how many posts these were.
 func (ps Posts) CountFresh(ctx context.Context) (int, error) {

@@ -18,6 +18,8 @@ type question struct {
 	rare   int64    // and few are so many
 	// find finds rows by a condition; more are those that other lists have, which are looked for when it finds none.
 	find func(ctx context.Context, c condition, limit int) (at []int64, more int, err error)
+	// late: words are counted some time after the rows that have them are stored.
+	late bool
 	// filters are the names of other conditions, and any reports whether something is found without these.
 	filters []string
 	any     func(ctx context.Context, c condition) (bool, error)
@@ -160,6 +162,11 @@ func (a *question) interpret(ctx context.Context) (changed bool, err error) {
 			n += known[k]
 		}
 		t.weigh(n)
+		if n == 0 && a.late {
+			if n, err = a.uncounted(ctx, t); err != nil {
+				return false, err
+			}
+		}
 		if t.absent = n == 0; n > a.rare {
 			continue
 		}
@@ -180,6 +187,15 @@ func (a *question) interpret(ctx context.Context) (changed bool, err error) {
 		t.absent = t.absent && len(t.meaning) == 0
 	}
 	return changed, nil
+}
+
+// uncounted is 1 for a word that a row has and nobody has counted yet.
+func (a *question) uncounted(ctx context.Context, t *term) (n int64, err error) {
+	found, err := a.any(ctx, t.in(formPlain))
+	if found {
+		n = 1
+	}
+	return n, err
 }
 
 // asMeantToBe is a question with the likeliest spelling of each word.

@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- The words of listed profiles and of visible posts as their writers spell them, as item_term has those of items: n have one.
--- profile_said has the counted words of each profile. Posts of post_fresh are counted soon, by a job (storage/postterm.go).
+-- profile_said has the counted words of each profile. Posts of post_fresh are counted soon (storage/postterm.go).
 CREATE TABLE profile_term (
 	word TEXT COLLATE "C" PRIMARY KEY,
 	key  TEXT COLLATE "C" NOT NULL,
