@@ -40,6 +40,7 @@ type Config struct {
 	Data              string   `default:"./data" env:"STOA_DATA" placeholder:"DIR" help:"Data directory: the SQLite database and the master key."`
 	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
 	MasterKey         string   `env:"STOA_MASTER_KEY" placeholder:"FILE" help:"File of the key that seals all secrets in the database; several processes on one database share it. Default: master.key in the data directory."`
+	NoMigrationCopy   bool     `name:"no-migration-copy" env:"STOA_NO_MIGRATION_COPY" help:"Do not copy the SQLite database, beside it, before a new version changes its tables."`
 	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
 	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, in addition to those of loopback and IP addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
 	Chain             []string `env:"STOA_CHAIN" sep:";" placeholder:"ID=RPC,REGISTRY" help:"A chain to check identities on: chainId=rpcURL[|rpcURL],identityRegistry[,reputationRegistry][,finality][,quorum:<n>], finality being finalized, safe or depth:<blocks>, and the quorum how many endpoints must agree. Repeatable; separated by ; in the environment."`
@@ -268,6 +269,11 @@ func (c Config) masterKey() string {
 		return c.MasterKey
 	}
 	return filepath.Join(c.Data, "master.key")
+}
+
+// Storage is where the node stores.
+func (c Config) Storage(log *slog.Logger) storage.Config {
+	return storage.Config{Path: c.sqlite(), URL: c.Database, Log: log, NoCopy: c.NoMigrationCopy}
 }
 
 func (c Config) sqlite() string {

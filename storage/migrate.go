@@ -45,13 +45,13 @@ var ErrOlder = errors.New("the database is older than the first release")
 var ErrNewer = errors.New("the database is newer than this program")
 
 // migrate returns a function that brings the tables to the newest version that the program knows, and logs it for a
-// database that had an earlier one. A database with a later version is refused with [ErrNewer] and not changed: the
-// program would read and write tables whose rules it does not know.
-func migrate(log *slog.Logger) func(ctx context.Context, e engine, tables *sql.DB) error {
+// database that had an earlier one; with keep, one of SQLite is copied before. A database with a later version is not changed, and refused
+// with [ErrNewer] where its rules are others than the program knows (see serves).
+func migrate(keep bool, log *slog.Logger) func(ctx context.Context, e engine, tables *sql.DB) error {
 	return func(ctx context.Context, e engine, tables *sql.DB) error {
 		provider, err := migrator(e, tables)
 		if err == nil {
-			err = bringUp(ctx, e, provider, tables, log)
+			err = bringUp(ctx, e, provider, tables, keep, log)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
@@ -76,13 +76,17 @@ func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(dialect, tables, dir, opts...)
 }
 
-func bringUp(ctx context.Context, e engine, provider *goose.Provider, tables *sql.DB, log *slog.Logger) error {
+func bringUp(ctx context.Context, e engine, provider *goose.Provider, tables *sql.DB, keep bool, log *slog.Logger) error {
 	began, from := time.Now(), int64(0)
 	for try := 1; ; try++ {
 		found, to, err := provider.GetVersions(ctx)
 		if err == nil && found > to {
-			return fmt.Errorf("%w: its tables have version %d, and this program knows versions up to %d: start the program that migrated it, or a later one; "+
-				"to go back, restore a backup from before the upgrade", ErrNewer, found, to)
+			return serves(ctx, tables, found, to, log)
+		}
+		if err == nil && keep && e == engineSQLite && found < to && (found >= first || found == unreleased[e]) {
+			if err := copyBefore(ctx, tables, to, log); err != nil {
+				return err
+			}
 		}
 		if err == nil && 0 < found && found < first {
 			found, err = adopt(ctx, e, tables, found, log)

@@ -2,10 +2,8 @@ package storage_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -36,6 +34,7 @@ func TestMigrate_Newer(t *testing.T) {
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		setVersion := func(to int) {
 			storagetest.Unopened(t, c, func(exec func(string, ...any)) {
+				exec(`UPDATE compatible SET since = ?`, to)
 				exec(`DELETE FROM goose_db_version WHERE version_id > 1`)
 				exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, TRUE)`, to)
 			})
@@ -87,7 +86,7 @@ func TestMigrate_TakenOver(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
 		}
-		require.Regexp(t, `^time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n`+
+		require.Regexp(t, `^(time=.* msg="copying the database before it is migrated" .*\n)?time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n`+
 			`(time=.* level=INFO msg=.*migrat.*\n){2}$`, log.String())
 	})
 }
@@ -116,15 +115,8 @@ func TestMigrate_Older(t *testing.T) {
 // A database that the last program before 0.1.0 made is read and written on.
 func TestMigrate_Kept(t *testing.T) {
 	t.Parallel()
-	packed, err := os.Open("testdata/unreleased.db.gz")
-	require.NoError(t, err)
-	defer packed.Close()
-	unpacked, err := gzip.NewReader(packed)
-	require.NoError(t, err)
-	raw, err := io.ReadAll(unpacked)
-	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "stoa.db")
-	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	require.NoError(t, os.WriteFile(path, unpacked(t, "testdata/unreleased.db.gz"), 0o600))
 	db := storagetest.OpenConfig(t, storage.Config{Path: path})
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		p, err := tx.Profiles().ByHandle(ctx, "asha")

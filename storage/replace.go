@@ -22,7 +22,7 @@ func Replace(ctx context.Context, target, backup string) error {
 		return err
 	}
 	defer os.Remove(fresh)
-	db, err := Open(ctx, Config{Path: fresh})
+	db, err := Open(ctx, Config{Path: fresh, NoCopy: true})
 	if errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder) {
 		return fmt.Errorf("%s: %w", backup, err)
 	}

@@ -68,6 +68,8 @@ type Config struct {
 	Now   func() time.Time // the clock of Tx.Now; nil means time.Now
 	Queue int              // writes that may wait before new ones are refused; 0 means 1024
 	Serve bool             // this process serves the node, and is on SQLite the only one that does
+
+	NoCopy bool // a SQLite database is not copied before it is migrated
 }
 
 // A DB is an open database. Its methods may be called concurrently.
@@ -107,7 +109,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	sql, err := commit.Open(ctx, commit.Config{
 		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve,
 		Topics: []string{TopicJobs, TopicLog, TopicFeed, TopicTasks, topicNumbers, topicWords},
-		Groups: groups, Buffers: buffers, Migrate: migrate(log),
+		Groups: groups, Buffers: buffers, Migrate: migrate(!c.NoCopy, log),
 	})
 	if err != nil {
 		return nil, err

@@ -42,6 +42,7 @@ type adminCmd struct {
 	Backup    adminBackupCmd    `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
 	Check     adminCheckCmd     `cmd:"" help:"Check the database and its invariants."`
 	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup."`
+	Migrate   adminMigrateCmd   `cmd:"" help:"Bring the database to this version of the program, or try that on a copy."`
 	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
 }
 
