@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 	"stoa/node/room/complaint"
 	"stoa/protocol"
 	"stoa/protocol/netx"
+	"stoa/storage"
 )
 
 // A Config is the configuration of one node. Each field is a flag, an environment

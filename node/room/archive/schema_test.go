@@ -180,7 +180,7 @@ var leftOut = map[string]map[string]string{
 	"shop_order.doc": {"handle": ofKey, "shop": derived, "link": secret, "claims": work, "lapsed": derived, "by": ofNode, "mailConfirmed": work,
 		"reported": work, "checkout": ofNode, "platform": ofNode, "release": ofNode, "webhook": secret},
 
-	"certificate": {"": ofNode}, "acme_challenge": {"": ofNode},
+	"compatible": {"": ofNode}, "certificate": {"": ofNode}, "acme_challenge": {"": ofNode},
 	"account": {"": ofAccount}, "account_profile": {"": ofAccount}, "api_token": {"": ofAccount}, "passkey": {"": ofAccount}, "credential_name": {"": ofAccount},
 	"recovery_code": {"": ofAccount},
 	"session":       {"": ofAccount}, "ticket": {"": ofAccount}, "device": {"": ofAccount},
