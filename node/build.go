@@ -262,7 +262,8 @@ func (n *Node) openHall(ctx context.Context, gate *identity.Gate, proofs *proof.
 	n.Table.Observe = n.observe
 	proxies := trusted(c)
 	n.front = &front{limits: n.Table.Limits, refused: n.metrics.limited,
-		network: func(r *http.Request) string { return n.Keys.Networks.Of(clientAddr(r, proxies)) }}
+		network: func(r *http.Request) string { return n.Keys.Networks.Of(clientAddr(r, proxies)) },
+		given:   func(r *http.Request) string { return givenID(r, proxies) }}
 	receipts, err := n.Keys.Random(ctx, credential.SecretReceipts)
 	if err != nil {
 		return err

@@ -5,18 +5,16 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"stoa/protocol"
 )
 
 // clientAddr returns the address that a request came from. X-Forwarded-For is read
 // from the right, and only while each hop is a trusted proxy: a client can write
 // anything to the left of that.
 func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil || len(trusted) == 0 {
+	addr := remoteAddr(r)
+	if len(trusted) == 0 {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -28,6 +26,28 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 		addr = next
 	}
 	return addr
+}
+
+// remoteAddr is the address at the other end of the connection.
+func remoteAddr(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr
+}
+
+// givenID is the X-Request-Id that a trusted proxy gave to a request, "" where none did.
+func givenID(r *http.Request, trusted []netip.Prefix) string {
+	id := r.Header.Get("X-Request-Id")
+	if id == "" || !protocol.GoodRequestID(id) || !within(remoteAddr(r), trusted) {
+		return ""
+	}
+	return id
 }
 
 // hop parses an address as proxies write it: bare, in brackets, or with a port.

@@ -14,7 +14,8 @@ import (
 type front struct {
 	limits  *hall.Limits
 	network func(*http.Request) string
-	refused *vm.Counter // requests over the limit
+	given   func(*http.Request) string // the id that a proxy gave to the request, "" for none
+	refused *vm.Counter                // requests over the limit
 }
 
 // admit counts one request. The error is a *protocol.Error with the time to wait; the

@@ -185,7 +185,11 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 	inner, ids := compress(m), newRequestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
-		head[httpapi.RequestIDHeader], head["X-Content-Type-Options"] = []string{ids.next()}, noSniff
+		id := m.front.given(r)
+		if id == "" {
+			id = ids.next()
+		}
+		head[httpapi.RequestIDHeader], head["X-Content-Type-Options"] = []string{id}, noSniff
 		defer m.recover(w, r, log)
 		if err := m.front.admit(head, r); err != nil {
 			m.limited(w, r, err)
@@ -200,6 +204,9 @@ func (m *mux) handler(log *slog.Logger) (http.Handler, error) {
 			r.URL.Path != protocol.OwnerMCPPath && r.URL.Path != protocol.UCPMCPPath {
 			preflight(w, r)
 			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			r = r.WithContext(protocol.WithRequestID(r.Context(), id)) // for the jobs that it causes
 		}
 		if r.URL.RawPath != "" {
 			// bunrouter leaves parameters encoded when RawPath is set.

@@ -25,6 +25,7 @@ type Job struct {
 	Args      []byte
 	RunAt     time.Time // not before; zero means now. While the job is leased, the end of the lease
 	Attempt   int       // 1 on the first run
+	Request   string    // id of the request that caused it; "" for none
 	LastError string
 	Dedupe    string `db:",null"` // unique among waiting jobs; "" for none
 	State     JobState
@@ -76,8 +77,8 @@ func (tx *Tx) Enqueue(ctx context.Context, jobs ...Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	const row = `(?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?)`
-	args := make([]any, 0, 6*len(jobs))
+	const row = `(?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?, ?)`
+	args := make([]any, 0, 7*len(jobs))
 	for _, j := range jobs {
 		if j.RunAt.IsZero() {
 			j.RunAt = tx.Now
@@ -85,9 +86,9 @@ func (tx *Tx) Enqueue(ctx context.Context, jobs ...Job) error {
 		if j.Args == nil {
 			j.Args = []byte{}
 		}
-		args = append(args, string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError))
+		args = append(args, string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError), protocol.RequestID(ctx))
 	}
-	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error) VALUES `+
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error, request) VALUES `+
 		row+strings.Repeat(", "+row, len(jobs)-1)+` ON CONFLICT DO NOTHING`, args...)
 	if n > 0 {
 		tx.wake(TopicJobs)

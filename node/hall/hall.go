@@ -227,7 +227,7 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	res, err := t.invoke(ctx, req)
 	if t.Observe != nil && !req.Quiet {
 		t.Observe(Observation{
-			ID: cmp.Or(req.ID, requestID(ctx)),
+			ID: cmp.Or(req.ID, protocol.RequestID(ctx)),
 			Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
 		})
 	}
@@ -446,11 +446,11 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, in *input, paid 
 	case e.file != nil:
 		res.Value, err = e.file(ctx, res.Caller, in.args, req.Upload)
 	case e.plain:
-		err = e.read(WithRequestID(ctx, cmp.Or(req.ID, requestID(ctx))), nil, in, res)
+		err = e.read(protocol.WithRequestID(ctx, req.ID), nil, in, res)
 	case e.op.ReadOnly:
 		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, in, res) })
 	default:
-		return t.write(ctx, e, req, in, paid, res)
+		return t.write(protocol.WithRequestID(ctx, req.ID), e, req, in, paid, res)
 	}
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package hall
 
 import (
-	"context"
 	"time"
 
 	"stoa/protocol"
@@ -16,16 +15,4 @@ type Observation struct {
 	Duration time.Duration
 	Replayed bool
 	Kept     bool // from the door's cache
-}
-
-type requestIDKey struct{}
-
-// WithRequestID returns a context in which the log lines of [Table.Invoke] have the id of a request.
-func WithRequestID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, requestIDKey{}, id)
-}
-
-func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
 }

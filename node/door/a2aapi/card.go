@@ -35,7 +35,7 @@ func (a *API) card(w http.ResponseWriter, r *http.Request) {
 	head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 	head.Add("Vary", "A2A-Version")
 	network := a.c.Network(r)
-	c, err := a.kept(hall.WithRequestID(r.Context(), head.Get(requestIDHeader)), protocol.CleanHandle(r.PathValue("handle")), asksForOne(r), network)
+	c, err := a.kept(protocol.WithRequestID(r.Context(), head.Get(requestIDHeader)), protocol.CleanHandle(r.PathValue("handle")), asksForOne(r), network)
 	a.c.Table.Limits.Fields(head, network, true)
 	if err != nil {
 		a.c.Fail(w, r, err)

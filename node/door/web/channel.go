@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -94,7 +93,7 @@ func (s *Web) channelHandler(c source, media string, render func(channel, string
 		if redirectCapitals(w, r, "") {
 			return
 		}
-		made, err := c.make(s, answeredBy(w, r.WithContext(hall.WithRequestID(r.Context(), w.Header().Get(requestID)))))
+		made, err := c.make(s, answeredBy(w, r.WithContext(protocol.WithRequestID(r.Context(), w.Header().Get(requestID)))))
 		if err != nil {
 			s.Fail(w, r, err)
 			return

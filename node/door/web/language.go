@@ -14,7 +14,6 @@ import (
 	"github.com/a-h/templ"
 
 	"stoa/node/door/web/words"
-	"stoa/node/hall"
 	"stoa/protocol"
 )
 
@@ -116,7 +115,7 @@ func refusedSignIn(ctx context.Context, why string) string {
 
 // inLanguage returns the request with a language and, for the log, the id of its answer in its context.
 func inLanguage(w http.ResponseWriter, r *http.Request, l *words.Language) *http.Request {
-	return r.WithContext(hall.WithRequestID(words.With(r.Context(), l), w.Header().Get(requestID)))
+	return r.WithContext(protocol.WithRequestID(words.With(r.Context(), l), w.Header().Get(requestID)))
 }
 
 // translated is a handler whose requests have their reader's language.

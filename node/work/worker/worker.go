@@ -132,25 +132,26 @@ func (w *Worker) lane(ctx context.Context, first storage.Job) {
 // there is one.
 func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storage.Job) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(protocol.WithRequestID(ctx, j.Request), timeout)
 	defer cancel()
 	next, err := w.run(ctx, j, more)
 	if w.Observe != nil {
 		w.Observe(j.Kind, time.Since(start), err)
 	}
 	if err == nil {
+		w.Log.Debug("job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "dur", time.Since(start))
 		return next
 	}
 	if final(err) || j.Attempt >= maxAttempts {
-		w.Log.Warn("job is dead", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
+		w.Log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
 	} else {
 		wait := Backoff(j.Attempt, err)
-		w.Log.Debug("job is tried again", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
+		w.Log.Debug("job is tried again", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
 		err = w.DB.RetryJob(ctx, j.ID, wait, err.Error())
 	}
 	if err != nil {
-		w.Log.Error("settle job", "job", j.ID, "kind", j.Kind, "err", err)
+		w.Log.Error("settle job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "err", err)
 	}
 	return nil
 }

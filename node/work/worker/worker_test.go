@@ -127,3 +127,25 @@ func TestComplete(t *testing.T) {
 	require.ErrorContains(t, w.Complete(all[1:len(all)-1]), "jobs of kind "+string(all[len(all)-1])+" have a handler")
 	require.Panics(t, func() { w.Handle(all[1], w.handlers[all[1]]) }, "a second handler")
 }
+
+// A job has the id of the request that caused it, and so does what the job causes.
+func TestWorker_Request(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		w, seen := newWorker(t, db), make(chan string, 2)
+		w.Handle("first", func(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			seen <- protocol.RequestID(ctx)
+			return func(ctx context.Context, tx *storage.Tx) error { return tx.Enqueue(ctx, storage.Job{Kind: "second"}) }, nil
+		})
+		w.Handle("second", func(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			seen <- protocol.RequestID(ctx)
+			return nil, nil
+		})
+		run(t, w)
+		require.NoError(t, db.Write(protocol.WithRequestID(context.Background(), "edge-1"), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Enqueue(ctx, storage.Job{Kind: "first"})
+		}))
+		require.Equal(t, "edge-1", <-seen)
+		require.Equal(t, "edge-1", <-seen)
+	})
+}
