@@ -176,16 +176,11 @@ func confirm(w *world, yes bool, what string) error {
 	if yes {
 		return nil
 	}
-	f, ok := w.stdin.(*os.File)
-	if ok {
-		info, err := f.Stat()
-		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	if !ok {
+	if !isTerminal(w.stdin) {
 		return usagef("%s, and there is no terminal for a confirmation: use --yes to confirm", what)
 	}
 	fmt.Fprintf(w.stderr, "%s. Continue? [y/N] ", strings.ToUpper(what[:1])+what[1:])
-	answer, _ := bufio.NewReader(f).ReadString('\n')
+	answer, _ := bufio.NewReader(w.stdin).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return errors.New("nothing was done")
 	}
