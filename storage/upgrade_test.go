@@ -100,15 +100,14 @@ func TestMigrate_KeptReleases(t *testing.T) {
 		require.NotEmpty(t, files)
 		for _, file := range files {
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				driver, source := "pgx", c.URL
-				if c.Path != "" {
-					c.Path = filepath.Join(t.TempDir(), "stoa.db")
-					require.NoError(t, os.WriteFile(c.Path, unpacked(t, file), 0o600))
-					driver, source = "sqlite", c.Path
+				driver, source := "sqlite", filepath.Join(t.TempDir(), "stoa.db")
+				if c.URL == "" {
+					require.NoError(t, os.WriteFile(source, unpacked(t, file), 0o600))
+					c.Path = source
 				} else {
-					c.URL = storagetest.EmptyPostgresURL(t)
-					source = c.URL
-					exec(t, c.URL, string(unpacked(t, file)))
+					driver, source = "pgx", storagetest.EmptyPostgresURL(t)
+					exec(t, source, string(unpacked(t, file)))
+					c.URL = source
 				}
 				before := rowsOf(t, driver, source)
 				require.Greater(t, before["post"], int64(10))
