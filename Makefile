@@ -23,7 +23,7 @@ dev: build ## nodes on loopback with a chain and sample data
 test: ## every test, on SQLite and PostgreSQL; SHORT=1 leaves out those of make clients
 	.ci/test $(PKG)
 
-clients: ## the tests that drive programs of others: Chromium, Fedify, Radicale, Exim, jsonld, wallets, Python, the SDK of MCP, a client of UCP
+clients: ## the tests that drive programs of others: Chromium, Fedify, Radicale, Exim, jsonld, wallets, Python, proxies, the SDK of MCP, a client of UCP
 	.ci/clients
 
 race: ## the tests with the race detector
