@@ -26,7 +26,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/node/nodetest"
-		"stoa/protocol/must"
+	"stoa/protocol/must"
 )
 
 // A proxied node is reached through a proxy of Debian with its file in docs/deploy.
