@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,36 +25,27 @@ import (
 
 func TestMain(m *testing.M) { nodetest.Main(m) }
 
-// A machine is a root file system that has the program, in which it runs as a user of its own, and a person before a browser.
+// A machine is a root file system that has the program, in which it runs as a user of its own, and people before browsers.
 type machine struct {
-	t                    *testing.T
-	dir                  string
-	authority            *authority
-	plain, safe, private int                          // ports
-	command              func(words string) *exec.Cmd // in the file system
-	settings             []string                     // of the environment, that make the node listen on the ports and order from the authority
+	t         *testing.T
+	dir       string
+	authority *authority
+	safe      string      // the node's HTTPS address
+	settings  [][2]string // that make it listen on free ports and order from the authority
 }
 
 // machineAt has an authority for the file system that a variable of the environment names; .ci/debian makes it.
 func machineAt(t *testing.T, env string) *machine {
-	m := &machine{t: t, dir: os.Getenv(env), plain: freePort(t), safe: freePort(t), private: freePort(t)}
-	if m.dir == "" {
+	dir, plain, safe := os.Getenv(env), freePort(t), freePort(t)
+	if dir == "" {
 		t.Skipf("%s names no root file system: nothing was installed (.ci/debian makes one)", env)
 	}
-	m.authority = newAuthority(t, m.plain, m.safe, 3600)
-	m.settings = []string{
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "STOA_ACME_DIRECTORY=" + m.authority.directory,
-		fmt.Sprintf("STOA_LISTEN=127.0.0.1:%d", m.safe), fmt.Sprintf("STOA_HTTP_LISTEN=127.0.0.1:%d", m.plain),
-		fmt.Sprintf("STOA_OPERATOR_LISTEN=127.0.0.1:%d", m.private),
+	m := &machine{t: t, dir: dir, authority: newAuthority(t, plain, safe, 3600), safe: fmt.Sprintf("127.0.0.1:%d", safe)}
+	m.settings = [][2]string{
+		{"domain", siteName}, {"acme-directory", m.authority.directory}, {"listen", m.safe},
+		{"http-listen", fmt.Sprintf("127.0.0.1:%d", plain)}, {"operator-listen", fmt.Sprintf("127.0.0.1:%d", freePort(t))},
 	}
 	return m
-}
-
-// in is a command of the host with the settings.
-func (m *machine) in(program string, args ...string) *exec.Cmd {
-	c := exec.Command(program, args...)
-	c.Env = m.settings
-	return c
 }
 
 // runs runs a command to its end and returns what it said.
@@ -66,37 +56,36 @@ func (m *machine) runs(c *exec.Cmd) string {
 	return string(out)
 }
 
-// serves starts the node and returns the link that it prints for the first operator. It is stopped as systemd does.
-func (m *machine) serves(words string) (link string) {
+// starts runs the node until the end of the test, and then stops it as systemd does.
+func (m *machine) starts(c *exec.Cmd) (says *bufio.Scanner) {
 	m.t.Helper()
-	c := m.command(words)
 	out := must.Get(c.StdoutPipe())(m.t)
 	c.Stderr = os.Stderr
 	require.NoError(m.t, c.Start())
 	m.t.Cleanup(func() {
-		require.NoError(m.t, c.Process.Signal(syscall.SIGTERM))
-		require.NoError(m.t, c.Wait())
-	})
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), siteURL+"/operator?ticket=") {
-			go io.Copy(io.Discard, out)
-			return lines.Text()
+		if c.ProcessState == nil {
+			m.stops(c)
 		}
-	}
-	m.t.Fatalf("the node ended before it printed a link: %v", lines.Err())
-	return ""
+	})
+	return bufio.NewScanner(out)
 }
+
+func (m *machine) stops(c *exec.Cmd) {
+	require.NoError(m.t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(m.t, c.Wait())
+}
+
+var operatorLink = regexp.MustCompile(siteURL + `/operator\?ticket=\S+`)
 
 // certified waits for the node's page over HTTPS, with a certificate of the authority, and returns what a browser needs to trust its issuer.
 func (m *machine) certified() (issuer string) {
 	m.t.Helper()
-	s := &site{t: m.t, authority: m.authority, safe: []string{fmt.Sprintf("127.0.0.1:%d", m.safe)}}
+	s := &site{t: m.t, authority: m.authority, safe: []string{m.safe}}
 	s.certified(nil)
 	var res *http.Response
 	require.Eventually(m.t, func() (served bool) {
 		var err error
-		res, _, err = s.get(s.safe[0], siteName)
+		res, _, err = s.get(m.safe, siteName)
 		return err == nil
 	}, time.Minute, 100*time.Millisecond)
 	sum := sha256.Sum256(res.TLS.PeerCertificates[1].RawSubjectPublicKeyInfo)
@@ -106,7 +95,7 @@ func (m *machine) certified() (issuer string) {
 // person opens a browser that makes passkeys.
 func (m *machine) person(issuer string) *nodetest.Tab {
 	b := nodetest.OpenBrowser(m.t, siteURL, chromedp.Flag("ignore-certificate-errors-spki-list", issuer),
-		chromedp.Flag("host-resolver-rules", fmt.Sprintf("MAP %s:443 127.0.0.1:%d, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", siteName, m.safe)))
+		chromedp.Flag("host-resolver-rules", fmt.Sprintf("MAP %s:443 %s, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", siteName, m.safe)))
 	must.Get(chromedp.Call(b.Ctx, webauthn.Enable, webauthn.EnableParams{}))(m.t)
 	must.Get(chromedp.Call(b.Ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
 		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
@@ -156,15 +145,64 @@ func TestMachine_Container(t *testing.T) {
 	require.Greater(t, strings.Count(string(raw), "BEGIN CERTIFICATE"), 100)
 	require.NoError(t, os.WriteFile(bundle, append(raw, must.Get(os.ReadFile(m.authority.roots))(t)...), 0o644))
 	t.Cleanup(func() { require.NoError(t, os.WriteFile(bundle, raw, 0o644)) })
-	m.settings = append(m.settings, "STOA_DATA=/var/lib/stoa", "TMPDIR=/var/lib/stoa", "STOA_DOMAIN="+siteName, "STOA_ALLOW_PRIVATE_PEERS=true")
-	m.command = func(words string) *exec.Cmd {
-		return m.in("unshare", "--mount", "sh", "-c", `set -e
+	inside := func(words string) *exec.Cmd {
+		c := exec.Command("unshare", "--mount", "sh", "-c", `set -e
 			mount --bind "$0" "$0"
 			mount --bind "$0/var/lib/stoa" "$0/var/lib/stoa"
 			mount -o remount,bind,ro "$0"
 			exec chroot --userspec=65532:65532 "$0" /usr/bin/stoa `+words, m.dir)
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "STOA_DATA=/var/lib/stoa", "TMPDIR=/var/lib/stoa", "STOA_ALLOW_PRIVATE_PEERS=true"}
+		for _, s := range m.settings {
+			c.Env = append(c.Env, "STOA_"+strings.ToUpper(strings.ReplaceAll(s[0], "-", "_"))+"="+s[1])
+		}
+		return c
 	}
-	m.opens(m.serves("serve"))
-	require.Contains(t, m.runs(m.command("health")), "ready")
+	says, link := m.starts(inside("serve")), ""
+	for link == "" && says.Scan() {
+		link = operatorLink.FindString(says.Text())
+	}
+	m.opens(link)
+	require.Contains(t, m.runs(inside("health")), "ready")
 	t.Logf("root file system → page, operator, shop, answer: %s", time.Since(begin).Round(time.Second))
+}
+
+// TestMachine_Debian installs the package on a bare Debian, sets the node up, and runs what the unit of systemd runs, as its user. After the package is
+// removed and purged, the node's data is there.
+func TestMachine_Debian(t *testing.T) {
+	m := machineAt(t, "STOA_TEST_DEBIAN")
+	begin := time.Now()
+	shell := func(script string) *exec.Cmd {
+		c := exec.Command("unshare", "--mount", "sh", "-ec", `mount -t proc proc "$0/proc"; exec chroot "$0" sh -ec "$1"`, m.dir, script)
+		c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}
+		return c
+	}
+	require.Contains(t, m.runs(shell("dpkg -i /stoa.deb")), `Run "stoa setup" to begin.`)
+	require.Equal(t, "750 stoa stoa\n", m.runs(shell("stat -c '%a %U %G' /var/lib/stoa")))
+	roots := filepath.Join(m.dir, "etc/stoa/roots.pem")
+	require.NoError(t, os.WriteFile(roots, must.Get(os.ReadFile(m.authority.roots))(t), 0o644))
+	setup := "stoa setup --yes --contact ops@stoa.example --acme-roots /etc/stoa/roots.pem"
+	for _, s := range m.settings {
+		setup += " --" + s[0] + " " + s[1]
+	}
+	said := m.runs(shell(setup))
+	link := operatorLink.FindString(said)
+	require.NotEmpty(t, link, said)
+	unit := string(must.Get(os.ReadFile(filepath.Join(m.dir, "etc/systemd/system/stoa.service")))(t))
+	command := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(unit)
+	require.NotNil(t, command, unit)
+	serve := shell("exec setpriv --reuid=stoa --regid=stoa --clear-groups --no-new-privs --bounding-set=-all " + command[1])
+	says := m.starts(serve)
+	go func() {
+		for says.Scan() {
+		}
+	}()
+	m.opens(link)
+	require.Contains(t, m.runs(shell("stoa --config /etc/stoa/stoa.toml health")), "ready")
+	t.Logf("package → setup, page, operator, shop, answer: %s", time.Since(begin).Round(time.Second))
+
+	require.Contains(t, m.runs(shell("stoa --config /etc/stoa/stoa.toml admin account list")), "Kiran")
+	m.stops(serve)
+	require.Contains(t, m.runs(shell("dpkg --remove stoa && dpkg --purge stoa")), "is kept in /var/lib/stoa")
+	m.runs(shell("test ! -e /etc/stoa && test ! -e /etc/systemd/system/stoa.service && test ! -e /usr/bin/stoa && test -s /var/lib/stoa/stoa.db && id stoa"))
+	require.Contains(t, m.runs(shell("dpkg -i /stoa.deb && stoa admin account list --data /var/lib/stoa")), "Kiran")
 }

@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"stoa/node"
 )
 
 type healthCmd struct {
-	OperatorListen string `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Its operator-listen."`
+	node.Config `settings:"Settings of the node (stoa serve --help has all of them)" shown:"operator-listen"`
 }
 
 func (c *healthCmd) Help() string {
