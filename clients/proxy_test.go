@@ -26,6 +26,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/node/nodetest"
+	"stoa/protocol"
 	"stoa/protocol/must"
 )
 
@@ -74,8 +75,8 @@ var proxies = map[string]struct {
 	},
 }
 
-// nginxMain is what Debian's nginx.conf is to a site.
-const nginxMain = `daemon off; pid nginx.pid; events {} http { access_log off; client_body_temp_path body; proxy_temp_path proxy;
+// nginxMain is what nginx.conf of Debian is to a site. Its user is who runs the test, since no other enters the directory of it.
+const nginxMain = `user root; daemon off; pid nginx.pid; events {} http { access_log off; client_body_temp_path body; proxy_temp_path proxy;
 fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
 %s}`
 
@@ -273,7 +274,7 @@ func (p *proxied) addresses() {
 	post("127.0.0.9", "127.0.0.7, 127.0.0.1", 422)
 }
 
-// large sends a catalog of several MB, and what is too large anywhere else.
+// large sends a catalog and a picture of several MB, and what is too large anywhere else.
 func (p *proxied) large(token string) {
 	var catalog bytes.Buffer
 	for i := range 4000 {
@@ -282,5 +283,8 @@ func (p *proxied) large(token string) {
 	said := p.do(p.from("127.0.0.10"), p.request("POST", "/api/owner/merchant/items/import?dryRun=true", catalog.Bytes(), "Content-Type", "application/jsonl",
 		"Authorization", "Bearer "+token), 200)
 	require.Contains(p.t, said, `"added":4000`)
+	said = p.do(p.from("127.0.0.12"), p.request("PUT", "/api/owner/picture", make([]byte, protocol.MaxPictureUpload), "Content-Type", "image/png",
+		"Authorization", "Bearer "+token), 422)
+	require.Contains(p.t, said, "picture")
 	p.do(p.from("127.0.0.11"), p.request("POST", "/api/public/board", catalog.Bytes(), "Content-Type", "application/json"), 413)
 }
