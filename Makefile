@@ -5,14 +5,17 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
 
-.PHONY: build release profile dev test clients race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes generate fmt help
+.PHONY: build release packages profile dev test clients race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
 	cd cmd/devchain && $(GOBUILD) -o ../../stoa-devchain .
 
-release: ## dist/: the release of CHANGELOG.md for each platform, or TARGETS="linux/amd64", built twice and compared, with checksums
+release: ## dist/: the release of CHANGELOG.md for each platform, or TARGETS="linux/amd64", with packages and signed checksums, made twice and compared
 	.ci/release
+
+packages: ## the packages of this checkout, installed on a bare Debian and opened in a browser; needs root
+	.ci/debian
 
 profile: ## cmd/stoa/release.pgo from the load benchmarks
 	.ci/profile
@@ -23,7 +26,7 @@ dev: build ## nodes on loopback with a chain and sample data
 test: ## every test, on SQLite and PostgreSQL; SHORT=1 leaves out those of make clients
 	.ci/test $(PKG)
 
-clients: ## the tests that drive programs of others: Chromium, Fedify, Radicale, Exim, jsonld, wallets, Python, the SDK of MCP, a client of UCP
+clients: ## the tests that drive programs of others: Chromium, Fedify, Radicale, Exim, jsonld, wallets, Python, proxies, the SDK of MCP, a client of UCP
 	.ci/clients
 
 race: ## the tests with the race detector

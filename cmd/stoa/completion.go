@@ -32,7 +32,7 @@ _stoa() {
 	next=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
 	if [[ -n "${next[*]}" ]]; then compadd -a next; else _files; fi
 }
-compdef _stoa stoa
+if [[ ${funcstack[1]} == _stoa ]]; then _stoa; else compdef _stoa stoa; fi
 `,
 	"fish": `function __stoa
 	set -l words (commandline -opc)

@@ -38,6 +38,7 @@ type cli struct {
 	Printed bool   `name:"version" help:"Print the version."`
 
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
+	Health    healthCmd    `cmd:"" help:"Ask whether the node on this machine takes requests."`
 	Dev       devCmd       `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
 	Call      callCmd      `cmd:"" help:"Call any operation of a node; call --list shows them." passthrough:""`
 	A2A       a2aCmd       `cmd:"" name:"a2a" help:"Speak with another agent by A2A, on any node."`
@@ -52,6 +53,7 @@ type cli struct {
 	Review    reviewCmd    `cmd:"" help:"Reviews on a chain."`
 	Registry  registryCmd  `cmd:"" name:"registry-json" help:"Print the server.json of a node for the MCP registry."`
 	Generate  generateCmd  `cmd:"" help:"Write the generated files of the repository." hidden:""`
+	Man       manCmd       `cmd:"" help:"Write the manual pages." hidden:""`
 
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:""`

@@ -13,51 +13,69 @@ import (
 // width is that of the help, in characters.
 const width = 80
 
-// WriteHelp writes what the command does, and its arguments, flags and commands: its own flags come before those of its parents.
-func (c *Command) WriteHelp(w io.Writer) error {
-	usage, detail, end := "Usage: "+c.Path(), "", ""
-	var all []*section
+// A help is what is known of a command: its arguments, flags and commands, its own flags before those of its parents.
+type help struct {
+	usage, summary, detail string
+	sections               []*section
+}
+
+func (c *Command) describe(flags []*Value) help {
+	h := help{usage: c.Path(), summary: c.Summary}
 	add := func(title, left, right string) {
-		i := slices.IndexFunc(all, func(s *section) bool { return s.title == title })
+		i := slices.IndexFunc(h.sections, func(s *section) bool { return s.title == title })
 		if i < 0 {
-			i, all = len(all), append(all, &section{title: title})
+			i, h.sections = len(h.sections), append(h.sections, &section{title: title})
 		}
-		all[i].rows = append(all[i].rows, [2]string{left, right})
+		h.sections[i].rows = append(h.sections[i].rows, [2]string{left, right})
 	}
 	for _, v := range c.Args {
-		usage += " " + v.usage()
+		h.usage += " " + v.usage()
 		add("Arguments", v.usage(), v.about())
 	}
-	for _, v := range c.AllFlags() {
+	for _, v := range flags {
 		if has(v.tag, "required") {
-			usage += " " + v.usage()
+			h.usage += " " + v.usage()
 		}
 		if !v.Hidden {
 			add(cmp.Or(v.settings, "Flags"), v.usage(), v.about())
 		}
 	}
-	for _, child := range c.Commands {
-		if _, path, _ := strings.Cut(child.Path(), " "); !has(child.Tag, "hidden") {
-			add("Commands", path, child.Summary)
-			end = "\nRun " + c.Path() + " <command> --help for more.\n"
-		}
+	for _, child := range c.shown() {
+		_, path, _ := strings.Cut(child.Path(), " ")
+		add("Commands", path, child.Summary)
 	}
-	if end != "" {
-		usage += " <command>"
+	if len(c.shown()) > 0 {
+		h.usage += " <command>"
 	}
-	if h, ok := c.Target().(interface{ Help() string }); ok {
-		detail = h.Help()
+	h.usage += " [flags]"
+	if t, ok := c.Target().(interface{ Help() string }); ok {
+		h.detail = t.Help()
 	}
-	for _, text := range []string{usage + " [flags]", c.Summary, detail} {
+	return h
+}
+
+// shown returns the commands that help lists.
+func (c *Command) shown() []*Command {
+	return slices.DeleteFunc(slices.Clone(c.Commands), func(child *Command) bool { return has(child.Tag, "hidden") })
+}
+
+// WriteHelp writes what the command does.
+func (c *Command) WriteHelp(w io.Writer) error {
+	h := c.describe(c.AllFlags())
+	for _, text := range []string{"Usage: " + h.usage, h.summary, h.detail} {
 		if text != "" {
 			fmt.Fprintln(w, strings.Join(wrap(text, width), "\n")+"\n")
 		}
 	}
-	for i, s := range all {
+	for i, s := range h.sections {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprint(w, s)
+	}
+	end := ""
+	if len(c.shown()) > 0 {
+		end = "\nRun " + c.Path() + " <command> --help for more.\n"
 	}
 	_, err := io.WriteString(w, end)
 	return err
