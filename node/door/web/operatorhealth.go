@@ -82,6 +82,22 @@ func troubles(h protocol.Health) (all []trouble) {
 	return all
 }
 
+// checkMarks are the marks of verdicts.
+var checkMarks = map[protocol.CheckVerdict]struct{ class, word string }{
+	protocol.CheckFault: {"bad", english("At fault##check")}, protocol.CheckAttention: {"fair", english("Look at it##check")},
+	protocol.CheckUnseen: {"", english("Not looked at##check")}, protocol.CheckOK: {"good", english("In order##check")},
+}
+
+// checkTitle is the key of what a check is about, its name when a newer program made it.
+func checkTitle(c protocol.Check) string {
+	for _, k := range protocol.CheckKinds() {
+		if k.Name == c.Name {
+			return k.Title
+		}
+	}
+	return c.Name
+}
+
 // logTroubles are logs that contradict themselves: those of followed boards, and this node's own as others saw it.
 func logTroubles(h protocol.Health) (all []trouble) {
 	if h.Conflicts > 0 {
