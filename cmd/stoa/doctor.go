@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -45,9 +46,9 @@ func (c *doctorCmd) Run(w *world) error {
 func printCheckUp(w io.Writer, found protocol.CheckUp) error {
 	t := newTable(w)
 	for _, c := range found.Items {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", c.Verdict, c.Name, c.Seen)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", c.Verdict, c.Name, cmp.Or(c.What, c.Seen))
 		if c.What != "" {
-			fmt.Fprintf(t, "\t\t%s\n\t\t→ %s\n", c.What, c.Mend)
+			fmt.Fprintf(t, "\t\t%s\n\t\t→ %s\n", c.Seen, c.Mend)
 		}
 	}
 	return t.Flush()

@@ -51,6 +51,9 @@ func (d *Doctor) address(ctx context.Context, f *found) []protocol.Check {
 	err = json.NewDecoder(res.Body).Decode(&p)
 	if err != nil || res.StatusCode != http.StatusOK || !hmac.Equal(p.MAC, mac(d.Secret, "answer", []byte(mark))) {
 		what := fmt.Sprintf("%s answers with status %d", d.Base, res.StatusCode)
+		if res.StatusCode >= http.StatusBadGateway && res.StatusCode <= http.StatusGatewayTimeout { // a proxy without a node
+			return append(append(all, unseen("the node does not answer", "host", "forwarded")...), protocol.Found("address-silent", what))
+		}
 		return append(append(all, unseen("something else answers", "host", "forwarded")...), protocol.Found("address-other", what))
 	}
 	f.page = &p
