@@ -101,7 +101,7 @@ func TestDoctorPage(t *testing.T) {
 // TestLookAgain: an examination that waits for tomorrow is made now, and the next one is tomorrow again.
 func TestLookAgain(t *testing.T) {
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+		h := nodetest.Served(t, change)
 		h.Work()
 		found := examined(h)
 		require.NotEmpty(t, found["backup-none"].Mend+found["backup-unknown"].Mend, "%v", found)

@@ -11,7 +11,7 @@ import (
 
 type doctorCmd struct {
 	JSON        bool   `name:"json" help:"Print JSON instead of a table."`
-	KeyCopied   string `name:"key-copied" placeholder:"FILE" help:"Compare a copy of the master key, - for standard input, with the key, and remember that there is one. Nothing is examined."`
+	KeyCopied   string `name:"key-copied" placeholder:"FILE" help:"Compare a copy of the master key (- for standard input) with the key, remember that there is one, and examine nothing."`
 	Resolver    string `placeholder:"HOST:PORT" help:"DNS server to ask instead of the system's, such as 9.9.9.9:53."`
 	node.Config `settings:"Settings of the node, as for serve"`
 }

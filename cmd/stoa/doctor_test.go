@@ -228,7 +228,8 @@ func newAuthority(t *testing.T) *authority {
 
 func (a *authority) issue(t *testing.T, name string, left time.Duration) tls.Certificate {
 	own := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	c := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(left - 90*24*time.Hour), NotAfter: time.Now().Add(left), DNSNames: []string{name}}
+	c := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(left - 90*24*time.Hour), NotAfter: time.Now().Add(left),
+		DNSNames: []string{name}}
 	der := must.Get(x509.CreateCertificate(rand.Reader, c, a.cert, &own.PublicKey, a.key))(t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: own}
 }
@@ -239,7 +240,8 @@ func TestDoctor(t *testing.T) {
 	w := newWard(t)
 	_, _, code := typed(t, "", "admin", "mail", "key", filepath.Join(w.data, "dkim.pem"))
 	require.Equal(t, exitDone, code)
-	mail := []string{"--smtp", "mail.stoa.test:587", "--mail-from", "stoa@stoa.test", "--dkim-key", filepath.Join(w.data, "dkim.pem"), "--dkim-selector", "s1"}
+	mail := []string{"--smtp", "mail.stoa.test:587", "--mail-from", "stoa@stoa.test", "--dkim-key", filepath.Join(w.data, "dkim.pem"),
+		"--dkim-selector", "s1"}
 	line := w.dkimLine(mail)
 	w.set(func() { w.zone["TXT s1._domainkey."+wardName] = []string{line} })
 
@@ -280,7 +282,8 @@ func TestDoctor(t *testing.T) {
 		{code: "certificate-invalid", seen: "other.test", fault: func() { w.certify("other.test", 90*24*time.Hour) },
 			mend: func() { w.certify(wardName, 90*24*time.Hour) }},
 		{code: "mail-spf", seen: "no such record", fault: zone("TXT " + wardName), mend: zone("TXT "+wardName, "v=spf1 mx -all")},
-		{code: "mail-dkim", seen: "another key", fault: zone("TXT s1._domainkey."+wardName, "v=DKIM1; k=rsa; p=AAAA"), mend: zone("TXT s1._domainkey."+wardName, line)},
+		{code: "mail-dkim", seen: "another key", fault: zone("TXT s1._domainkey."+wardName, "v=DKIM1; k=rsa; p=AAAA"),
+			mend: zone("TXT s1._domainkey."+wardName, line)},
 		{code: "mail-dmarc", seen: "no p=", fault: zone("TXT _dmarc."+wardName, "v=DMARC1; x=1"), mend: zone("TXT _dmarc."+wardName, "v=DMARC1; p=none")},
 		{code: "clock-wrong", seen: "behind", args: dated},
 		{code: "chain-silent", seen: "chain 1", args: dated},

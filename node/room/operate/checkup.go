@@ -22,11 +22,14 @@ type Examinations struct {
 }
 
 // Again has it examined now.
-func (Examinations) Again(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ protocol.None) (protocol.None, error) {
+func (Examinations) Again(ctx context.Context, tx *storage.Tx, c protocol.Caller, _ protocol.None) (protocol.None, error) {
 	if _, err := tx.Jobs().DropNamed(ctx, storage.ExamineJob, string(storage.ExamineJob)); err != nil {
 		return protocol.None{}, err
 	}
-	return protocol.None{}, enqueueExamine(ctx, tx, 0)
+	if err := enqueueExamine(ctx, tx, 0); err != nil {
+		return protocol.None{}, err
+	}
+	return protocol.None{}, tx.Audit(ctx, c.Actor(), "examine", "", "")
 }
 
 func enqueueExamine(ctx context.Context, tx *storage.Tx, wait time.Duration) error {
@@ -47,6 +50,7 @@ func (e Examinations) Examine(ctx context.Context, _ storage.Job) (func(context.
 
 // KeepCheckUp stores what an examination found, for Health.
 func KeepCheckUp(ctx context.Context, tx *storage.Tx, found protocol.CheckUp) error {
+	found.At = tx.Now
 	raw, err := json.Marshal(found)
 	if err != nil {
 		return err
