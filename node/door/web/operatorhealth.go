@@ -74,6 +74,7 @@ func troubles(h protocol.Health) (all []trouble) {
 		}
 	}
 	switch {
+	case h.CheckUp != nil: // which says so
 	case h.Engine == "sqlite" && h.BackupAt == nil:
 		all = append(all, trouble{what: english("No backup is known"), do: english("Make one each day: stoa admin backup FILE.")})
 	case h.BackupAt != nil && h.At.Sub(*h.BackupAt) > oldBackup:
