@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 // madeUp is an address that no visitor has (RFC 5737), which a proxy must not pass on as that of one.
@@ -40,13 +41,14 @@ func (d *Doctor) address(ctx context.Context, f *found) []protocol.Check {
 	r.Header.Set("X-Forwarded-For", madeUp)
 	res, err := client(d.own()).Do(r)
 	if invalid(err) {
-		return append(unseen("the certificate is not valid", "address", "host", "forwarded"), protocol.Found("certificate-invalid", cause(err)))
+		return append(unseen("the certificate is not valid", "address", "host", "forwarded"),
+			protocol.Found("certificate-invalid", cause(err)+d.orderFailed(ctx)))
 	}
 	if err != nil {
 		return append(unseen("the public address does not answer", "host", "forwarded"), protocol.Found("address-silent", d.Base+": "+cause(err)))
 	}
 	defer res.Body.Close()
-	all := d.certificate(res)
+	all := d.certificate(ctx, res)
 	var p page
 	err = json.NewDecoder(res.Body).Decode(&p)
 	if err != nil || res.StatusCode != http.StatusOK || !hmac.Equal(p.MAC, mac(d.Secret, "answer", []byte(mark))) {
@@ -63,7 +65,7 @@ func (d *Doctor) address(ctx context.Context, f *found) []protocol.Check {
 
 // certificate looks at how long the certificate of an answer is valid: it is to be renewed before the last sixth of its life, and a week
 // before its end.
-func (d *Doctor) certificate(res *http.Response) []protocol.Check {
+func (d *Doctor) certificate(ctx context.Context, res *http.Response) []protocol.Check {
 	if res.TLS == nil || len(res.TLS.PeerCertificates) == 0 {
 		return []protocol.Check{protocol.Unseen("certificate", "the public address is without TLS")}
 	}
@@ -71,9 +73,22 @@ func (d *Doctor) certificate(res *http.Response) []protocol.Check {
 	left := c.NotAfter.Sub(d.now())
 	seen := fmt.Sprintf("valid until %s (%s), of %s", c.NotAfter.UTC().Format(time.DateOnly), days(left), issuer(c))
 	if left < min(7*day, c.NotAfter.Sub(c.NotBefore)/6) {
-		return []protocol.Check{protocol.Found("certificate-expires", seen)}
+		return []protocol.Check{protocol.Found("certificate-expires", seen+d.orderFailed(ctx))}
 	}
 	return []protocol.Check{protocol.Passed("certificate", seen)}
+}
+
+// orderFailed says why the node last got no certificate, where it gets one itself.
+func (d *Doctor) orderFailed(ctx context.Context) string {
+	var row storage.Certificate
+	err := d.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		row, err = tx.Certificates().ByName(ctx, d.Names[0])
+		return err
+	})
+	if err != nil || row.LastError == "" {
+		return ""
+	}
+	return "; the last order failed: " + row.LastError
 }
 
 func issuer(c *x509.Certificate) string {

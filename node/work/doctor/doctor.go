@@ -193,10 +193,11 @@ func client(o outbound.Options) *http.Client {
 	return outbound.New(o)
 }
 
-// invalid reports whether an error is that of a certificate.
+// invalid reports whether an error is that of a certificate: one that is not valid, or none.
 func invalid(err error) bool {
-	_, is := errors.AsType[*tls.CertificateVerificationError](err)
-	return is
+	_, wrong := errors.AsType[*tls.CertificateVerificationError](err)
+	e, none := errors.AsType[*net.OpError](err)
+	return wrong || none && e.Op == "remote error" // an alert of TLS
 }
 
 // cause is an error without the address of the request.

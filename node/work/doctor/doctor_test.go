@@ -111,7 +111,7 @@ func TestForwarded(t *testing.T) {
 // TestCertificate: a certificate ends soon by its own life.
 func TestCertificate(t *testing.T) {
 	t.Parallel()
-	d := Doctor{Now: func() time.Time { return noon }}
+	d := Doctor{DB: storagetest.Open(t), Names: []string{"stoa.example"}, Now: func() time.Time { return noon }}
 	for _, tt := range []struct {
 		life, left time.Duration
 		want       string
@@ -121,9 +121,15 @@ func TestCertificate(t *testing.T) {
 	} {
 		c := &x509.Certificate{NotBefore: noon.Add(tt.left - tt.life), NotAfter: noon.Add(tt.left)}
 		res := &http.Response{TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}}}
-		require.Equal(t, []string{tt.want}, codes(d.certificate(res)...), "%+v", tt)
+		require.Equal(t, []string{tt.want}, codes(d.certificate(t.Context(), res)...), "%+v", tt)
 	}
-	require.Equal(t, []string{"certificate unseen"}, codes(d.certificate(&http.Response{})...))
+	require.NoError(t, d.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Certificates().Put(ctx, storage.Certificate{Name: "stoa.example", LastError: "429: too many orders"})
+	}))
+	c := &x509.Certificate{NotAfter: noon}
+	found := d.certificate(t.Context(), &http.Response{TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}}})
+	require.Contains(t, found[0].Seen, "429: too many orders")
+	require.Equal(t, []string{"certificate unseen"}, codes(d.certificate(t.Context(), &http.Response{})...))
 }
 
 // TestPorts: what peers say together.
