@@ -94,6 +94,9 @@ type Config struct {
 	// with a key of a known host; the request is then charged to the host instead. May
 	// be nil.
 	Return func(r *http.Request)
+	// Reach connects to a port of a host, by tcp4 or tcp6, unless the address is private. Nil: other nodes are not helped to see whether
+	// they can be reached.
+	Reach func(ctx context.Context, network, host string, port uint16) error
 }
 
 // A Federation is the ActivityPub side of one node. Its handlers and jobs may be
@@ -114,6 +117,8 @@ type Federation struct {
 	limits    *buckets                 // rate of verified deliveries of hosts that are not peers
 	peers     *buckets                 // the same for peers
 	mentions  *buckets                 // rate of posts that mention our board
+	reaches   *buckets                 // rate of looks at other nodes, for them
+	reaching  chan struct{}            // these looks that run
 	hosts     *slots                   // running fetches and deliveries, by host
 	strangers places                   // running fetches caused by unverified requests
 	fetchFor  time.Duration            // how long a fetch may take; fetchTimeout but in tests
@@ -164,6 +169,7 @@ func New(c Config) (*Federation, error) {
 		},
 		misses: cache.OfBytes[error](4 << 20), keys: cache.OfBytes[*remoteKey](8 << 20), unproven: cache.OfBytes[*remoteKey](8 << 20), hosts: newSlots(),
 		lookUps: newBuckets(lookUpRate), limits: newBuckets(deliveryRate), peers: newBuckets(peerRate), mentions: newBuckets(mentionRate),
+		reaches: newBuckets(reachRate), reaching: make(chan struct{}, reachAtOnce),
 		growth:    growth{added: map[storage.Stock]int{}, caps: storage.Caps},
 		entries:   cache.OfBytes[[]byte](16 << 20),
 		stretches: cache.OfBytes[*stretch](1 << 20), blocks: newBlocks(), treeDue: make(chan struct{}, 1), preparation: newPreparation(),
@@ -234,6 +240,7 @@ func (f *Federation) Handler() http.Handler {
 	mux.HandleFunc("GET /ap/summaries/{handle}", f.serveSummary)
 	mux.HandleFunc("GET "+witnessPath+"/checkpoint", f.serveWitnessed)
 	mux.HandleFunc("POST "+witnessPath+"/add-checkpoint", f.addCheckpoint)
+	mux.HandleFunc("GET "+reachPath, f.serveReach)
 	mux.HandleFunc("POST /ap/inbox", f.inbox)
 	mux.HandleFunc("POST /ap/{actor}/inbox", f.actorInbox)
 	mux.HandleFunc("POST /ap/agents/{handle}/inbox", f.inbox)

@@ -132,7 +132,7 @@ func (k *resolver) find(ctx context.Context, keyID string) (*remoteKey, error) {
 	}
 	if err != nil {
 		if unavailable(err) { // the sender must retry: it does so after 503, not after 401
-			k.refused = refuse(http.StatusServiceUnavailable, "the host of the key does not answer; try again later", err)
+			k.refused = refuse(http.StatusServiceUnavailable, keyHostSilent, err)
 		}
 		if r, ok := errors.AsType[*refusal](err); ok {
 			k.refused = r

@@ -98,10 +98,13 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	n.prover.Logged = n.federation.Logged
+	if err := n.openDoctor(ctx); err != nil {
+		return err
+	}
 	rooms = append(rooms,
 		&site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census, Current: n.current, Proofs: proofs,
 			Texts: n.textPages()},
-		&operate.Operate{Base: n.Base, Health: n.state, Upkeep: operate.Upkeep{DB: n.DB},
+		&operate.Operate{Base: n.Base, Health: n.state, Upkeep: operate.Upkeep{DB: n.DB}, Examinations: operate.Examinations{Look: n.doctor.Look},
 			FollowJobs: operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}})
 	for _, r := range rooms {
 		r.Bind(n.Table)
@@ -370,7 +373,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,
-		Network: n.front.network, Return: n.front.handBack, Listed: n.prover.Listed,
+		Network: n.front.network, Return: n.front.handBack, Listed: n.prover.Listed, Reach: n.reach,
 	}
 	if n.Chain != nil {
 		c.Authority, c.Reviews = n.Chain, n.Chain.Review

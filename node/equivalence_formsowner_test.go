@@ -418,6 +418,7 @@ func operatorForms() []formRow {
 			s.operate(protocol.SetLimits.Operation, map[string]any{"writeRate": 900000}, nil)
 			return nil
 		}},
+		{op: protocol.LookAgain.Operation, page: page + "health", about: none},
 		{op: protocol.FollowPeer.Operation, page: page + "peers", about: none, fields: map[string][]string{"url": {"https://n{n}.example", "",
 			"not an address", "http://"}}, read: peers},
 		{op: protocol.UnfollowPeer.Operation, page: page + "peers", about: peer, read: peers},

@@ -9,6 +9,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/room/operate"
 	"stoa/node/work/liveness"
+	"stoa/protocol"
 )
 
 // What tests of the whole node, which are in package node_test, reach of its wiring. Tests of other packages do without.
@@ -42,3 +43,8 @@ func (n *Node) Federation() *federation.Federation      { return n.federation }
 func (n *Node) Prober() *liveness.Prober                { return n.prober }
 func (n *Node) Sightings() *liveness.Sightings          { return n.sightings }
 func (n *Node) Usage() *operate.Usage                   { return n.usage }
+
+// Reach asks a peer how it sees this node.
+func (n *Node) Reach(ctx context.Context, peer string) (protocol.Sight, error) {
+	return n.federation.AskReach(ctx, peer)
+}

@@ -13,6 +13,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/door/web"
 	"stoa/node/hall"
+	"stoa/node/work/doctor"
 	"stoa/protocol"
 	"stoa/schemas"
 	"stoa/wellknown"
@@ -52,6 +53,7 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 	if err := n.commerce(m, client); err != nil {
 		return err
 	}
+	m.handle("GET", doctor.Path+":mark", n.doctorPage(m.problem))
 	activities := n.federation.Handler() // has its own routes
 	m.handle("GET", "/ap/*path", activities)
 	m.handle("POST", "/ap/*path", activities)

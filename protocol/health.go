@@ -22,6 +22,7 @@ type Health struct {
 	Peers     []PeerCount   `json:"peers" doc:"Inboxes that are delivered to, by state."`
 	Conflicts int           `json:"conflicts" minimum:"0" doc:"Followed boards whose log contradicts what was taken of it; list_peers names them."`
 	Reported  int           `json:"reported" minimum:"0" doc:"Nodes that report this of the log of this node; list_peers has the reports."`
+	CheckUp   *CheckUp      `json:"checkUp" doc:"What the last examination found (look_again, stoa doctor); null before the first."`
 	Untrusted bool          `json:"untrusted_content" doc:"Always true: errors may repeat what others wrote."`
 }
 

@@ -106,3 +106,24 @@ func (st Site) Bytes(ctx context.Context) (int64, error) {
 func (st Site) PaymentAccounts(ctx context.Context) (int, error) {
 	return find[int](ctx, st.tx, `SELECT count(*) FROM (SELECT 1 FROM payment_account LIMIT 10000) r`)
 }
+
+// A Server is the database program.
+type Server struct {
+	Version string
+	Schema  int64     // version of the tables
+	Clock   time.Time // there
+}
+
+// Server says which program holds the database, and what time it is there.
+func (st Site) Server(ctx context.Context) (s Server, err error) {
+	query := `SELECT sqlite_version(), max(version_id), ? FROM goose_db_version`
+	args := []any{millis(st.tx.Now)}
+	if st.tx.db.engine == enginePostgres {
+		query, args = `SELECT current_setting('server_version'), max(version_id), CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)
+			FROM goose_db_version`, nil
+	}
+	var clock int64
+	err = st.tx.row(ctx, query, args...).Scan(&s.Version, &s.Schema, &clock)
+	s.Clock = time.UnixMilli(clock).UTC()
+	return s, err
+}

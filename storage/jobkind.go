@@ -51,6 +51,7 @@ const (
 	PruneJob     JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
 	ScrubJob     JobKind = "scrub"        // removes words of what was deleted from the file of SQLite
 	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over; counts the words of new posts
+	ExamineJob   JobKind = "examine"      // examines the node itself and enqueues the next examination
 	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
 	ForgetJob    JobKind = "forget"       // deletes posts of another node that are not there any more; see ForgetArgs
 	AgentToldJob JobKind = "agent-told"   // tells other nodes what a shop is found by; the arguments are the handle
@@ -111,7 +112,7 @@ func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob, WitnessJob,
 		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
-		CallbackJob, TaskPushJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, AdoptJob, DropJob,
+		CallbackJob, TaskPushJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, ExamineJob, AdoptJob, DropJob,
 		ShopWordsJob, DropItemsJob, CatalogJob,
 		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,

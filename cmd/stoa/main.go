@@ -44,6 +44,7 @@ type cli struct {
 	A2A       a2aCmd       `cmd:"" name:"a2a" help:"Speak with another agent by A2A, on any node."`
 	Admin     adminCmd     `cmd:"" help:"The operator's work, on the data directory or database."`
 	Top       topCmd       `cmd:"" help:"What a running node does: rates, queues, deliveries, slow operations."`
+	Doctor    doctorCmd    `cmd:"" help:"Examine a node, and say what to do about what is wrong."`
 	Pow       powCmd       `cmd:"" help:"Proof of work."`
 	Keygen    keygenCmd    `cmd:"" help:"Make a key pair, as a private JWK."`
 	Sign      signCmd      `cmd:"" help:"Sign an HTTP request and print the header fields."`

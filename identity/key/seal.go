@@ -4,7 +4,9 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,6 +72,46 @@ func (s *Sealer) Open(purpose string, sealed []byte) ([]byte, error) {
 // refuses a file that group or others may read. A missing file gives
 // fs.ErrNotExist.
 func LoadMaster(path string) (*Sealer, error) {
+	text, err := readMaster(path)
+	if err != nil {
+		return nil, err
+	}
+	master, err := parseMaster(text)
+	if err != nil {
+		return nil, fmt.Errorf("master key %s: %w", path, err)
+	}
+	return NewSealer(master)
+}
+
+// MasterFingerprint returns what tells a master key file from others and does not tell the key.
+func MasterFingerprint(path string) (string, error) {
+	text, err := readMaster(path)
+	if err != nil {
+		return "", err
+	}
+	return Fingerprint(text)
+}
+
+// Fingerprint is MasterFingerprint for the text of such a file.
+func Fingerprint(text []byte) (string, error) {
+	master, err := parseMaster(text)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append([]byte("stoa master key "), master...))
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// parseMaster reads the text of a master key file.
+func parseMaster(text []byte) ([]byte, error) {
+	master, err := base64.RawURLEncoding.Strict().DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(master) != MasterSize {
+		return nil, errors.New("want 43 base64url characters")
+	}
+	return master, nil
+}
+
+func readMaster(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("master key: %w", err)
@@ -84,11 +126,7 @@ func LoadMaster(path string) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("master key: %w", err)
 	}
-	master, err := base64.RawURLEncoding.Strict().DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(master) != MasterSize {
-		return nil, fmt.Errorf("master key %s: want 43 base64url characters", path)
-	}
-	return NewSealer(master)
+	return text, nil
 }
 
 // LoadOrCreateMaster reads the master key file, and creates it with a random key when it does not

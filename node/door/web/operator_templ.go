@@ -301,7 +301,7 @@ func nodeMark(h protocol.Health, path string) templ.Component {
 				}
 			}
 		case nodePath + "/health":
-			if n := len(troubles(h)); n > 0 {
+			if n := len(troubles(h)) + h.CheckUp.Count(protocol.CheckFault); n > 0 {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<span class=\"mark bad\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

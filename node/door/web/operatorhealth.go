@@ -74,12 +74,29 @@ func troubles(h protocol.Health) (all []trouble) {
 		}
 	}
 	switch {
+	case h.CheckUp != nil: // which says so
 	case h.Engine == "sqlite" && h.BackupAt == nil:
 		all = append(all, trouble{what: english("No backup is known"), do: english("Make one each day: stoa admin backup FILE.")})
 	case h.BackupAt != nil && h.At.Sub(*h.BackupAt) > oldBackup:
 		all = append(all, trouble{what: english("The last backup is more than a week old"), do: english("Make one each day: stoa admin backup FILE.")})
 	}
 	return all
+}
+
+// checkMarks are the marks of verdicts.
+var checkMarks = map[protocol.CheckVerdict]struct{ class, word string }{
+	protocol.CheckFault: {"bad", english("At fault##check")}, protocol.CheckAttention: {"fair", english("Look at it##check")},
+	protocol.CheckUnseen: {"", english("Not looked at##check")}, protocol.CheckOK: {"good", english("In order##check")},
+}
+
+// checkTitle is the key of what a check is about, its name when a newer program made it.
+func checkTitle(c protocol.Check) string {
+	for _, k := range protocol.CheckKinds() {
+		if k.Name == c.Name {
+			return k.Title
+		}
+	}
+	return c.Name
 }
 
 // logTroubles are logs that contradict themselves: those of followed boards, and this node's own as others saw it.

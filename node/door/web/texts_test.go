@@ -251,11 +251,22 @@ var composed = []string{
 // enumerated returns the texts that are made from what this package does not write: words of the
 // wire, titles of errors, and what package words asks for.
 func enumerated() []string {
-	return append(refusalTexts(),
+	return append(append(refusalTexts(), checkTexts()...),
 		append(wireWords(), "Jan##month", "Feb##month", "Mar##month", "Apr##month", "May##month", "Jun##month", "Jul##month", "Aug##month", "Sep##month",
 			"Oct##month", "Nov##month", "Dec##month",
 			"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
 			"Mon##day", "Tue##day", "Wed##day", "Thu##day", "Fri##day", "Sat##day", "Sun##day",
 			"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")...,
 	)
+}
+
+// checkTexts are what Health shows of an examination.
+func checkTexts() (keys []string) {
+	for _, k := range protocol.CheckKinds() {
+		keys = append(keys, k.Title)
+	}
+	for _, a := range protocol.Ailments() {
+		keys = append(keys, a.What, a.Mend)
+	}
+	return keys
 }

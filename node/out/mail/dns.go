@@ -24,6 +24,9 @@ type Record struct {
 	Fault   string // what is wrong, "" for nothing
 }
 
+// NoAnswer is the fault of a record about which the DNS said nothing.
+const NoAnswer = "the DNS did not answer; try again"
+
 // Line returns the record as a line of a zone file, in strings of 255 bytes at most (RFC 1035 §3.3.14).
 func (r Record) Line() string {
 	var b strings.Builder
@@ -57,7 +60,7 @@ func (r *Record) read(ctx context.Context, lookup lookupTXT, version string) {
 	}
 	switch {
 	case err != nil && (!isDNS || !missing.IsNotFound):
-		r.Fault = "the DNS did not answer; try again"
+		r.Fault = NoAnswer
 	case len(r.Found) == 0:
 		r.Fault = "there is no such record: add it"
 	case len(r.Found) > 1:

@@ -27,6 +27,7 @@ const (
 	SecretSignIn       = "sign-in"       // makes the challenges that passkeys and Ethereum accounts sign
 	SecretOAuth        = "oauth"         // seals codes, refresh tokens and ids of clients that registered
 	SecretPush         = "push"          // makes the key for push services
+	SecretDoctor       = "doctor"        // marks the requests by which a node is examined
 	SecretReceipts     = "receipts"      // seals kept answers to idempotency keys
 	secretNetworks     = "networks"      // keys the hashes of client networks
 )

@@ -12,11 +12,13 @@ type Operate struct {
 	Health *Health // of the process
 	Upkeep
 	FollowJobs
+	Examinations
 }
 
 // Bind binds the operations of the room.
 func (o *Operate) Bind(t *hall.Table) {
 	hall.Bind(t, protocol.ReadHealth, o.Health.Read)
+	hall.Bind(t, protocol.LookAgain, o.Again)
 	hall.Bind(t, protocol.ReadTraffic, Traffic)
 	hall.Bind(t, protocol.FollowPeer, Follow)
 	hall.Bind(t, protocol.UnfollowPeer, Unfollow)
@@ -34,6 +36,7 @@ func (o *Operate) Jobs() map[storage.JobKind]storage.JobHandler {
 		storage.PruneJob:     o.Prune,
 		storage.ScrubJob:     o.Scrub,
 		storage.HoursJob:     o.Hours,
+		storage.ExamineJob:   o.Examine,
 		storage.AdoptJob:     o.Adopt,
 		storage.DropJob:      o.DropThreads,
 		storage.ShopWordsJob: o.ShopWords,

@@ -86,12 +86,15 @@ func (h *Health) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ 
 	if v.Payments.Accounts, err = tx.Site().PaymentAccounts(ctx); err != nil {
 		return v, err
 	}
-	backup, err := tx.Settings().Get(ctx, backupSetting)
+	backup, err := BackupAt(ctx, tx)
 	if err != nil {
 		return v, err
 	}
-	if at, err := time.Parse(time.RFC3339, backup); err == nil {
-		v.BackupAt = &at
+	if !backup.IsZero() {
+		v.BackupAt = &backup
+	}
+	if v.CheckUp, err = lastCheckUp(ctx, tx); err != nil {
+		return v, err
 	}
 	m, err := h.stocks.Get(ctx, tx)
 	if err != nil {

@@ -38,7 +38,8 @@ type Upkeep struct{ DB *storage.DB }
 
 // Enqueue queues the first of each.
 func (u Upkeep) Enqueue(ctx context.Context, tx *storage.Tx) error {
-	return errors.Join(enqueuePrune(ctx, tx), enqueueScrub(ctx, tx), enqueueHours(ctx, tx))
+	return errors.Join(enqueuePrune(ctx, tx), enqueueScrub(ctx, tx), enqueueHours(ctx, tx),
+		enqueueExamine(ctx, tx, examineFirst))
 }
 
 func enqueuePrune(ctx context.Context, tx *storage.Tx) error {
