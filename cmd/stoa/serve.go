@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
 	"stoa/node"
+	"stoa/protocol"
 )
 
 type serveCmd struct {
@@ -33,6 +35,25 @@ func (c *serveCmd) Run(w *world) error {
 	if c.OperatorListen != "" {
 		fmt.Fprintf(w.stdout, "metrics and profiles on http://%s\n", c.OperatorListen)
 	}
+	if err := offerOperator(w, n.Admin()); err != nil {
+		return errors.Join(err, n.Close())
+	}
 	defer time.AfterFunc(settled, debug.FreeOSMemory).Stop()
 	return n.Run(w.ctx)
+}
+
+// offerOperator prints the link that makes the first operator, where there is none and no link is good, so that of many processes one prints it.
+func offerOperator(w *world, a *node.Admin) error {
+	link, err := node.Do(w.ctx, a, protocol.MakeOperatorLink, protocol.OperatorLinkOrder{Keep: true})
+	switch {
+	case protocol.CodeOf(err) == protocol.Conflict:
+		return nil
+	case err != nil:
+		return err
+	case link.URL == "":
+		fmt.Fprintln(w.stdout, "no operator yet: a link that makes the first one was printed within 24 hours; stoa admin account first-operator prints another")
+	default:
+		fmt.Fprintf(w.stdout, "no operator yet: this link makes the first one, once, within 24 hours:\n%s\n", link.URL)
+	}
+	return nil
 }
