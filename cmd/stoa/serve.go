@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"stoa/node"
@@ -11,6 +12,8 @@ import (
 )
 
 type serveCmd struct {
+	Check       bool `help:"Try all settings as a start would, say what was found, change nothing, and exit."`
+	JSON        bool `help:"With --check: as JSON."`
 	node.Config `settings:"Settings"`
 }
 
@@ -24,6 +27,9 @@ func (c *serveCmd) Help() string {
 const settled = 5 * time.Second
 
 func (c *serveCmd) Run(w *world) error {
+	if c.Check {
+		return checkSettings(w, c.Config, c.JSON)
+	}
 	c.Config.Version = buildVersion()
 	tuneCollector(c.MemoryLimit)
 	log := newLogger(w.stderr, c.Config)
@@ -57,3 +63,31 @@ func offerOperator(w *world, a *node.Admin) error {
 	}
 	return nil
 }
+
+// checkSettings prints what a look at each part of the configuration found; a fault is an error of the configuration.
+func checkSettings(w *world, c node.Config, asJSON bool) error {
+	found, faults := c.Check(w.ctx), 0
+	for _, f := range found {
+		mark := "ok   "
+		if !f.OK {
+			mark, faults = "FAULT", faults+1
+		}
+		if !asJSON {
+			fmt.Fprintf(w.stdout, "%s %s: %s\n", mark, f.Check, oneLine(f.Found))
+		}
+		if !asJSON && f.Mend != "" {
+			fmt.Fprintf(w.stdout, "      -> %s\n", f.Mend)
+		}
+	}
+	if asJSON {
+		if err := printJSON(w.stdout, map[string]any{"ok": faults == 0, "items": found}); err != nil {
+			return err
+		}
+	}
+	if faults > 0 {
+		return fmt.Errorf("%w: %d of %d checks found a fault", node.ErrConfig, faults, len(found))
+	}
+	return nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
