@@ -47,6 +47,14 @@ func (c Config) address() string {
 	return c.Listen
 }
 
+// Addresses are those that the public reaches: where the node listens, and with HTTPS where it does without.
+func (c Config) Addresses() []string {
+	if c.https() && c.HTTPListen != "" {
+		return []string{c.address(), c.HTTPListen}
+	}
+	return []string{c.address()}
+}
+
 // httpsFaults reports the faults of how the node serves HTTPS.
 func (c Config) httpsFaults(bad func(format string, args ...any)) {
 	for _, name := range c.Domains {
