@@ -117,7 +117,7 @@ func (c Config) checkStore(ctx context.Context, f *findings) {
 	case err != nil && c.Database != "":
 		f.bad("database", err, "see that the server runs and that role, password and database of the URL are there: stoa needs a UTF-8 database of its own")
 	case err != nil:
-		f.bad("database", fmt.Sprintf("%s: %v", where, err), "see who owns the file and whether it is a backup that was cut off; stoa admin restore puts a good one in its place")
+		f.bad("database", fmt.Sprintf("%s: %v", where, err), "see who owns the file, and whether it is whole; stoa admin restore puts a backup in its place")
 	case !in.There:
 		f.ok("database", "%s is empty: the first start makes the tables", where)
 	case in.Version < in.Newest:
@@ -147,7 +147,7 @@ func (c Config) checkMaster(f *findings, sealed []byte) {
 	case err != nil:
 		f.bad("master-key", strings.TrimPrefix(err.Error(), "master key "), "give the node's user the file, with mode 0600, as it was")
 	case sealed != nil && !credential.Fits(sealer, sealed):
-		f.bad("master-key", file+" is not the key that sealed the secrets in the database", "put back the one that did, or name the database that belongs to this one")
+		f.bad("master-key", file+" is not the key that sealed the secrets in the database", "put back the one that did, or name the database of this one")
 	default:
 		f.ok("master-key", "%s is read%s", file, map[bool]string{true: ", and opens the secrets in the database"}[sealed != nil])
 	}
@@ -261,7 +261,7 @@ func (c Config) checkMail(ctx context.Context, f *findings) {
 		s.Host = u.Hostname()
 	}
 	if err := s.Check(ctx); err != nil {
-		f.bad("smtp", fmt.Sprintf("%s: %v", c.SMTP, err), "see that the server takes submissions there (587 with starttls, 465 with tls), and whether user and password are right")
+		f.bad("smtp", fmt.Sprintf("%s: %v", c.SMTP, err), "see that it takes submissions there (587 with starttls, 465 with tls), and user and password")
 		return
 	}
 	f.ok("smtp", "%s answers%s", c.SMTP, map[bool]string{true: " and knows " + c.SMTPUser}[c.SMTPUser != ""])

@@ -33,7 +33,7 @@ type setupCmd struct {
 	Yes   bool   `help:"Ask nothing: what no flag gives has its default."`
 	Force bool   `help:"Write over files that are there and differ."`
 
-	node.Config `settings:"Settings of the node (stoa serve --help has all of them, each is a flag here too)" shown:"domain,name,contact,smtp,smtp-security,smtp-user,smtp-password,mail-from,database,chain,registrations,data,tls-cert,tls-key,listen"`
+	node.Config `settings:"Settings (each of stoa serve is a flag here too)" shown:"domain,name,contact,smtp,smtp-user,mail-from,database,chain,tls-cert,tls-key"`
 }
 
 func (c *setupCmd) Help() string {
@@ -423,7 +423,8 @@ func (s *setup) makeUser() error {
 	if _, err := user.Lookup(s.User); err == nil || s.Root != "/" || os.Geteuid() != 0 {
 		return nil
 	}
-	out, err := exec.Command("useradd", "--system", "--user-group", "--home-dir", s.Data, "--no-create-home", "--shell", "/usr/sbin/nologin", s.User).CombinedOutput()
+	out, err := exec.Command("useradd", "--system", "--user-group", "--home-dir", s.Data, "--no-create-home", "--shell", "/usr/sbin/nologin",
+		s.User).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("make the user %s: %w: %s", s.User, err, bytes.TrimSpace(out))
 	}

@@ -79,7 +79,8 @@ func TestSetup(t *testing.T) {
 	config := filepath.Join(root, "etc/stoa/stoa.toml")
 	require.Equal(t, fs.FileMode(0o640), must.Get(os.Stat(config))(t).Mode())
 	units := filepath.Join(root, "etc/systemd/system")
-	require.Contains(t, string(must.Get(os.ReadFile(filepath.Join(units, "stoa.socket")))(t)), fmt.Sprintf("ListenStream=127.0.0.1:%d\nListenStream=127.0.0.1:%d\n", port, port+1))
+	require.Contains(t, string(must.Get(os.ReadFile(filepath.Join(units, "stoa.socket")))(t)),
+		fmt.Sprintf("ListenStream=127.0.0.1:%d\nListenStream=127.0.0.1:%d\n", port, port+1))
 	command := execStart.FindStringSubmatch(string(must.Get(os.ReadFile(filepath.Join(units, "stoa.service")))(t)))[1]
 	require.Contains(t, out, "\n  "+command+"\n", "what a machine without systemd runs")
 
@@ -136,7 +137,8 @@ func TestSetup(t *testing.T) {
 	require.Contains(t, string(must.Get(os.ReadFile(config))(t)), `name = "Other place"`)
 
 	// The line of the backup's unit, as systemd hands it to the shell.
-	line := execStart.FindStringSubmatch(string(must.Get(os.ReadFile(filepath.Join(units, "stoa-backup.service")))(t)))[1]
+	unit := strings.ReplaceAll(string(must.Get(os.ReadFile(filepath.Join(units, "stoa-backup.service")))(t)), "\\\n", " ")
+	line := execStart.FindStringSubmatch(unit)[1]
 	line = strings.NewReplacer("$$", "$", "%%", "%").Replace(line)
 	said, err := exec.Command("sh", "-c", line).CombinedOutput()
 	require.NoError(t, err, string(said))
@@ -153,8 +155,9 @@ func TestSetup_Asks(t *testing.T) {
 	require.Contains(t, out, "FAULT smtp")
 	require.Contains(t, errs, "the files are written")
 	config := string(must.Get(os.ReadFile(filepath.Join(root, "etc/stoa/stoa.toml")))(t))
-	for _, line := range []string{`base-url = "https://stoa.example"`, `name = "stoa.example"`, `contact = "mailto:me@stoa.example"`, `#database = ""`, `#chain = []`,
-		`smtp = "127.0.0.1:1"`, `mail-from = "stoa@stoa.example"`, `smtp-user = "stoa"`, `trusted-proxies = ["127.0.0.0/8","::1/128"]`, `#listen = "127.0.0.1:8080"`} {
+	for _, line := range []string{`base-url = "https://stoa.example"`, `name = "stoa.example"`, `contact = "mailto:me@stoa.example"`, `#database = ""`,
+		`#chain = []`, `smtp = "127.0.0.1:1"`, `mail-from = "stoa@stoa.example"`, `smtp-user = "stoa"`,
+		`trusted-proxies = ["127.0.0.0/8","::1/128"]`, `#listen = "127.0.0.1:8080"`} {
 		require.Contains(t, config, "\n"+line+"\n")
 	}
 	require.Equal(t, "its secret\n", string(must.Get(os.ReadFile(filepath.Join(root, "etc/stoa/smtp-password")))(t)))

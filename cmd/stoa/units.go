@@ -70,7 +70,8 @@ Description=Backup of Stoa
 
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -ec 'mkdir -p @dir@; @program@ --config @config@ admin backup @dir@/stoa-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).db; find @dir@ -name "stoa-*.db" -mtime +28 -delete'
+ExecStart=/bin/sh -ec 'mkdir -p @dir@; @program@ --config @config@ admin backup @dir@/stoa-$$(date -u +%%Y%%m%%dT%%H%%M%%SZ).db; \
+	find @dir@ -name "stoa-*.db" -mtime +28 -delete'
 ` + sandbox
 
 const backupTimer = `[Unit]

@@ -48,7 +48,7 @@ func (s *Web) showFirstOperator(w http.ResponseWriter, r *http.Request, in becom
 			in.over = in.refused
 		}
 	}
-	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Become the operator"), Path: "/operator", SignIn: true, Secret: true,
+	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Become the operator"), Path: "/operator", SignIn: true,
 		Body: firstOperatorBody(s, in)})
 }
 

@@ -78,7 +78,7 @@ func operatorBound(ticket, account string) string { return ticket + " " + accoun
 
 // BecomeOperator spends the link and makes the first operator, with the passkey of its browser where the node's address has passkeys, and begins
 // a session. account is the id of [Accounts.OperatorOptions].
-func (a *Accounts) BecomeOperator(ctx context.Context, tx *storage.Tx, b session.Browser, ticket, account string, in protocol.NewPasskey) (cookie string, err error) {
+func (a *Accounts) BecomeOperator(ctx context.Context, tx *storage.Tx, b session.Browser, ticket, account string, in protocol.NewPasskey) (string, error) {
 	hash, err := a.mayOperate(ctx, tx, ticket)
 	if err != nil {
 		return "", err
