@@ -103,11 +103,10 @@ func newSetup(w *world, c *setupCmd) (*setup, error) {
 			return nil, usagef("%s: %q is no path of Latin letters, digits and . _ + - /", name, path)
 		}
 	}
-	me, err := user.Current()
-	if err != nil {
-		return nil, err
+	if me, err := user.Current(); err == nil && os.Geteuid() != 0 {
+		c.User = cmp.Or(c.User, me.Username)
 	}
-	if c.User = cmp.Or(c.User, map[bool]string{true: "stoa", false: me.Username}[me.Uid == "0"]); !unitUser.MatchString(c.User) {
+	if c.User = cmp.Or(c.User, "stoa"); !unitUser.MatchString(c.User) {
 		return nil, usagef("--user: %q is no name of a user", c.User)
 	}
 	if len(c.Domains) > 0 {
