@@ -98,6 +98,7 @@ func (a *Admin) bind(b *board.Board, d *directory.Directory, accounts *account.A
 	hall.Bind(t, protocol.LinkProfile, accounts.LinkProfile)
 	hall.Bind(t, protocol.UnlinkProfile, accounts.UnlinkProfile)
 	hall.Bind(t, protocol.SetAccountMail, accounts.SetMail)
+	hall.Bind(t, protocol.MakeOperatorLink, accounts.OperatorLink)
 	hall.Bind(t, protocol.GrantToken, accounts.GrantToken)
 	hall.Bind(t, protocol.TokensOf, accounts.TokensOf)
 	hall.BindFile(t, protocol.ImportFor, a.archive.ImportFor)

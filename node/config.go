@@ -113,7 +113,14 @@ func (c Config) private() bool { return c.AllowPrivatePeers || c.Dev }
 
 // Validate reports every fault of the configuration at once.
 func (c Config) Validate() error {
-	var faults []error
+	if faults := c.Faults(); len(faults) > 0 {
+		return fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	}
+	return nil
+}
+
+// Faults are those of the settings themselves; each begins with the name of a setting and a colon.
+func (c Config) Faults() (faults []error) {
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c.addressFaults(bad)
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
@@ -190,10 +197,7 @@ func (c Config) Validate() error {
 			bad("trusted-proxies: %q is not a network such as 10.0.0.0/8", s)
 		}
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrConfig, errors.Join(faults...))
+	return faults
 }
 
 // addressFaults reports the faults of where the node listens and what it is called.

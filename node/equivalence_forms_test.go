@@ -142,6 +142,8 @@ var withoutOperation = map[string]string{
 	"/confirm/:link":     "does the operation of a draft: TestBrowser_Confirm, TestConfirm",
 	"/join/code":         "takes a code of a letter: TestBrowser_Join",
 	"/join/confirm":      "takes the link of a letter: TestBrowser_JoinPerson",
+	"/operator":          "takes the link that makes the first operator: TestBrowser_FirstOperator",
+	"/operator/passkey":  "is for scripts, and stores nothing",
 	"/sign-in":           "begins a session: what begins one is no operation",
 	"/sign-in/challenge": "is for scripts, and stores nothing",
 	"/sign-out":          "ends the session of the browser, whose cookie names it",

@@ -188,15 +188,8 @@ func configPage() []byte {
 	b.WriteString(generatedLine +
 		"# Settings\n\nOf `stoa serve` and `stoa admin`. Order: flag, environment, file (`--config`, TOML, keys as the flags without dashes in front), " +
 		"default.\n\n| flag | environment | default | meaning |\n|---|---|---|---|\n")
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if f.Tag.Get("help") == "" {
-			continue
-		}
-		name := f.Tag.Get("name")
-		if name == "" {
-			name = kebab(f.Name)
-		}
-		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", name, f.Tag.Get("env"), code(f.Tag.Get("default")), f.Tag.Get("help"))
+	for _, s := range (Config{}).Settings() {
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.Name, s.Env, code(s.Default), s.Help)
 	}
 	return b.Bytes()
 }

@@ -47,6 +47,14 @@ func (c Config) address() string {
 	return c.Listen
 }
 
+// Addresses are those that the public reaches: where the node listens, and with HTTPS where it does without.
+func (c Config) Addresses() []string {
+	if c.https() && c.HTTPListen != "" {
+		return []string{c.address(), c.HTTPListen}
+	}
+	return []string{c.address()}
+}
+
 // httpsFaults reports the faults of how the node serves HTTPS.
 func (c Config) httpsFaults(bad func(format string, args ...any)) {
 	for _, name := range c.Domains {
@@ -84,16 +92,19 @@ func (n *Node) listenPlain() (err error) {
 	}
 	n.URL = "https" + strings.TrimPrefix(n.URL, "http")
 	if n.certifier, err = n.certificates(); err == nil && c.HTTPListen != "" {
-		n.plain, err = listen("http-listen", c.HTTPListen)
+		n.plain, err = n.sockets.listen("http-listen", c.HTTPListen)
 	}
 	return err
 }
 
-// listen listens on the address of a setting.
-func listen(setting, address string) (net.Listener, error) {
+// listen listens on the address of a setting, by the supervisor's socket where there is one.
+func (s sockets) listen(setting, address string) (net.Listener, error) {
+	if l := s.take(setting, address); l != nil {
+		return l, nil
+	}
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w: give the program the capability CAP_NET_BIND_SERVICE (AmbientCapabilities of systemd), or choose a port above 1023", err)
+		err = fmt.Errorf("%w: let systemd open the port (stoa setup writes the unit), give the program the capability CAP_NET_BIND_SERVICE, or choose a port above 1023", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, setting, err)
@@ -112,14 +123,11 @@ func (n *Node) certificates() (certifier, error) {
 	}
 	o := outboundOptions(c, n.Base)
 	if c.ACMERoots != "" {
-		raw, err := os.ReadFile(c.ACMERoots)
+		roots, err := readRoots(c.ACMERoots)
 		if err != nil {
 			return nil, fmt.Errorf("%w: acme-roots: %w", ErrConfig, err)
 		}
-		o.AllowPrivate, o.RootCAs = true, x509.NewCertPool()
-		if !o.RootCAs.AppendCertsFromPEM(raw) {
-			return nil, fmt.Errorf("%w: acme-roots: %w", ErrConfig, errors.New("there is no certificate in "+c.ACMERoots))
-		}
+		o.AllowPrivate, o.RootCAs = true, roots
 	}
 	mail, is := strings.CutPrefix(c.Contact, "mailto:")
 	if !is {
@@ -129,6 +137,19 @@ func (n *Node) certificates() (certifier, error) {
 		Names: c.Domains, Directory: c.ACMEDirectory, Contact: cmp.Or(c.ACMEContact, mail), Client: outbound.New(o), Owner: owner(), DB: n.DB, Seal: n.Keys,
 		Log: n.log,
 	}, nil
+}
+
+// readRoots reads the certificates of a PEM file.
+func readRoots(file string) (*x509.CertPool, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(raw) {
+		return nil, errors.New("there is no certificate in " + file)
+	}
+	return roots, nil
 }
 
 // serveHTTPS makes the server serve HTTPS where the node does so by itself, and runs what that needs.

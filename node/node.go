@@ -97,6 +97,7 @@ type Node struct {
 	api          *httpapi.API
 	ucp          *ucpapi.API
 
+	sockets                    sockets // that no setting has taken yet
 	listener, operatorListener net.Listener
 	plain                      net.Listener // without TLS, beside HTTPS; nil for none
 	certifier                  certifier    // nil when the node serves without TLS
@@ -127,11 +128,14 @@ func (n *Node) open(ctx context.Context) error {
 	if n.DB, n.Keys, err = openStore(ctx, c, n.log, true); err != nil {
 		return err
 	}
-	if n.listener, err = listen("listen", c.address()); err != nil {
+	if n.sockets, err = inherited(); err != nil {
+		return err
+	}
+	if n.listener, err = n.sockets.listen("listen", c.address()); err != nil {
 		return err
 	}
 	if c.OperatorListen != "" {
-		if n.operatorListener, err = listen("operator-listen", c.OperatorListen); err != nil {
+		if n.operatorListener, err = n.sockets.listen("operator-listen", c.OperatorListen); err != nil {
 			return err
 		}
 	}
@@ -142,7 +146,7 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	n.URL = "http://" + n.listener.Addr().String()
 	n.Base = c.base(n.listener.Addr().String())
-	if err := errors.Join(claimBase(ctx, n.DB, n.Base), n.listenPlain()); err != nil {
+	if err := errors.Join(claimBase(ctx, n.DB, n.Base), n.listenPlain(), n.sockets.rest()); err != nil {
 		return err
 	}
 	return n.build(ctx)

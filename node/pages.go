@@ -162,6 +162,22 @@ func (s signIns) JoinByPasskey(ctx context.Context, b session.Browser, in protoc
 	return s.n.Accounts.JoinByPasskey(ctx, b, in)
 }
 
+func (s signIns) OperatorOptions(ctx context.Context, ticket, name string) (out protocol.PasskeyOptions, err error) {
+	err = s.n.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		out, err = s.n.Accounts.OperatorOptions(ctx, tx, ticket, name)
+		return err
+	})
+	return out, err
+}
+
+func (s signIns) BecomeOperator(ctx context.Context, b session.Browser, ticket, account string, in protocol.NewPasskey) (cookie string, err error) {
+	err = s.n.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		cookie, err = s.n.Accounts.BecomeOperator(ctx, tx, b, ticket, account, in)
+		return err
+	})
+	return cookie, err
+}
+
 func (s signIns) FreeHandle(ctx context.Context, handle string) error {
 	return s.n.Accounts.FreeHandle(ctx, handle)
 }

@@ -91,7 +91,8 @@ func (n *Node) Run(ctx context.Context) error {
 
 // Close releases what New opened. It may be called twice.
 func (n *Node) Close() error {
-	var errs []error
+	errs := []error{n.sockets.close()}
+	n.sockets = nil
 	for _, l := range []net.Listener{n.listener, n.operatorListener, n.plain, n.lmtp} {
 		if l != nil {
 			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

@@ -131,6 +131,18 @@ type RoleChange struct {
 	Role Role `json:"role" enum:"owner,operator"`
 }
 
+// An OperatorLinkOrder asks for the link that makes the first operator.
+type OperatorLinkOrder struct {
+	Keep bool `json:"keep,omitempty"` // a link that is still good stays, and none is made
+}
+
+// OperatorLinkLife is how long that link is good.
+const OperatorLinkLife = 24 * time.Hour
+
+// MakeOperatorLink makes the link that makes the first operator, once, and ends those before it. The URL is "" where a link stays. conflict when
+// there is an operator.
+var MakeOperatorLink = local[OperatorLinkOrder, SignInLink](Operation{Name: "make_operator_link"})
+
 // A MailChange is an account and the address that the operator vouches for.
 type MailChange struct {
 	AccountRef

@@ -118,6 +118,16 @@ func (as Accounts) SetRole(ctx context.Context, id string, role protocol.Role) e
 	return one(as.tx.write(ctx, `UPDATE account SET role = ? WHERE id = ?`, string(role), id))
 }
 
+// HasOperator reports whether an account is an operator's. In a writing transaction another that asks waits for its end, so that the first operator is one.
+func (as Accounts) HasOperator(ctx context.Context) (bool, error) {
+	if as.tx.writes() {
+		if err := as.tx.lockName(ctx, "first operator"); err != nil {
+			return false, err
+		}
+	}
+	return as.tx.exists(ctx, `SELECT 1 FROM account WHERE role = 'operator' LIMIT 1`)
+}
+
 // SetPendingMail stores an address that becomes the account's once it is confirmed,
 // "" for none. ErrNotFound when there is no such account.
 func (as Accounts) SetPendingMail(ctx context.Context, id, mail string) error {

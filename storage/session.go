@@ -82,6 +82,7 @@ const (
 	TicketNoticeMail  TicketPurpose = "notice-mail"  // confirms Mail for notices about Handle
 	TicketAccountMail TicketPurpose = "account-mail" // confirms Mail as the address of the account
 	TicketFormerMail  TicketPurpose = "former-mail"  // opens nothing: Mail, which was the account's, is to be told so
+	TicketOperator    TicketPurpose = "operator"     // makes the first operator, an account that is not there yet
 )
 
 // A Ticket is a one-time secret that was handed out.

@@ -16,6 +16,7 @@ type adminAccountCmd struct {
 	Unlink  byHandle          `cmd:"" op:"unlink_profile" help:"Remove a profile from its account, with the tokens for it."`
 	SignIn  accountSignInCmd  `cmd:"" name:"sign-in" help:"Print another one-time sign-in link."`
 	SignOut accountSignOutCmd `cmd:"" name:"sign-out" help:"End every session of an account."`
+	First   firstOperatorCmd  `cmd:"" name:"first-operator" help:"Print the link that makes the first operator, by passkey. It ends the one before."`
 	Role    accountRole       `cmd:"" op:"set_role" help:"Make an account an owner's or an operator's."`
 	Mail    accountMail       `cmd:"" op:"set_account_mail" help:"Set the address that sign-in links go to; the former address is notified."`
 	Close   byAccount         `cmd:"" op:"close_account_for" help:"Delete an account with its sessions and tokens; its profiles stay."`
@@ -69,6 +70,15 @@ type accountSignInCmd struct {
 func (c *accountSignInCmd) Run(w *world, all *adminCmd) error {
 	return do(w, all, protocol.MakeSignInLink, protocol.AccountRef{Account: c.Account}, func(link protocol.SignInLink) error {
 		return all.printLink(w, c.Account, link.URL)
+	})
+}
+
+type firstOperatorCmd struct{}
+
+func (c *firstOperatorCmd) Run(w *world, all *adminCmd) error {
+	return do(w, all, protocol.MakeOperatorLink, protocol.OperatorLinkOrder{}, func(link protocol.SignInLink) error {
+		fmt.Fprintln(w.stderr, "the link can be used once, within 24 hours")
+		return all.line(w, "link", link.URL)
 	})
 }
 

@@ -69,7 +69,7 @@ func TestDeploy(t *testing.T) {
 		known[config.Field(i).Tag.Get("env")] = true
 	}
 	for _, name := range []string{"Containerfile", "compose.yaml"} {
-		found := regexp.MustCompile(`\bSTOA_[A-Z_]+\b`).FindAllString(string(must.Get(os.ReadFile("../../docs/deploy/" + name))(t)), -1)
+		found := regexp.MustCompile(`\bSTOA_[A-Z_]+\b`).FindAllString(string(must.Get(os.ReadFile("../../docs/deploy/"+name))(t)), -1)
 		require.NotEmpty(t, found)
 		for _, variable := range found {
 			require.True(t, known[variable] || variable == "STOA_", "%s: %s is no setting", name, variable)

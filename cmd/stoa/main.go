@@ -39,6 +39,7 @@ type cli struct {
 
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`
 	Health    healthCmd    `cmd:"" help:"Ask whether the node on this machine takes requests."`
+	Setup     setupCmd     `cmd:"" help:"Set a node up: its settings, its units of systemd, the link of its first operator."`
 	Dev       devCmd       `cmd:"" help:"Run a local world: two nodes that follow each other, a chain, seeded agents."`
 	Call      callCmd      `cmd:"" help:"Call any operation of a node; call --list shows them." passthrough:""`
 	A2A       a2aCmd       `cmd:"" name:"a2a" help:"Speak with another agent by A2A, on any node."`

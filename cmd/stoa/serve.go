@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"stoa/node"
+	"stoa/protocol"
 )
 
 type serveCmd struct {
+	Check       bool `help:"Try all settings as a start would, say what was found, change nothing, and exit."`
+	JSON        bool `help:"With --check: as JSON."`
 	node.Config `settings:"Settings"`
 }
 
@@ -22,6 +27,9 @@ func (c *serveCmd) Help() string {
 const settled = 5 * time.Second
 
 func (c *serveCmd) Run(w *world) error {
+	if c.Check {
+		return checkSettings(w, c.Config, c.JSON)
+	}
 	c.Config.Version = buildVersion()
 	tuneCollector(c.MemoryLimit)
 	log := newLogger(w.stderr, c.Config)
@@ -33,6 +41,53 @@ func (c *serveCmd) Run(w *world) error {
 	if c.OperatorListen != "" {
 		fmt.Fprintf(w.stdout, "metrics and profiles on http://%s\n", c.OperatorListen)
 	}
+	if err := offerOperator(w, n.Admin()); err != nil {
+		return errors.Join(err, n.Close())
+	}
 	defer time.AfterFunc(settled, debug.FreeOSMemory).Stop()
 	return n.Run(w.ctx)
 }
+
+// offerOperator prints the link that makes the first operator, where there is none and no link is good, so that of many processes one prints it.
+func offerOperator(w *world, a *node.Admin) error {
+	link, err := node.Do(w.ctx, a, protocol.MakeOperatorLink, protocol.OperatorLinkOrder{Keep: true})
+	switch {
+	case protocol.CodeOf(err) == protocol.Conflict:
+		return nil
+	case err != nil:
+		return err
+	case link.URL == "":
+		fmt.Fprintln(w.stdout, "no operator yet: a link that makes the first one was printed within 24 hours; stoa admin account first-operator prints another")
+	default:
+		fmt.Fprintf(w.stdout, "no operator yet: this link makes the first one, once, within 24 hours:\n%s\n", link.URL)
+	}
+	return nil
+}
+
+// checkSettings prints what a look at each part of the configuration found; a fault is an error of the configuration.
+func checkSettings(w *world, c node.Config, asJSON bool) error {
+	found, faults := c.Check(w.ctx), 0
+	for _, f := range found {
+		mark := "ok   "
+		if !f.OK {
+			mark, faults = "FAULT", faults+1
+		}
+		if !asJSON {
+			fmt.Fprintf(w.stdout, "%s %s: %s\n", mark, f.Check, oneLine(f.Found))
+		}
+		if !asJSON && f.Mend != "" {
+			fmt.Fprintf(w.stdout, "      -> %s\n", f.Mend)
+		}
+	}
+	if asJSON {
+		if err := printJSON(w.stdout, map[string]any{"ok": faults == 0, "items": found}); err != nil {
+			return err
+		}
+	}
+	if faults > 0 {
+		return fmt.Errorf("%w: %d of %d checks found a fault", node.ErrConfig, faults, len(found))
+	}
+	return nil
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

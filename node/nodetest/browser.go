@@ -13,6 +13,7 @@ import (
 	"time"
 
 	devtools "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -188,4 +189,17 @@ func (b *Tab) On(script string) {
 		return err
 	}))
 	require.NoError(b.T, err)
+}
+
+// Authenticator gives the tab a device that makes passkeys, and verifies a person who is always there.
+func (b *Tab) Authenticator() webauthn.AddVirtualAuthenticatorResult {
+	b.T.Helper()
+	_, err := chromedp.Call(b.Ctx, webauthn.Enable, webauthn.EnableParams{})
+	require.NoError(b.T, err)
+	device, err := chromedp.Call(b.Ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
+		IsUserVerified: true, AutomaticPresenceSimulation: true,
+	}})
+	require.NoError(b.T, err)
+	return device
 }

@@ -211,6 +211,12 @@ func (v *Value) setKey(value any) error {
 	return nil
 }
 
+// Put gives a value another text, after the parse.
+func (v *Value) Put(text string) error {
+	v.field.SetZero()
+	return v.set("--"+v.Name, v.split(text)...)
+}
+
 // set sets words, or adds them to a list.
 func (v *Value) set(from string, words ...string) error {
 	v.given = true
@@ -225,7 +231,7 @@ func (v *Value) set(from string, words ...string) error {
 	return nil
 }
 
-var switches = map[string]bool{"true": true, "yes": true, "1": true, "false": false, "no": false, "0": false}
+var switches = map[string]bool{"true": true, "yes": true, "y": true, "1": true, "false": false, "no": false, "n": false, "0": false}
 
 // parse sets a field from its text, or adds to a list. The error continues a sentence.
 func parse(field reflect.Value, s string) error {

@@ -53,7 +53,7 @@ func (s *Web) accountRoutes() []Route {
 	for path, ops := range forms {
 		routes = append(routes, s.forms(path, s.accountForm, ops...))
 	}
-	return slices.Concat(routes, s.joinRoutes(), s.confirmRoutes(), s.operatorRoutes())
+	return slices.Concat(routes, s.joinRoutes(), s.firstOperatorRoutes(), s.confirmRoutes(), s.operatorRoutes())
 }
 
 // forms returns the route to which forms are sent that do some operations.

@@ -113,6 +113,7 @@ var operatorDone = map[string]struct {
 	undo *protocol.Operation
 	name string // of the field that names the subject
 }{
+	firstOperator:            {english("You are the operator of this node."), nil, ""},
 	"decide_joining":         {english("It is decided, and the applicant is told."), nil, ""},
 	"hide_post":              {english("The post is hidden."), protocol.RestorePost.Operation, "id"},
 	"restore_post":           {english("The post is visible."), protocol.HidePost.Operation, "id"},

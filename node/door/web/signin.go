@@ -41,6 +41,10 @@ type Accounts interface {
 	// JoinByEthereum is JoinByPasskey for who signed a text of EthereumMessage, which signs in from then on.
 	JoinByEthereum(ctx context.Context, b session.Browser, in protocol.NewMember, text, signature string) (cookie string, err error)
 	FreeHandle(ctx context.Context, handle string) error
+	// OperatorOptions is what a browser makes the passkey of the first operator with, an error where the ticket makes none; BecomeOperator
+	// spends the ticket. The passkey is not asked for where the node's address has none.
+	OperatorOptions(ctx context.Context, ticket, name string) (protocol.PasskeyOptions, error)
+	BecomeOperator(ctx context.Context, b session.Browser, ticket, account string, in protocol.NewPasskey) (cookie string, err error)
 	// SendsMail reports whether the node sends mail at all.
 	SendsMail() bool
 	// LogsMail reports whether letters are only written to the node's log.

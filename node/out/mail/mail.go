@@ -6,6 +6,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/tls"
@@ -104,20 +105,46 @@ func (s *Sender) Post(ctx context.Context, m Message, raw []byte) error {
 	return nil
 }
 
-// submit sends a letter. rejected says that the server refused its recipient.
-func (s *Sender) submit(ctx context.Context, m Message, raw []byte) (rejected bool, err error) {
-	c, err := s.dial(ctx)
+// Check connects to the server as for a letter, signs in, and sends nothing.
+func (s *Sender) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c, err := s.signIn(ctx)
 	if err != nil {
-		return false, err
+		if _, garbled := errors.AsType[textproto.ProtocolError](err); garbled {
+			err = errors.New("it answers with something that is not SMTP")
+		}
+		return cmp.Or(ctx.Err(), err)
 	}
 	defer c.Close()
+	_ = c.Quit() // it took what was asked
+	return nil
+}
+
+// signIn connects to the server, and signs in where there is a user.
+func (s *Sender) signIn(ctx context.Context) (*smtp.Client, error) {
+	c, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c.CommandTimeout, c.SubmissionTimeout = timeout, timeout
 	if s.User != "" {
 		// The configuration is wrong, not the letter: the letter is retried.
 		if err := c.Auth(sasl.NewPlainClient("", s.User, s.Password)); err != nil {
-			return false, errors.New("the mail server refused the user or the password")
+			c.Close()
+			return nil, errors.New("the mail server refused the user or the password")
 		}
 	}
+	return c, nil
+}
+
+// submit sends a letter. rejected says that the server refused its recipient.
+func (s *Sender) submit(ctx context.Context, m Message, raw []byte) (rejected bool, err error) {
+	c, err := s.signIn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
 	from := s.From
 	if m.Bounce != "" {
 		from = s.Return().Address(m.Bounce)

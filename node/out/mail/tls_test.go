@@ -152,11 +152,16 @@ func TestSend_Protected(t *testing.T) {
 					require.NotContains(t, err.Error(), "of stoa", "what a server says stays out")
 					require.Equal(t, test.name == "no password", protocol.CodeOf(err) == protocol.InvalidRequest, "only what the letter is refused for is final")
 					require.Empty(t, g.got)
+					if test.password != "" {
+						require.ErrorContains(t, s.Check(t.Context()), test.refused)
+					}
 					return
 				}
 				require.NoError(t, err)
 				require.Contains(t, <-g.got, "Message-ID: <ntc_1@n1.example>")
 				require.Equal(t, "n1.example", <-g.greets, "the node greets by its own name, after STARTTLS too")
+				require.NoError(t, s.Check(t.Context()))
+				require.Empty(t, g.got, "a check sends nothing")
 			})
 		}
 	}

@@ -152,31 +152,37 @@ func (a *Accounts) AddPasskey(ctx context.Context, tx *storage.Tx, c protocol.Ca
 	if err != nil {
 		return out, err
 	}
-	challenge := passkey.Challenge(in.ClientData)
-	key, until, ok := a.Challenges.Check(challenge, session.NewPasskey, s.ID, tx.Now)
-	if !ok {
-		return out, errChallenge
-	}
-	made, err := a.Site.Register(acc.ID, challenge, passkey.Registration{ID: in.Credential, ClientData: in.ClientData, Attestation: in.Attestation})
-	if err != nil {
-		return out, &protocol.Error{Code: protocol.InvalidRequest, Err: err,
-			Detail: "the passkey does not verify; add it again, with a device that asks for a finger, a face or a PIN"}
-	}
-	if err := tx.Requests().Spend(ctx, protocol.Spend{Key: key, Until: until, Code: protocol.Gone}); err != nil {
-		return out, err
-	}
-	k := storage.Passkey{
-		ID: protocol.NewID(protocol.PasskeyID, tx.Now), Account: acc.ID, Name: in.Name, Credential: made.ID, Domain: a.Site.Domain, PublicKey: made.Key,
-		Count: made.Count, BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: in.Transports, CreatedAt: tx.Now,
-	}
-	err = tx.Passkeys().Insert(ctx, k)
-	if errors.Is(err, storage.ErrExists) {
-		return out, protocol.Errorf(protocol.Conflict, "this passkey is there already")
-	}
+	k, err := a.keepPasskey(ctx, tx, s.ID, acc.ID, in)
 	if err != nil {
 		return out, err
 	}
 	return public(k), a.changed(ctx, tx, c.Actor(), acc.ID, PasskeyAdded, k.ID, k.Name)
+}
+
+// keepPasskey stores a passkey of an account, which a browser made for a challenge that is bound to what it is made with.
+func (a *Accounts) keepPasskey(ctx context.Context, tx *storage.Tx, bound, account string, in protocol.NewPasskey) (k storage.Passkey, err error) {
+	challenge := passkey.Challenge(in.ClientData)
+	key, until, ok := a.Challenges.Check(challenge, session.NewPasskey, bound, tx.Now)
+	if !ok {
+		return k, errChallenge
+	}
+	made, err := a.Site.Register(account, challenge, passkey.Registration{ID: in.Credential, ClientData: in.ClientData, Attestation: in.Attestation})
+	if err != nil {
+		return k, &protocol.Error{Code: protocol.InvalidRequest, Err: err,
+			Detail: "the passkey does not verify; add it again, with a device that asks for a finger, a face or a PIN"}
+	}
+	if err := tx.Requests().Spend(ctx, protocol.Spend{Key: key, Until: until, Code: protocol.Gone}); err != nil {
+		return k, err
+	}
+	k = storage.Passkey{
+		ID: protocol.NewID(protocol.PasskeyID, tx.Now), Account: account, Name: in.Name, Credential: made.ID, Domain: a.Site.Domain, PublicKey: made.Key,
+		Count: made.Count, BackupEligible: made.BackupEligible, BackedUp: made.BackedUp, Transports: in.Transports, CreatedAt: tx.Now,
+	}
+	err = tx.Passkeys().Insert(ctx, k)
+	if errors.Is(err, storage.ErrExists) {
+		err = protocol.Errorf(protocol.Conflict, "this passkey is there already")
+	}
+	return k, err
 }
 
 // DeletePasskey removes a passkey.

@@ -83,12 +83,7 @@ func TestSignIn_Browser(t *testing.T) {
 
 	b := nodetest.OpenBrowser(t, s.Base)
 	b.On(`window.ethereum = { request: asked => fetch("/test-wallet", { method: "POST", body: JSON.stringify(asked) }).then(said => said.json()) };`)
-	must.Get(chromedp.Call(b.Ctx, webauthn.Enable, webauthn.EnableParams{}))(t)
-	device, err := chromedp.Call(b.Ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
-		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
-		IsUserVerified: true, AutomaticPresenceSimulation: true,
-	}})
-	require.NoError(t, err)
+	device := b.Authenticator()
 	letter := func() string {
 		return strings.NewReplacer("=\r\n", "", "=\n", "", "=3D", "=").Replace(string(mailServer.Next(t)))
 	}

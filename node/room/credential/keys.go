@@ -83,6 +83,14 @@ func MissingMaster(file string) error {
 		"If it is lost, so are the node's keys: begin again with another data directory and base-url", ErrNoMaster, file)
 }
 
+// FirstSecret names the secret that the node's first key is stored under, and Fits reports whether a master key sealed it.
+const FirstSecret = secretEd25519
+
+func Fits(s *key.Sealer, sealed []byte) bool {
+	_, err := s.Open("secret "+FirstSecret, sealed)
+	return err == nil
+}
+
 // OpenKeyring reads the node's keys, making them at the first start: the RSA key
 // with newRSA, or if that is nil with GenerateRSA.
 func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA func() (key.Pair, error)) (*Keyring, error) {

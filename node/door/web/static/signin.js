@@ -37,8 +37,9 @@ const ways = {
 	"new-passkey": {
 		there: () => window.PublicKeyCredential && isSecureContext,
 		wait: tr("Your device asks for your finger, your face or your PIN."),
-		async run() {
-			const o = await ask("/api/owner/passkeys/options");
+		async run(form) {
+			const first = form.elements.ticket; // the first operator has no account yet
+			const o = await (first ? ask("/operator/passkey", { ticket: first.value, name: form.elements.name.value }) : ask("/api/owner/passkeys/options"));
 			const made = await navigator.credentials.create({ publicKey: {
 				challenge: utf8.encode(o.challenge), rp: { id: o.domain, name: o.site }, user: { id: utf8.encode(o.user), name: o.name, displayName: o.name },
 				pubKeyCredParams: o.algorithms.map(alg => ({ type: "public-key", alg })), attestation: "none",
@@ -46,7 +47,7 @@ const ways = {
 				authenticatorSelection: { residentKey: "required", requireResidentKey: true, userVerification: "required" },
 			} });
 			return { credential: encode(made.rawId), clientData: encode(made.response.clientDataJSON), attestation: encode(made.response.attestationObject),
-				transports: (made.response.getTransports?.() || []).join(",") };
+				transports: (made.response.getTransports?.() || []).join(","), ...(first && { account: o.user }) };
 		},
 	},
 	ethereum: {
@@ -110,7 +111,7 @@ const show = () => {
 			button.disabled = true;
 			state.textContent = way.wait;
 			try {
-				for (const [name, value] of Object.entries(await way.run())) form.elements[name].value = value;
+				for (const [name, value] of Object.entries(await way.run(form))) form.elements[name].value = value;
 				form.submit();
 			} catch (err) {
 				state.textContent = words(err);
