@@ -4,8 +4,8 @@ package web
 var auditActions = []string{
 	"account close", "account create", "account link", "account mail", "account role", "account sign-in", "account sign-out", "account unlink",
 	"archive import", "backup", "bid confirm", "bid refund", "block", "block lift", "examine", "flag", "identity end", "identity put", "job drop", "job requeue",
-	"kept-out", "key add", "key retire", "keys export", "limits reset", "limits set", "new epoch", "note", "note delete", "peer follow", "peer policy", "peer retry",
-	"peer unfollow", "post delete", "post dismiss", "post hide", "post reopen", "post restore", "profile delete", "profile put", "report forward",
+	"kept-out", "key add", "key retire", "keys export", "limits reset", "limits set", "new epoch", "note", "note delete", "peer follow", "peer policy",
+	"peer retry", "peer unfollow", "post delete", "post dismiss", "post hide", "post reopen", "post restore", "profile delete", "profile put", "report forward",
 	"session begin", "session end",
 	"token create", "token revoke",
 }
