@@ -428,3 +428,24 @@ func HashTables(ctx context.Context, c Config) (all []MovedTable, err error) {
 		return err
 	}), db.Close())
 }
+
+// SealedColumns are the columns that a rotation of the master key seals anew.
+func SealedColumns() (all []string) {
+	for _, c := range sealedColumns {
+		all = append(all, c.table+"."+c.column)
+	}
+	return all
+}
+
+// Columns are the columns of a database.
+func Columns(ctx context.Context, db *DB) (all []string, err error) {
+	return all, db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		s, err := db.readSchema(ctx, tx.sql.Connection())
+		for table, columns := range s.columns {
+			for column := range columns {
+				all = append(all, table+"."+column)
+			}
+		}
+		return err
+	})
+}

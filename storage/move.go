@@ -46,6 +46,7 @@ type moving struct {
 	Words  string    `json:"words"` // index of words that is being built; "" before the rows are there
 	Last   int64     `json:"last"`
 	Built  bool      `json:"built"`
+	Later  []string  `json:"later,omitempty"` // statements that make the indexes of words of PostgreSQL when the words are there
 }
 
 // A moveKey is a part of a key.
@@ -124,8 +125,8 @@ func moveAt(ctx context.Context, from, to Config, report func(MoveStep), at func
 		return out, fmt.Errorf("target: %w", err)
 	}
 	defer func() { err = errors.Join(err, m.to.Close()) }()
-	err = m.alone(ctx, m.from, func() error {
-		return m.alone(ctx, m.to, func() error {
+	err = m.from.alone(ctx, func() error {
+		return m.to.alone(ctx, func() error {
 			out, err = m.run(ctx, named(to))
 			return err
 		})
@@ -168,8 +169,9 @@ const (
 		FROM pg_stat_activity WHERE datname = current_database() AND application_name <> ? AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
 )
 
-// alone runs do while no other move uses the database, and after nothing else is connected to it.
-func (m *mover) alone(ctx context.Context, db *DB, do func() error) error {
+// alone runs do while nothing else may open the database of PostgreSQL, if nothing else is connected to it. On SQLite the lock of who
+// serves it does that.
+func (db *DB) alone(ctx context.Context, do func() error) error {
 	if db.engine != enginePostgres {
 		return do()
 	}
@@ -179,7 +181,7 @@ func (m *mover) alone(ctx context.Context, db *DB, do func() error) error {
 			return err
 		}
 		if !mine {
-			return errors.New("another move uses this database of PostgreSQL")
+			return errors.New("another process moves this database, or rotates its master key")
 		}
 		var others int
 		var who string
@@ -411,6 +413,11 @@ func (m *mover) copy(ctx context.Context) error {
 	}
 	return m.write(context.WithoutCancel(ctx), func(ctx context.Context, tx *Tx, next *moving) error {
 		next.Words = moveWords[0].table
+		if m.to.engine == enginePostgres {
+			if err := dropLater(ctx, tx, next); err != nil {
+				return err
+			}
+		}
 		return m.setCounters(ctx, tx)
 	})
 }

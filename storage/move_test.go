@@ -3,12 +3,14 @@ package storage_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -167,4 +169,140 @@ func TestMove(t *testing.T) {
 		_, err = storage.Move(t.Context(), way[0], way[1], func(storage.MoveStep) {})
 		require.ErrorContains(t, err, "is not empty")
 	}
+}
+
+// refused finds what a CHECK constraint wants in the message of SQLite.
+var refused = regexp.MustCompile(`CHECK constraint failed: (\w+) (?:IN \('?([\w-]*)|> \w+)`)
+
+// meant are the values of rows that the start of a node reads.
+var meant = map[string]any{"secret.name": "node-ed25519", "post.state": "deleted", "item.doc": "{}", "item.indexed": int64(0), "profile.listed": int64(0),
+	"profile_rank.seq": int64(9), "remote_agent.doc": "{}", "ard_entry.doc": "{}"}
+
+// everyTable gives a new database a row in each table, with every column set: what a test alone would not write is moved too.
+func everyTable(t *testing.T, path string) (tables int) {
+	storagetest.Migrated(t, path)
+	db := must.Get(sql.Open("sqlite", path))(t)
+	defer db.Close()
+	columns := map[string][][2]string{}
+	rows := must.Get(db.Query(`SELECT l.name, x.name, x.type FROM pragma_table_list l JOIN pragma_table_xinfo(l.name) x
+		WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite~_%' ESCAPE '~' AND l.name NOT IN ('goose_db_version', 'tally', 'profile_clock')`))(t)
+	for rows.Next() {
+		var table, column, of string
+		require.NoError(t, rows.Scan(&table, &column, &of))
+		columns[table] = append(columns[table], [2]string{column, of})
+	}
+	require.NoError(t, rows.Err())
+	for table, all := range columns {
+		values := map[string]any{}
+		var names []string
+		var args []any
+		for n, c := range all {
+			names = append(names, c[0])
+			switch c[1] {
+			case "INTEGER":
+				values[c[0]] = int64(1)
+			case "BLOB":
+				values[c[0]] = []byte{0, 0xff, byte(n), '\\', '\n'}
+			default:
+				values[c[0]] = fmt.Sprintf("%s %d\t\n\\. \"'{}", c[0], n)
+			}
+		}
+		for name, v := range meant {
+			if column, ok := strings.CutPrefix(name, table+"."); ok {
+				values[column] = v
+			}
+		}
+		var last error
+		for range 20 {
+			args = args[:0]
+			for _, name := range names {
+				args = append(args, values[name])
+			}
+			_, err := db.Exec(`INSERT INTO "`+table+`" (`+strings.Join(names, ", ")+`) VALUES (?`+strings.Repeat(", ?", len(names)-1)+`)`, args...)
+			if last = err; err == nil {
+				tables++
+				break
+			}
+			m := refused.FindStringSubmatch(err.Error())
+			require.NotNil(t, m, "%s: %v", table, err)
+			if values[m[1]] = m[2]; strings.Contains(m[0], ">") {
+				values[m[1]] = int64(2)
+			} else if n, err := strconv.ParseInt(m[2], 10, 64); err == nil {
+				values[m[1]] = n
+			}
+		}
+		require.NoError(t, last, table)
+	}
+	return tables
+}
+
+// TestMove_EveryTable: a table or a column that is added is moved, or a reason is given why it is not.
+func TestMove_EveryTable(t *testing.T) {
+	t.Parallel()
+	needPostgres(t)
+	lite := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
+	n := everyTable(t, lite.Path)
+	want := tables(t, lite)
+	require.Len(t, want, n) // with profile_clock, without generation
+	pg, back := storage.Config{URL: storagetest.EmptyPostgresURL(t)}, storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
+	for _, way := range [][2]storage.Config{{lite, pg}, {pg, back}} {
+		report := must.Get(storage.Move(t.Context(), way[0], way[1], func(storage.MoveStep) {}))(t)
+		require.Equal(t, want, report.Tables)
+		require.Equal(t, want, tables(t, way[1]))
+	}
+	opened(t, storage.Config{Path: back.Path}, func(a *storage.DB) {
+		copied, left, err := storage.MoveTables(t.Context(), a, storagetest.OpenConfig(t, storage.Config{URL: storagetest.PostgresURL(t)}))
+		require.NoError(t, err)
+		require.Contains(t, copied, "post.title")
+		for name := range left {
+			require.NotContains(t, copied, name)
+		}
+	})
+}
+
+// TestMove_Refused: what is not the move's is not written over, and what is not the same on both sides is named.
+func TestMove_Refused(t *testing.T) {
+	t.Parallel()
+	needPostgres(t)
+	dir := t.TempDir()
+	lite, other := storage.Config{Path: filepath.Join(dir, "a.db")}, storage.Config{Path: filepath.Join(dir, "b.db")}
+	filled(t, lite, 100)
+	try := func(from, to storage.Config) error {
+		_, err := storage.Move(t.Context(), from, to, func(storage.MoveStep) {})
+		return err
+	}
+	require.ErrorContains(t, try(lite, other), "stoa admin backup")
+	pg := storage.Config{URL: storagetest.EmptyPostgresURL(t)}
+	storagetest.Migrated(t, other.Path)
+	require.ErrorContains(t, try(other, pg), "holds no node")
+
+	_, killed := move(t, lite, pg, "compared")
+	require.True(t, killed)
+	opened(t, other, func(db *storage.DB) {
+		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Settings().PutSecret(ctx, "node-ed25519", []byte("another"))
+		}))
+	})
+	require.ErrorContains(t, try(other, pg), "from another node")
+	opened(t, lite, func(db *storage.DB) {
+		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Settings().PutSecret(ctx, "another", []byte("changed"))
+		}))
+	})
+	err := try(lite, pg)
+	require.ErrorContains(t, err, "the row of secret with name = another is not the same")
+	opened(t, lite, func(db *storage.DB) {
+		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+			return tx.Settings().PutSecret(ctx, "a new one", []byte("x"))
+		}))
+	})
+	require.ErrorContains(t, try(lite, pg), "the row of secret with name = a new one is in the source only")
+
+	full := storage.Config{URL: storagetest.PostgresURL(t)}
+	db := must.Get(storage.Open(t.Context(), full))(t)
+	require.ErrorIs(t, try(lite, full), storage.ErrServed, "a process is connected")
+	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Audit(ctx, "operator", "test", "x", "") }))
+	require.NoError(t, db.Close())
+	require.ErrorContains(t, try(lite, full), "the target is not empty")
+	opened(t, lite, func(*storage.DB) {}) // nothing was marked
 }

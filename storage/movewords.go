@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -57,10 +58,33 @@ func (m *mover) rebuild(ctx context.Context) error {
 			m.report(MoveStep{"build", doing.table, done, 0})
 		}
 	}
-	if m.to.engine == enginePostgres {
-		return m.to.Write(ctx, func(ctx context.Context, tx *Tx) error { return tx.exec(ctx, `ANALYZE`) })
+	if m.to.engine == engineSQLite {
+		return nil
 	}
-	return nil
+	for len(m.state.Later) > 0 {
+		m.report(MoveStep{"build the indexes of words", "", 0, 0})
+		if err := m.write(ctx, func(ctx context.Context, tx *Tx, next *moving) error {
+			next.Later = next.Later[1:]
+			return errors.Join(tx.raw(ctx, `SET LOCAL maintenance_work_mem = '256MB'`), tx.raw(ctx, m.state.Later[0]))
+		}); err != nil {
+			return err
+		}
+	}
+	return m.to.Write(ctx, func(ctx context.Context, tx *Tx) error { return tx.exec(ctx, `ANALYZE`) })
+}
+
+// dropLater drops the indexes of words of PostgreSQL: made at once they take a tenth of the time that they take row by row.
+func dropLater(ctx context.Context, tx *Tx, next *moving) error {
+	type index struct{ Name, Def string }
+	all, err := list[index](ctx, tx, `SELECT indexname AS name, indexdef AS def FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE '% USING gin %'
+		ORDER BY indexname`)
+	for _, i := range all {
+		next.Later = append(next.Later, i.Def)
+		if err == nil {
+			err = tx.raw(ctx, `DROP INDEX `+i.Name)
+		}
+	}
+	return err
 }
 
 func wordItems(ctx context.Context, tx *Tx, last int64) (int64, int, error) {

@@ -42,6 +42,8 @@ type adminCmd struct {
 	Backup    adminBackupCmd    `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
 	Check     adminCheckCmd     `cmd:"" help:"Check the database and its invariants."`
 	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup."`
+	Move      adminMoveCmd      `cmd:"" help:"Move the database of a stopped node between SQLite and PostgreSQL."`
+	Rotate    adminRotateCmd    `cmd:"" help:"Replace the master key, or the keys that the node signs with."`
 	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
 }
 

@@ -146,14 +146,14 @@ func (k *Keyring) secret(ctx context.Context, name string, generate func() ([]by
 			if err != nil {
 				return nil, err
 			}
-			return k.sealer.Seal("secret "+name, plain), nil
+			return k.sealer.Seal(storage.PurposeSecret(name), plain), nil
 		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	plain, err := k.sealer.Open("secret "+name, sealed)
+	plain, err := k.sealer.Open(storage.PurposeSecret(name), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open secret %s (is this the master key that sealed the database?): %w", name, err)
 	}
@@ -166,21 +166,21 @@ func (k *Keyring) SealAgent(handle string, p key.Pair) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.sealer.Seal("agent "+handle+" "+p.Thumbprint(), raw), nil
+	return k.sealer.Seal(storage.PurposeAgentKey(handle, p.Thumbprint()), raw), nil
 }
 
 // Seal encrypts a secret that a room stores. purpose names the room, the secret and its owner.
 func (k *Keyring) Seal(purpose string, secret []byte) []byte {
-	return k.sealer.Seal("room "+purpose, secret)
+	return k.sealer.Seal(storage.PurposeRoom+purpose, secret)
 }
 
 // Open decrypts what Seal made for the same purpose.
 func (k *Keyring) Open(purpose string, sealed []byte) ([]byte, error) {
-	return k.sealer.Open("room "+purpose, sealed)
+	return k.sealer.Open(storage.PurposeRoom+purpose, sealed)
 }
 
 func (k *Keyring) OpenAgent(stored *storage.AgentKey) (key.Pair, error) {
-	raw, err := k.sealer.Open("agent "+stored.Handle+" "+stored.Thumbprint, stored.Sealed)
+	raw, err := k.sealer.Open(storage.PurposeAgentKey(stored.Handle, stored.Thumbprint), stored.Sealed)
 	if err != nil {
 		return key.Pair{}, fmt.Errorf("open key of @%s: %w", stored.Handle, err)
 	}

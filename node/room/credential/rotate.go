@@ -51,7 +51,7 @@ func (k *Keyring) readTurns(ctx context.Context, tx *storage.Tx) (turns []turn, 
 	if err != nil {
 		return nil, err
 	}
-	plain, err := k.sealer.Open("secret "+secretTurns, sealed)
+	plain, err := k.sealer.Open(storage.PurposeSecret(secretTurns), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open secret %s: %w", secretTurns, err)
 	}
@@ -221,7 +221,7 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return out, err
 	}
-	if err := tx.Settings().PutSecret(ctx, secretTurns, k.sealer.Seal("secret "+secretTurns, plain)); err != nil {
+	if err := tx.Settings().PutSecret(ctx, secretTurns, k.sealer.Seal(storage.PurposeSecret(secretTurns), plain)); err != nil {
 		return out, err
 	}
 	if err := tx.Audit(ctx, c.Actor(), "node-key rotate", next.Thumbprint(), "from "+from.UTC().Format(time.RFC3339)); err != nil {
