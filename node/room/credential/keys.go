@@ -42,8 +42,9 @@ type Keyring struct {
 	Ed, RSA, P256 key.Pair // Ed is the one that this process signs with, see Refresh
 	Networks      *identity.Networks
 
-	first key.Pair // the first Ed25519 key
-	now   atomic.Pointer[published]
+	newRSA func() (key.Pair, error)
+	first  key.Pair // the first Ed25519 key
+	now    atomic.Pointer[published]
 }
 
 // MasterKey reads the master key, or makes it for a new database. A database that
@@ -85,7 +86,10 @@ func MissingMaster(file string) error {
 // OpenKeyring reads the node's keys, making them at the first start: the RSA key
 // with newRSA, or if that is nil with GenerateRSA.
 func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA func() (key.Pair, error)) (*Keyring, error) {
-	k := &Keyring{db: db, sealer: sealer}
+	if newRSA == nil {
+		newRSA = GenerateRSA
+	}
+	k := &Keyring{db: db, sealer: sealer, newRSA: newRSA}
 	var err error
 	if k.first, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
 		return nil, err
@@ -98,9 +102,6 @@ func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA
 	}
 	if k.P256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
 		return nil, err
-	}
-	if newRSA == nil {
-		newRSA = GenerateRSA
 	}
 	if k.RSA, err = k.pair(ctx, secretRSA, newRSA); err != nil {
 		return nil, err
