@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/key"
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol/must"
@@ -24,7 +25,9 @@ func TestRotateMaster(t *testing.T) {
 		h := nodetest.New(t, change, func(c *node.Config) { c.Data = t.TempDir() })
 		c := h.Config
 		h.PutOpen("asha", nil)
-		hosted := h.Hosted("ravi")
+		hosted := must.Get(key.GenerateEd25519())(t)
+		h.PutProfile([]byte(`{"handle":"ravi","name":"Ravi","kind":"person"}`))
+		require.NoError(t, h.Admin().AddKey(t.Context(), "ravi", hosted, true))
 		file := filepath.Join(c.Data, "master.key")
 		was := must.Get(os.ReadFile(file))(t)
 		_, err := node.RotateMaster(t.Context(), c, log)

@@ -196,8 +196,8 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return out, err
 	}
-	last := &turns[len(turns)-1]
-	if last.From.After(tx.Now) {
+	last, leaked := &turns[len(turns)-1], in == protocol.NodeKeyRotation{}
+	if last.From.After(tx.Now) && !leaked {
 		return out, protocol.Errorf(protocol.Conflict, "the next key begins at %s; rotate again after that", last.From.UTC().Format(time.RFC3339))
 	}
 	next, err := key.GenerateEd25519()
@@ -210,6 +210,11 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	}
 	from := tx.Now.Add(time.Duration(in.InHours) * time.Hour)
 	last.Until = from.AddDate(0, 0, in.OverlapDays)
+	for i := range turns {
+		if leaked && !turns[i].ended(tx.Now) { // those of earlier rotations too, and one that waits
+			turns[i].Until = tx.Now
+		}
+	}
 	turns = append(turns, turn{JWK: raw, From: from})
 	for i, t := range turns {
 		if pair, err := t.pair(); err == nil && t.ended(tx.Now) { // its private half is not needed again
