@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -113,6 +114,9 @@ func (b *moveBatch) write(ctx context.Context, c *sql.Conn, e engine) (err error
 		err = b.copyIn(ctx, c)
 	} else {
 		err = b.insert(ctx, c)
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Where != "" {
+		err = fmt.Errorf("%w (%s)", err, e.Where) // the line and the column
 	}
 	if err != nil {
 		return fmt.Errorf("move %s, rows up to %v: %w", b.table.name, b.after(), err)

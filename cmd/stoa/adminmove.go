@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"stoa/node"
@@ -32,7 +33,7 @@ func (c *adminMoveCmd) Run(w *world, all *adminCmd) error {
 		}
 		return all.line(w, "done", "the database is served again; do not serve the other one too")
 	}
-	if c.To == "" {
+	if scheme, _, is := strings.Cut(c.To, "://"); c.To == "" || is && scheme != "postgres" && scheme != "postgresql" {
 		return usagef("say where to: --to postgres://… or --to sqlite:DIRECTORY")
 	}
 	report, err := node.Move(w.ctx, all.Config, c.To, log, moveProgress(w))
