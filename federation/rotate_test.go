@@ -22,6 +22,7 @@ func TestKeyRotated(t *testing.T) {
 	a.keys, a.former = nodeKeys(112), []ed25519.PublicKey{former}
 	w.tick.pass(keyRetryAge + time.Minute)
 	require.Equal(t, 202, relay(w.proven(w.note(83, ""))), "by the next key, which this node has not seen before")
+	require.Equal(t, 202, w.deliver(alice, w.proven(w.note(85, ""))), "by the next RSA key, under the id of the former")
 	require.Equal(t, 202, relay(late), "by the former one, which was on its way")
 
 	a.former = nil

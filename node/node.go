@@ -168,6 +168,9 @@ func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*st
 		return nil, nil, fmt.Errorf("%w: a node runs on the data directory %s already: stop it, or give this one another with --data; "+
 			"several processes of one node need PostgreSQL (--database)", ErrConfig, c.Data)
 	}
+	if errors.Is(err, storage.ErrMoved) || errors.Is(err, storage.ErrMoving) {
+		return nil, nil, moveFault(err)
+	}
 	if errors.Is(err, storage.ErrNewer) || errors.Is(err, storage.ErrOlder) {
 		err = fmt.Errorf("%w: %w", ErrConfig, err)
 	}

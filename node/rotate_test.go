@@ -51,7 +51,7 @@ func TestNodeKey_Rotate(t *testing.T) {
 	require.Len(t, list.Items, 2)
 	next := list.Items[1].KeyID
 	require.True(t, list.Items[0].Signs, "until the next one begins")
-	_, err := node.Do(t.Context(), h.Admin().Admin, protocol.RotateNodeKey, protocol.NodeKeyRotation{})
+	_, err := node.Do(t.Context(), h.Admin().Admin, protocol.RotateNodeKey, protocol.NodeKeyRotation{InHours: 1})
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "one waits")
 	require.NoError(t, h.Keys.Refresh(t.Context()), "as every minute")
 
@@ -77,7 +77,14 @@ func TestNodeKey_Rotate(t *testing.T) {
 	after := peer()
 	require.NoError(t, takes(after, former, later), "until it ends")
 	require.NoError(t, takes(after, next, later))
+	require.NotEqual(t, h.Keys.RSA.Thumbprint(), reopened().RSA.Thumbprint())
+	require.NotEqual(t, h.Keys.P256.Thumbprint(), reopened().P256.Thumbprint())
 	require.ErrorIs(t, takes(after, next, now), httpsig.CodeKeyNotYetValid)
+
+	list = must.Get(node.Do(t.Context(), h.Admin().Admin, protocol.RotateNodeKey, protocol.NodeKeyRotation{}))(t)
+	require.Len(t, list.Items, 3, "after a leak it does not wait for the one that waits")
+	require.True(t, list.Items[0].Ended && list.Items[1].Ended)
+	require.Equal(t, list.Items[2].KeyID, reopened().Ed.Thumbprint())
 }
 
 // TestNodeKey_Leaked: without delay and overlap, the next start of the node signs with the next key and the former one is published no more.

@@ -88,7 +88,8 @@ type NodeKeys struct {
 // ListNodeKeys lists the Ed25519 keys of the node.
 var ListNodeKeys = local[None, NodeKeys](Operation{Name: "list_node_keys", ReadOnly: true})
 
-// RotateNodeKey makes the node's next Ed25519 key, and gives the present one its end. conflict while one waits for its time.
+// RotateNodeKey makes the node's next keys, and gives the present Ed25519 key its end; with neither hours nor days every one ends now.
+// conflict while one waits for its time, unless all end.
 var RotateNodeKey = local[NodeKeyRotation, NodeKeys](Operation{Name: "rotate_node_key"})
 
 // A NewEnrolment names a profile, a chain identity and the key that speaks for it.

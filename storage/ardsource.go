@@ -141,8 +141,7 @@ func (as ARDSources) PutEntry(ctx context.Context, address string, e *ARDEntryDo
 		address, e.Identifier, e.Publisher(), e.Digest, string(e.doc)).Scan(&seq); err != nil {
 		return false, err
 	}
-	in := ardWordIndex.insert(as.tx.db.engine)
-	_, err := as.tx.write(ctx, in.Into+in.Row, seq, strings.TrimSpace(entryText(&e.ClaimedEntry)))
+	err := ardWordIndex.add(ctx, as.tx, seq, entryText(&e.ClaimedEntry))
 	return err == nil, err
 }
 

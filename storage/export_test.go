@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -374,3 +376,76 @@ func ProfileText(ctx context.Context, tx *Tx, handle string) (seq int64, text st
 
 // ShrinkTail makes the news in memory those of a few readers.
 func (db *DB) ShrinkTail(readers int) { db.tail.most = readers }
+
+// MoveAt is Move that tells the points at which it may be killed.
+func MoveAt(ctx context.Context, from, to Config, at func(point string)) (MoveReport, error) {
+	return moveAt(ctx, from, to, func(MoveStep) {}, at)
+}
+
+// MoveTables are the tables and columns that a move copies, and those that it does not.
+func MoveTables(ctx context.Context, lite, pg *DB) (copied []string, left map[string]string, err error) {
+	schemas := map[engine]schema{}
+	for _, db := range []*DB{lite, pg} {
+		if err := db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+			schemas[db.engine], err = db.readSchema(ctx, tx.sql.Connection())
+			return err
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	all, err := matchSchemas(schemas[engineSQLite], schemas[enginePostgres])
+	for _, t := range all {
+		for _, c := range t.columns {
+			copied = append(copied, t.name+"."+c)
+		}
+	}
+	return copied, notMoved, err
+}
+
+// HashTables are the tables of a database as a move compares them.
+func HashTables(ctx context.Context, c Config) (all []MovedTable, err error) {
+	db, err := openAlone(ctx, c, false)
+	if err != nil {
+		return nil, err
+	}
+	return all, errors.Join(db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		s, err := db.readSchema(ctx, tx.sql.Connection())
+		for _, name := range slices.Sorted(maps.Keys(s.columns)) {
+			t := movedTable{name: name}
+			for _, column := range slices.Sorted(maps.Keys(s.columns[name])) {
+				if notMoved[name+"."+column] == "" {
+					t.columns = append(t.columns, column)
+				}
+			}
+			if notMoved[name] != "" || err != nil {
+				continue
+			}
+			var h MovedTable
+			if h, err = t.hash(ctx, tx.sql.Connection()); err == nil {
+				all = append(all, h)
+			}
+		}
+		return err
+	}), db.Close())
+}
+
+// SealedColumns are the columns that a rotation of the master key seals anew.
+func SealedColumns() (all []string) {
+	for _, c := range sealedColumns {
+		all = append(all, c.table+"."+c.column)
+	}
+	return all
+}
+
+// Columns are the columns of a database.
+func Columns(ctx context.Context, db *DB) (all []string, err error) {
+	return all, db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		s, err := db.readSchema(ctx, tx.sql.Connection())
+		for table, columns := range s.columns {
+			for column := range columns {
+				all = append(all, table+"."+column)
+			}
+		}
+		return err
+	})
+}

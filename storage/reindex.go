@@ -57,31 +57,35 @@ func (ps Posts) rebuildWords(ctx context.Context) error {
 	if _, err := ps.tx.write(ctx, empty); err != nil {
 		return err
 	}
-	const chunk = 1000
-	type item struct {
-		protocol.StoredPost
-		seq int64
-	}
 	for last := int64(-1); ; {
-		rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE state = 'visible' AND seq > ? ORDER BY seq LIMIT ?`, last, chunk)
-		items, err := collect(rows, err, func(s scanner) (i item, err error) {
-			i.seq, err = scanPost(s, &i.Post)
-			return i, err
-		})
+		next, n, err := ps.wordSome(ctx, last)
 		if err != nil {
 			return err
-		}
-		for i := range items {
-			if err := ps.tx.hold(heldWords, items[i].seq, postText(&items[i].StoredPost)); err != nil {
-				return err
-			}
-			last = items[i].seq
 		}
 		if err := ps.tx.settleWords(); err != nil {
 			return err
 		}
-		if len(items) < chunk {
+		if last = next; n == 0 {
 			return nil
 		}
 	}
+}
+
+// wordSome holds back the words of some visible posts after one, and returns the last of them and how many there are.
+func (ps Posts) wordSome(ctx context.Context, last int64) (int64, int, error) {
+	type item struct {
+		protocol.StoredPost
+		seq int64
+	}
+	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE state = 'visible' AND seq > ? ORDER BY seq LIMIT 1000`, last)
+	items, err := collect(rows, err, func(s scanner) (i item, err error) {
+		i.seq, err = scanPost(s, &i.Post)
+		return i, err
+	})
+	for i := range items {
+		if err == nil {
+			last, err = items[i].seq, ps.tx.hold(heldWords, items[i].seq, postText(&items[i].StoredPost))
+		}
+	}
+	return last, len(items), err
 }

@@ -92,13 +92,17 @@ func (rs RemoteAgents) Put(ctx context.Context, a RemoteAgent) (bool, error) {
 		a.Actor, a.Host, a.Agent, string(doc)).Scan(&seq); err != nil {
 		return false, err
 	}
+	err = remoteWords.add(ctx, rs.tx, seq, a.words())
+	return err == nil, err
+}
+
+// words are what the agent is found by.
+func (a *RemoteAgent) words() string {
 	words, _ := profileText(a.Profile(), a.Merchant())
 	if a.Summary.Board != nil {
 		words += " " + facet(facetBoard, "")
 	}
-	in := remoteWords.insert(rs.tx.db.engine)
-	_, err = rs.tx.write(ctx, in.Into+in.Row, seq, strings.TrimSpace(words))
-	return err == nil, err
+	return words
 }
 
 // Drop deletes an agent, by its actor. What is not known is no error.

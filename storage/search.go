@@ -38,6 +38,12 @@ func (w wordIndex) insert(e engine) insert {
 	return insert{Into: "INSERT INTO " + w.table + " (seq, words) VALUES ", Row: "(?, array_to_tsvector(string_to_array(trim(?), ' ')))", Sorted: true}
 }
 
+// add adds a row.
+func (w wordIndex) add(ctx context.Context, tx *Tx, seq int64, words string) error {
+	in := w.insert(tx.db.engine)
+	return tx.exec(ctx, in.Into+in.Row, seq, strings.TrimSpace(words))
+}
+
 // drop removes a row. The words must be those it was added with. Words of other
 // rows stay held back.
 func (w wordIndex) drop(ctx context.Context, tx *Tx, seq int64, words string) error {

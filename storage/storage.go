@@ -70,6 +70,7 @@ type Config struct {
 	Serve bool             // this process serves the node, and is on SQLite the only one that does
 
 	NoCopy bool // a SQLite database is not copied before it is migrated
+	moving bool // by Move, which a mark of a move does not stop
 }
 
 // A DB is an open database. Its methods may be called concurrently.
@@ -105,6 +106,21 @@ const (
 // processes may open the same database; with Serve, a second one on SQLite is
 // ErrServed, and the leases that a process left which was killed are ended.
 func Open(ctx context.Context, c Config) (*DB, error) {
+	db, err := openTables(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.refuseMoved(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := db.begin(ctx, c); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// openTables opens the database with its tables, and begins nothing.
+func openTables(ctx context.Context, c Config) (*DB, error) {
 	log := cmp.Or(c.Log, slog.Default())
 	sql, err := commit.Open(ctx, commit.Config{
 		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve,
@@ -115,25 +131,32 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{sql: sql, engine: sql.Engine(), log: log}
+	db.numbering.end = func() {}
+	return db, nil
+}
+
+// begin begins what a database does by itself, and builds what another version of the program has built otherwise. It closes the
+// database with an error.
+func (db *DB) begin(ctx context.Context, c Config) error {
 	if err := db.startNumbering(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return errors.Join(err, db.Close())
 	}
 	db.endMoving = db.startMoving()
 	if err := db.reindex(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return errors.Join(err, db.Close())
 	}
 	if err := db.indexItems(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("index the items: %w", err), db.Close())
+		return errors.Join(fmt.Errorf("index the items: %w", err), db.Close())
 	}
 	if err := db.placeUnplaced(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("index the directory: %w", err), db.Close())
+		return errors.Join(fmt.Errorf("index the directory: %w", err), db.Close())
 	}
-	if sql.Serves() {
+	if db.sql.Serves() && !c.moving {
 		if err := db.endLeases(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("end the leases of the last process: %w", err), db.Close())
+			return errors.Join(fmt.Errorf("end the leases of the last process: %w", err), db.Close())
 		}
 	}
-	return db, nil
+	return nil
 }
 
 // Close waits for the queued writes, stops the writer and closes the database.

@@ -43,6 +43,8 @@ type adminCmd struct {
 	Check     adminCheckCmd     `cmd:"" help:"Check the database and its invariants."`
 	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup."`
 	Migrate   adminMigrateCmd   `cmd:"" help:"Bring the database to this version of the program, or try that on a copy."`
+	Move      adminMoveCmd      `cmd:"" help:"Move the database of a stopped node between SQLite and PostgreSQL."`
+	Rotate    adminRotateCmd    `cmd:"" help:"Replace the master key, or the keys that the node signs with."`
 	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
 }
 

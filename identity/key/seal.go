@@ -29,7 +29,10 @@ var ErrOpen = errors.New("key: sealed bytes do not open")
 // Sealer encrypts secrets at rest with AES-256-GCM under a master key. It is safe
 // for concurrent use. Nonces are random, so one master key seals at most 2^32
 // secrets (NIST SP 800-38D §8.3).
-type Sealer struct{ aead cipher.AEAD }
+type Sealer struct {
+	aead cipher.AEAD
+	next *Sealer // while the master key is rotated, for what is sealed with the next one already; else nil
+}
 
 // NewSealer makes a Sealer from a master key of MasterSize bytes.
 func NewSealer(master []byte) (*Sealer, error) {
@@ -62,6 +65,9 @@ func (s *Sealer) Open(purpose string, sealed []byte) ([]byte, error) {
 		return nil, ErrOpen
 	}
 	secret, err := s.aead.Open(nil, nil, sealed[1:], []byte(purpose))
+	if err != nil && s.next != nil {
+		return s.next.Open(purpose, sealed)
+	}
 	if err != nil {
 		return nil, ErrOpen
 	}
@@ -70,8 +76,20 @@ func (s *Sealer) Open(purpose string, sealed []byte) ([]byte, error) {
 
 // LoadMaster reads a master key file: 43 base64url characters and a line end. It
 // refuses a file that group or others may read. A missing file gives
-// fs.ErrNotExist.
+// fs.ErrNotExist. While the key is rotated, it opens what is sealed with the next one too.
 func LoadMaster(path string) (*Sealer, error) {
+	s, err := loadMaster(path)
+	if err != nil {
+		return nil, err
+	}
+	s.next, err = loadMaster(path + nextMaster)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return s, err
+}
+
+func loadMaster(path string) (*Sealer, error) {
 	text, err := readMaster(path)
 	if err != nil {
 		return nil, err
@@ -137,12 +155,16 @@ func LoadOrCreateMaster(path string) (*Sealer, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
-	master := make([]byte, MasterSize)
-	rand.Read(master) // never fails since Go 1.24
-	if err := createOnce(path, []byte(base64.RawURLEncoding.EncodeToString(master)+"\n")); err != nil {
+	if err := createMaster(path); err != nil {
 		return nil, err
 	}
 	return LoadMaster(path)
+}
+
+func createMaster(path string) error {
+	master := make([]byte, MasterSize)
+	rand.Read(master) // never fails since Go 1.24
+	return createOnce(path, []byte(base64.RawURLEncoding.EncodeToString(master)+"\n"))
 }
 
 // createOnce writes path with mode 0600 unless it exists: it links a synced temporary file into

@@ -197,14 +197,12 @@ type Secrets struct {
 	Webhooks  []string `json:"webhooks,omitempty"`
 }
 
-func purpose(id string) string { return "payment account " + id }
-
 // SecretsOf opens the secrets of an account.
 func (m *Money) SecretsOf(account *storage.PaymentAccount) (s Secrets, err error) {
 	if account.Sealed == nil {
 		return s, nil
 	}
-	raw, err := m.Seal.Open(purpose(account.ID), account.Sealed)
+	raw, err := m.Seal.Open(storage.PurposePayments(account.ID), account.Sealed)
 	if err != nil {
 		return s, fmt.Errorf("payment account %s: %w", account.ID, err)
 	}
@@ -219,7 +217,7 @@ func (m *Money) SealSecrets(account *storage.PaymentAccount, s Secrets) error {
 	}
 	raw, err := json.Marshal(s)
 	if err == nil {
-		account.Sealed = m.Seal.Seal(purpose(account.ID), raw)
+		account.Sealed = m.Seal.Seal(storage.PurposePayments(account.ID), raw)
 	}
 	return err
 }

@@ -28,10 +28,6 @@ type pushSecrets struct {
 	Credentials string `json:"credentials,omitempty"`
 }
 
-func sealedFor(k storage.PushKey) string {
-	return fmt.Sprint("exchange push ", k.ThreadID, " ", k.First, " ", k.ID)
-}
-
 // SetPush adds an address to an exchange of the caller, which is told of what changes from now on.
 func (r *Contact) SetPush(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.NewExchangePush) (protocol.ExchangePush, error) {
 	t, e, err := r.ownExchange(ctx, tx, c, in.ExchangeInput)
@@ -68,7 +64,7 @@ func (r *Contact) setPush(
 		if err != nil {
 			return in, err
 		}
-		p.Sealed = r.Seal.Seal(sealedFor(p.PushKey), raw)
+		p.Sealed = r.Seal.Seal(storage.PurposePush(p.PushKey), raw)
 	}
 	if e.State.Final() {
 		p.EndsAt = tx.Now.Add(protocol.CallbackFor)
@@ -86,7 +82,7 @@ func (r *Contact) secrets(p *storage.StoredPush) (s pushSecrets, err error) {
 	if len(p.Sealed) == 0 {
 		return s, nil
 	}
-	raw, err := r.Seal.Open(sealedFor(p.PushKey), p.Sealed)
+	raw, err := r.Seal.Open(storage.PurposePush(p.PushKey), p.Sealed)
 	if err == nil {
 		err = json.Unmarshal(raw, &s)
 	}

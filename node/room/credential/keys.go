@@ -43,8 +43,9 @@ type Keyring struct {
 	Ed, RSA, P256 key.Pair // Ed is the one that this process signs with, see Refresh
 	Networks      *identity.Networks
 
-	first key.Pair // the first Ed25519 key
-	now   atomic.Pointer[published]
+	newRSA func() (key.Pair, error)
+	first  key.Pair // the first Ed25519 key
+	now    atomic.Pointer[published]
 }
 
 // MasterKey reads the master key, or makes it for a new database. A database that
@@ -94,7 +95,10 @@ func Fits(s *key.Sealer, sealed []byte) bool {
 // OpenKeyring reads the node's keys, making them at the first start: the RSA key
 // with newRSA, or if that is nil with GenerateRSA.
 func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA func() (key.Pair, error)) (*Keyring, error) {
-	k := &Keyring{db: db, sealer: sealer}
+	if newRSA == nil {
+		newRSA = GenerateRSA
+	}
+	k := &Keyring{db: db, sealer: sealer, newRSA: newRSA}
 	var err error
 	if k.first, err = k.pair(ctx, secretEd25519, key.GenerateEd25519); err != nil {
 		return nil, err
@@ -107,9 +111,6 @@ func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA
 	}
 	if k.P256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {
 		return nil, err
-	}
-	if newRSA == nil {
-		newRSA = GenerateRSA
 	}
 	if k.RSA, err = k.pair(ctx, secretRSA, newRSA); err != nil {
 		return nil, err
@@ -155,14 +156,14 @@ func (k *Keyring) secret(ctx context.Context, name string, generate func() ([]by
 			if err != nil {
 				return nil, err
 			}
-			return k.sealer.Seal("secret "+name, plain), nil
+			return k.sealer.Seal(storage.PurposeSecret(name), plain), nil
 		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	plain, err := k.sealer.Open("secret "+name, sealed)
+	plain, err := k.sealer.Open(storage.PurposeSecret(name), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open secret %s (is this the master key that sealed the database?): %w", name, err)
 	}
@@ -175,21 +176,21 @@ func (k *Keyring) SealAgent(handle string, p key.Pair) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.sealer.Seal("agent "+handle+" "+p.Thumbprint(), raw), nil
+	return k.sealer.Seal(storage.PurposeAgentKey(handle, p.Thumbprint()), raw), nil
 }
 
 // Seal encrypts a secret that a room stores. purpose names the room, the secret and its owner.
 func (k *Keyring) Seal(purpose string, secret []byte) []byte {
-	return k.sealer.Seal("room "+purpose, secret)
+	return k.sealer.Seal(storage.PurposeRoom+purpose, secret)
 }
 
 // Open decrypts what Seal made for the same purpose.
 func (k *Keyring) Open(purpose string, sealed []byte) ([]byte, error) {
-	return k.sealer.Open("room "+purpose, sealed)
+	return k.sealer.Open(storage.PurposeRoom+purpose, sealed)
 }
 
 func (k *Keyring) OpenAgent(stored *storage.AgentKey) (key.Pair, error) {
-	raw, err := k.sealer.Open("agent "+stored.Handle+" "+stored.Thumbprint, stored.Sealed)
+	raw, err := k.sealer.Open(storage.PurposeAgentKey(stored.Handle, stored.Thumbprint), stored.Sealed)
 	if err != nil {
 		return key.Pair{}, fmt.Errorf("open key of @%s: %w", stored.Handle, err)
 	}

@@ -19,7 +19,9 @@ import (
 // Rotation of the node's Ed25519 key, which signs its requests, activities, receipts and the node's key directory. A rotation names the
 // next key and when it begins (nbf), and when the former one ends (exp). Both are in the key directory and in the actors' documents from the
 // command on, so that whoever has read them takes signatures of either. A process signs with the key of the time when it started:
-// everything that it keeps in memory was made with that one.
+// everything that it keeps in memory was made with that one. Its RSA key, for servers that know no other, and its P-256 key, for agent
+// cards, are replaced with it: a process that starts after the command has the next ones under the ids of the former. Servers fetch
+// the RSA key again when a signature does not fit the one that they know; an actor's document has room for one.
 
 // secretTurns is the secret with the turns; without it, the key of secretEd25519 has no bounds.
 const secretTurns = "node-ed25519-turns"
@@ -51,7 +53,7 @@ func (k *Keyring) readTurns(ctx context.Context, tx *storage.Tx) (turns []turn, 
 	if err != nil {
 		return nil, err
 	}
-	plain, err := k.sealer.Open("secret "+secretTurns, sealed)
+	plain, err := k.sealer.Open(storage.PurposeSecret(secretTurns), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open secret %s: %w", secretTurns, err)
 	}
@@ -194,8 +196,8 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return out, err
 	}
-	last := &turns[len(turns)-1]
-	if last.From.After(tx.Now) {
+	last, leaked := &turns[len(turns)-1], in == protocol.NodeKeyRotation{}
+	if last.From.After(tx.Now) && !leaked {
 		return out, protocol.Errorf(protocol.Conflict, "the next key begins at %s; rotate again after that", last.From.UTC().Format(time.RFC3339))
 	}
 	next, err := key.GenerateEd25519()
@@ -208,6 +210,11 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	}
 	from := tx.Now.Add(time.Duration(in.InHours) * time.Hour)
 	last.Until = from.AddDate(0, 0, in.OverlapDays)
+	for i := range turns {
+		if leaked && !turns[i].ended(tx.Now) { // those of earlier rotations too, and one that waits
+			turns[i].Until = tx.Now
+		}
+	}
 	turns = append(turns, turn{JWK: raw, From: from})
 	for i, t := range turns {
 		if pair, err := t.pair(); err == nil && t.ended(tx.Now) { // its private half is not needed again
@@ -221,11 +228,29 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	if err != nil {
 		return out, err
 	}
-	if err := tx.Settings().PutSecret(ctx, secretTurns, k.sealer.Seal("secret "+secretTurns, plain)); err != nil {
+	if err := tx.Settings().PutSecret(ctx, secretTurns, k.sealer.Seal(storage.PurposeSecret(secretTurns), plain)); err != nil {
 		return out, err
 	}
-	if err := tx.Audit(ctx, c.Actor(), "node-key rotate", next.Thumbprint(), "from "+from.UTC().Format(time.RFC3339)); err != nil {
+	for name, generate := range map[string]func() (key.Pair, error){secretRSA: k.newRSA, secretP256: key.GenerateP256} {
+		if err := k.replace(ctx, tx, name, generate); err != nil {
+			return out, err
+		}
+	}
+	if err := tx.Audit(ctx, c.Actor(), "node-keys rotate", next.Thumbprint(), "from "+from.UTC().Format(time.RFC3339)); err != nil {
 		return out, err
 	}
 	return k.list(ctx, tx, c, protocol.None{})
+}
+
+// replace makes another key in the place of one, for processes that start from now on.
+func (k *Keyring) replace(ctx context.Context, tx *storage.Tx, name string, generate func() (key.Pair, error)) error {
+	pair, err := generate()
+	if err != nil {
+		return err
+	}
+	raw, err := pair.MarshalPrivate()
+	if err != nil {
+		return err
+	}
+	return tx.Settings().PutSecret(ctx, name, k.sealer.Seal(storage.PurposeSecret(name), raw))
 }

@@ -18,8 +18,6 @@ type Sealer interface {
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-func sealedFor(id string) string { return "calendar account " + id }
-
 // calendarLane is the lane of everything that is asked of one account: a server gets one request at a
 // time, and the event of a meeting is written and deleted in the order of its moves.
 func calendarLane(account string) string { return "calendar:" + account }
@@ -121,7 +119,7 @@ func (m *Meeting) ConnectCalendar(ctx context.Context, tx *storage.Tx, c protoco
 	default:
 		a.ID, a.CreatedAt = protocol.NewID(protocol.CalendarID, tx.Now), tx.Now
 	}
-	a.Sealed = m.Seal.Seal(sealedFor(a.ID), []byte(in.Password))
+	a.Sealed = m.Seal.Seal(storage.PurposeCalendar(a.ID), []byte(in.Password))
 	return m.ask(ctx, tx, a)
 }
 
@@ -246,7 +244,7 @@ func (m *Meeting) server(a *storage.CalendarAccount, address, zone string) (*cal
 	if len(a.Sealed) == 0 {
 		return nil, errNoPassword
 	}
-	password, err := m.Seal.Open(sealedFor(a.ID), a.Sealed)
+	password, err := m.Seal.Open(storage.PurposeCalendar(a.ID), a.Sealed)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.Forbidden, "calendar account %s: %w", a.ID, err)
 	}

@@ -126,7 +126,7 @@ func (m *Meeting) mailing(ctx context.Context, tx *storage.Tx, s subject) (l mai
 		return l, nil
 	}
 	if err == nil {
-		l.raw, err = m.Seal.Open(letterSecret(l.ID), sealed)
+		l.raw, err = m.Seal.Open(storage.PurposeLetter(l.ID), sealed)
 	}
 	return l, err
 }
@@ -137,15 +137,13 @@ func unwanted(ctx context.Context, tx *storage.Tx, mailbox [32]byte) (bool, erro
 	return box.Stopped || box.Bounced, err
 }
 
-func letterSecret(id string) string { return "meeting letter " + id }
-
 // letterKept is how long an invitation is kept that cannot be sent: longer than it is tried.
 const letterKept = 72 * time.Hour
 
 // keep stores an invitation and enqueues the job that sends it.
 func (m *Meeting) keep(ctx context.Context, tx *storage.Tx, j storage.Job, s subject, id string, raw []byte) error {
 	s.Try++
-	return errors.Join(tx.Meetings().PutLetter(ctx, id, m.Seal.Seal(letterSecret(id), raw), tx.Now.Add(letterKept)), enqueue(ctx, tx, j.Kind, j.Lane, s, tx.Now))
+	return errors.Join(tx.Meetings().PutLetter(ctx, id, m.Seal.Seal(storage.PurposeLetter(id), raw), tx.Now.Add(letterKept)), enqueue(ctx, tx, j.Kind, j.Lane, s, tx.Now))
 }
 
 // Mails are retried for so long.

@@ -122,7 +122,7 @@ func budget(ctx context.Context, tx *storage.Tx, x *storage.StoredCheckout) erro
 }
 
 func (o *Orders) handedOver(x *storage.StoredCheckout) (h handover, err error) {
-	raw, err := o.Seal.Open(purpose(x.ID), x.Sealed)
+	raw, err := o.Seal.Open(storage.PurposeOrder(x.ID), x.Sealed)
 	if err != nil {
 		return h, err
 	}
@@ -162,7 +162,7 @@ func (o *Orders) fill(ctx context.Context, tx *storage.Tx, x *storage.StoredChec
 	if err != nil {
 		return none, err
 	}
-	x.TokenHash, x.Sealed = protocol.SecretHash(token), o.Seal.Seal(purpose(x.ID), secret)
+	x.TokenHash, x.Sealed = protocol.SecretHash(token), o.Seal.Seal(storage.PurposeOrder(x.ID), secret)
 	x.Items, x.Pay, x.Release, x.Webhook, x.Prices = in.Items, in.Pay, in.Release, in.Webhook, map[string]int64{}
 	for _, l := range b.lines {
 		x.Prices[l.Item.ID] = l.Item.Price

@@ -190,7 +190,7 @@ func (o *Orders) become(ctx context.Context, tx *storage.Tx, x *storage.StoredCh
 	if err != nil {
 		return err
 	}
-	x.Sealed = o.Seal.Seal(purpose(x.ID), sealed)
+	x.Sealed = o.Seal.Seal(storage.PurposeOrder(x.ID), sealed)
 	x.State, x.OrderID, x.HoldUntil, x.EndsAt = storage.CheckoutOrdered, order.ID, time.Time{}, tx.Now.Add(protocol.OrderedKept)
 	return tx.Checkouts().Save(ctx, x)
 }

@@ -89,14 +89,12 @@ type private struct {
 	Language string `json:"language,omitempty"`
 }
 
-func purpose(id string) string { return "order " + id }
-
 func (o *Orders) seal(id string, p private) ([]byte, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	return o.Seal.Seal(purpose(id), raw), nil
+	return o.Seal.Seal(storage.PurposeOrder(id), raw), nil
 }
 
 // buyerOf opens who bought; after a year nobody knows.
@@ -104,7 +102,7 @@ func (o *Orders) buyerOf(x *storage.StoredOrder) (p private, err error) {
 	if len(x.Sealed) == 0 {
 		return p, nil
 	}
-	raw, err := o.Seal.Open(purpose(x.ID), x.Sealed)
+	raw, err := o.Seal.Open(storage.PurposeOrder(x.ID), x.Sealed)
 	if err != nil {
 		return p, err
 	}

@@ -63,8 +63,6 @@ type held struct {
 	sealed []byte
 }
 
-func purpose(name string) string { return "certificate " + name }
-
 // TLS is how the node serves HTTPS.
 func (a *ACME) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1", acme.ALPNProto}, GetCertificate: a.certificate}
@@ -101,7 +99,7 @@ func (a *ACME) proof(ctx context.Context, key string) (raw []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Seal.Open(purpose(key), raw)
+	return a.Seal.Open(storage.PurposeCertificate(key), raw)
 }
 
 const challengePath = "/.well-known/acme-challenge/"
@@ -196,7 +194,7 @@ func (a *ACME) load(ctx context.Context) (row storage.Certificate, now time.Time
 	if was := a.current.Load(); err != nil || len(row.Sealed) == 0 || was != nil && bytes.Equal(was.sealed, row.Sealed) {
 		return row, now, err
 	}
-	raw, err := a.Seal.Open(purpose(a.Names[0]), row.Sealed)
+	raw, err := a.Seal.Open(storage.PurposeCertificate(a.Names[0]), row.Sealed)
 	if err != nil {
 		return row, now, err
 	}

@@ -88,7 +88,7 @@ func TestBackoff(t *testing.T) {
 		cert, private := issue(t, 7)
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Certificates().Put(ctx, storage.Certificate{Name: "stoa.example", Names: "stoa.example",
-				Sealed: one.Seal.Seal(purpose("stoa.example"), append(cert, private...)), NotAfter: now.Add(time.Hour), RenewAt: now})
+				Sealed: one.Seal.Seal(storage.PurposeCertificate("stoa.example"), append(cert, private...)), NotAfter: now.Add(time.Hour), RenewAt: now})
 		}))
 		for range 12 * 60 {
 			for _, a := range []*ACME{one, two} {

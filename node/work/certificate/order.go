@@ -68,7 +68,7 @@ func (a *ACME) renew(ctx context.Context, row *storage.Certificate, now time.Tim
 	if err != nil {
 		return err
 	}
-	row.Names, row.Sealed, row.NotAfter, row.Failures, row.NextAt = strings.Join(a.Names, " "), a.Seal.Seal(purpose(row.Name), raw), leaf.NotAfter, 0, time.Time{}
+	row.Names, row.Sealed, row.NotAfter, row.Failures, row.NextAt = strings.Join(a.Names, " "), a.Seal.Seal(storage.PurposeCertificate(row.Name), raw), leaf.NotAfter, 0, time.Time{}
 	row.RenewAt = leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) * 2 / 3)
 	a.Log.Info("certificate", "names", a.Names, "until", leaf.NotAfter)
 	a.askFor(ctx, row, leaf, now)
@@ -101,7 +101,7 @@ func (a *ACME) prove(ctx context.Context, client *acme.Client, uri string, plain
 		return err
 	}
 	if err := a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Certificates().PutChallenge(ctx, key, a.Seal.Seal(purpose(key), raw), tx.Now.Add(proofFor))
+		return tx.Certificates().PutChallenge(ctx, key, a.Seal.Seal(storage.PurposeCertificate(key), raw), tx.Now.Add(proofFor))
 	}); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *ACME) account(ctx context.Context) (*acme.Client, error) {
 	var key *ecdsa.PrivateKey
 	if len(row.Sealed) == 0 {
 		key, err = a.newAccount(ctx, name)
-	} else if raw, opened := a.Seal.Open(purpose(name), row.Sealed); opened != nil {
+	} else if raw, opened := a.Seal.Open(storage.PurposeCertificate(name), row.Sealed); opened != nil {
 		return nil, opened
 	} else {
 		key, err = x509.ParseECPrivateKey(raw)
@@ -170,7 +170,7 @@ func (a *ACME) newAccount(ctx context.Context, name string) (*ecdsa.PrivateKey, 
 		return nil, err
 	}
 	return key, a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Certificates().Put(ctx, storage.Certificate{Name: name, Sealed: a.Seal.Seal(purpose(name), raw)})
+		return tx.Certificates().Put(ctx, storage.Certificate{Name: name, Sealed: a.Seal.Seal(storage.PurposeCertificate(name), raw)})
 	})
 }
 
@@ -182,7 +182,7 @@ const (
 )
 
 func (a *ACME) ask(ctx context.Context, row *storage.Certificate, now time.Time) {
-	raw, err := a.Seal.Open(purpose(row.Name), row.Sealed)
+	raw, err := a.Seal.Open(storage.PurposeCertificate(row.Name), row.Sealed)
 	if err != nil {
 		return
 	}
