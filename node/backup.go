@@ -149,6 +149,9 @@ func (a *Admin) Backup(ctx context.Context, c Config, path string, progress stor
 		return a.DB.Write(ctx, operate.BackupDone)
 	}
 	place := backup.Directory(filepath.Dir(path))
+	if _, err := os.Stat(string(place)); err != nil {
+		return err
+	}
 	b, err := c.backupTo(place, a.DB, a.Base, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
