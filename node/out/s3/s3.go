@@ -125,9 +125,9 @@ func (b *Bucket) once(ctx context.Context, r request) ([]byte, http.Header, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	u = u.JoinPath(b.Name)
+	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/")+"/"+b.Name, strings.TrimSuffix(u.EscapedPath(), "/")+"/"+b.Name
 	if r.key != "" {
-		u = u.JoinPath(r.key)
+		u.Path, u.RawPath = u.Path+"/"+r.key, u.RawPath+"/"+escaped(r.key)
 	}
 	u.RawQuery = strings.ReplaceAll(r.query.Encode(), "+", "%20")
 	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
@@ -159,6 +159,11 @@ func (b *Bucket) once(ctx context.Context, r request) ([]byte, http.Header, erro
 		err = faultOf(resp, body)
 	}
 	return body, resp.Header, err
+}
+
+// escaped is a key as the signature wants it: everything but letters, digits, -._~ and / is escaped (Signature Version 4, "CanonicalURI").
+func escaped(key string) string {
+	return strings.NewReplacer("%2F", "/", "+", "%20").Replace(url.QueryEscape(key))
 }
 
 // faultOf reads a refusal. A completed upload may be refused under status 200.
