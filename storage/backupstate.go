@@ -58,10 +58,11 @@ func (ss Settings) PutBackup(ctx context.Context, s BackupState) error {
 	return err
 }
 
-// ClaimBackup gives a process the right to make a backup until a time; false while another one has it. It returns the state as it was.
-func (ss Settings) ClaimBackup(ctx context.Context, owner string, until time.Time) (BackupState, bool, error) {
+// ClaimBackup gives a process the right to make a backup until a time; false while another one has it that has not ended. It returns the
+// state as it was.
+func (ss Settings) ClaimBackup(ctx context.Context, owner string, until time.Time, ended func(owner string) bool) (BackupState, bool, error) {
 	s, err := ss.Backup(ctx)
-	if err != nil || s.Owner != "" && s.Owner != owner && s.LeaseEnd.After(ss.tx.Now) {
+	if err != nil || s.Owner != "" && s.Owner != owner && s.LeaseEnd.After(ss.tx.Now) && !ended(s.Owner) {
 		return s, false, err
 	}
 	next := s

@@ -12,7 +12,11 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -96,7 +100,7 @@ func (b *Backup) step(ctx context.Context) (time.Duration, error) {
 func (b *Backup) Make(ctx context.Context, progress storage.Progress) (s storage.BackupState, err error) {
 	mine := false
 	err = b.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		s, mine, err = tx.Settings().ClaimBackup(ctx, b.Owner, tx.Now.Add(leaseFor))
+		s, mine, err = tx.Settings().ClaimBackup(ctx, b.Owner, tx.Now.Add(leaseFor), ended)
 		return err
 	})
 	if err != nil {
@@ -118,6 +122,21 @@ func (b *Backup) Make(ctx context.Context, progress storage.Progress) (s storage
 		return s, errors.Join(err, b.release(context.WithoutCancel(ctx)))
 	}
 	return b.finish(context.WithoutCancel(ctx), done, err)
+}
+
+// ended reports whether the process of an owner, host:pid:name, was one of this machine and is no more: its lease need not run out.
+func ended(owner string) bool {
+	parts := strings.Split(owner, ":")
+	host, _ := os.Hostname()
+	if len(parts) != 3 || parts[0] != host {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return false
+	}
+	p, err := os.FindProcess(pid)
+	return err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 var errLost = errors.New("the lease of the backup was lost: the database was not reached for minutes, or another process took over")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -297,6 +298,17 @@ func TestMake_Together(t *testing.T) {
 		}
 		require.Len(t, names(t, b.Place), 1)
 	})
+}
+
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	host := must.Get(os.Hostname())(t)
+	gone := exec.Command("true")
+	require.NoError(t, gone.Run())
+	require.True(t, ended(fmt.Sprintf("%s:%d:x", host, gone.Process.Pid)))
+	require.False(t, ended(fmt.Sprintf("%s:%d:x", host, os.Getpid())))
+	require.False(t, ended(fmt.Sprintf("%s-other:%d:x", host, gone.Process.Pid)), "of another machine nothing is known")
+	require.False(t, ended("nonsense"))
 }
 
 // TestMake_Ended: a process that ends in the middle counts no failure and leaves no lease.
