@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"filippo.io/age"
-
 	"stoa/identity/key"
 	"stoa/node/out/mail"
 	"stoa/node/out/outbound"
@@ -216,22 +214,17 @@ func backupsOf(ctx context.Context, c Config, from string) (backup.Place, []back
 
 // open finds the backup and opens it. plain: it is a SQLite file.
 func (s Source) open(ctx context.Context, c Config) (r io.Reader, plain bool, name string, end func(), err error) {
-	var ids []age.Identity
-	if s.Identity != "" {
-		f, err := os.Open(s.Identity)
-		if err != nil {
-			return nil, false, "", nil, fmt.Errorf("%w: identity: %w", ErrConfig, err)
-		}
-		defer f.Close()
-		if ids, err = age.ParseIdentities(f); err != nil {
-			return nil, false, "", nil, fmt.Errorf("%w: identity: %s holds no identities of age", ErrConfig, s.Identity)
-		}
-	}
 	f, name, err := s.file(ctx, c)
 	if err != nil {
 		return nil, false, "", nil, err
 	}
-	r, plain, err = backup.Unpack(f, ids)
+	if s.Identity == "" {
+		r, plain, err = backup.Unpack(f, nil)
+	} else if ids, wrong := backup.ReadIdentities(s.Identity); wrong != nil {
+		err = fmt.Errorf("%w: identity: %w", ErrConfig, wrong)
+	} else {
+		r, plain, err = backup.Unpack(f, ids)
+	}
 	if err != nil {
 		f.Close()
 		return nil, false, "", nil, fmt.Errorf("%s: %w", name, err)

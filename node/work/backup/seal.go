@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"filippo.io/age"
@@ -30,6 +31,20 @@ func ParseRecipients(all []string) ([]age.Recipient, error) {
 		return nil, err
 	}
 	return found, nil
+}
+
+// ReadIdentities reads a file of age identities.
+func ReadIdentities(file string) ([]age.Identity, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ids, err := age.ParseIdentities(f)
+	if err != nil { // which may repeat a line of the file
+		return nil, fmt.Errorf("%s holds no identities of age", file)
+	}
+	return ids, nil
 }
 
 // A listener is a recipient that learns the key of the file, so that what was stored can be read once without an identity.
@@ -87,6 +102,7 @@ const (
 )
 
 var (
+	// ErrSealed means that an identity is needed.
 	ErrSealed   = errors.New("the backup is encrypted: name the file of its age identity with --identity")
 	errNotOurs  = errors.New("this is no backup of a node: neither one that it made by itself nor a SQLite database")
 	errIdentity = errors.New("the identity does not open this backup")
