@@ -63,7 +63,8 @@ func newStore(t *testing.T) *store {
 func (s *store) refuses(f func(r *http.Request) int) { s.refuse.Store(&f) }
 
 func (s *store) bucket(secret string) *s3.Bucket {
-	return &s3.Bucket{Client: http.DefaultClient, Endpoint: s.url, Region: "ap-south-1", Name: "copies", Prefix: "a/b c/", ID: keyID, Secret: secret, PartSize: 5 << 20}
+	return &s3.Bucket{Client: http.DefaultClient, Endpoint: s.url, Region: "ap-south-1", Name: "copies", Prefix: "a/b c/", ID: keyID, Secret: secret,
+		PartSize: 5 << 20}
 }
 
 func text(b []byte) func(io.Writer) error {
@@ -85,7 +86,8 @@ func TestS3(t *testing.T) {
 	require.NoError(t, b.Put(ctx, "small", text([]byte("x"))))
 	require.NoError(t, b.Put(ctx, "exactly", text(big[:5<<20])))
 	require.NoError(t, b.Put(ctx, "below/one", text([]byte("y"))))
-	require.ElementsMatch(t, []s3.Object{{Name: "big+1 é.gz", Size: 12 << 20}, {Name: "small", Size: 1}, {Name: "exactly", Size: 5 << 20}}, must.Get(b.List(ctx))(t))
+	want := []s3.Object{{Name: "big+1 é.gz", Size: 12 << 20}, {Name: "small", Size: 1}, {Name: "exactly", Size: 5 << 20}}
+	require.ElementsMatch(t, want, must.Get(b.List(ctx))(t))
 	for _, o := range must.Get(b.List(ctx))(t) {
 		got, err := io.ReadAll(b.Open(ctx, o))
 		require.NoError(t, err, o.Name)
@@ -105,7 +107,9 @@ func TestS3(t *testing.T) {
 		require.Len(t, must.Get(b.List(ctx))(t), 1012)
 	})
 	t.Run("refused", func(t *testing.T) {
-		for _, other := range []*s3.Bucket{s.bucket("wrong" + keySecret), {Client: http.DefaultClient, Endpoint: s.url, Region: "x", Name: "copies", ID: "other", Secret: keySecret}} {
+		unknown := s.bucket(keySecret)
+		unknown.ID = "other"
+		for _, other := range []*s3.Bucket{s.bucket("wrong" + keySecret), unknown} {
 			_, err := other.List(ctx)
 			fault, ok := errors.AsType[*s3.Fault](err)
 			require.True(t, ok, "%v", err)
@@ -159,8 +163,8 @@ func TestBackup_S3(t *testing.T) {
 		secret, identity, id := filepath.Join(dir, "secret"), filepath.Join(dir, "identity"), must.Get(age.GenerateX25519Identity())(t)
 		require.NoError(t, os.WriteFile(secret, []byte(keySecret+"\n"), 0o600))
 		require.NoError(t, os.WriteFile(identity, []byte(id.String()+"\n"), 0o600))
-		c := node.Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, BackupDir: "s3://copies/n1", BackupEndpoint: s.url,
-			BackupKey: keyID, BackupSecret: secret, BackupRecipients: []string{id.Recipient().String()}}
+		c := node.Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, BackupDir: "s3://copies/n1",
+			BackupEndpoint: s.url, BackupKey: keyID, BackupSecret: secret, BackupRecipients: []string{id.Recipient().String()}}
 		require.NoError(t, c.Validate())
 		n := must.Get(node.New(ctx, c, quiet))(t)
 		require.NoError(t, n.Close())

@@ -415,7 +415,8 @@ func (a *Admin) RestoreProfile(ctx context.Context, c Config, s Source, handle s
 		out.At = &found.Head.At
 	}
 	if was.Base != a.Base {
-		return out, protocol.Errorf(protocol.Conflict, "the backup is of %s, and this node is %s: move the profile with stoa admin export and import", was.Base, a.Base)
+		return out, protocol.Errorf(protocol.Conflict, "the backup is of %s, and this node is %s: move the profile with stoa admin export and import",
+			was.Base, a.Base)
 	}
 	account, err := a.ownerOf(ctx, was, handle, &out)
 	if err != nil {

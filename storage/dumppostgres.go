@@ -424,7 +424,8 @@ func (o *pgOwn) here(ctx context.Context) (names []string, schema string, err er
 	if err := o.pg.QueryRow(ctx, `SELECT current_schema()`).Scan(&schema); err != nil {
 		return nil, "", err
 	}
-	rows, err := o.pg.Query(ctx, `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`)
+	rows, err := o.pg.Query(ctx, `SELECT relname FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`)
 	if err != nil {
 		return nil, "", err
 	}
