@@ -26,7 +26,9 @@ func TestCrash_Backup(t *testing.T) {
 		if at.URL != "" {
 			settings = append(settings, "--database", at.URL)
 		}
-		admin := func(args ...string) (string, string, int) { return stoa(t, "", append(append([]string{"admin"}, args...), settings...)...) }
+		admin := func(args ...string) (string, string, int) {
+			return stoa(t, "", append(append([]string{"admin"}, args...), settings...)...)
+		}
 		_, errs, code := admin("check")
 		require.Equal(t, exitDone, code, errs)
 		c := at
