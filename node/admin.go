@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 
 	"stoa/identity"
-	"stoa/identity/key"
 	"stoa/node/hall"
 	"stoa/node/out/outbound"
 	"stoa/node/room/account"
@@ -135,14 +133,6 @@ func (a *Admin) invoke(ctx context.Context, op *protocol.Operation, in any, file
 	return a.Table.Invoke(ctx, hall.Request{Op: op.Name, Args: args, Door: "operator", Upload: file, Evidence: identity.Evidence{Operator: true}})
 }
 
-// Backup writes a copy of a SQLite database to a new file, and notes when.
-func (a *Admin) Backup(ctx context.Context, path string) error {
-	if err := a.DB.Backup(ctx, path); err != nil {
-		return err
-	}
-	return a.DB.Write(ctx, operate.BackupDone)
-}
-
 // Import imports a profile from an archive file. progress may be nil.
 func (a *Admin) Import(ctx context.Context, f *os.File, in protocol.ImportOrder, progress archive.Progress) (out protocol.ImportReport, err error) {
 	a.archive.Report = progress
@@ -200,30 +190,4 @@ func (n *Node) SeesKey(ctx context.Context, identity, keyid string) bool {
 	}
 	_, err := n.Chain.Grant(ctx, identity, keyid)
 	return err == nil
-}
-
-// Restore replaces the database of a stopped node by a backup, and begins a new epoch
-// of the board's log, so that peers read it again. The replaced database is kept next
-// to it.
-func Restore(ctx context.Context, c Config, file string, log *slog.Logger) error {
-	if c.Database != "" {
-		return fmt.Errorf("%w: restore works on SQLite; restore PostgreSQL with pg_restore and run: stoa admin check", ErrConfig)
-	}
-	if _, err := os.Stat(file); err != nil {
-		return err
-	}
-	if _, err := key.LoadMaster(c.masterKey()); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", ErrConfig, credential.MissingMaster(c.masterKey())) // before the database is replaced
-	}
-	target := c.sqlite()
-	if err := storage.Replace(ctx, target, file); err != nil {
-		return err
-	}
-	a, err := OpenAdmin(ctx, c, log)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	_, err = Do(ctx, a, protocol.NewEpoch, protocol.None{})
-	return err
 }

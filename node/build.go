@@ -91,6 +91,9 @@ func (n *Node) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n.backup, err = c.backups(n.DB, n.Base, n.log); err != nil {
+		return err
+	}
 	if err := n.openHall(ctx, gate, proofs); err != nil {
 		return err
 	}
@@ -262,6 +265,9 @@ func (n *Node) openHall(ctx context.Context, gate *identity.Gate, proofs *proof.
 	n.Table.Base = n.Base
 	n.Meter = &operate.Meter{DB: n.DB, Log: n.log}
 	n.state = operate.NewHealth(n.DB, c.Version, n.mailState(), n.Chain.Health)
+	if n.backup != nil {
+		n.state.Backups = n.backup.Place.String()
+	}
 	n.Table.Observe = n.observe
 	proxies := trusted(c)
 	n.front = &front{limits: n.Table.Limits, refused: n.metrics.limited,

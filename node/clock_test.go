@@ -21,6 +21,8 @@ var wallClock = map[string]string{
 	"storage/pending.go":                  "when to look again, in memory",
 	"storage/commit/generation.go":        "age of what was read, in memory",
 	"node/metrics.go":                     "how long the certificate is valid, for a gauge",
+	"node/backup.go":                      "names of what is kept, and the time in a file",
+	"node/work/backup/backup.go":          "how long a backup took",
 	"node/hall/streams.go":                "deadlines of writes, and the date of an answer",
 	"node/room/credential/keys.go":        "which key the process signs with",
 	"node/room/credential/progress.go":    "age of a cache",

@@ -84,6 +84,14 @@ type Config struct {
 	DKIMSelector      string   `name:"dkim-selector" env:"STOA_DKIM_SELECTOR" placeholder:"NAME" help:"Selector of the DNS record with the public DKIM key."`
 	LMTP              string   `name:"lmtp" env:"STOA_LMTP" placeholder:"ADDR" help:"Where the operator's mail server hands over bounces, and answers to invitations, by LMTP: unix:/path/of/socket, or host:port on this machine. Empty: none are taken."`
 	MeetingMails      int      `name:"meeting-mails" default:"200" env:"STOA_MEETING_MAILS" placeholder:"N" help:"Mails within an hour that ask a mailbox to confirm a meeting request. Strangers have half of them; what finds no room waits."`
+	BackupDir         string   `name:"backup-dir" env:"STOA_BACKUP_DIR" placeholder:"DIR" help:"Where the node keeps a backup of its database of each day: a directory, or s3://bucket/prefix/. The master key is not in it. Empty: none is made."`
+	BackupRecipients  []string `name:"backup-recipient" env:"STOA_BACKUP_RECIPIENT" placeholder:"RECIPIENT" help:"Recipient of age, age1…, that backups are encrypted to; the node does not need the identity. Repeatable; separated by commas in the environment."`
+	BackupAt          string   `name:"backup-at" default:"03:00" env:"STOA_BACKUP_AT" placeholder:"HH:MM" help:"When the backup of a day begins, UTC, or up to an hour later."`
+	BackupCheck       int      `name:"backup-check-days" default:"1" env:"STOA_BACKUP_CHECK_DAYS" placeholder:"DAYS" help:"A backup is restored on trial each so many days, 1 to 7. Each one is read back."`
+	BackupEndpoint    string   `name:"backup-s3-endpoint" env:"STOA_BACKUP_S3_ENDPOINT" placeholder:"URL" help:"Server of s3:// in backup-dir. Default: that of Amazon in the region."`
+	BackupRegion      string   `name:"backup-s3-region" default:"us-east-1" env:"STOA_BACKUP_S3_REGION" placeholder:"NAME" help:"Its region."`
+	BackupKey         string   `name:"backup-s3-key" env:"STOA_BACKUP_S3_KEY" placeholder:"ID" help:"Id of its access key. Default: AWS_ACCESS_KEY_ID of the environment."`
+	BackupSecret      string   `name:"backup-s3-secret" env:"STOA_BACKUP_S3_SECRET" placeholder:"FILE" help:"File that holds the secret of the access key. Default: AWS_SECRET_ACCESS_KEY of the environment."`
 	PaySandbox        bool     `name:"pay-sandbox" env:"STOA_PAY_SANDBOX" help:"Offer the payment provider sandbox, which moves no money, to owners of attention boards. Such boards and bids are labelled TEST and are not told to other nodes. For tests."`
 	MemoryLimit       uint32   `name:"memory-limit" default:"1024" env:"STOA_MEMORY_LIMIT" placeholder:"MIB" help:"Soft limit of the node's own memory in MiB: near it the garbage collector works more, and nothing fails. 0: none. GOMEMLIMIT, where set, wins. SQLite's and the system's buffers are not counted."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
@@ -130,6 +138,7 @@ func (c Config) Faults() (faults []error) {
 		bad("data: must name a directory")
 	}
 	c.mailFaults(bad)
+	c.backupFaults(bad)
 	if c.AgentForm != "" && !slices.Contains(signed.Forms, signed.Form(c.AgentForm)) {
 		bad("signature-agent-form: must be one of %v", signed.Forms)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"stoa/federation"
@@ -31,7 +32,7 @@ import (
 func (c Config) doctor(base string) *doctor.Doctor {
 	o := outboundOptions(c, base)
 	o.RootCAs = c.roots()
-	d := &doctor.Doctor{Base: base, TLS: c.https(), Version: c.Version, Options: o, Dirs: []string{c.Data}, MasterKey: c.masterKey()}
+	d := &doctor.Doctor{Base: base, TLS: c.https(), Version: c.Version, Options: o, Dirs: c.dirs(), MasterKey: c.masterKey()}
 	if u, err := url.Parse(base); err == nil {
 		d.Names = []string{u.Hostname()}
 	}
@@ -86,10 +87,19 @@ func opened(ctx context.Context, d *doctor.Doctor, db *storage.DB, keys *credent
 	return err
 }
 
+// dirs are those that the node writes to.
+func (c Config) dirs() []string {
+	if c.BackupDir == "" || strings.Contains(c.BackupDir, "://") {
+		return []string{c.Data}
+	}
+	return []string{c.Data, c.BackupDir}
+}
+
 // lastBackup is what is known of the last copy of the database.
 func lastBackup(ctx context.Context, db *storage.DB) (b doctor.Backup, err error) {
-	err = db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		b.At, err = operate.BackupAt(ctx, tx)
+	err = db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		s, err := tx.Settings().Backup(ctx)
+		b = doctor.Backup{At: s.MadeAt, Tried: s.CheckedAt, Failed: s.LastError, Daily: !s.NextAt.IsZero()}
 		return err
 	})
 	return b, err

@@ -43,7 +43,7 @@ func TestMasterKey_Missing(t *testing.T) {
 		refused := map[string]error{"serve": start(), "admin": opened}
 		if c.Database == "" {
 			before := must.Get(os.ReadDir(c.Data))(t)
-			refused["restore"] = node.Restore(t.Context(), c, backup, log)
+			_, refused["restore"] = node.Restore(t.Context(), c, node.Source{From: backup}, log)
 			after := must.Get(os.ReadDir(c.Data))(t)
 			require.Len(t, after, len(before), "nothing was replaced")
 		}
@@ -65,7 +65,7 @@ func TestMasterKey_Missing(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, saved, 0o600))
 		require.NoError(t, start())
 		if c.Database == "" {
-			require.NoError(t, node.Restore(t.Context(), c, backup, log))
+			must.Get(node.Restore(t.Context(), c, node.Source{From: backup}, log))(t)
 		}
 	})
 }

@@ -41,6 +41,7 @@ import (
 	"stoa/node/room/operate"
 	"stoa/node/room/order"
 	"stoa/node/room/reputation"
+	"stoa/node/work/backup"
 	"stoa/node/work/doctor"
 	"stoa/node/work/liveness"
 	"stoa/node/work/worker"
@@ -94,6 +95,7 @@ type Node struct {
 	usage        *operate.Usage // nil when the node is a single process
 	state        *operate.Health
 	doctor       *doctor.Doctor
+	backup       *backup.Backup // nil when the node makes none
 	api          *httpapi.API
 	ucp          *ucpapi.API
 

@@ -38,6 +38,9 @@ func (n *Node) Run(ctx context.Context) error {
 	defer endStreams()
 	group.Go(func() error { return n.Feed.Hub.Run(streaming) })
 	group.Go(func() error { return n.Feed.Pulse.Run(streaming) })
+	if n.backup != nil {
+		group.Go(func() error { return n.backup.Run(streaming) })
+	}
 	defer context.AfterFunc(ctx, n.prober.Stop)() // which the worker waits for
 	group.Go(func() error { return n.Worker.Run(failed) })
 	if r := n.receiver(); r != nil {

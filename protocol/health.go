@@ -9,7 +9,8 @@ type Health struct {
 	StartedAt time.Time     `json:"startedAt" doc:"When this process was started."`
 	Engine    string        `json:"engine" enum:"sqlite,postgres"`
 	Bytes     int64         `json:"bytes" minimum:"0" doc:"Size of the database."`
-	BackupAt  *time.Time    `json:"backupAt" doc:"When stoa admin backup last made a copy; null where it never did, as with PostgreSQL."`
+	BackupAt  *time.Time    `json:"backupAt" doc:"When the node, or stoa admin backup, last made a copy; null for never."`
+	Backup    BackupHealth  `json:"backup"`
 	Waiting   int           `json:"waiting" minimum:"0" doc:"Writes waiting in this process."`
 	Review    int           `json:"review" minimum:"0" doc:"Posts that wait for an operator's decision, up to 10,000."`
 	Overdue   int           `json:"overdueComplaints" minimum:"0" doc:"Complaints whose due date is over, up to 10,000."`
@@ -24,6 +25,23 @@ type Health struct {
 	Reported  int           `json:"reported" minimum:"0" doc:"Nodes that report this of the log of this node; list_peers has the reports."`
 	CheckUp   *CheckUp      `json:"checkUp" doc:"What the last examination found (look_again, stoa doctor); null before the first."`
 	Untrusted bool          `json:"untrusted_content" doc:"Always true: errors may repeat what others wrote."`
+}
+
+// BackupHealth is how the backups are that the node makes by itself.
+type BackupHealth struct {
+	Place        string     `json:"place" doc:"The directory or bucket; empty where the node makes none by itself."`
+	MadeAt       *time.Time `json:"madeAt" doc:"When the last one was made, also by stoa admin backup; null for never."`
+	Name         string     `json:"name" doc:"Of the last one that is in the place."`
+	Bytes        int64      `json:"bytes" minimum:"0"`
+	Rows         int64      `json:"rows" minimum:"0"`
+	Seconds      float64    `json:"seconds" minimum:"0" doc:"How long it took."`
+	Encrypted    bool       `json:"encrypted" doc:"To the recipients of the setting backup-recipient."`
+	CheckedAt    *time.Time `json:"checkedAt" doc:"When one was last restored on trial, and was as it said; null for never."`
+	CheckSeconds float64    `json:"checkSeconds" minimum:"0"`
+	Failures     int        `json:"failures" minimum:"0" doc:"In a row."`
+	LastError    string     `json:"lastError"`
+	NextAt       *time.Time `json:"nextAt" doc:"When the next one is due."`
+	Running      bool       `json:"running" doc:"One is being made."`
 }
 
 // A JobHealth says where the jobs of one kind are.

@@ -49,7 +49,7 @@ func TestMigrate_Newer(t *testing.T) {
 		}
 		if c.Path != "" {
 			target := filepath.Join(t.TempDir(), "stoa.db")
-			err := storage.Replace(t.Context(), target, c.Path)
+			err := replaceBy(t.Context(), target, c.Path)
 			require.ErrorIs(t, err, storage.ErrNewer)
 			require.NotContains(t, err.Error(), "is not a backup")
 			require.NoFileExists(t, target)
@@ -104,7 +104,7 @@ func TestMigrate_Older(t *testing.T) {
 		}
 		if c.Path != "" {
 			target := filepath.Join(t.TempDir(), "stoa.db")
-			err := storage.Replace(t.Context(), target, c.Path)
+			err := replaceBy(t.Context(), target, c.Path)
 			require.ErrorIs(t, err, storage.ErrOlder)
 			require.NotContains(t, err.Error(), "is not a backup")
 			require.NoFileExists(t, target)

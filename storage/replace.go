@@ -10,35 +10,39 @@ import (
 	"time"
 )
 
-// Replace replaces the SQLite database of a stopped node with a backup. The backup
-// is copied next to it, checked, and only then moved into place; the previous file
-// is kept under a name with the time.
-func Replace(ctx context.Context, target, backup string) error {
+// Replace replaces the SQLite database of a stopped node with a backup, which write
+// writes to a file next to it. That is opened, inspected and checked, and only then moved into
+// place; the previous file is kept under a name with the time, which is returned, "" for none.
+func Replace(ctx context.Context, target string, write func(fresh string) error, inspect func(*DB) error) (old string, err error) {
 	if err := unused(ctx, target); err != nil {
-		return err
+		return "", err
 	}
 	fresh := target + ".restoring"
-	if err := copyFile(fresh, backup); err != nil {
-		return err
+	RemoveSQLite(fresh)
+	defer RemoveSQLite(fresh)
+	if err := write(fresh); err != nil {
+		return "", err
 	}
-	defer os.Remove(fresh)
 	db, err := Open(ctx, Config{Path: fresh, NoCopy: true})
 	if errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder) {
-		return fmt.Errorf("%s: %w", backup, err)
+		return "", err
 	}
 	if err != nil {
-		return fmt.Errorf("%s is not a backup of a node: %w", backup, err)
+		return "", fmt.Errorf("this is not a backup of a node: %w", err)
 	}
-	if err := errors.Join(db.Check(ctx), db.Close()); err != nil {
-		return fmt.Errorf("%s: %w", backup, err)
+	if err := errors.Join(inspect(db), db.Check(ctx), db.Close()); err != nil {
+		return "", err
 	}
 	suffix := "." + time.Now().UTC().Format("20060102T150405Z") + ".old"
 	for _, part := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(target+part, target+part+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+		switch err := os.Rename(target+part, target+part+suffix); {
+		case err == nil && part == "":
+			old = target + suffix
+		case err != nil && !errors.Is(err, os.ErrNotExist):
+			return old, err
 		}
 	}
-	return os.Rename(fresh, target)
+	return old, os.Rename(fresh, target)
 }
 
 // unused checks that no process has the database open, by taking an exclusive lock
@@ -60,12 +64,8 @@ func unused(ctx context.Context, path string) error {
 	return err
 }
 
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+// CopyFile writes a new file, to the disk.
+func CopyFile(to string, in io.Reader) error {
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -25,14 +25,15 @@ func TestReplace(t *testing.T) {
 	require.NoError(t, db.Backup(ctx, backup))
 	set(db, "after")
 
-	require.ErrorContains(t, storage.Replace(ctx, target, backup), "stop the node first", "an open database is not replaced")
+	replace := func(backup string) error { return replaceBy(ctx, target, backup) }
+	require.ErrorContains(t, replace(backup), "stop the node first", "an open database is not replaced")
 	require.NoError(t, db.Close())
-	require.Error(t, storage.Replace(ctx, target, filepath.Join(dir, "nothing.db")))
+	require.Error(t, replace(filepath.Join(dir, "nothing.db")))
 	nonsense := filepath.Join(dir, "nonsense.db")
 	require.NoError(t, os.WriteFile(nonsense, []byte("not a database, but long enough to look at"), 0o600))
-	require.Error(t, storage.Replace(ctx, target, nonsense))
+	require.Error(t, replace(nonsense))
 
-	require.NoError(t, storage.Replace(ctx, target, backup))
+	require.NoError(t, replace(backup))
 	db = storagetest.OpenConfig(t, storage.Config{Path: target})
 	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		value, err := tx.Settings().Get(ctx, "x")
@@ -42,4 +43,17 @@ func TestReplace(t *testing.T) {
 	kept, err := filepath.Glob(target + ".*.old")
 	require.NoError(t, err)
 	require.NotEmpty(t, kept, "what was there is kept")
+}
+
+// replaceBy replaces a database by a file.
+func replaceBy(ctx context.Context, target, backup string) error {
+	_, err := storage.Replace(ctx, target, func(fresh string) error {
+		f, err := os.Open(backup)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return storage.CopyFile(fresh, f)
+	}, func(*storage.DB) error { return nil })
+	return err
 }

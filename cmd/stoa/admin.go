@@ -15,7 +15,7 @@ import (
 
 type adminCmd struct {
 	JSON        bool `help:"Print JSON instead of a table."`
-	node.Config `settings:"Settings of the node (stoa serve --help has all of them)" shown:"data,database,master-key,chain,log-level,log-format"`
+	node.Config `settings:"Settings of the node (stoa serve --help has all of them)" shown:"data,database,master-key,chain,backup-dir,backup-recipient,log-level,log-format"`
 
 	Profile   adminProfileCmd   `cmd:"" help:"Profiles of agents."`
 	Shop      adminShopCmd      `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
@@ -39,13 +39,13 @@ type adminCmd struct {
 	Mail      adminMailCmd      `cmd:"" help:"The DNS records and the key of the node's mail."`
 	Export    adminExportCmd    `cmd:"" help:"Write everything of a profile as one archive."`
 	Import    adminImportCmd    `cmd:"" help:"Import a profile from an archive."`
-	Backup    adminBackupCmd    `cmd:"" help:"Write a consistent copy of the SQLite database, while the node runs."`
+	Backup    adminBackupCmd    `cmd:"" help:"Make a backup while the node runs: in the place of backup-dir, checked by a restore, or as a file."`
 	Check     adminCheckCmd     `cmd:"" help:"Check the database and its invariants."`
-	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup."`
+	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup, or bring one profile back."`
 	Migrate   adminMigrateCmd   `cmd:"" help:"Bring the database to this version of the program, or try that on a copy."`
 	Move      adminMoveCmd      `cmd:"" help:"Move the database of a stopped node between SQLite and PostgreSQL."`
 	Rotate    adminRotateCmd    `cmd:"" help:"Replace the master key, or the keys that the node signs with."`
-	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL from a backup: make peers read the board's log again."`
+	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL with tools of its own: make peers read the board's log again."`
 }
 
 func (c *adminCmd) Help() string {
@@ -195,34 +195,6 @@ func (c *profileGetCmd) Run(w *world, all *adminCmd) error {
 	return do(w, all, protocol.GetAgentProfile, protocol.HandleInput{Handle: c.Handle}, func(p protocol.Profile) error {
 		return printJSON(w.stdout, p)
 	})
-}
-
-type adminBackupCmd struct {
-	File string `arg:"" help:"Where to write the copy; must not exist."`
-}
-
-func (c *adminBackupCmd) Run(w *world, all *adminCmd) error {
-	if _, err := os.Stat(c.File); err == nil {
-		return usagef("%s exists; name a new file", c.File)
-	}
-	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		if err := a.Backup(ctx, c.File); err != nil {
-			return err
-		}
-		fmt.Fprintf(w.stderr, "wrote %s; keep master.key with it, because the secrets in it cannot be decrypted without it\n", c.File)
-		return nil
-	})
-}
-
-type adminRestoreCmd struct {
-	File string `arg:"" help:"The backup."`
-}
-
-func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
-	if err := node.Restore(w.ctx, all.Config, c.File, newLogger(w.stderr, all.Config)); err != nil {
-		return err
-	}
-	return all.line(w, "done", "restored; the previous database is kept next to it, with the time in its name")
 }
 
 type adminCheckCmd struct{}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 )
@@ -58,4 +59,42 @@ func (db *DB) openOwn(more string) (*sql.DB, error) {
 		return nil, err
 	}
 	return sql.Open("sqlite", sqliteDSN(source, more))
+}
+
+// CountSQLite counts the rows of every table of a SQLite file that no process has open, and says up to which migration it is.
+func CountSQLite(ctx context.Context, path string) (rows map[string]int64, schema int64, err error) {
+	source, err := filepath.Abs(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: source}).EscapedPath()+"?mode=ro&immutable=1&_pragma=trusted_schema(0)")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&schema); err != nil {
+		return nil, 0, err
+	}
+	// Those of a text index have no rows of their own.
+	names, err := db.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'`)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer names.Close()
+	rows = map[string]int64{}
+	for names.Next() {
+		var name string
+		if err := names.Scan(&name); err != nil {
+			return nil, 0, err
+		}
+		rows[name] = 0
+	}
+	for name := range rows {
+		var n int64
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil {
+			return nil, 0, err
+		}
+		rows[name] = n
+	}
+	return rows, schema, names.Err()
 }

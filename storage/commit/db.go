@@ -142,6 +142,9 @@ func (db *DB) closePools() error {
 
 func (db *DB) Engine() Engine { return db.engine }
 
+// URL is the address of PostgreSQL, "" on SQLite.
+func (db *DB) URL() string { return db.config.URL }
+
 // Version grows with each commit of this process. While it is unchanged, a result
 // computed from reads includes all writes of this process.
 func (db *DB) Version() uint64 { return db.version.Load() }

@@ -73,12 +73,29 @@ func troubles(h protocol.Health) (all []trouble) {
 				do: english("The oldest rows go first, and peers last. If it stays full, find who fills it and block that server.")})
 		}
 	}
+	return append(all, backupTroubles(h)...)
+}
+
+// backupTroubles are missing, old, failing and untried backups.
+func backupTroubles(h protocol.Health) (all []trouble) {
+	if h.CheckUp != nil { // which says so
+		return nil
+	}
+	b, byItself := h.Backup, h.Backup.Place != ""
 	switch {
-	case h.CheckUp != nil: // which says so
-	case h.Engine == "sqlite" && h.BackupAt == nil:
-		all = append(all, trouble{what: english("No backup is known"), do: english("Make one each day: stoa admin backup FILE.")})
+	case b.LastError != "":
+		all = append(all, trouble{what: english("The last try to make a backup failed"), detail: b.LastError,
+			do: english("Mend the cause; it is tried again by itself, and at once by stoa admin backup. Backups of before are kept.")})
+	case h.BackupAt == nil && !byItself && h.Engine == "sqlite":
+		all = append(all, trouble{what: english("No backup is known"), do: english("Name a place with the setting backup-dir: the node makes one each day.")})
+	}
+	switch {
 	case h.BackupAt != nil && h.At.Sub(*h.BackupAt) > oldBackup:
-		all = append(all, trouble{what: english("The last backup is more than a week old"), do: english("Make one each day: stoa admin backup FILE.")})
+		all = append(all, trouble{what: english("The last backup is more than a week old"),
+			do: english("Name a place with the setting backup-dir: the node makes one each day.")})
+	case byItself && b.CheckedAt != nil && h.At.Sub(*b.CheckedAt) > oldBackup:
+		all = append(all, trouble{what: english("No backup was restored on trial for more than a week"),
+			do: english("Read the log, and run stoa admin backup.")})
 	}
 	return all
 }

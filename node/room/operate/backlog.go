@@ -54,6 +54,22 @@ func (b *Backlog) Write(ctx context.Context, w io.Writer) error {
 			fmt.Fprintf(w, "stoa_outlets{state=%q} %d\n", state, n)
 		}
 		metrics.WriteGaugeUint64(w, "stoa_outlet_lag_entries", uint64(lag))
-		return nil
+		return writeBackups(ctx, tx, w)
 	})
+}
+
+// writeBackups appends how old the last backup is and the last that was restored on trial, none before the first.
+func writeBackups(ctx context.Context, tx *storage.Tx, w io.Writer) error {
+	s, err := tx.Settings().Backup(ctx)
+	if err != nil {
+		return err
+	}
+	if !s.MadeAt.IsZero() {
+		metrics.WriteGaugeFloat64(w, "stoa_backup_age_seconds", tx.Now.Sub(s.MadeAt).Seconds())
+	}
+	if !s.CheckedAt.IsZero() {
+		metrics.WriteGaugeFloat64(w, "stoa_backup_checked_age_seconds", tx.Now.Sub(s.CheckedAt).Seconds())
+	}
+	metrics.WriteCounterUint64(w, "stoa_backup_failures_total", uint64(s.Failed))
+	return nil
 }

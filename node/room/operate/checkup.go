@@ -70,10 +70,3 @@ func lastCheckUp(ctx context.Context, tx *storage.Tx) (*protocol.CheckUp, error)
 	}
 	return &found, nil
 }
-
-// BackupAt is when the last backup was made; zero when none is known.
-func BackupAt(ctx context.Context, tx *storage.Tx) (time.Time, error) {
-	raw, err := tx.Settings().Get(ctx, backupSetting)
-	at, _ := time.Parse(time.RFC3339, raw) // "" before the first
-	return at, err
-}

@@ -13,15 +13,13 @@ import (
 // stocksAge is the age at which stocks are measured again.
 const stocksAge = 10 * time.Minute
 
-// backupSetting is the name of the setting that says when the last backup was made.
-const backupSetting = "backup"
-
 // Health says how a running node is.
 type Health struct {
 	DB      *storage.DB
 	Version string
 	Mail    string                        // off, log or smtp
 	Chains  func() []protocol.ChainHealth // nil without chains
+	Backups string                        // where the node keeps those that it makes; "" for none
 
 	started time.Time
 	stocks  storage.Memo[measured]
@@ -51,9 +49,24 @@ func NewHealth(db *storage.DB, version, mail string, chains func() []protocol.Ch
 // Renew measures the stocks again when that is due.
 func (h *Health) Renew(ctx context.Context, db *storage.DB) error { return h.stocks.Renew(ctx, db) }
 
+// backupHealth is what an operator has to know of the backups.
+func backupHealth(s storage.BackupState, place string) protocol.BackupHealth {
+	v := protocol.BackupHealth{Place: place, Name: s.Name, Bytes: s.Bytes, Rows: s.Rows, Encrypted: s.Sealed, Failures: s.Failures, LastError: s.LastError,
+		Seconds: s.Took.Seconds(), CheckSeconds: s.CheckTook.Seconds(), Running: s.Owner != ""}
+	v.MadeAt, v.CheckedAt, v.NextAt = unlessZero(s.MadeAt), unlessZero(s.CheckedAt), unlessZero(s.NextAt)
+	return v
+}
+
+func unlessZero(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
 // BackupDone records that a copy of the database was made.
 func BackupDone(ctx context.Context, tx *storage.Tx) error {
-	if err := tx.Settings().Put(ctx, backupSetting, tx.Now.Format(time.RFC3339)); err != nil {
+	if err := tx.Settings().BackupMade(ctx); err != nil {
 		return err
 	}
 	return tx.Audit(ctx, "operator", "backup", "", "")
@@ -86,16 +99,15 @@ func (h *Health) Read(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ 
 	if v.Payments.Accounts, err = tx.Site().PaymentAccounts(ctx); err != nil {
 		return v, err
 	}
-	backup, err := BackupAt(ctx, tx)
-	if err != nil {
-		return v, err
-	}
-	if !backup.IsZero() {
-		v.BackupAt = &backup
-	}
 	if v.CheckUp, err = lastCheckUp(ctx, tx); err != nil {
 		return v, err
 	}
+	backup, err := tx.Settings().Backup(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Backup = backupHealth(backup, h.Backups)
+	v.BackupAt = v.Backup.MadeAt
 	m, err := h.stocks.Get(ctx, tx)
 	if err != nil {
 		return v, err

@@ -65,6 +65,7 @@ type Doctor struct {
 type Backup struct {
 	At     time.Time // zero: none is known
 	Tried  time.Time // when one was last restored on trial; zero: never
+	Daily  bool      // the node makes one each day
 	Failed string    // why the last try to make one failed
 }
 

@@ -156,8 +156,9 @@ func (d *Doctor) mail(ctx context.Context, _ *found) []protocol.Check {
 }
 
 const (
-	oldBackup = 8 * day // where nothing makes them by itself
-	copied    = "master-key-copy"
+	oldBackup   = 8 * day // where nothing makes them by itself
+	oldOfItself = 2 * day
+	copied      = "master-key-copy"
 )
 
 // backup looks at the last copy of the database.
@@ -178,7 +179,7 @@ func (d *Doctor) backup(ctx context.Context, _ *found) []protocol.Check {
 		return []protocol.Check{protocol.Found("backup-unknown", "PostgreSQL")}
 	case b.At.IsZero():
 		return []protocol.Check{protocol.Found("backup-none", "stoa admin backup was never run")}
-	case age > oldBackup:
+	case age > oldBackup || b.Daily && age > oldOfItself:
 		return []protocol.Check{protocol.Found("backup-old", seen)}
 	case b.Tried.IsZero():
 		return []protocol.Check{protocol.Found("backup-untried", seen)}
