@@ -104,7 +104,7 @@ func (s sockets) listen(setting, address string) (net.Listener, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w: let systemd open the port (stoa setup writes the unit), give the program the capability CAP_NET_BIND_SERVICE, or choose a port above 1023", err)
+		err = fmt.Errorf("%w: let systemd open the port (stoa setup writes the unit), give the program CAP_NET_BIND_SERVICE, or choose a port above 1023", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, setting, err)
