@@ -131,6 +131,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 			return nil, errors.Join(fmt.Errorf("end the leases of the last process: %w", err), db.Close())
 		}
 	}
+	sql.Ready()
 	return db, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -169,10 +170,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := p.slot(ctx); err != nil {
+		return nil, err
 	}
 	select {
 	case c := <-p.idle:
@@ -184,6 +183,27 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 		<-p.slots
 	}
 	return c, err
+}
+
+// slot waits for one of the connections, on PostgreSQL no longer than a server that does not answer may hold a caller up.
+func (p *pool) slot(ctx context.Context) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	var late <-chan time.Time
+	if p.engine == Postgres {
+		late = time.After(waitLimit)
+	}
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late:
+		return errHeldUp
+	}
 }
 
 func (p *pool) put(c *conn) {

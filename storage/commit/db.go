@@ -57,12 +57,15 @@ type DB struct {
 	main    *bun.DB // writers; on PostgreSQL readers too
 	readers *pool
 	direct  bool    // without a pooler in between; PostgreSQL only
+	reach   *reach  // PostgreSQL only
 	serving *sql.DB // holds the lock of the serving process (serve.go); nil where there is none
 
 	queue         chan *op
 	writer        sync.WaitGroup
 	version       atomic.Uint64
 	lastNow       atomic.Int64
+	began         atomic.Int64 // when the writer began the batch that it is at, in nanoseconds after opened; 0 while it is at none
+	opened        time.Time
 	unavailableAt atomic.Int64             // when the log last said that the database is unavailable
 	wake          map[string]chan struct{} // fixed at Open
 	generations   *generations
@@ -78,7 +81,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
 		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
 	}
-	db := &DB{config: c, log: c.Log, now: c.Now, wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
+	db := &DB{config: c, log: c.Log, now: c.Now, opened: time.Now(), wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
 	if db.log == nil {
 		db.log = slog.Default()
 	}
@@ -140,6 +143,13 @@ func (db *DB) closePools() error {
 	return errors.Join(err, db.main.Close(), db.endServing())
 }
 
+// Ready says that what may take long is done: from now on a process that serves ends statements which the server does not answer.
+func (db *DB) Ready() {
+	if db.reach != nil && db.config.Serve {
+		db.reach.limit.Store(int64(silenceLimit))
+	}
+}
+
 func (db *DB) Engine() Engine { return db.engine }
 
 // Version grows with each commit of this process. While it is unchanged, a result
@@ -171,7 +181,11 @@ func (db *DB) Watch(see func(tx *Tx, query string, args []any)) { db.watch = see
 // it is ErrReadOnly or refused by the database. The error of fn is returned
 // unchanged, except that of an unavailable database, which becomes overloaded.
 func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
-	return db.Available(ctx, db.read(ctx, fn))
+	err := db.read(ctx, fn)
+	if isStandby(err) {
+		return err // fn writes
+	}
+	return db.Available(ctx, err)
 }
 
 func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {

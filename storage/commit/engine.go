@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -163,20 +162,20 @@ func createFile(path string) error {
 }
 
 func (db *DB) openPostgres(ctx context.Context) error {
-	cfg, err := pgx.ParseConfig(db.config.URL)
-	if err != nil {
-		return fmt.Errorf("database URL: %w", err)
+	var err error
+	if db.reach, err = newReach(db.config.URL); err != nil {
+		return err
 	}
-	// One round trip and no named statements, except those of Lookup: every text is
-	// new under bun, and a transaction pooler does not keep names.
-	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db.engine = Postgres
-	pool := stdlib.OpenDB(*cfg)
+	pool := db.reach.open()
 	n := max(8, 4*runtime.GOMAXPROCS(0))
 	pool.SetMaxOpenConns(n + 3) // one writes, two run what is outside of transactions
 	pool.SetMaxIdleConns(n + 3)
 	db.main = bun.NewDB(pool, pgdialect.New())
 	db.readers = newPool(db.main, db.engine, n, false)
+	if err := db.waitForServer(ctx, pool); err != nil {
+		return errors.Join(err, pool.Close())
+	}
 	var encoding string
 	if err := pool.QueryRowContext(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
 		return errors.Join(fmt.Errorf("connect to the database: %w", err), pool.Close())
