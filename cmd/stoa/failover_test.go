@@ -298,7 +298,7 @@ func (l *load) holds() {
 		l.settles(protocol.BidReceipt{StatusToken: token, Bid: protocol.Bid{ID: id}}, 2)
 	}
 	kept := map[string]int{}
-	rows := must.Get(l.plain.Query(`SELECT id, doc::json ->> 'requester' FROM meeting`))(l.t)
+	rows := must.Get(l.plain.Query(`SELECT id, doc::json ->> 'name' FROM meeting`))(l.t)
 	names := map[string]int{}
 	for rows.Next() {
 		var id, requester string
