@@ -133,7 +133,7 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 	defer r.mu.Unlock()
 	delete(r.away, address)
 	if err == nil {
-		return &wire{Conn: c, reach: r}, nil
+		return &wire{Conn: c, reach: r, address: address}, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		r.away[address] = time.Now().Add(awayLimit)
@@ -141,16 +141,26 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, err
 }
 
+// unheard says that an address took a connection and was silent from the first byte on.
+func (r *reach) unheard(address string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away[address] = time.Now().Add(awayLimit)
+}
+
 // A wire is a connection that gives a server up which is silent for too long.
 type wire struct {
 	net.Conn
-	reach *reach
+	reach   *reach
+	address string
 
 	mu    sync.Mutex    // guards those below
 	own   time.Duration // for how long the server may be silent, if not as the reach has it
 	limit time.Duration // the same, of the deadline
 	until time.Time     // the deadline; zero for none
+	heard bool          // something came from the server
 	ended bool          // the driver has set a deadline: the context of a caller has ended
+	gone  bool          // the same, since the connection was taken
 }
 
 func wireOf(c *pgx.Conn) *wire {
@@ -165,7 +175,7 @@ func wireOf(c *pgx.Conn) *wire {
 func (w *wire) patience(own time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.own = own
+	w.own, w.gone = own, false
 }
 
 // wait moves the deadline, once a tenth of its time has passed.
@@ -193,6 +203,13 @@ func (w *wire) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := w.Conn.Read(b)
+	w.mu.Lock()
+	w.heard = w.heard || n > 0
+	unheard := !w.heard && errors.Is(err, os.ErrDeadlineExceeded)
+	w.mu.Unlock()
+	if unheard {
+		w.reach.unheard(w.address)
+	}
 	return n, w.silent(err)
 }
 
@@ -221,6 +238,7 @@ func (w *wire) silent(err error) error {
 func (w *wire) SetDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.gone = w.gone || !t.IsZero()
 	w.ended, w.until = !t.IsZero(), time.Time{} // without the driver's, the next wait sets one
 	return w.Conn.SetDeadline(t)
 }
@@ -230,7 +248,7 @@ func (w *wire) SetDeadline(t time.Time) error {
 func (w *wire) RemoteAddr() net.Addr {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
+	if w.gone {
 		return w.Conn.RemoteAddr()
 	}
 	return nowhere{}

@@ -190,6 +190,7 @@ func (w *writer) store(ops []*op) {
 		}
 		if e := w.reopen(); e != nil {
 			err = errors.Join(err, e)
+			break
 		}
 		// Any other error may have occurred after the database accepted the commit, so
 		// another run could repeat the writes.
