@@ -190,15 +190,22 @@ func (db *DB) openPostgres(ctx context.Context) error {
 }
 
 // direct reports whether connections are to PostgreSQL itself: a pooler gives its clients
-// other numbers than those of the processes that serve them.
+// other numbers than those of the processes that serve them. One that does not keep a
+// transaction on one connection is refused.
 func direct(ctx context.Context, pool *sql.DB) (is bool, err error) {
 	c, err := pool.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer c.Close()
+	if _, err := c.ExecContext(ctx, `BEGIN`); err != nil {
+		return false, fmt.Errorf("begin a transaction (of PgBouncer, pool_mode must be transaction or session): %w", err)
+	}
 	var pid uint32
 	if err := c.QueryRowContext(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+		return false, err
+	}
+	if _, err := c.ExecContext(ctx, `ROLLBACK`); err != nil {
 		return false, err
 	}
 	err = c.Raw(func(raw any) error {

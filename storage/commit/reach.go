@@ -71,6 +71,10 @@ func newReach(url string) (*reach, error) {
 	}
 	r := &reach{away: map[string]time.Time{}}
 	cfg.DialFunc = r.dial
+	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error {
+		wireUnder(c).connected()
+		return nil
+	}
 	r.Connector = stdlib.GetConnector(*cfg,
 		stdlib.OptionShouldPing(func(_ context.Context, p stdlib.ShouldPingParams) bool {
 			if p.IdleDuration < time.Second {
@@ -141,8 +145,8 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, err
 }
 
-// unheard says that an address took a connection and was silent from the first byte on.
-func (r *reach) unheard(address string) {
+// passOver passes over an address for a while: it took a connection, and did not serve it.
+func (r *reach) passOver(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.away[address] = time.Now().Add(awayLimit)
@@ -158,13 +162,15 @@ type wire struct {
 	own   time.Duration // for how long the server may be silent, if not as the reach has it
 	limit time.Duration // the same, of the deadline
 	until time.Time     // the deadline; zero for none
-	heard bool          // something came from the server
+	done  bool          // with connecting
 	ended bool          // the driver has set a deadline: the context of a caller has ended
 	gone  bool          // the same, since the connection was taken
 }
 
-func wireOf(c *pgx.Conn) *wire {
-	under := c.PgConn().Conn()
+func wireOf(c *pgx.Conn) *wire { return wireUnder(c.PgConn()) }
+
+func wireUnder(c *pgconn.PgConn) *wire {
+	under := c.Conn()
 	if t, ok := under.(*tls.Conn); ok {
 		under = t.NetConn()
 	}
@@ -176,6 +182,13 @@ func (w *wire) patience(own time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own, w.gone = own, false
+}
+
+// connected ends the time in which a late answer makes the address one that is passed over.
+func (w *wire) connected() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = true
 }
 
 // wait moves the deadline, once a tenth of its time has passed.
@@ -204,11 +217,10 @@ func (w *wire) Read(b []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(b)
 	w.mu.Lock()
-	w.heard = w.heard || n > 0
-	unheard := !w.heard && errors.Is(err, os.ErrDeadlineExceeded)
+	late := !w.done && errors.Is(err, os.ErrDeadlineExceeded)
 	w.mu.Unlock()
-	if unheard {
-		w.reach.unheard(w.address)
+	if late {
+		w.reach.passOver(w.address)
 	}
 	return n, w.silent(err)
 }

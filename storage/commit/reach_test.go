@@ -158,3 +158,41 @@ func TestOpen_Waits(t *testing.T) {
 	cut(false)
 	require.NoError(t, <-opened)
 }
+
+// Through PgBouncer in transaction mode, and in session mode, all works; one in statement mode is refused at the start.
+func TestOpen_PgBouncer(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"transaction", "session", "statement"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			c := postgres(t)
+			address, end := storagetest.Pooler(t, c.URL, mode)
+			t.Cleanup(end)
+			c.URL = storagetest.Through(t, c.URL, address)
+			if mode == "statement" {
+				_, err := commit.Open(t.Context(), c)
+				require.ErrorContains(t, err, "pool_mode must be transaction or session")
+				return
+			}
+			db := openPostgres(t, c)
+			require.False(t, db.Direct())
+			var group sync.WaitGroup
+			for n := range int64(100) {
+				group.Go(func() {
+					if err := db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, n, "asha") }); err != nil {
+						t.Error(err)
+					}
+					err := db.Read(t.Context(), func(ctx context.Context, tx *commit.Tx) error {
+						var owner string
+						return tx.Lookup(ctx, `SELECT owner FROM thing WHERE n = ?`, n).Scan(&owner)
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			require.Equal(t, 100, counts(t, db)[things])
+		})
+	}
+}

@@ -203,7 +203,7 @@ func postgres(t testing.TB, template string) string {
 			t.Error(err)
 		}
 	})
-	return u.String()
+	return pooled(t, u.String())
 }
 
 // postgresTemplate migrates once a cluster and set of migrations. The database
