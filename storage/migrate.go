@@ -63,11 +63,7 @@ func migrate(log *slog.Logger) func(ctx context.Context, e engine, tables *sql.D
 func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
 	if e == enginePostgres {
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return nil, err
-		}
-		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(locker))
+		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(&migrationLock{tables: tables}))
 	}
 	dir, err := Migrations(string(e))
 	if err != nil {
@@ -75,6 +71,30 @@ func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	}
 	return goose.NewProvider(dialect, tables, dir, opts...)
 }
+
+// A migrationLock lets one process migrate at a time. It is goose's own lock, held by a transaction and not by a session: a pooler may
+// end each transaction on another session.
+type migrationLock struct {
+	tables *sql.DB
+	held   *sql.Tx
+}
+
+func (l *migrationLock) SessionLock(ctx context.Context, _ *sql.Conn) (err error) {
+	if l.held, err = l.tables.BeginTx(ctx, nil); err != nil {
+		return err
+	}
+	// Its transaction is idle during the migration.
+	_, err = l.held.ExecContext(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`)
+	if err == nil {
+		_, err = l.held.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(lock.DefaultLockID))
+	}
+	if err != nil {
+		return errors.Join(err, l.held.Rollback())
+	}
+	return nil
+}
+
+func (l *migrationLock) SessionUnlock(context.Context, *sql.Conn) error { return l.held.Rollback() }
 
 func bringUp(ctx context.Context, e engine, provider *goose.Provider, tables *sql.DB, log *slog.Logger) error {
 	began, from := time.Now(), int64(0)

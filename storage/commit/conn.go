@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +121,21 @@ func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows,
 		return nil, err
 	}
 	return s.QueryContext(ctx, args...)
+}
+
+// read runs fn on a snapshot.
+func (c *conn) read(ctx context.Context, db *DB, fn func(ctx context.Context, tx *Tx) error) error {
+	if _, err := c.exec(ctx, db.engine.beginRead()); err != nil {
+		c.broken = true
+		return fmt.Errorf("begin a read: %w", err)
+	}
+	defer func() {
+		// Also after a panic, and when the caller's context has ended.
+		if _, e := c.exec(context.Background(), "ROLLBACK"); e != nil {
+			c.broken = true
+		}
+	}()
+	return fn(ctx, &Tx{Now: db.Clock(), db: db, conn: c})
 }
 
 // literalLimits writes the integers of LIMIT ? into a statement. SQLite inspects such a

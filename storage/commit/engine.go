@@ -163,7 +163,7 @@ func createFile(path string) error {
 
 func (db *DB) openPostgres(ctx context.Context) error {
 	var err error
-	if db.reach, err = newReach(db.config.URL); err != nil {
+	if db.reach, _, err = newReach(db.config.URL, true); err != nil {
 		return err
 	}
 	db.engine = Postgres
@@ -183,7 +183,10 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	if encoding != "UTF8" {
 		return errors.Join(fmt.Errorf("database encoding is %s; make it with ENCODING 'UTF8'", encoding), pool.Close())
 	}
-	if db.direct, err = direct(ctx, pool); err != nil {
+	if db.direct, err = direct(ctx, pool); err == nil {
+		err = db.openReplicas(n)
+	}
+	if err != nil {
 		return errors.Join(err, pool.Close())
 	}
 	return nil

@@ -26,6 +26,7 @@ import (
 const (
 	connectLimit = 3 * time.Second        // each host of the URL, unless it has connect_timeout
 	silenceLimit = 15 * time.Second       // a statement of a process that serves, from byte to byte
+	longLimit    = 5 * time.Minute        // the same, of what nobody waits for (ReadLong)
 	pingLimit    = 3 * time.Second        // the same, of the ping of a connection that was idle
 	waitLimit    = 8 * time.Second        // for a connection, or for a writer that is held up
 	retryEvery   = 250 * time.Millisecond // while connecting fails, how often it is tried
@@ -54,11 +55,12 @@ type reach struct {
 	away    map[string]time.Time // addresses that did not answer, with when they are tried again
 }
 
-// newReach parses a URL. Of several hosts it takes the one that takes writes, unless target_session_attrs says otherwise.
-func newReach(url string) (*reach, error) {
+// newReach parses a URL, and returns its first host too. With writes it takes, of several hosts, the one that takes writes, unless
+// target_session_attrs says otherwise.
+func newReach(url string, writes bool) (*reach, string, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("database URL: %w", err)
+		return nil, "", fmt.Errorf("database URL: %w", err)
 	}
 	// One round trip and no named statements, except those of Lookup: every text is
 	// new under bun, and a transaction pooler does not keep names.
@@ -66,7 +68,7 @@ func newReach(url string) (*reach, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectLimit
 	}
-	if cfg.ValidateConnect == nil {
+	if cfg.ValidateConnect == nil && writes {
 		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	r := &reach{away: map[string]time.Time{}}
@@ -87,7 +89,7 @@ func newReach(url string) (*reach, error) {
 			wireOf(c).patience(0)
 			return nil
 		}))
-	return r, nil
+	return r, hostOf(&cfg.Config), nil
 }
 
 func (r *reach) open() *sql.DB { return sql.OpenDB(r) }

@@ -99,6 +99,7 @@ server_login_retry = 1
 var shared struct {
 	sync.Mutex
 	address string // of the pooler for all tests of this process, which ends with it
+	end     func()
 }
 
 // pooled is the address of a test's database through the pooler, if PooledEnv asks for that.
@@ -110,7 +111,7 @@ func pooled(t testing.TB, url string) string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.address == "" {
-		shared.address, _ = Pooler(t, url, "transaction")
+		shared.address, shared.end = Pooler(t, url, "transaction")
 	}
 	return Through(t, url, shared.address)
 }
@@ -123,4 +124,12 @@ func Through(t testing.TB, url string, addresses ...string) string {
 		t.Fatal(err)
 	}
 	return "postgres://" + c.User + "@" + strings.Join(addresses, ",") + "/" + c.Database + "?sslmode=disable"
+}
+
+// SkipPooled skips a test that does on a connection of its own what no pooler allows.
+func SkipPooled(t testing.TB) {
+	t.Helper()
+	if os.Getenv(PooledEnv) != "" {
+		t.Skip("not through a pooler")
+	}
 }

@@ -181,6 +181,9 @@ func URL(servers ...*Server) string {
 	return "postgres://stoa@" + strings.Join(hosts, ",") + "/stoa?sslmode=disable&target_session_attrs=read-write"
 }
 
+// URL is the address of the database stoa on the server, whether it takes writes or not.
+func (s *Server) URL() string { return "postgres://stoa@" + s.Address + "/stoa?sslmode=disable" }
+
 // Open opens a database of the server, whether it takes writes or not, until the end of the test.
 func (s *Server) Open(database string) *sql.DB {
 	s.t.Helper()
