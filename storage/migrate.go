@@ -79,19 +79,28 @@ type migrationLock struct {
 	held   *sql.Tx
 }
 
-func (l *migrationLock) SessionLock(ctx context.Context, _ *sql.Conn) (err error) {
-	if l.held, err = l.tables.BeginTx(ctx, nil); err != nil {
-		return err
+func (l *migrationLock) SessionLock(ctx context.Context, _ *sql.Conn) error {
+	for {
+		tx, err := l.tables.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		var mine bool
+		// Its transaction is idle during the migration. One that waited for the lock would keep a connection of the pooler.
+		if _, err = tx.ExecContext(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`); err == nil {
+			err = tx.QueryRowContext(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(lock.DefaultLockID)).Scan(&mine)
+		}
+		if mine {
+			l.held = tx
+			return nil
+		}
+		if err = errors.Join(err, tx.Rollback()); err == nil {
+			err = pause(ctx, 100*time.Millisecond)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	// Its transaction is idle during the migration.
-	_, err = l.held.ExecContext(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`)
-	if err == nil {
-		_, err = l.held.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(lock.DefaultLockID))
-	}
-	if err != nil {
-		return errors.Join(err, l.held.Rollback())
-	}
-	return nil
 }
 
 func (l *migrationLock) SessionUnlock(context.Context, *sql.Conn) error { return l.held.Rollback() }
