@@ -155,7 +155,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*st
 	if _, err := key.LoadMaster(c.masterKey()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	db, err := storage.Open(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log, Serve: serve})
+	db, err := storage.Open(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Replicas: c.Replicas, Log: log, Serve: serve})
 	if errors.Is(err, storage.ErrServed) {
 		return nil, nil, fmt.Errorf("%w: a node runs on the data directory %s already: stop it, or give this one another with --data; "+
 			"several processes of one node need PostgreSQL (--database)", ErrConfig, c.Data)

@@ -326,12 +326,30 @@ func (l *load) holds() {
 // acknowledged is there, once; streams continue where they were.
 func TestFailover(t *testing.T) {
 	t.Parallel()
+	failover(t, os.Getenv("STOA_TEST_ROUNDS") == "all", func(first, second *storagetest.Server) string { return storagetest.URL(first, second) })
+}
+
+// TestFailover_PgBouncer is the same with PgBouncer in transaction mode before each server. It keeps its clients when its server is gone.
+func TestFailover_PgBouncer(t *testing.T) {
+	if os.Getenv("STOA_TEST_ROUNDS") != "all" {
+		return // make soak sets it
+	}
+	failover(t, false, func(first, second *storagetest.Server) string {
+		one, endOne := storagetest.Pooler(t, first.URL(), "transaction")
+		two, endTwo := storagetest.Pooler(t, second.URL(), "transaction")
+		t.Cleanup(func() { endOne(); endTwo() })
+		return storagetest.Through(t, first.URL(), one, two)
+	})
+}
+
+// failover freezes the primary first, if it is asked to, for as long as a server takes to be given up that keeps its connections.
+func failover(t *testing.T, freeze bool, url func(first, second *storagetest.Server) string) {
 	first := storagetest.Primary(t)
 	second := first.Standby(true)
-	l, end := newLoad(t, storagetest.URL(first, second))
+	l, end := newLoad(t, url(first, second))
 	l.start()
 	l.more(5)
-	if os.Getenv("STOA_TEST_ROUNDS") == "all" { // a server that keeps its connections and is silent takes long to give up
+	if freeze {
 		first.Freeze()
 		time.Sleep(answerLimit)
 		first.Thaw()

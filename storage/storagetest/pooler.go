@@ -35,11 +35,7 @@ func Pooler(t testing.TB, through, mode string) (address string, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := os.TempDir()
-	if asUser() != nil {
-		base = "/tmp" // where that user may go
-	}
-	dir, err := os.MkdirTemp(base, "stoa-pooler-")
+	dir, err := os.MkdirTemp("/tmp", "stoa-pooler-") // where its user may go
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +119,7 @@ func Through(t testing.TB, url string, addresses ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "postgres://" + c.User + "@" + strings.Join(addresses, ",") + "/" + c.Database + "?sslmode=disable"
+	return "postgres://" + c.User + "@" + strings.Join(addresses, ",") + "/" + c.Database + "?sslmode=disable&default_query_exec_mode=exec"
 }
 
 // SkipPooled skips a test that does on a connection of its own what no pooler allows.
