@@ -27,7 +27,10 @@ const (
 	replicaName = "timeline"            // of the row of the table generation with the history that the primary is on
 )
 
-var errBehind = errors.New("storage: the standby is behind the primary")
+var (
+	errBehind  = errors.New("storage: the standby is behind the primary")
+	errUnknown = errors.New("storage: the standby does not say where it is") // as one that has not replayed the first migration
+)
 
 // A mark is a position of the primary: a place in its log, on a history that began with a fail-over.
 type mark struct {
@@ -153,7 +156,7 @@ func (r *replica) failed(db *DB, err error) bool {
 		return false
 	case errors.Is(err, errBehind):
 		r.behind.Add(1)
-	case !conflict && !unreachable(err):
+	case !conflict && !unreachable(err) && !errors.Is(err, errUnknown):
 		r.reads.Add(1)
 		return false
 	}
@@ -182,7 +185,7 @@ func (c *conn) has(ctx context.Context, m mark) error {
 		rows, err := c.query(ctx, hasMark, m.lsn, m.timeline)
 		if err := First(rows, err).Scan(&is); err != nil {
 			c.broken = true
-			return err
+			return errors.Join(errUnknown, err)
 		}
 		if is.Bool {
 			return nil
