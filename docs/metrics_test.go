@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 			return err
 		}
 		source, err := os.ReadFile(path)
-		for _, name := range regexp.MustCompile(`(?:const name = |(?:series|Gauge|Counter|IfNeeded|Float64|Uint64)\((?:w, )?)"(stoa_[a-z_]+[a-z])[{"]`).FindAllStringSubmatch(string(source), -1) {
+		for _, name := range regexp.MustCompile(`(?:const name = |(?:series|Gauge|Counter|IfNeeded|Float64|Uint64|each)\((?:w, )?)"(stoa_[a-z_]+[a-z])[{"]`).FindAllStringSubmatch(string(source), -1) {
 			declared[name[1]] = true
 		}
 		return err

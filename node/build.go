@@ -77,6 +77,9 @@ func (n *Node) build(ctx context.Context) error {
 		return err
 	}
 	n.metrics = newMetrics(n.DB, c.Version, n.Feed.Hub)
+	if len(c.Replicas) > 0 {
+		n.metrics.replicas(n.DB)
+	}
 	if n.certifier != nil {
 		n.metrics.certificate(n.certifier)
 	}

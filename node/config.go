@@ -41,6 +41,7 @@ type Config struct {
 	BaseURL           string   `name:"base-url" env:"STOA_BASE_URL" placeholder:"URL" help:"Public address of the node, such as https://stoa.example. Default: http:// and the listening address."`
 	Data              string   `default:"./data" env:"STOA_DATA" placeholder:"DIR" help:"Data directory: the SQLite database and the master key."`
 	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
+	Replicas          []string `name:"database-replica" env:"STOA_DATABASE_REPLICA" sep:";" placeholder:"URL" help:"postgres:// URL of a standby of database that reads may go to. A read finds all that was answered before it, or goes to database. Repeatable; separated by ; in the environment."`
 	MasterKey         string   `env:"STOA_MASTER_KEY" placeholder:"FILE" help:"File of the key that seals all secrets in the database; several processes on one database share it. Default: master.key in the data directory."`
 	NoMigrationCopy   bool     `name:"no-migration-copy" env:"STOA_NO_MIGRATION_COPY" help:"Do not copy the SQLite database, beside it, before a new version changes its tables."`
 	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
@@ -131,8 +132,11 @@ func (c Config) Validate() error {
 func (c Config) Faults() (faults []error) {
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c.addressFaults(bad)
-	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
+	if c.Database != "" && !postgresURL(c.Database) {
 		bad("database: must be a postgres:// URL or empty")
+	}
+	if len(c.Replicas) > 0 && c.Database == "" || slices.ContainsFunc(c.Replicas, func(s string) bool { return !postgresURL(s) }) {
+		bad("database-replica: must be a postgres:// URL of a standby of database, which must be set")
 	}
 	if c.Database == "" && c.Data == "" {
 		bad("data: must name a directory")
@@ -207,6 +211,10 @@ func (c Config) Faults() (faults []error) {
 		}
 	}
 	return faults
+}
+
+func postgresURL(s string) bool {
+	return strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://")
 }
 
 // addressFaults reports the faults of where the node listens and what it is called.
@@ -288,7 +296,7 @@ func (c Config) masterKey() string {
 
 // Storage is where the node stores.
 func (c Config) Storage(log *slog.Logger) storage.Config {
-	return storage.Config{Path: c.sqlite(), URL: c.Database, Log: log, NoCopy: c.NoMigrationCopy}
+	return storage.Config{Path: c.sqlite(), URL: c.Database, Replicas: c.Replicas, Log: log, NoCopy: c.NoMigrationCopy}
 }
 
 func (c Config) sqlite() string {

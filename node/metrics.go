@@ -66,6 +66,32 @@ func series(name string, labels ...string) string {
 	return name + "}"
 }
 
+// replicas has, for each standby that reads may go to, how it is and what it answered.
+func (m *metrics) replicas(db *storage.DB) {
+	m.RegisterMetricsWriter(func(w io.Writer) {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		all, primary := db.Replicas(ctx)
+		each := func(name, kind string, of func(r storage.ReplicaState) float64) {
+			vm.WriteMetadataIfNeeded(w, name, kind)
+			for _, r := range all {
+				fmt.Fprintf(w, "%s %g\n", series(name, "host", r.Host), of(r))
+			}
+		}
+		each("stoa_database_replica_up", "gauge", func(r storage.ReplicaState) float64 {
+			if r.Up {
+				return 1
+			}
+			return 0
+		})
+		each("stoa_database_replica_lag_bytes", "gauge", func(r storage.ReplicaState) float64 { return float64(r.Bytes) })
+		each("stoa_database_replica_lag_seconds", "gauge", func(r storage.ReplicaState) float64 { return r.Lag.Seconds() })
+		each("stoa_database_replica_behind_total", "counter", func(r storage.ReplicaState) float64 { return float64(r.Behind) })
+		each("stoa_database_reads_total", "counter", func(r storage.ReplicaState) float64 { return float64(r.Reads) })
+		fmt.Fprintf(w, "%s %d\n", series("stoa_database_reads_total", "host", "primary"), primary)
+	})
+}
+
 // certificate has for how long the certificate that the node serves HTTPS with is valid.
 func (m *metrics) certificate(c certifier) {
 	m.NewGauge("stoa_certificate_expires_seconds", func() float64 {

@@ -53,7 +53,7 @@ func (m *Memo[T]) Renew(ctx context.Context, db *DB) error {
 		return nil
 	}
 	defer m.counting.Unlock()
-	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+	return db.readLong(ctx, func(ctx context.Context, tx *Tx) error {
 		_, err := m.count(ctx, tx)
 		return err
 	})

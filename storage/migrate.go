@@ -63,11 +63,7 @@ func migrate(keep bool, log *slog.Logger) func(ctx context.Context, e engine, ta
 func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	dialect, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
 	if e == enginePostgres {
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return nil, err
-		}
-		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(locker))
+		dialect, opts = goose.DialectPostgres, append(opts, goose.WithSessionLocker(&migrationLock{tables: tables}))
 	}
 	dir, err := Migrations(string(e))
 	if err != nil {
@@ -75,6 +71,39 @@ func migrator(e engine, tables *sql.DB) (*goose.Provider, error) {
 	}
 	return goose.NewProvider(dialect, tables, dir, opts...)
 }
+
+// A migrationLock lets one process migrate at a time. It is goose's own lock, held by a transaction and not by a session: a pooler may
+// end each transaction on another session.
+type migrationLock struct {
+	tables *sql.DB
+	held   *sql.Tx
+}
+
+func (l *migrationLock) SessionLock(ctx context.Context, _ *sql.Conn) error {
+	for {
+		tx, err := l.tables.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		var mine bool
+		// Its transaction is idle during the migration. One that waited for the lock would keep a connection of the pooler.
+		if _, err = tx.ExecContext(ctx, `SET LOCAL idle_in_transaction_session_timeout = 0`); err == nil {
+			err = tx.QueryRowContext(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(lock.DefaultLockID)).Scan(&mine)
+		}
+		if mine {
+			l.held = tx
+			return nil
+		}
+		if err = errors.Join(err, tx.Rollback()); err == nil {
+			err = pause(ctx, 100*time.Millisecond)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *migrationLock) SessionUnlock(context.Context, *sql.Conn) error { return l.held.Rollback() }
 
 func bringUp(ctx context.Context, e engine, provider *goose.Provider, tables *sql.DB, keep bool, log *slog.Logger) error {
 	began, from := time.Now(), int64(0)

@@ -149,6 +149,7 @@ func TestNumbers_OfARunningTransaction(t *testing.T) {
 // What waits for its number when its process dies is numbered by another, and what
 // is deleted until then has no text in the log.
 func TestNumbers_Waiting(t *testing.T) {
+	storagetest.SkipPooled(t) // it holds a lock of a session
 	onProcesses(t, func(t *testing.T, dbs []*storage.DB, plain *sql.DB) {
 		lock, err := plain.Conn(t.Context())
 		require.NoError(t, err)

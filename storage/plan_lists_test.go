@@ -53,6 +53,7 @@ func walks(plan []string) string {
 // ANALYZE. A page costs there what one in memory does: for the default of a disk the scan of a few hundred
 // merchants may be the better plan, by how full their pages happen to be.
 func TestPlans_Filled(t *testing.T) {
+	storagetest.SkipPooled(t) // it sets what a pooler refuses
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		if c.URL != "" {

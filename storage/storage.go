@@ -69,8 +69,9 @@ type Config struct {
 	Queue int              // writes that may wait before new ones are refused; 0 means 1024
 	Serve bool             // this process serves the node, and is on SQLite the only one that does
 
-	NoCopy bool // a SQLite database is not copied before it is migrated
-	moving bool // by Move, which a mark of a move does not stop
+	NoCopy   bool     // a SQLite database is not copied before it is migrated
+	moving   bool     // by Move, which a mark of a move does not stop
+	Replicas []string // postgres://… of standbys, for ReadAnywhere; PostgreSQL only
 }
 
 // A DB is an open database. Its methods may be called concurrently.
@@ -123,7 +124,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 func openTables(ctx context.Context, c Config) (*DB, error) {
 	log := cmp.Or(c.Log, slog.Default())
 	sql, err := commit.Open(ctx, commit.Config{
-		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve,
+		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve, Replicas: c.Replicas,
 		Topics: []string{TopicJobs, TopicLog, TopicFeed, TopicTasks, topicNumbers, topicWords},
 		Groups: groups, Buffers: buffers, Migrate: migrate(!c.NoCopy, log),
 	})
@@ -156,6 +157,7 @@ func (db *DB) begin(ctx context.Context, c Config) error {
 			return errors.Join(fmt.Errorf("end the leases of the last process: %w", err), db.Close())
 		}
 	}
+	db.sql.Ready()
 	return nil
 }
 
@@ -222,10 +224,32 @@ type Tx struct {
 // it is ErrReadOnly or refused by the database. The error of fn is returned
 // unchanged, except that of an unavailable database, which becomes overloaded.
 func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.sql.Read(ctx, db.reading(fn))
+}
+
+// ReadAnywhere is Read that a standby may answer, with all that was committed before the call. fn may run twice.
+func (db *DB) ReadAnywhere(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.sql.ReadAnywhere(ctx, db.reading(fn))
+}
+
+// readLong is Read for what takes long and nobody waits for.
+func (db *DB) readLong(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.sql.ReadLong(ctx, db.reading(fn))
+}
+
+func (db *DB) reading(fn func(ctx context.Context, tx *Tx) error) func(ctx context.Context, tx *commit.Tx) error {
 	told := db.told.Load() // before the snapshot
-	return db.sql.Read(ctx, func(ctx context.Context, tx *commit.Tx) error {
+	return func(ctx context.Context, tx *commit.Tx) error {
 		return fn(ctx, &Tx{Now: tx.Now, db: db, sql: tx, told: told})
-	})
+	}
+}
+
+// A ReplicaState is how a standby is.
+type ReplicaState = commit.ReplicaState
+
+// Replicas asks the standbys how they are, and returns how many reads that one might have answered the primary did.
+func (db *DB) Replicas(ctx context.Context) (all []ReplicaState, primary uint64) {
+	return db.sql.Replicas(ctx)
 }
 
 // Write runs fn in a transaction that it may share with other writes, and returns

@@ -106,7 +106,7 @@ func TestMigrate_KeptReleases(t *testing.T) {
 					c.Path = source
 				} else {
 					driver, source = "pgx", storagetest.EmptyPostgresURL(t)
-					exec(t, source, string(unpacked(t, file)))
+					dumped(t, source, string(unpacked(t, file)))
 					c.URL = source
 				}
 				before := rowsOf(t, driver, source)
@@ -144,8 +144,8 @@ func unpacked(t *testing.T, file string) []byte {
 	return raw
 }
 
-// exec runs statements on a PostgreSQL database, in a session of their own.
-func exec(t *testing.T, address, statements string) {
+// dumped runs the statements of a dump on a PostgreSQL database, in a session of their own.
+func dumped(t *testing.T, address, statements string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), address)
 	require.NoError(t, err)

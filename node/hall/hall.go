@@ -448,7 +448,7 @@ func (t *Table) run(ctx context.Context, e *entry, req Request, in *input, paid 
 	case e.plain:
 		err = e.read(protocol.WithRequestID(ctx, req.ID), nil, in, res)
 	case e.op.ReadOnly:
-		err = t.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, in, res) })
+		err = t.DB.ReadAnywhere(ctx, func(ctx context.Context, tx *storage.Tx) error { return e.read(ctx, tx, in, res) })
 	default:
 		return t.write(protocol.WithRequestID(ctx, req.ID), e, req, in, paid, res)
 	}

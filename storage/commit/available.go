@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,10 +37,20 @@ func (db *DB) Available(ctx context.Context, err error) error {
 	return Overloaded("the database is unavailable; try again in a moment", err)
 }
 
+// readOnlyServer is the code of a write that a standby refuses.
+const readOnlyServer = "25006"
+
+func isStandby(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == readOnlyServer
+}
+
 func unreachable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		// Connection exceptions, too many connections, shutdown, crash, start.
-		return strings.HasPrefix(e.Code, "08") || e.Code == "53300" || strings.HasPrefix(e.Code, "57P")
+		// Connection exceptions; no memory, disk or connections left; cancelled, shutdown, crash, start; an error of the system;
+		// a lock or an idle transaction that took too long for the server.
+		return slices.Contains([]string{"08", "53", "57", "58"}, e.Code[:min(2, len(e.Code))]) ||
+			slices.Contains([]string{readOnlyServer, "25P03", "55P03"}, e.Code)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
@@ -47,7 +58,7 @@ func unreachable(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	for _, lost := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+	for _, lost := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errAway, errSilent, errHeldUp} {
 		if errors.Is(err, lost) {
 			return true
 		}

@@ -189,6 +189,9 @@ func (b *batch) run(o *op) (result, fatal error) {
 	if result != nil && b.db.engine == Postgres && passing(result) {
 		return nil, result
 	}
+	if isStandby(result) {
+		return nil, result
+	}
 	if result == nil {
 		if b.savepoint {
 			if _, err := b.conn.exec(ctx, "RELEASE op"); err != nil {

@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -121,6 +123,21 @@ func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows,
 	return s.QueryContext(ctx, args...)
 }
 
+// read runs fn on a snapshot.
+func (c *conn) read(ctx context.Context, db *DB, fn func(ctx context.Context, tx *Tx) error) error {
+	if _, err := c.exec(ctx, db.engine.beginRead()); err != nil {
+		c.broken = true
+		return fmt.Errorf("begin a read: %w", err)
+	}
+	defer func() {
+		// Also after a panic, and when the caller's context has ended.
+		if _, e := c.exec(context.Background(), "ROLLBACK"); e != nil {
+			c.broken = true
+		}
+	}()
+	return fn(ctx, &Tx{Now: db.Clock(), db: db, conn: c})
+}
+
 // literalLimits writes the integers of LIMIT ? into a statement. SQLite inspects such a
 // parameter to plan the statement, and would prepare it again at each execution;
 // limits have few values, so that each text is prepared once.
@@ -169,10 +186,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := p.slot(ctx); err != nil {
+		return nil, err
 	}
 	select {
 	case c := <-p.idle:
@@ -184,6 +199,27 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 		<-p.slots
 	}
 	return c, err
+}
+
+// slot waits for one of the connections, on PostgreSQL no longer than a server that does not answer may hold a caller up.
+func (p *pool) slot(ctx context.Context) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	var late <-chan time.Time
+	if p.engine == Postgres {
+		late = time.After(waitLimit)
+	}
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late:
+		return errHeldUp
+	}
 }
 
 func (p *pool) put(c *conn) {

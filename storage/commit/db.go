@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 )
 
@@ -41,6 +42,8 @@ type Config struct {
 	Queue int              // writes that may wait before new ones are refused; 0 means 1024
 	Serve bool             // this process serves the database: on SQLite only one may, and another is ErrServed
 
+	Replicas []string // postgres://… of standbys, for ReadAnywhere; PostgreSQL only
+
 	Topics  []string                                                  // of Tx.Wake
 	Groups  []Group                                                   // of DB.Generation
 	Buffers func(e Engine) []Buffer                                   // in the order in which a batch writes them at its end
@@ -49,20 +52,24 @@ type Config struct {
 
 // A DB is an open database. Its methods may be called concurrently.
 type DB struct {
-	engine  Engine
-	log     *slog.Logger
-	now     func() time.Time
-	config  Config
-	plan    *plan
-	main    *bun.DB // writers; on PostgreSQL readers too
-	readers *pool
-	direct  bool    // without a pooler in between; PostgreSQL only
-	serving *sql.DB // holds the lock of the serving process (serve.go); nil where there is none
+	engine   Engine
+	log      *slog.Logger
+	now      func() time.Time
+	config   Config
+	plan     *plan
+	main     *bun.DB // writers; on PostgreSQL readers too
+	readers  *pool
+	direct   bool      // without a pooler in between; PostgreSQL only
+	reach    *reach    // PostgreSQL only
+	replicas *replicas // nil when there are none
+	serving  *sql.DB   // holds the lock of the serving process (serve.go); nil where there is none
 
 	queue         chan *op
 	writer        sync.WaitGroup
 	version       atomic.Uint64
 	lastNow       atomic.Int64
+	began         atomic.Int64 // when the writer began the batch that it is at, in nanoseconds after opened; 0 while it is at none
+	opened        time.Time
 	unavailableAt atomic.Int64             // when the log last said that the database is unavailable
 	wake          map[string]chan struct{} // fixed at Open
 	generations   *generations
@@ -78,7 +85,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
 		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
 	}
-	db := &DB{config: c, log: c.Log, now: c.Now, wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
+	db := &DB{config: c, log: c.Log, now: c.Now, opened: time.Now(), wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
 	if db.log == nil {
 		db.log = slog.Default()
 	}
@@ -137,7 +144,14 @@ func (db *DB) closePools() error {
 	if db.readers != nil {
 		err = db.readers.close()
 	}
-	return errors.Join(err, db.main.Close(), db.endServing())
+	return errors.Join(err, db.replicas.close(), db.main.Close(), db.endServing())
+}
+
+// Ready says that what may take long is done: from now on a process that serves ends statements which the server does not answer.
+func (db *DB) Ready() {
+	if db.reach != nil && db.config.Serve {
+		db.reach.limit.Store(int64(silenceLimit))
+	}
 }
 
 func (db *DB) Engine() Engine { return db.engine }
@@ -174,7 +188,11 @@ func (db *DB) Watch(see func(tx *Tx, query string, args []any)) { db.watch = see
 // it is ErrReadOnly or refused by the database. The error of fn is returned
 // unchanged, except that of an unavailable database, which becomes overloaded.
 func (db *DB) Read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
-	return db.Available(ctx, db.read(ctx, fn))
+	err := db.read(ctx, fn)
+	if isStandby(err) {
+		return err // fn writes
+	}
+	return db.Available(ctx, err)
 }
 
 func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
@@ -183,17 +201,19 @@ func (db *DB) read(ctx context.Context, fn func(ctx context.Context, tx *Tx) err
 		return fmt.Errorf("begin a read: %w", err)
 	}
 	defer func() { db.readers.put(c) }()
-	if _, err := c.exec(ctx, db.engine.beginRead()); err != nil {
-		c.broken = true
-		return fmt.Errorf("begin a read: %w", err)
-	}
-	defer func() {
-		// Also after a panic, and when the caller's context has ended.
-		if _, e := c.exec(context.Background(), "ROLLBACK"); e != nil {
-			c.broken = true
+	return c.read(ctx, db, fn)
+}
+
+// ReadLong is Read for what takes long and nobody waits for.
+func (db *DB) ReadLong(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		if db.engine == Postgres {
+			if err := tx.conn.bun.Conn.Raw(func(raw any) error { wireOf(raw.(*stdlib.Conn).Conn()).patience(longLimit); return nil }); err != nil {
+				return err
+			}
 		}
-	}()
-	return fn(ctx, &Tx{Now: db.Clock(), db: db, conn: c})
+		return fn(ctx, tx)
+	})
 }
 
 // Lookup is Tx.Lookup outside the transactions of Read and Write.

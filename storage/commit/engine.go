@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -163,20 +162,20 @@ func createFile(path string) error {
 }
 
 func (db *DB) openPostgres(ctx context.Context) error {
-	cfg, err := pgx.ParseConfig(db.config.URL)
-	if err != nil {
-		return fmt.Errorf("database URL: %w", err)
+	var err error
+	if db.reach, _, err = newReach(db.config.URL, true); err != nil {
+		return err
 	}
-	// One round trip and no named statements, except those of Lookup: every text is
-	// new under bun, and a transaction pooler does not keep names.
-	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db.engine = Postgres
-	pool := stdlib.OpenDB(*cfg)
+	pool := db.reach.open()
 	n := max(8, 4*runtime.GOMAXPROCS(0))
 	pool.SetMaxOpenConns(n + 3) // one writes, two run what is outside of transactions
 	pool.SetMaxIdleConns(n + 3)
 	db.main = bun.NewDB(pool, pgdialect.New())
 	db.readers = newPool(db.main, db.engine, n, false)
+	if err := db.waitForServer(ctx, pool); err != nil {
+		return errors.Join(err, pool.Close())
+	}
 	var encoding string
 	if err := pool.QueryRowContext(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
 		return errors.Join(fmt.Errorf("connect to the database: %w", err), pool.Close())
@@ -184,22 +183,32 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	if encoding != "UTF8" {
 		return errors.Join(fmt.Errorf("database encoding is %s; make it with ENCODING 'UTF8'", encoding), pool.Close())
 	}
-	if db.direct, err = direct(ctx, pool); err != nil {
+	if db.direct, err = direct(ctx, pool); err == nil {
+		err = db.openReplicas(n)
+	}
+	if err != nil {
 		return errors.Join(err, pool.Close())
 	}
 	return nil
 }
 
 // direct reports whether connections are to PostgreSQL itself: a pooler gives its clients
-// other numbers than those of the processes that serve them.
+// other numbers than those of the processes that serve them. One that does not keep a
+// transaction on one connection is refused.
 func direct(ctx context.Context, pool *sql.DB) (is bool, err error) {
 	c, err := pool.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer c.Close()
+	if _, err := c.ExecContext(ctx, `BEGIN`); err != nil {
+		return false, fmt.Errorf("begin a transaction (of PgBouncer, pool_mode must be transaction or session): %w", err)
+	}
 	var pid uint32
 	if err := c.QueryRowContext(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+		return false, err
+	}
+	if _, err := c.ExecContext(ctx, `ROLLBACK`); err != nil {
 		return false, err
 	}
 	err = c.Raw(func(raw any) error {

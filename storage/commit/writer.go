@@ -53,15 +53,37 @@ func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	if err := db.submit(o); err != nil {
 		return err
 	}
-	select {
-	case err := <-o.done:
-		return err
-	case <-ctx.Done():
+	var late <-chan time.Time
+	if db.engine == Postgres {
+		timer := time.NewTimer(waitLimit)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for {
+		var err error
+		select {
+		case err := <-o.done:
+			return err
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-late:
+			late = time.After(retryEvery)
+			if !db.heldUp() {
+				continue
+			}
+			err = db.Available(ctx, errHeldUp)
+		}
 		if o.state.CompareAndSwap(opWaiting, opWithdrawn) {
-			return ctx.Err()
+			return err
 		}
 		return <-o.done
 	}
+}
+
+// heldUp reports whether the writer waits for the server, for longer than those behind it should.
+func (db *DB) heldUp() bool {
+	began := db.began.Load()
+	return began > 0 && time.Since(db.opened)-time.Duration(began) >= waitLimit
 }
 
 func (db *DB) submit(o *op) error {
@@ -141,7 +163,9 @@ func (w *writer) loop() {
 // commit writes the ops to disk and answers each.
 func (w *writer) commit(ops []*op) {
 	if ops = beginOps(ops); len(ops) > 0 {
+		w.db.began.Store(int64(time.Since(w.db.opened)))
 		w.store(ops)
+		w.db.began.Store(0)
 	}
 }
 
@@ -161,8 +185,12 @@ func (w *writer) store(ops []*op) {
 			careful, try = true, 0
 			continue
 		}
+		if isStandby(err) { // it became one, or a proxy leads to one: nothing was written
+			w.conn.broken, err = true, errors.Join(errBegin, err)
+		}
 		if e := w.reopen(); e != nil {
 			err = errors.Join(err, e)
+			break
 		}
 		// Any other error may have occurred after the database accepted the commit, so
 		// another run could repeat the writes.
@@ -190,8 +218,16 @@ func (w *writer) store(ops []*op) {
 	}
 	w.db.announce(b)
 	for i, o := range ops {
-		o.done <- b.results[i]
+		o.done <- w.available(b.results[i])
 	}
+}
+
+// available is Available for the error of an op, which may be one that it has of the server.
+func (w *writer) available(err error) error {
+	if _, told := errors.AsType[*protocol.Error](err); told || err == nil {
+		return err
+	}
+	return w.db.Available(context.Background(), err)
 }
 
 // beginOps marks the ops as begun and drops those that were withdrawn or whose

@@ -1,5 +1,6 @@
 // Package storagetest gives tests fresh databases: SQLite always, PostgreSQL
-// where a cluster is named. It starts no server.
+// where a cluster is named. It starts servers only
+// for tests that ask for one of their own (Primary).
 package storagetest
 
 import (
@@ -202,7 +203,7 @@ func postgres(t testing.TB, template string) string {
 			t.Error(err)
 		}
 	})
-	return u.String()
+	return pooled(t, u.String())
 }
 
 // postgresTemplate migrates once a cluster and set of migrations. The database

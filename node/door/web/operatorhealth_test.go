@@ -56,7 +56,7 @@ func TestExamination(t *testing.T) {
 	require.Equal(t, 200, b.Open("/account/node"))
 	require.Contains(t, b.Text(`.index a[href="`+health+`"]`), "to look at")
 
-	require.NoError(t, h.Node.Admin().Backup(t.Context(), filepath.Join(t.TempDir(), "copy.db")))
+	require.NoError(t, h.Node.Admin().Backup(t.Context(), h.Config, filepath.Join(t.TempDir(), "copy.db"), nil))
 	master := filepath.Join(h.Config.Data, "master.key")
 	raw, err := os.ReadFile(master)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stoa/protocol"
@@ -36,6 +37,7 @@ type Worker struct {
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
 
 	handlers map[storage.JobKind]storage.JobHandler
+	lost     atomic.Bool // a claim or an outcome was not answered: the database may have leases of this process for jobs that it does not run
 }
 
 // Handle registers the handler of a kind; it panics on a second. Call it before Run.
@@ -84,7 +86,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 	wake := w.DB.Wake(storage.TopicJobs)
 	for ctx.Err() == nil {
-		jobs, taken, err := w.DB.ClaimJobs(ctx, w.Owner, parallel-len(free), lease)
+		jobs, taken, err := w.claim(ctx, parallel, len(free))
 		if err != nil && ctx.Err() == nil {
 			w.Log.Error("claim jobs", "err", err)
 		}
@@ -120,6 +122,29 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// claim leases due jobs. After an answer that was lost it first waits for the jobs that run here, and ends the leases that are left.
+func (w *Worker) claim(ctx context.Context, parallel, running int) (jobs []storage.Job, taken bool, err error) {
+	if w.lost.Load() {
+		if running > 0 {
+			return nil, false, nil
+		}
+		if err := w.DB.ReleaseJobs(ctx, w.Owner); err != nil {
+			return nil, false, err
+		}
+		w.lost.Store(false)
+	}
+	jobs, taken, err = w.DB.ClaimJobs(ctx, w.Owner, parallel-running, lease)
+	w.misses(err)
+	return jobs, taken, err
+}
+
+// misses notes an error after which a write may have been committed or not.
+func (w *Worker) misses(err error) {
+	if protocol.CodeOf(err) == protocol.Overloaded {
+		w.lost.Store(true)
+	}
+}
+
 // lane runs a job, and then the jobs that wait in its lane.
 func (w *Worker) lane(ctx context.Context, first storage.Job) {
 	next := &first
@@ -151,6 +176,7 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 		err = w.DB.RetryJob(ctx, j.ID, wait, err.Error())
 	}
 	if err != nil {
+		w.misses(err)
 		w.Log.Error("settle job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "err", err)
 	}
 	return nil
@@ -184,6 +210,7 @@ func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *stora
 		return after(ctx, tx)
 	})
 	if err != nil {
+		w.misses(err)
 		return nil, err
 	}
 	return next, nil

@@ -1,0 +1,198 @@
+package commit_test
+
+import (
+	"context"
+	"database/sql"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/protocol"
+	"stoa/storage/commit"
+	"stoa/storage/storagetest"
+)
+
+func postgres(t *testing.T) commit.Config {
+	t.Helper()
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		t.Skip("needs " + storagetest.PostgresEnv)
+	}
+	c := config(commit.Config{URL: storagetest.EmptyPostgresURL(t), Serve: true})
+	make := c.Migrate
+	var once sync.Once
+	c.Migrate = func(ctx context.Context, e commit.Engine, db *sql.DB) (err error) {
+		once.Do(func() { err = make(ctx, e, db) })
+		return err
+	}
+	return c
+}
+
+func openPostgres(t *testing.T, c commit.Config) *commit.DB {
+	t.Helper()
+	db, err := commit.Open(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// sleeps is a statement that the server answers late.
+func sleeps(ctx context.Context, tx *commit.Tx) error {
+	return commit.First(tx.QueryRaw(ctx, `SELECT pg_sleep(4)`)).Scan(new(any))
+}
+
+// A statement that is not answered in time ends as overloaded. That of a write is not cancelled, because a commit that waits for a
+// standby would be acknowledged by that; that of a read whose caller has gone is.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	c := postgres(t)
+	db := openPostgres(t, c)
+	plain, err := sql.Open("pgx", c.URL)
+	require.NoError(t, err)
+	defer plain.Close()
+	asleep := func() (n int) {
+		require.NoError(t, plain.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'
+			AND datname = current_database()`).Scan(&n))
+		return n
+	}
+
+	gone, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer leave()
+	require.ErrorIs(t, db.Read(gone, sleeps), context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return asleep() == 0 }, 3*time.Second, 10*time.Millisecond)
+
+	db.Silence(300 * time.Millisecond)
+	began := time.Now()
+	for name, do := range map[string]func() error{
+		"read":  func() error { return db.Read(t.Context(), sleeps) },
+		"write": func() error { return db.Write(t.Context(), sleeps) },
+	} {
+		require.Equal(t, protocol.Overloaded, protocol.CodeOf(do()), name)
+	}
+	if time.Since(began) < 3*time.Second { // otherwise they may have ended
+		require.Equal(t, 2, asleep())
+	}
+	db.Silence(0)
+	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, 1, "asha") }))
+	require.Equal(t, 1, counts(t, db)[things])
+}
+
+// A writing connection that turns out to lead to a standby is replaced.
+func TestWrite_Standby(t *testing.T) {
+	t.Parallel()
+	db := openPostgres(t, postgres(t))
+	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error {
+		_, err := tx.ExecRaw(ctx, `SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY`)
+		return err
+	}))
+	for n := range int64(3) {
+		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, n, "asha") }))
+	}
+	require.Equal(t, 3, counts(t, db)[things])
+}
+
+// Of several hosts one that takes connections and says nothing holds the first connection up, and not each.
+func TestOpen_Hosts(t *testing.T) {
+	t.Parallel()
+	c := postgres(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	through, cut := storagetest.Wire(t, c.URL)
+	c.URL = strings.Replace(through, "@", "@"+l.Addr().String()+",", 1) + "&connect_timeout=1"
+	db := openPostgres(t, c)
+	write := func(n int64) error {
+		return db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, n, "asha") })
+	}
+	require.NoError(t, write(1))
+	for range 3 {
+		cut(true)
+		require.Equal(t, protocol.Overloaded, protocol.CodeOf(write(2)))
+		began := time.Now()
+		for range 500 { // one of them tries at a time
+			require.Equal(t, protocol.Overloaded, protocol.CodeOf(write(2)))
+		}
+		require.Less(t, time.Since(began), 30*time.Second)
+		cut(false)
+		require.Eventually(t, func() bool { return protocol.CodeOf(write(time.Now().UnixNano())) == "" }, time.Minute, 10*time.Millisecond)
+	}
+}
+
+// A process that serves waits for the database when it starts, but not for what waiting does not mend.
+func TestOpen_Waits(t *testing.T) {
+	t.Parallel()
+	c := postgres(t)
+	none := c
+	u, err := url.Parse(c.URL)
+	require.NoError(t, err)
+	u.Path = "/nowhere"
+	none.URL = u.String()
+	_, err = commit.Open(t.Context(), none)
+	require.ErrorContains(t, err, `database "nowhere" does not exist`)
+
+	var cut func(bool)
+	c.URL, cut = storagetest.Wire(t, c.URL)
+	cut(true)
+	admin := c
+	admin.Serve = false
+	_, err = commit.Open(t.Context(), admin)
+	require.ErrorContains(t, err, "connect to the database")
+	opened := make(chan error, 1)
+	go func() {
+		db, err := commit.Open(context.WithoutCancel(t.Context()), c)
+		if err == nil {
+			err = db.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatal(err)
+	case <-time.After(time.Second):
+	}
+	cut(false)
+	require.NoError(t, <-opened)
+}
+
+// Through PgBouncer in transaction mode, and in session mode, all works; one in statement mode is refused at the start.
+func TestOpen_PgBouncer(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"transaction", "session", "statement"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			c := postgres(t)
+			address, end := storagetest.Pooler(t, c.URL, mode)
+			t.Cleanup(end)
+			c.URL = storagetest.Through(t, c.URL, address)
+			if mode == "statement" {
+				_, err := commit.Open(t.Context(), c)
+				require.ErrorContains(t, err, "pool_mode must be transaction or session")
+				return
+			}
+			db := openPostgres(t, c)
+			require.False(t, db.Direct())
+			var group sync.WaitGroup
+			for n := range int64(100) {
+				group.Go(func() {
+					if err := db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, n, "asha") }); err != nil {
+						t.Error(err)
+					}
+					err := db.Read(t.Context(), func(ctx context.Context, tx *commit.Tx) error {
+						var owner string
+						return tx.Lookup(ctx, `SELECT owner FROM thing WHERE n = ?`, n).Scan(&owner)
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			require.Equal(t, 100, counts(t, db)[things])
+		})
+	}
+}
