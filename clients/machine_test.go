@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -96,11 +95,7 @@ func (m *machine) certified() (issuer string) {
 func (m *machine) person(issuer string) *nodetest.Tab {
 	b := nodetest.OpenBrowser(m.t, siteURL, chromedp.Flag("ignore-certificate-errors-spki-list", issuer),
 		chromedp.Flag("host-resolver-rules", fmt.Sprintf("MAP %s:443 %s, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", siteName, m.safe)))
-	must.Get(chromedp.Call(b.Ctx, webauthn.Enable, webauthn.EnableParams{}))(m.t)
-	must.Get(chromedp.Call(b.Ctx, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
-		Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
-		IsUserVerified: true, AutomaticPresenceSimulation: true,
-	}}))(m.t)
+	b.Authenticator()
 	return b
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
+	"stoa/identity/sshsig"
 	"stoa/node/hall"
 	"stoa/node/out/signed"
 	"stoa/node/room/complaint"
@@ -74,6 +75,8 @@ type Config struct {
 	ComplaintKept     int      `name:"complaint-kept-days" default:"365" env:"STOA_COMPLAINT_KEPT_DAYS" placeholder:"DAYS" help:"How many days a complaint is kept after its answer."`
 	SecurityPolicy    string   `name:"security-policy" env:"STOA_SECURITY_POLICY" placeholder:"URL" help:"Page that says how reports of vulnerabilities are handled. Named in security.txt."`
 	RegistryKey       string   `name:"mcp-registry-key" env:"STOA_MCP_REGISTRY_KEY" placeholder:"KEY" help:"Ed25519 public key, 32 bytes in base64, that you sign in to the MCP registry with. Served as /.well-known/mcp-registry-auth; see stoa registry-json."`
+	Releases          string   `env:"STOA_RELEASES" placeholder:"URL" help:"Address of SHA256SUMS of the newest release, with SHA256SUMS.sig beside it: Health and stoa doctor say when that is newer than this program. Empty: nobody is asked."`
+	ReleaseKey        string   `name:"releases-key" env:"STOA_RELEASES_KEY" placeholder:"KEY" help:"Public key that signs releases, as ssh-ed25519 AAAA…"`
 	AgentForm         string   `name:"signature-agent-form" default:"field" env:"STOA_SIGNATURE_AGENT_FORM" placeholder:"FORM" help:"Form of Signature-Agent in requests of the node: field (a Dictionary, covered whole), member (covered with ;key, as newer drafts ask) or string (older drafts). A receiver that answers 401 or 403 is sent the others in turn."`
 	ContentSignal     string   `name:"content-signal" default:"search=yes, ai-input=yes, ai-train=no" env:"STOA_CONTENT_SIGNAL" placeholder:"TEXT" help:"What crawlers may do with what they read here: search, ai-input and ai-train, each yes or no. Said in robots.txt. Empty: nothing is said."`
 	SMTP              string   `name:"smtp" env:"STOA_SMTP" placeholder:"HOST:PORT" help:"Mail server that sends notices and sign-in links. Empty: no mail is sent."`
@@ -198,6 +201,12 @@ func (c Config) Faults() (faults []error) {
 		if s != "" && !web && !mail || strings.ContainsAny(s, "\r\n") {
 			bad("%s: %q is no https: URL (a contact may be mailto: too)", name, s)
 		}
+	}
+	if u, err := url.Parse(c.Releases); c.Releases != "" && (err != nil || u.Host == "" || u.Scheme != "https" && !c.AllowPrivatePeers) {
+		bad("releases: %q is no https: URL", c.Releases)
+	}
+	if _, err := sshsig.ParseKey(c.ReleaseKey); (c.Releases != "" || c.ReleaseKey != "") && err != nil {
+		bad("releases-key: %q: %w", c.ReleaseKey, err)
 	}
 	if raw, err := base64.StdEncoding.DecodeString(c.RegistryKey); c.RegistryKey != "" && (err != nil || len(raw) != ed25519.PublicKeySize) {
 		bad("mcp-registry-key: must be an Ed25519 public key, 32 bytes in base64")

@@ -18,6 +18,7 @@ import (
 
 	"stoa/federation"
 	"stoa/identity/erc8004"
+	"stoa/identity/sshsig"
 	"stoa/node/out/mail"
 	"stoa/node/out/outbound"
 	"stoa/node/room/credential"
@@ -40,6 +41,10 @@ func (c Config) doctor(base string) *doctor.Doctor {
 		if !slices.Contains(d.Names, name) {
 			d.Names = append(d.Names, name)
 		}
+	}
+	if c.Releases != "" {
+		d.Releases.Address = c.Releases
+		d.Releases.Key, _ = sshsig.ParseKey(c.ReleaseKey) // it was checked with the settings
 	}
 	if c.SMTP != "" {
 		d.Mail = func(ctx context.Context, lookup func(context.Context, string) ([]string, error)) ([]mail.Record, error) {

@@ -57,6 +57,7 @@ var checkKinds = []CheckKind{
 	{"backup", "Backup", "When the last one was made, and restored on trial."},
 	{"master-key", "Copy of the master key", "The file that you named as a copy was compared with the key."},
 	{"versions", "Versions", "Of the program, the running node, and its peers."},
+	{"release", "Releases", "The signed checksums at the address in the setting releases."},
 }
 
 // An Ailment is what a check can find wrong.
@@ -136,6 +137,9 @@ var ailments = []Ailment{
 		"Copy the present file, and have it compared: stoa doctor --key-copied FILE."},
 	{"versions-restart", "versions", CheckAttention, "The running node is another version than this program.", "Restart it."},
 	{"versions-behind", "versions", CheckAttention, "A peer runs a newer release.", "Read its CHANGELOG, back up, and upgrade."},
+	{"release-newer", "release", CheckAttention, "There is a newer release.",
+		"Read its CHANGELOG, try it on a copy (stoa admin migrate --dry-run), and replace the program."},
+	{"release-unread", "release", CheckAttention, "It cannot be seen which release is the newest.", "Correct the settings releases and releases-key, and restart."},
 }
 
 // Passed is a check that found nothing wrong.

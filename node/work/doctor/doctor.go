@@ -56,6 +56,7 @@ type Doctor struct {
 	Dirs      []string // of the data and the backups
 	Backup    func(ctx context.Context) (Backup, error)
 	MasterKey string // file
+	Releases  Releases
 
 	Free func(dir string) (free, size int64, err error) // nil: as the system says
 	Now  func() time.Time                               // nil: time.Now
@@ -100,7 +101,7 @@ func (d *Doctor) Look(ctx context.Context) protocol.CheckUp {
 		f.peers = f.peers[:min(len(f.peers), maxPeers)]
 	}
 	checks := []func(context.Context, *found) []protocol.Check{
-		d.database, d.address, d.dns, d.ports, d.clock, d.chains, d.mail, d.disk, d.backup, d.masterKey,
+		d.database, d.address, d.dns, d.ports, d.clock, d.chains, d.mail, d.disk, d.backup, d.masterKey, d.release,
 	}
 	all := make([][]protocol.Check, len(checks))
 	var wg sync.WaitGroup
