@@ -13,6 +13,7 @@ import (
 )
 
 var (
+	declares = regexp.MustCompile(`(?:const name = |(?:series|Gauge|Counter|IfNeeded|Float64|Uint64|each)\((?:w, )?)"(stoa_[a-z_]+[a-z])[{"]`)
 	metric   = regexp.MustCompile(`\bstoa_[a-z_]+[a-z]\b`)
 	selector = regexp.MustCompile(`\b(stoa_[a-z_]+[a-z])\{([^}]*)\}`)
 	label    = regexp.MustCompile(`([a-z_]+)(?:=|!=|=~|!~)"`)
@@ -27,7 +28,7 @@ func TestMetrics(t *testing.T) {
 			return err
 		}
 		source, err := os.ReadFile(path)
-		for _, name := range regexp.MustCompile(`(?:const name = |(?:series|Gauge|Counter|IfNeeded|Float64|Uint64|each)\((?:w, )?)"(stoa_[a-z_]+[a-z])[{"]`).FindAllStringSubmatch(string(source), -1) {
+		for _, name := range declares.FindAllStringSubmatch(string(source), -1) {
 			declared[name[1]] = true
 		}
 		return err

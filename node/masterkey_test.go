@@ -82,6 +82,7 @@ func TestNewerDatabase(t *testing.T) {
 		}
 		storagetest.Unopened(t, storage.Config{URL: c.Database, Path: c.SQLite()}, func(exec func(string, ...any)) {
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
+			exec(`UPDATE compatible SET since = 9999`)
 		})
 		refused := func(version string) {
 			t.Helper()

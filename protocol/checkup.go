@@ -129,7 +129,7 @@ var ailments = []Ailment{
 		"Make one each day: stoa admin backup FILE. If something makes them by itself, its log says why it stopped."},
 	{"backup-failed", "backup", CheckFault, "The last try to make a backup failed.", "Mend what the message says. Is there room, and may the node write there?"},
 	{"backup-untried", "backup", CheckAttention, "The last backup was not restored on trial.",
-		"Restore it into another directory with a copy of the master key: stoa admin restore FILE --data DIR, then stoa admin check --data DIR."},
+		"Restore it on trial: stoa admin restore --check."},
 	{"backup-unknown", "backup", CheckUnseen, "The node does not know of backups of this database.", "Name a place with the setting backup-dir: the node makes one each day."},
 	{"key-uncopied", "master-key", CheckAttention, "No copy of the master key is known.",
 		"Copy the file to another machine, then: ssh THERE cat FILE | stoa doctor --key-copied -. Without the key the database and its backups are of no use."},

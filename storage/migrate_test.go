@@ -86,7 +86,8 @@ func TestMigrate_TakenOver(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
 		}
-		require.Regexp(t, `^(time=.* msg="copying the database before it is migrated" .*\n)?time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n`+
+		require.Regexp(t, `^(time=.* msg="copying the database before it is migrated" .*\n)?`+
+			`time=\S+ level=INFO msg="the database is from before the first release and is taken over" from=\d+ to=110\n`+
 			`(time=.* level=INFO msg=.*migrat.*\n){2}$`, log.String())
 	})
 }

@@ -12,6 +12,7 @@ import (
 // notMoved are the tables, and columns as table.column, that a move to the other engine does not copy, and why.
 var notMoved = map[string]string{
 	"goose_db_version":   "each database has its own",
+	"compatible":         "each database has its own",
 	"generation":         "counts changes for the caches of running processes: begins again",
 	"tally":              "the counter of the feed, which is the sequence feed_number on PostgreSQL: set",
 	"log_waiting":        "on PostgreSQL only; empty, because what waits is numbered first",

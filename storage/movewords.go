@@ -76,7 +76,8 @@ func (m *mover) rebuild(ctx context.Context) error {
 // dropLater drops the indexes of words of PostgreSQL: made at once they take a tenth of the time that they take row by row.
 func dropLater(ctx context.Context, tx *Tx, next *moving) error {
 	type index struct{ Name, Def string }
-	all, err := list[index](ctx, tx, `SELECT indexname AS name, indexdef AS def FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE '% USING gin %'
+	all, err := list[index](ctx, tx, `
+		SELECT indexname AS name, indexdef AS def FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE '% USING gin %'
 		ORDER BY indexname`)
 	for _, i := range all {
 		next.Later = append(next.Later, i.Def)
@@ -136,7 +137,8 @@ func wordProfile(ctx context.Context, tx *Tx, pos, seq int64) error {
 }
 
 func wordRemoteAgents(ctx context.Context, tx *Tx, last int64) (int64, int, error) {
-	return wordDocs(ctx, tx, `SELECT seq, agent, doc FROM remote_agent WHERE seq > ? ORDER BY seq LIMIT ?`, remoteWords, last, func(agent string, doc []byte) (string, error) {
+	const page = `SELECT seq, agent, doc FROM remote_agent WHERE seq > ? ORDER BY seq LIMIT ?`
+	return wordDocs(ctx, tx, page, remoteWords, last, func(agent string, doc []byte) (string, error) {
 		a := RemoteAgent{Agent: agent}
 		err := json.Unmarshal(doc, &a.Summary)
 		return a.words(), err
@@ -144,7 +146,8 @@ func wordRemoteAgents(ctx context.Context, tx *Tx, last int64) (int64, int, erro
 }
 
 func wordEntries(ctx context.Context, tx *Tx, last int64) (int64, int, error) {
-	return wordDocs(ctx, tx, `SELECT seq, '', doc FROM ard_entry WHERE seq > ? ORDER BY seq LIMIT ?`, ardWordIndex, last, func(_ string, doc []byte) (string, error) {
+	const page = `SELECT seq, '', doc FROM ard_entry WHERE seq > ? ORDER BY seq LIMIT ?`
+	return wordDocs(ctx, tx, page, ardWordIndex, last, func(_ string, doc []byte) (string, error) {
 		var e protocol.ClaimedEntry
 		err := json.Unmarshal(doc, &e)
 		return entryText(&e), err

@@ -39,8 +39,10 @@ func ofRoom(purpose func(string) string) func([]any) string {
 
 // sealedColumns are all that is sealed with the master key, with the purposes for which it is: those of the rooms begin with "room".
 var sealedColumns = []sealedColumn{
-	{table: "secret", column: "value", key: []string{"name"}, where: `name NOT LIKE '` + settingPrefix + `%'`, purpose: func(key []any) string { return PurposeSecret(key[0].(string)) }},
-	{table: "agent_key", column: "sealed", key: []string{"thumbprint", "handle"}, purpose: func(key []any) string { return PurposeAgentKey(key[1].(string), key[0].(string)) }},
+	{table: "secret", column: "value", key: []string{"name"}, where: `name NOT LIKE '` + settingPrefix + `%'`,
+		purpose: func(key []any) string { return PurposeSecret(key[0].(string)) }},
+	{table: "agent_key", column: "sealed", key: []string{"thumbprint", "handle"},
+		purpose: func(key []any) string { return PurposeAgentKey(key[1].(string), key[0].(string)) }},
 	{table: "payment_account", column: "sealed", key: []string{"id"}, purpose: ofRoom(PurposePayments)},
 	{table: "calendar_account", column: "sealed", key: []string{"id"}, purpose: ofRoom(PurposeCalendar)},
 	{table: "meeting_letter", column: "sealed", key: []string{"id"}, purpose: ofRoom(PurposeLetter)},

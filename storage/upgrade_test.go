@@ -218,7 +218,8 @@ func tablesOf(t *testing.T, path string) (version int64) {
 }
 
 // takesAway finds statements that an older program does not bear.
-var takesAway = regexp.MustCompile(`(?i)\bDROP (TABLE|COLUMN)|\bRENAME\b|\bALTER COLUMN\b|\bADD CONSTRAINT\b|\bCREATE UNIQUE INDEX\b|\bCREATE (CONSTRAINT )?TRIGGER\b`)
+var takesAway = regexp.MustCompile(`(?i)\bDROP (TABLE|COLUMN)|\bRENAME\b|\bALTER COLUMN\b|\bADD CONSTRAINT\b|` +
+	`\bCREATE UNIQUE INDEX\b|\bCREATE (CONSTRAINT )?TRIGGER\b`)
 
 // From this version on a migration only adds, or says since when programs bear it. A table that the same file makes may be anything.
 func TestMigrate_OnlyAdds(t *testing.T) {
@@ -231,7 +232,8 @@ func TestMigrate_OnlyAdds(t *testing.T) {
 			for statement := range strings.SplitSeq(text, ";") {
 				made := regexp.MustCompile(`(?i)\bON (\w+)`).FindStringSubmatch(statement)
 				own := made != nil && strings.Contains(text, "CREATE TABLE "+made[1]+" ")
-				require.False(t, takesAway.MatchString(statement) && !own, "%s/%04d:%s\nAdd only, or write: UPDATE compatible SET since = %d", engine, number, statement, number)
+				require.False(t, takesAway.MatchString(statement) && !own, "%s/%04d:%s\nAdd only, or write: UPDATE compatible SET since = %d",
+					engine, number, statement, number)
 				if add := strings.ToUpper(statement); strings.Contains(add, "ADD COLUMN") && strings.Contains(add, "NOT NULL") {
 					require.Contains(t, add, "DEFAULT", "%s/%04d:%s", engine, number, statement)
 				}

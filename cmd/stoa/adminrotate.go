@@ -24,7 +24,8 @@ func (c *rotateMasterCmd) Run(w *world, all *adminCmd) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.stderr, "Keep a copy of %s in another place. Backups from before today open with %s only: keep it as long as you keep those, and then delete it.\n",
+	fmt.Fprintf(w.stderr, "Keep a copy of %s in another place. Backups from before today open with %s only: "+
+		"keep it as long as you keep those, and then delete it.\n",
 		out.File, out.Former)
 	return all.table(w, out, func(t io.Writer) { fmt.Fprintf(t, "%d secrets sealed anew in %d rows\n", out.Sealed, out.Of) })
 }

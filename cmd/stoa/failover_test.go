@@ -170,7 +170,8 @@ func (l *load) start() {
 		l.keep(func(n int) {
 			title := fmt.Sprintf("crash-%d-%d", i, n)
 			var p protocol.Post
-			if code := l.ask("POST", "/api/public/board", fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Written under fire."}`, title), keyed(title, sign), &p); code != "" {
+			body := fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Written under fire."}`, title)
+			if code := l.ask("POST", "/api/public/board", body, keyed(title, sign), &p); code != "" {
 				l.t.Errorf("%s was refused: %s", title, code)
 			}
 			l.acknowledge(posts, p.ID)
@@ -373,7 +374,8 @@ func failover(t *testing.T, freeze bool, url func(first, second *storagetest.Ser
 		return !slices.ContainsFunc(all, func(id string) bool { return !l.seen[id] })
 	}, time.Minute, 50*time.Millisecond, "the stream misses some")
 	end()
-	t.Logf("promoted after %s; %s without a write; answers %v, the longest after %s; acknowledged: %d posts, %d bids paid, %d meetings", promoted.Round(time.Millisecond),
+	t.Logf("promoted after %s; %s without a write; answers %v, the longest after %s; acknowledged: %d posts, %d bids paid, %d meetings",
+		promoted.Round(time.Millisecond),
 		outage.Round(time.Millisecond), l.saw.statuses, l.saw.longest.Round(time.Millisecond), len(l.done[posts]), len(l.done[bids]), len(l.done[meetings]))
 	require.Less(t, l.saw.longest, answerLimit)
 	require.Positive(t, l.saw.statuses[http.StatusServiceUnavailable])

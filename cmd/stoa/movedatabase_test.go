@@ -32,7 +32,8 @@ func TestMoveDatabase(t *testing.T) {
 		require.Contains(t, errs, want)
 	}
 	jwk := filepath.Join(t.TempDir(), "asha.jwk")
-	for _, line := range [][]string{{`{"handle":"asha","name":"Asha","kind":"person","capabilities":[{"id":"paper","name":"Paper","description":"Made by hand."}]}`, "admin", "profile", "put"},
+	profile := `{"handle":"asha","name":"Asha","kind":"person","capabilities":[{"id":"paper","name":"Paper","description":"Made by hand."}]}`
+	for _, line := range [][]string{{profile, "admin", "profile", "put"},
 		{"", "keygen", jwk}, {"", "admin", "key", "add", "asha", jwk}} {
 		if line[1] == "admin" {
 			line = append(line, "--data", s.data)
@@ -46,7 +47,9 @@ func TestMoveDatabase(t *testing.T) {
 	}
 	pages := func() (all []string) {
 		t.Helper()
-		for _, path := range []string{"/api/public/board", "/api/public/board?q=paper", "/api/public/agents", "/api/public/feed", "/api/public/agents/asha", "/board", "/agents"} {
+		for _, path := range []string{
+			"/api/public/board", "/api/public/board?q=paper", "/api/public/agents", "/api/public/feed", "/api/public/agents/asha", "/board", "/agents",
+		} {
 			resp := must.Get(http.Get(s.url + path))(t)
 			require.Equal(t, 200, resp.StatusCode, path)
 			all = append(all, string(must.Get(io.ReadAll(resp.Body))(t)))

@@ -230,7 +230,8 @@ func (v topView) text(at []string) string {
 	t := newTable(&b)
 	fmt.Fprintf(t, "operations\t%.1f/s\trefused %.1f/s\tinternal %.2f/s\tmedian %s\t99 %% %s\n", v.Operations, v.Refused, v.Internal, took(v.Median), took(v.P99))
 	fmt.Fprintf(t, "process\tCPU %.0f %%\tmemory %.0f MB\tfiles %.0f\twrites wait %.0f\tlimited %.1f/s\n", v.CPU*100, v.Memory/1e6, v.Files, v.Waiting, v.Limited)
-	fmt.Fprintf(t, "deliveries\t%.1f/s\tfailed %.1f/s\tbehind %.0f entries\tstreams %.0f\tchains down %.0f\n", v.Delivered, v.Undone, v.Behind, v.Streams, v.ChainsDown)
+	fmt.Fprintf(t, "deliveries\t%.1f/s\tfailed %.1f/s\tbehind %.0f entries\tstreams %.0f\tchains down %.0f\n",
+		v.Delivered, v.Undone, v.Behind, v.Streams, v.ChainsDown)
 	fmt.Fprintf(t, "inboxes")
 	for _, c := range v.Inboxes {
 		fmt.Fprintf(t, "\t%s %.0f", c.State, c.N)

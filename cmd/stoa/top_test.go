@@ -22,7 +22,8 @@ func TestSample(t *testing.T) {
 	}
 	s := span{
 		at(0, "# TYPE stoa_x counter\nstoa_x{kind=\"a\"} 10\nstoa_x{kind=\"b\"} 100\nstoa_xx 7\nstoa_jobs{kind=\"mail\",state=\"dead\"} 3\n"),
-		at(10, "stoa_x{kind=\"a\"} 30\nstoa_x{kind=\"b\"} 5\nstoa_jobs{kind=\"mail\",state=\"dead\"} 4\n", "stoa_x{kind=\"a\"} 5\nstoa_jobs{kind=\"mail\",state=\"dead\"} 4\n"),
+		at(10, "stoa_x{kind=\"a\"} 30\nstoa_x{kind=\"b\"} 5\nstoa_jobs{kind=\"mail\",state=\"dead\"} 4\n",
+			"stoa_x{kind=\"a\"} 5\nstoa_jobs{kind=\"mail\",state=\"dead\"} 4\n"),
 	}
 	require.InDelta(t, 3.0, s.rate("stoa_x"), 1e-9, "20 and 5 more of a; b began again, with 5")
 	require.InDelta(t, 2.5, s.rate("stoa_x", `kind="a"`), 1e-9)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -176,10 +177,12 @@ type pool struct {
 	own    bool          // close db with the pool
 	slots  chan struct{} // one a connection that is lent
 	idle   chan *conn
+	given  atomic.Int64 // nanoseconds since it was opened, when a connection last came back
+	opened time.Time
 }
 
 func newPool(db *bun.DB, e Engine, n int, own bool) *pool {
-	return &pool{db: db, engine: e, own: own, slots: make(chan struct{}, n), idle: make(chan *conn, n)}
+	return &pool{db: db, engine: e, own: own, slots: make(chan struct{}, n), idle: make(chan *conn, n), opened: time.Now()}
 }
 
 func (p *pool) get(ctx context.Context) (*conn, error) {
@@ -201,7 +204,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	return c, err
 }
 
-// slot waits for one of the connections, on PostgreSQL no longer than a server that does not answer may hold a caller up.
+// slot waits for one of the connections. On PostgreSQL it gives up when none came back for as long as a server that does not answer
+// may hold a caller up.
 func (p *pool) slot(ctx context.Context) error {
 	select {
 	case p.slots <- struct{}{}:
@@ -212,13 +216,19 @@ func (p *pool) slot(ctx context.Context) error {
 	if p.engine == Postgres {
 		late = time.After(waitLimit)
 	}
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-late:
-		return errHeldUp
+	for {
+		select {
+		case p.slots <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late:
+			rest := waitLimit - (time.Since(p.opened) - time.Duration(p.given.Load()))
+			if rest <= 0 {
+				return errHeldUp
+			}
+			late = time.After(rest)
+		}
 	}
 }
 
@@ -230,6 +240,7 @@ func (p *pool) put(c *conn) {
 	} else {
 		p.idle <- c
 	}
+	p.given.Store(int64(time.Since(p.opened)))
 	<-p.slots
 }
 

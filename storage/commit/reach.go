@@ -46,7 +46,8 @@ type reach struct {
 	driver.Connector
 	dialer net.Dialer
 
-	limit atomic.Int64 // nanoseconds that a server may be silent; 0 is for ever
+	several bool         // hosts: one that does not answer is passed over
+	limit   atomic.Int64 // nanoseconds that a server may be silent; 0 is for ever
 
 	mu      sync.Mutex // guards those below
 	failure error      // of the last try, nil when it succeeded
@@ -71,7 +72,7 @@ func newReach(url string, writes bool) (*reach, string, error) {
 	if cfg.ValidateConnect == nil && writes {
 		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	r := &reach{away: map[string]time.Time{}}
+	r := &reach{away: map[string]time.Time{}, several: len(cfg.Fallbacks) > 0}
 	cfg.DialFunc = r.dial
 	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error {
 		wireUnder(c).connected()
@@ -141,7 +142,7 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err == nil {
 		return &wire{Conn: c, reach: r, address: address}, nil
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+	if r.several && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)) {
 		r.away[address] = time.Now().Add(awayLimit)
 	}
 	return nil, err
@@ -151,7 +152,9 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 func (r *reach) passOver(address string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.away[address] = time.Now().Add(awayLimit)
+	if r.several {
+		r.away[address] = time.Now().Add(awayLimit)
+	}
 }
 
 // A wire is a connection that gives a server up which is silent for too long.

@@ -193,6 +193,9 @@ func postgres(t testing.TB, template string) string {
 		t.Fatal(err)
 	}
 	u.Path = "/" + random("stoa_test_")
+	q := u.Query()
+	q.Set("connect_timeout", "60") // seconds: the machine may be busy with other tests
+	u.RawQuery = q.Encode()
 	if err := create(context.Background(), admin, u.Path[1:], template); err != nil {
 		admin.Close()
 		t.Fatal(err)

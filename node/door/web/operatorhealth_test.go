@@ -42,7 +42,7 @@ func TestExamination(t *testing.T) {
 	look()
 	shows("#check-backup", "No backup is known.")
 	for selector, texts := range map[string][]string{
-		"#check-backup":     {"At fault", "Make one each day: stoa admin backup FILE."},
+		"#check-backup":     {"At fault", "Name a place with the setting backup-dir"},
 		"#check-chain":      {"At fault", "No endpoint of a chain answers.", "127.0.0.1:1", "Name one that does in the setting chain"},
 		"#check-master-key": {"Look at it", "No copy of the master key is known.", "stoa doctor --key-copied -"},
 		"#check-ports":      {"Not looked at"},

@@ -143,7 +143,8 @@ const letterKept = 72 * time.Hour
 // keep stores an invitation and enqueues the job that sends it.
 func (m *Meeting) keep(ctx context.Context, tx *storage.Tx, j storage.Job, s subject, id string, raw []byte) error {
 	s.Try++
-	return errors.Join(tx.Meetings().PutLetter(ctx, id, m.Seal.Seal(storage.PurposeLetter(id), raw), tx.Now.Add(letterKept)), enqueue(ctx, tx, j.Kind, j.Lane, s, tx.Now))
+	return errors.Join(tx.Meetings().PutLetter(ctx, id, m.Seal.Seal(storage.PurposeLetter(id), raw), tx.Now.Add(letterKept)),
+		enqueue(ctx, tx, j.Kind, j.Lane, s, tx.Now))
 }
 
 // Mails are retried for so long.

@@ -68,7 +68,8 @@ func (a *ACME) renew(ctx context.Context, row *storage.Certificate, now time.Tim
 	if err != nil {
 		return err
 	}
-	row.Names, row.Sealed, row.NotAfter, row.Failures, row.NextAt = strings.Join(a.Names, " "), a.Seal.Seal(storage.PurposeCertificate(row.Name), raw), leaf.NotAfter, 0, time.Time{}
+	row.Names, row.Sealed = strings.Join(a.Names, " "), a.Seal.Seal(storage.PurposeCertificate(row.Name), raw)
+	row.NotAfter, row.Failures, row.NextAt = leaf.NotAfter, 0, time.Time{}
 	row.RenewAt = leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) * 2 / 3)
 	a.Log.Info("certificate", "names", a.Names, "until", leaf.NotAfter)
 	a.askFor(ctx, row, leaf, now)
