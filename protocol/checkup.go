@@ -130,7 +130,8 @@ var ailments = []Ailment{
 	{"backup-failed", "backup", CheckFault, "The last try to make a backup failed.", "Mend what the message says. Is there room, and may the node write there?"},
 	{"backup-untried", "backup", CheckAttention, "The last backup was not restored on trial.",
 		"Restore it on trial: stoa admin restore --check."},
-	{"backup-unknown", "backup", CheckUnseen, "The node does not know of backups of this database.", "Name a place with the setting backup-dir: the node makes one each day."},
+	{"backup-unknown", "backup", CheckUnseen, "The node does not know of backups of this database.",
+		"Name a place with the setting backup-dir: the node makes one each day."},
 	{"key-uncopied", "master-key", CheckAttention, "No copy of the master key is known.",
 		"Copy the file to another machine, then: ssh THERE cat FILE | stoa doctor --key-copied -. Without the key the database and its backups are of no use."},
 	{"key-other", "master-key", CheckFault, "The copy that is known is not of this master key.",
@@ -139,7 +140,8 @@ var ailments = []Ailment{
 	{"versions-behind", "versions", CheckAttention, "A peer runs a newer release.", "Read its CHANGELOG, back up, and upgrade."},
 	{"release-newer", "release", CheckAttention, "There is a newer release.",
 		"Read its CHANGELOG, try it on a copy (stoa admin migrate --dry-run), and replace the program."},
-	{"release-unread", "release", CheckAttention, "It cannot be seen which release is the newest.", "Correct the settings releases and releases-key, and restart."},
+	{"release-unread", "release", CheckAttention, "It cannot be seen which release is the newest.",
+		"Correct the settings releases and releases-key, and restart."},
 }
 
 // Passed is a check that found nothing wrong.

@@ -217,7 +217,8 @@ func everyTable(t *testing.T, path string) (tables int) {
 	defer db.Close()
 	columns := map[string][][2]string{}
 	rows := must.Get(db.Query(`SELECT l.name, x.name, x.type FROM pragma_table_list l JOIN pragma_table_xinfo(l.name) x
-		WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite~_%' ESCAPE '~' AND l.name NOT IN ('goose_db_version', 'compatible', 'tally', 'profile_clock')`))(t)
+		WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite~_%' ESCAPE '~'
+			AND l.name NOT IN ('goose_db_version', 'compatible', 'tally', 'profile_clock')`))(t)
 	for rows.Next() {
 		var table, column, of string
 		require.NoError(t, rows.Scan(&table, &column, &of))

@@ -47,16 +47,19 @@ func copyBefore(ctx context.Context, tables *sql.DB, to int64, log *slog.Logger)
 	}
 	earlier, err := filepath.Glob(path + ".before-*")
 	for _, name := range earlier {
-		if name != file {
+		if name != file && !strings.Contains(name, partSuffix) {
 			err = errors.Join(err, os.Remove(name))
 		}
 	}
 	return err
 }
 
+// partSuffix is in the names of copies that are not whole yet, of this process or another one.
+const partSuffix = ".part-"
+
 // vacuumInto writes a copy to a file, which is there when it is whole.
 func vacuumInto(ctx context.Context, tables *sql.DB, file string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".part-*") // with mode 0600, which the copy keeps
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+partSuffix+"*") // with mode 0600, which the copy keeps
 	if err != nil {
 		return err
 	}
