@@ -471,7 +471,8 @@ func (a *Admin) openBackup(ctx context.Context, c Config, s Source) (was *Admin,
 		return nil, found, "", nil, err
 	}
 	defer shut()
-	at, drop := storage.Config{Log: slog.New(slog.DiscardHandler)}, func() {}
+	at := storage.Config{Log: slog.New(slog.DiscardHandler)}
+	var drop func()
 	if c.Database != "" && plain {
 		return nil, found, "", nil, fmt.Errorf("%w: %s is a SQLite database, and the node is on PostgreSQL", ErrConfig, name)
 	}

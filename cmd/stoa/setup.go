@@ -288,6 +288,7 @@ func (s *setup) complete() error {
 	if s.password != "" {
 		s.SMTPPassword = s.at("etc/stoa/smtp-password")
 	}
+	s.BackupDir = cmp.Or(s.BackupDir, filepath.Join(s.Data, "backups"))
 	return s.Config.Validate()
 }
 
@@ -365,7 +366,7 @@ func (s *setup) write(files []written) error {
 			return usagef("nothing was written: --force writes over them; to begin with what the file has: stoa --config %s setup …", s.config())
 		}
 	}
-	if err := cmp.Or(s.makeUser(), os.MkdirAll(s.Data, 0o700)); err != nil {
+	if err := cmp.Or(s.makeUser(), os.MkdirAll(s.Data, 0o700), os.MkdirAll(cmp.Or(s.backups(), s.Data), 0o700)); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -463,12 +464,12 @@ func (s *setup) finish() error {
 	}
 	next := s.command()
 	if _, err := os.Stat("/run/systemd/system"); err == nil && s.Root == "/" {
-		next = "systemctl daemon-reload && systemctl enable --now stoa.socket stoa.service" + map[bool]string{true: " stoa-backup.timer"}[s.backs()]
+		next = "systemctl daemon-reload && systemctl enable --now stoa.socket stoa.service"
 	}
 	fmt.Fprintf(s.w.stdout, "start it:\n  %s\n", next)
-	if c.Database != "" {
-		fmt.Fprintln(s.w.stdout, "back up PostgreSQL on its server, and keep a copy of master.key elsewhere (docs/OPERATIONS.md)")
-	}
+	fmt.Fprintf(s.w.stdout, "a backup of each day is kept in %s: name another disk or a bucket in backup-dir, "+
+		"and keep a copy of master.key elsewhere (docs/BACKUP.md)\n",
+		c.BackupDir)
 	return nil
 }
 
@@ -480,7 +481,11 @@ func (s *setup) operator(c node.Config) error {
 		return err
 	}
 	link, err := node.Do(context.WithoutCancel(s.w.ctx), a, protocol.MakeOperatorLink, protocol.OperatorLinkOrder{})
-	if err = errors.Join(err, a.Close(), s.own(c.Data, false), s.own(cmp.Or(c.MasterKey, c.Data), false)); protocol.CodeOf(err) == protocol.Conflict {
+	err = errors.Join(err, a.Close())
+	for _, path := range []string{c.Data, cmp.Or(s.backups(), c.Data), cmp.Or(c.MasterKey, c.Data)} {
+		err = errors.Join(err, s.own(path, false))
+	}
+	if protocol.CodeOf(err) == protocol.Conflict {
 		fmt.Fprintln(s.w.stdout, "the node has an operator")
 		return nil
 	}

@@ -110,6 +110,9 @@ func TestSetup(t *testing.T) {
 	require.Zero(t, code, out+errs)
 	require.Equal(t, 2, strings.Count(out, "this node listens on"), out)
 
+	require.Eventually(t, func() bool { // the first of each day
+		return len(must.Get(filepath.Glob(filepath.Join(root, "var/lib/stoa/backups/localhost*.tar.gz")))(t)) == 1
+	}, time.Minute, 20*time.Millisecond, "%s", &log)
 	b := nodetest.OpenBrowser(t, base, chromedp.IgnoreCertErrors)
 	b.Authenticator()
 	require.Equal(t, 200, b.Load(chromedp.Navigate(link)))
@@ -135,14 +138,6 @@ func TestSetup(t *testing.T) {
 	_, _, code = stoa(t, "", append(flags, "--name", "Other place", "--force")...)
 	require.Zero(t, code)
 	require.Contains(t, string(must.Get(os.ReadFile(config))(t)), `name = "Other place"`)
-
-	// The line of the backup's unit, as systemd hands it to the shell.
-	unit := strings.ReplaceAll(string(must.Get(os.ReadFile(filepath.Join(units, "stoa-backup.service")))(t)), "\\\n", " ")
-	line := execStart.FindStringSubmatch(unit)[1]
-	line = strings.NewReplacer("$$", "$", "%%", "%").Replace(line)
-	said, err := exec.Command("sh", "-c", line).CombinedOutput()
-	require.NoError(t, err, string(said))
-	require.Len(t, must.Get(filepath.Glob(filepath.Join(root, "var/lib/stoa/backups/stoa-*.db")))(t), 1)
 }
 
 // TestSetup_Asks: a wrong answer is asked for again, an empty one is the usual; the password is in a file of its own.
@@ -189,7 +184,7 @@ func TestSetup_Units(t *testing.T) {
 	stoa(t, "", "setup", "--yes", "--root", root, "--domain", "stoa.example") // its checks need ports that the machine may not have free
 	dir := filepath.Join(root, "etc/systemd/system")
 	units := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t)
-	require.Len(t, units, 4)
+	require.Len(t, units, 2)
 	require.Contains(t, string(must.Get(os.ReadFile(filepath.Join(dir, "stoa.socket")))(t)), "ListenStream=443\nListenStream=80\n")
 	judge := func(args ...string) {
 		t.Helper()
