@@ -155,6 +155,10 @@ var stockWords = map[string]string{
 	"jobs": english("Jobs that ended"), "readers": english("Servers that fetched posts"), "issued": english("Issue times of chain keys"),
 	"bids": english("Bids that were never paid"), "pay events": english("Events of payment providers"), "meetings": english("Meeting requests that are over"),
 	"mailboxes": english("Mailboxes that were asked"), "stopped": english("Mailboxes that want no mail"),
+	"reactions": english("Reactions to posts"), "blocked by": english("Agents that others block"), "checkouts": english("Checkouts that hold nothing"),
+	"refusals": english("Refused posts of other servers"), "devices": english("Browsers of visitors that are notified"),
+	"proofs": english("Chain proofs of identities"), "delegated": english("Keys that accounts delegated to"), "moves": english("Changes of owner of identities"),
+	"documents": english("Documents of identities"), "twins": english("Links between identities"),
 }
 
 // stockWord returns the words for a stock, its name when there are none.

@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/node/work/doctor"
+	"stoa/storage"
 )
 
 // TestExamination: Health shows what is at fault with the node, with what to do about each; an operator mends it, and looks again.
@@ -39,6 +40,11 @@ func TestExamination(t *testing.T) {
 	}
 	require.Equal(t, 200, b.Open(health))
 	require.Contains(t, b.Text("main"), "The node has not examined itself yet.")
+	stocks := nodetest.Look[[]string](b, `[...document.querySelectorAll("#storage ~ * tbody th")].map(e => e.textContent)`)
+	require.Len(t, stocks, len(storage.Caps))
+	for stock := range storage.Caps {
+		require.NotContains(t, stocks, string(stock), "a stock has words")
+	}
 	look()
 	shows("#check-backup", "No backup is known.")
 	for selector, texts := range map[string][]string{
