@@ -49,8 +49,10 @@ func onAdmin(t *testing.T, c node.Config, do func(a *node.Admin)) {
 	do(a)
 }
 
-func stopped(t *testing.T, at storage.Config) node.Config {
-	c := node.Config{Listen: "127.0.0.1:0", BaseURL: "https://n1.example", Data: t.TempDir(), Database: at.URL, Version: "test", ArchiveWork: 10}
+func stopped(t *testing.T, at storage.Config) node.Config { return stoppedAt(t, at, "https://n1.example") }
+
+func stoppedAt(t *testing.T, at storage.Config, base string) node.Config {
+	c := node.Config{Listen: "127.0.0.1:0", BaseURL: base, Data: t.TempDir(), Database: at.URL, Version: "test", ArchiveWork: 10}
 	c.BackupDir = filepath.Join(t.TempDir(), "backups")
 	n := must.Get(node.New(t.Context(), c, quiet))(t)
 	require.NoError(t, n.Close())
@@ -126,11 +128,11 @@ func TestRestore_OtherMaster(t *testing.T) {
 	onAdmin(t, two, func(*node.Admin) {})
 }
 
-// TestRestoreProfile brings one profile back while the node runs: after its deletion, or as it was.
+// TestRestoreProfile brings one profile back while the node runs, which may be a node without TLS: after its deletion, or as it was.
 func TestRestoreProfile(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, at storage.Config) {
-		ctx, c := t.Context(), stopped(t, at)
+		ctx, c := t.Context(), stoppedAt(t, at, "http://127.0.0.1:8080")
 		onAdmin(t, c, func(a *node.Admin) {
 			putPerson(t, a, "asha", "before")
 			putPerson(t, a, "ravi", "before")

@@ -48,7 +48,11 @@ func printCheckUp(w io.Writer, found protocol.CheckUp) error {
 	for _, c := range found.Items {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", c.Verdict, c.Name, cmp.Or(c.What, c.Seen))
 		if c.What != "" {
-			fmt.Fprintf(t, "\t\t%s\n\t\t→ %s\n", c.Seen, c.Mend)
+			for _, line := range []string{c.Seen, "→ " + c.Mend} {
+				if line != "" {
+					fmt.Fprintf(t, "\t\t%s\n", line)
+				}
+			}
 		}
 	}
 	return t.Flush()

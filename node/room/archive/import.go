@@ -163,7 +163,7 @@ func (im *importing) inspect(ctx context.Context, f *os.File) error {
 func (im *importing) setOrigin(m *manifest) error {
 	u, err := url.Parse(m.Node)
 	if err != nil || u.Host == "" || m.Node != u.Scheme+"://"+u.Host || u.Host != strings.ToLower(u.Host) ||
-		u.Scheme != "https" && !(im.Private && u.Scheme == "http") {
+		u.Scheme != "https" && m.Node != im.Base && !(im.Private && u.Scheme == "http") {
 		return refused("/node of the manifest is not the base address of a node")
 	}
 	im.manifest, im.host = m, u.Host
