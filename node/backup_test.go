@@ -49,7 +49,9 @@ func onAdmin(t *testing.T, c node.Config, do func(a *node.Admin)) {
 	do(a)
 }
 
-func stopped(t *testing.T, at storage.Config) node.Config { return stoppedAt(t, at, "https://n1.example") }
+func stopped(t *testing.T, at storage.Config) node.Config {
+	return stoppedAt(t, at, "https://n1.example")
+}
 
 func stoppedAt(t *testing.T, at storage.Config, base string) node.Config {
 	c := node.Config{Listen: "127.0.0.1:0", BaseURL: base, Data: t.TempDir(), Database: at.URL, Version: "test", ArchiveWork: 10}

@@ -289,8 +289,17 @@ func TestGone(t *testing.T) {
 		g.later(protocol.UndoFor + time.Hour)
 		if engine := g.h.DB.Engine(); engine == "postgres" {
 			db, _ := g.open()
-			_, err := db.Exec(`VACUUM FULL`)
-			require.NoError(t, err)
+			rows := must.Get(db.Query(`SELECT 'VACUUM FULL ' || quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'`))(t)
+			var statements []string // not of the catalogs that sign-ins read
+			for rows.Next() {
+				var s string
+				require.NoError(t, rows.Scan(&s))
+				statements = append(statements, s)
+			}
+			require.NoError(t, rows.Close())
+			for _, s := range statements {
+				must.Get(db.Exec(s))(t)
+			}
 		}
 		var stays []string
 		for table, words := range g.rows() {

@@ -443,8 +443,7 @@ func (o *pgOwn) moveAside(ctx context.Context, aside string) error {
 		return err
 	}
 	var others int
-	if err := o.pg.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
-		AND pid <> pg_backend_pid()`).Scan(&others); err != nil {
+	if err := o.pg.QueryRow(ctx, `SELECT count(*) `+otherClients).Scan(&others); err != nil {
 		return err
 	}
 	if others > 0 {

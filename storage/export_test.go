@@ -449,3 +449,6 @@ func Columns(ctx context.Context, db *DB) (all []string, err error) {
 		return err
 	})
 }
+
+// Alone is alone.
+func (db *DB) Alone(ctx context.Context, do func() error) error { return db.alone(ctx, do) }

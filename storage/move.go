@@ -163,10 +163,15 @@ func openAlone(ctx context.Context, c Config, source bool) (*DB, error) {
 	return db, err
 }
 
+// otherClients are the connections of others to the database. The view pg_stat_activity would also lock catalogs that each sign-in
+// to the server reads, for as long as the transaction lasts: a VACUUM FULL would wait for it, and nobody could connect.
+const otherClients = `FROM pg_stat_get_activity(NULL) WHERE datid = (SELECT datid FROM pg_stat_get_activity(pg_backend_pid()))
+	AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
+
 const (
 	moveLock   = `SELECT pg_try_advisory_xact_lock(hashtextextended('move the database', 0))`
 	moveOthers = `SELECT count(*), COALESCE(string_agg(DISTINCT COALESCE(NULLIF(application_name, ''), 'a program without a name'), ', '), '')
-		FROM pg_stat_activity WHERE datname = current_database() AND application_name <> ? AND pid <> pg_backend_pid() AND backend_type = 'client backend'`
+		` + otherClients + ` AND application_name <> ?`
 )
 
 // alone runs do while nothing else may open the database of PostgreSQL, if nothing else is connected to it. On SQLite the lock of who

@@ -15,7 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
@@ -338,4 +340,25 @@ func TestMove_Refused(t *testing.T) {
 	require.NoError(t, db.Close())
 	require.ErrorContains(t, try(lite, full), "the target is not empty")
 	opened(t, lite, func(*storage.DB) {}) // nothing was marked
+}
+
+// While a move runs, nothing of it locks what every sign-in to the server reads.
+func TestMove_LetsOthersSignIn(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(storagetest.PostgresEnv) == "" {
+		t.Skip("there is no PostgreSQL server")
+	}
+	address := storagetest.PostgresURL(t)
+	db := storagetest.OpenConfig(t, storage.Config{URL: address + "&application_name=stoa-move"})
+	require.NoError(t, db.Alone(t.Context(), func() error {
+		other := must.Get(pgx.Connect(t.Context(), address))(t)
+		defer other.Close(context.Background())
+		require.Eventually(t, func() bool { // what is short ends
+			var locks int
+			require.NoError(t, other.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks l JOIN pg_stat_get_activity(NULL) a ON a.pid = l.pid
+				WHERE l.locktype = 'relation' AND l.database = 0 AND a.datid = (SELECT datid FROM pg_stat_get_activity(pg_backend_pid()))`).Scan(&locks))
+			return locks == 0
+		}, 10*time.Second, 50*time.Millisecond)
+		return nil
+	}))
 }
