@@ -379,5 +379,6 @@ func failover(t *testing.T, freeze bool, url func(first, second *storagetest.Ser
 		outage.Round(time.Millisecond), l.saw.statuses, l.saw.longest.Round(time.Millisecond), len(l.done[posts]), len(l.done[bids]), len(l.done[meetings]))
 	require.Less(t, l.saw.longest, answerLimit)
 	require.Positive(t, l.saw.statuses[http.StatusServiceUnavailable])
+	l.plain = second.Open("stoa") // not through a pooler of the first
 	l.holds()
 }
