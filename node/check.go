@@ -112,12 +112,16 @@ func (c Config) checkStore(ctx context.Context, f *findings) {
 	switch {
 	case errors.Is(err, storage.ErrNewer):
 		f.bad("database", err, "start the program that migrated it, or a later one")
+	case errors.Is(err, storage.ErrMoved), errors.Is(err, storage.ErrMoving):
+		f.bad("database", err, "serve the database that it was moved to, or end the move (docs/MOVE.md)")
 	case errors.Is(err, storage.ErrOlder):
 		f.bad("database", err, "start it once with the last program before 0.1.0")
 	case err != nil && c.Database != "":
 		f.bad("database", err, "see that the server runs and that role, password and database of the URL are there: stoa needs a UTF-8 database of its own")
 	case err != nil:
 		f.bad("database", fmt.Sprintf("%s: %v", where, err), "see who owns the file, and whether it is whole; stoa admin restore puts a backup in its place")
+	case in.Version > in.Newest:
+		f.ok("database", "%s has version %d, of a newer program; this one, which knows %d, can use it", where, in.Version, in.Newest)
 	case !in.There:
 		f.ok("database", "%s is empty: the first start makes the tables", where)
 	case in.Version < in.Newest:

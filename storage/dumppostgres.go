@@ -101,16 +101,6 @@ func pgMigrations(schema int64) (text string, tables []string, err error) {
 	return text, append(tables, versionTable), err
 }
 
-// newestMigration is the number of the newest migration that the program knows for PostgreSQL.
-func newestMigration() (newest int64) {
-	dir, _ := Migrations(string(enginePostgres))
-	files, _ := dir.(sqlFiles)
-	for name := range files {
-		newest = max(newest, migrationNumber(name))
-	}
-	return newest
-}
-
 func migrationNumber(name string) int64 {
 	n, _ := strconv.ParseInt(strings.SplitN(name, "_", 2)[0], 10, 64)
 	return n
@@ -383,7 +373,11 @@ func (o *pgOwn) prepare(ctx context.Context, head DumpHead, how pgRestore) error
 	if err != nil {
 		return err
 	}
-	if newest := newestMigration(); head.Schema > newest {
+	newest, err := lastMigration(enginePostgres)
+	if err != nil {
+		return err
+	}
+	if head.Schema > newest {
 		return fmt.Errorf("%w: the backup has version %d, and this program knows versions up to %d", ErrNewer, head.Schema, newest)
 	}
 	for _, t := range head.Tables {
@@ -443,7 +437,14 @@ func (o *pgOwn) moveAside(ctx context.Context, aside string) error {
 		return err
 	}
 	var others int
-	if err := o.pg.QueryRow(ctx, `SELECT count(*) `+otherClients).Scan(&others); err != nil {
+	err = untilGone(ctx, func() (int, error) {
+		if err := o.run(ctx, `SELECT pg_stat_clear_snapshot()`); err != nil {
+			return 0, err
+		}
+		err := o.pg.QueryRow(ctx, `SELECT count(*) `+otherClients).Scan(&others)
+		return others, err
+	})
+	if err != nil {
 		return err
 	}
 	if others > 0 {

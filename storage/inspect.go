@@ -1,17 +1,13 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"time"
-
-	"github.com/pressly/goose/v3"
 )
 
 // An Inspection is what a database is, before a program opens it to serve.
@@ -25,7 +21,7 @@ type Inspection struct {
 }
 
 // Inspect reads what a database is and changes nothing, neither in it nor beside its file. The error of a version that this program does not serve is
-// [ErrNewer] or [ErrOlder].
+// [ErrNewer] or [ErrOlder], of what a move has left or not ended [ErrMoved] or [ErrMoving].
 func Inspect(ctx context.Context, c Config, secret string) (in Inspection, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -58,7 +54,7 @@ func Inspect(ctx context.Context, c Config, secret string) (in Inspection, err e
 	}
 	switch {
 	case in.Version > in.Newest:
-		err = fmt.Errorf("%w: its tables have version %d, and this program knows versions up to %d", ErrNewer, in.Version, in.Newest)
+		err = serves(ctx, tx, in.Version, in.Newest)
 	case in.Version < first && in.Version != unreleased[engine]:
 		err = fmt.Errorf("%w: its tables have version %d", ErrOlder, in.Version)
 	}
@@ -88,14 +84,21 @@ func (in *Inspection) read(ctx context.Context, tx *sql.Tx, e engine, secret str
 	if e == engineSQLite {
 		mark = "?"
 	}
-	var base []byte
-	for name, into := range map[string]*[]byte{settingPrefix + "base": &base, secret: &in.Sealed} {
+	var base, moved, moving []byte
+	for name, into := range map[string]*[]byte{settingPrefix + "base": &base, secret: &in.Sealed,
+		settingPrefix + movedSetting: &moved, settingPrefix + movingSetting: &moving} {
 		err := tx.QueryRowContext(ctx, `SELECT value FROM secret WHERE name = `+mark, name).Scan(into)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 	}
 	in.Base = string(base)
+	if len(moved) > 0 {
+		return ErrMoved
+	}
+	if len(moving) > 0 {
+		return ErrMoving
+	}
 	return tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM post)`).Scan(&in.Posts)
 }
 
@@ -106,10 +109,7 @@ func lastMigration(e engine) (last int64, err error) {
 		return 0, err
 	}
 	for name := range files.(sqlFiles) {
-		if strings.HasSuffix(name, ".sql") {
-			n, wrong := goose.NumericComponent(name)
-			last, err = max(last, n), cmp.Or(err, wrong)
-		}
+		last = max(last, migrationNumber(name))
 	}
-	return last, err
+	return last, nil
 }

@@ -32,6 +32,15 @@ func TestInspect(t *testing.T) {
 			require.Equal(t, storage.Inspection{There: true, Version: in.Newest, Newest: in.Newest, Base: "https://stoa.example", Sealed: []byte("sealed")}, in)
 		}
 		look()
+		for setting, want := range map[string]error{"moved": storage.ErrMoved, "moving": storage.ErrMoving} {
+			put := func(text string) {
+				write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, setting, text) })
+			}
+			put("{}")
+			_, err := storage.Inspect(t.Context(), c, "a")
+			require.ErrorIs(t, err, want, "as serve refuses it")
+			put("")
+		}
 		require.NoError(t, db.Close())
 		files := func() []os.DirEntry { return must.Get(os.ReadDir(filepath.Dir(c.Path)))(t) }
 		before := files()

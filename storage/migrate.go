@@ -110,7 +110,11 @@ func bringUp(ctx context.Context, e engine, provider *goose.Provider, tables *sq
 	for try := 1; ; try++ {
 		found, to, err := provider.GetVersions(ctx)
 		if err == nil && found > to {
-			return serves(ctx, tables, found, to, log)
+			if err := serves(ctx, tables, found, to); err != nil {
+				return err
+			}
+			log.Warn("a newer program has migrated the database, and this one can still use it", "found", found, "known", to)
+			return nil
 		}
 		if err == nil && keep && e == engineSQLite && found < to && (found >= first || found == unreleased[e]) {
 			if err := copyBefore(ctx, tables, to, log); err != nil {

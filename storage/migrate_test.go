@@ -46,6 +46,8 @@ func TestMigrate_Newer(t *testing.T) {
 			require.ErrorContains(t, err, "version 9999")
 			require.ErrorContains(t, err, "knows versions up to ")
 			require.ErrorContains(t, err, "restore a backup")
+			_, err = storage.Inspect(t.Context(), c, "a")
+			require.ErrorIs(t, err, storage.ErrNewer)
 		}
 		if c.Path != "" {
 			target := filepath.Join(t.TempDir(), "stoa.db")

@@ -174,6 +174,20 @@ const (
 		` + otherClients + ` AND application_name <> ?`
 )
 
+// untilGone counts connections until there are none, or a few seconds have passed: those of a process that has ended go a moment later.
+func untilGone(ctx context.Context, count func() (int, error)) error {
+	for range 30 {
+		n, err := count()
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // alone runs do while nothing else may open the database of PostgreSQL, if nothing else is connected to it. On SQLite the lock of who
 // serves it does that.
 func (db *DB) alone(ctx context.Context, do func() error) error {
@@ -190,7 +204,15 @@ func (db *DB) alone(ctx context.Context, do func() error) error {
 		}
 		var others int
 		var who string
-		if err := tx.row(ctx, moveOthers, moverName).Scan(&others, &who); err != nil {
+		err := untilGone(ctx, func() (int, error) {
+			var again int // what a transaction has seen of the connections stays the same otherwise
+			if err := tx.row(ctx, `SELECT 1 FROM (SELECT pg_stat_clear_snapshot()) c`).Scan(&again); err != nil {
+				return 0, err
+			}
+			err := tx.row(ctx, moveOthers, moverName).Scan(&others, &who)
+			return others, err
+		})
+		if err != nil {
 			return err
 		}
 		if others > 0 {

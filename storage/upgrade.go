@@ -17,14 +17,18 @@ import (
 
 // serves reports whether this program can use tables that a newer one has migrated: each migration that an older program would not
 // bear writes its number into the table compatible.
-func serves(ctx context.Context, tables *sql.DB, found, to int64, log *slog.Logger) error {
+func serves(ctx context.Context, tables rower, found, to int64) error {
 	var since int64
 	if err := tables.QueryRowContext(ctx, `SELECT max(since) FROM compatible`).Scan(&since); err != nil || since > to {
 		return fmt.Errorf("%w: its tables have version %d, and this program knows versions up to %d: start the program that migrated it, or a later one; "+
 			"to go back, restore a backup from before the upgrade", ErrNewer, found, to)
 	}
-	log.Warn("a newer program has migrated the database, and this one can still use it", "found", found, "known", to)
 	return nil
+}
+
+// A rower is a database, or a transaction.
+type rower interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // copied is the file that a SQLite database is copied to before it is migrated to a version.
@@ -155,7 +159,6 @@ func trialDatabase(ctx context.Context, c Config) (Config, func() error, error) 
 	if err != nil {
 		return c, nil, err
 	}
-	quoted := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 	if server, err = sql.Open("pgx", other); err != nil {
 		return c, nil, err
 	}
@@ -200,7 +203,7 @@ func migrateCopy(ctx context.Context, c Config) (m Migration, err error) {
 		return m, err
 	}
 	if m.From > m.To {
-		return m, serves(ctx, tables, m.From, m.To, slog.New(slog.DiscardHandler))
+		return m, serves(ctx, tables, m.From, m.To)
 	}
 	if 0 < m.From && m.From < first {
 		if _, err = adopt(ctx, e, tables, m.From, slog.New(slog.DiscardHandler)); err != nil {

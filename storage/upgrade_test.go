@@ -34,6 +34,9 @@ func TestMigrate_NewerThatOnlyAdds(t *testing.T) {
 			exec(`ALTER TABLE profile ADD COLUMN later TEXT NOT NULL DEFAULT ''`)
 			exec(`ALTER TABLE post ADD COLUMN later INTEGER`)
 		})
+		in, err := storage.Inspect(t.Context(), c, "a")
+		require.NoError(t, err)
+		require.Equal(t, int64(9999), in.Version)
 		var log bytes.Buffer
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		db, err := storage.Open(t.Context(), c)
