@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -226,7 +225,7 @@ func TestServe_Sockets(t *testing.T) {
 	refused("no number of sockets", number)
 
 	run := activated("listen", command(), one)
-	var log bytes.Buffer
+	var log tail
 	run.Stderr = &log
 	require.NoError(t, run.Start())
 	res, err := http.Get("http://" + one.Addr().String() + "/healthz")

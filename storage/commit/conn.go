@@ -24,18 +24,38 @@ type conn struct {
 	named  map[string]named     // by text (held.go)
 	kept   map[string]bool      // by text: kept by PostgreSQL
 	broken bool                 // must not be used again
+	heard  *pulse               // is told of each statement that was answered
+}
+
+// A pulse is when a server was last heard from, as those see it who wait for one of its connections. A server that answers
+// is slow, however long a transaction takes; one that does not is away.
+type pulse struct {
+	opened time.Time
+	limit  time.Duration // of silence, after which nobody need wait
+	at     atomic.Int64  // nanoseconds after opened; 0 while nothing was asked
+}
+
+func (p *pulse) beat() { p.at.Store(int64(time.Since(p.opened))) }
+
+// rest returns how much of the limit is left.
+func (p *pulse) rest() time.Duration {
+	at := p.at.Load()
+	if at == 0 {
+		return p.limit
+	}
+	return p.limit - (time.Since(p.opened) - time.Duration(at))
 }
 
 // maxStmts limits the prepared statements of a connection. There are far fewer
 // constant texts; the limit is for texts that are built.
 const maxStmts = 512
 
-func openConn(ctx context.Context, db *bun.DB, e Engine) (*conn, error) {
+func openConn(ctx context.Context, db *bun.DB, e Engine, heard *pulse) (*conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &conn{bun: c, engine: e}
+	out := &conn{bun: c, engine: e, heard: heard}
 	if e == SQLite {
 		out.stmts = map[string]*sql.Stmt{}
 	}
@@ -109,12 +129,17 @@ func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, erro
 	if err != nil {
 		return 0, err
 	}
+	c.heard.beat()
 	return res.RowsAffected()
 }
 
 func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if c.stmts == nil {
-		return c.bun.Conn.QueryContext(ctx, c.engine.rebind(query), args...)
+		rows, err := c.bun.Conn.QueryContext(ctx, c.engine.rebind(query), args...)
+		if err == nil {
+			c.heard.beat()
+		}
+		return rows, err
 	}
 	query, args = literalLimits(query, args)
 	s, err := c.prepare(query)
@@ -177,12 +202,11 @@ type pool struct {
 	own    bool          // close db with the pool
 	slots  chan struct{} // one a connection that is lent
 	idle   chan *conn
-	given  atomic.Int64 // nanoseconds since it was opened, when a connection last came back
-	opened time.Time
+	heard  pulse         // of its readers
 }
 
 func newPool(db *bun.DB, e Engine, n int, own bool) *pool {
-	return &pool{db: db, engine: e, own: own, slots: make(chan struct{}, n), idle: make(chan *conn, n), opened: time.Now()}
+	return &pool{db: db, engine: e, own: own, slots: make(chan struct{}, n), idle: make(chan *conn, n), heard: pulse{opened: time.Now(), limit: waitLimit}}
 }
 
 func (p *pool) get(ctx context.Context) (*conn, error) {
@@ -197,15 +221,15 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 		return c, nil
 	default:
 	}
-	c, err := openConn(ctx, p.db, p.engine)
+	c, err := openConn(ctx, p.db, p.engine, &p.heard)
 	if err != nil {
 		<-p.slots
 	}
 	return c, err
 }
 
-// slot waits for one of the connections. On PostgreSQL it gives up when none came back for as long as a server that does not answer
-// may hold a caller up.
+// slot waits for one of the connections. On PostgreSQL it gives up when none came back, and those who have them got no answer, for
+// as long as a server that does not answer may hold a caller up.
 func (p *pool) slot(ctx context.Context) error {
 	select {
 	case p.slots <- struct{}{}:
@@ -214,7 +238,7 @@ func (p *pool) slot(ctx context.Context) error {
 	}
 	var late <-chan time.Time
 	if p.engine == Postgres {
-		late = time.After(waitLimit)
+		late = time.After(p.heard.limit)
 	}
 	for {
 		select {
@@ -223,7 +247,7 @@ func (p *pool) slot(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late:
-			rest := waitLimit - (time.Since(p.opened) - time.Duration(p.given.Load()))
+			rest := p.heard.rest()
 			if rest <= 0 {
 				return errHeldUp
 			}
@@ -240,7 +264,7 @@ func (p *pool) put(c *conn) {
 	} else {
 		p.idle <- c
 	}
-	p.given.Store(int64(time.Since(p.opened)))
+	p.heard.beat()
 	<-p.slots
 }
 

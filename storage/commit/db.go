@@ -68,8 +68,7 @@ type DB struct {
 	writer        sync.WaitGroup
 	version       atomic.Uint64
 	lastNow       atomic.Int64
-	began         atomic.Int64 // when the writer began the batch that it is at, in nanoseconds after opened; 0 while it is at none
-	opened        time.Time
+	heard         pulse // of the writer; at is 0 while it is at no batch
 	unavailableAt atomic.Int64             // when the log last said that the database is unavailable
 	wake          map[string]chan struct{} // fixed at Open
 	generations   *generations
@@ -85,7 +84,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
 		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
 	}
-	db := &DB{config: c, log: c.Log, now: c.Now, opened: time.Now(), wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
+	db := &DB{config: c, log: c.Log, now: c.Now, heard: pulse{opened: time.Now(), limit: waitLimit}, wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
 	if db.log == nil {
 		db.log = slog.Default()
 	}

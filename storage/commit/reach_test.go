@@ -82,6 +82,34 @@ func TestSilentServer(t *testing.T) {
 	require.Equal(t, 1, counts(t, db)[things])
 }
 
+// Those behind a long transaction wait while the server answers its statements, and are told when it does not.
+func TestWrite_HeldUp(t *testing.T) {
+	t.Parallel()
+	db := openPostgres(t, postgres(t))
+	db.HeldUpAfter(2 * time.Second)
+	behind := func(statements int, each string) error {
+		begun := make(chan bool)
+		long := make(chan error, 1)
+		go func() {
+			long <- db.Write(context.Background(), func(ctx context.Context, tx *commit.Tx) error {
+				close(begun)
+				for range statements {
+					if err := commit.First(tx.QueryRaw(ctx, each)).Scan(new(any)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}()
+		<-begun
+		err := db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, int64(statements), "asha") })
+		require.NoError(t, <-long)
+		return err
+	}
+	require.NoError(t, behind(30, `SELECT pg_sleep(0.1)`))
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(behind(1, `SELECT pg_sleep(4)`)))
+}
+
 // A writing connection that turns out to lead to a standby is replaced.
 func TestWrite_Standby(t *testing.T) {
 	t.Parallel()

@@ -54,7 +54,7 @@ type replicas struct {
 	all    []*replica
 	turn   atomic.Uint64
 	direct atomic.Uint64 // reads that the primary answered
-	told   atomic.Int64  // when the log last said that one was not read, in nanoseconds after DB.opened
+	told   atomic.Int64  // when the log last said that one was not read, in nanoseconds after the DB was opened
 
 	mu       sync.Mutex // guards those below
 	next     *question
@@ -65,7 +65,7 @@ type replicas struct {
 type replica struct {
 	host   string
 	pool   *pool
-	until  atomic.Int64 // passed over until then, in nanoseconds after DB.opened
+	until  atomic.Int64 // passed over until then, in nanoseconds after the DB was opened
 	reads  atomic.Uint64
 	behind atomic.Uint64
 }
@@ -126,7 +126,7 @@ func (db *DB) ReadAnywhere(ctx context.Context, fn func(ctx context.Context, tx 
 
 // tell logs why a standby was not read, once a minute.
 func (rs *replicas) tell(ctx context.Context, r *replica, err error) {
-	now, last := int64(time.Since(rs.db.opened)), rs.told.Load()
+	now, last := int64(time.Since(rs.db.heard.opened)), rs.told.Load()
 	if ctx.Err() == nil && !errors.Is(err, errBehind) && (last == 0 || now-last >= int64(time.Minute)) && rs.told.CompareAndSwap(last, now) {
 		rs.db.log.Warn("a standby is not read", "host", r.host, "err", err)
 	}
@@ -137,7 +137,7 @@ func (rs *replicas) pick() *replica {
 	first := rs.turn.Add(1)
 	for i := range uint64(len(rs.all)) {
 		r := rs.all[(first+i)%uint64(len(rs.all))]
-		if int64(time.Since(rs.db.opened)) >= r.until.Load() {
+		if int64(time.Since(rs.db.heard.opened)) >= r.until.Load() {
 			return r
 		}
 	}
@@ -161,7 +161,7 @@ func (r *replica) failed(db *DB, err error) bool {
 		return false
 	}
 	if !conflict {
-		r.until.Store(int64(time.Since(db.opened) + passedOver))
+		r.until.Store(int64(time.Since(db.heard.opened) + passedOver))
 	}
 	return true
 }

@@ -55,7 +55,7 @@ func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	}
 	var late <-chan time.Time
 	if db.engine == Postgres {
-		timer := time.NewTimer(waitLimit)
+		timer := time.NewTimer(db.heard.limit)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -68,7 +68,7 @@ func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 			err = ctx.Err()
 		case <-late:
 			late = time.After(retryEvery)
-			if !db.heldUp() {
+			if db.heard.rest() > 0 {
 				continue
 			}
 			err = db.Available(ctx, errHeldUp)
@@ -78,12 +78,6 @@ func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 		}
 		return <-o.done
 	}
-}
-
-// heldUp reports whether the writer waits for the server, for longer than those behind it should.
-func (db *DB) heldUp() bool {
-	began := db.began.Load()
-	return began > 0 && time.Since(db.opened)-time.Duration(began) >= waitLimit
 }
 
 func (db *DB) submit(o *op) error {
@@ -112,7 +106,7 @@ type writer struct {
 }
 
 func (db *DB) startWriter(ctx context.Context) error {
-	c, err := openConn(ctx, db.main, db.engine)
+	c, err := openConn(ctx, db.main, db.engine, &db.heard)
 	if err != nil {
 		return fmt.Errorf("open the writing connection: %w", err)
 	}
@@ -163,9 +157,9 @@ func (w *writer) loop() {
 // commit writes the ops to disk and answers each.
 func (w *writer) commit(ops []*op) {
 	if ops = beginOps(ops); len(ops) > 0 {
-		w.db.began.Store(int64(time.Since(w.db.opened)))
+		w.db.heard.beat()
 		w.store(ops)
-		w.db.began.Store(0)
+		w.db.heard.at.Store(0)
 	}
 }
 
@@ -253,7 +247,7 @@ func (w *writer) reopen() error {
 		return nil
 	}
 	w.conn.close()
-	c, err := openConn(context.Background(), w.db.main, w.db.engine)
+	c, err := openConn(context.Background(), w.db.main, w.db.engine, &w.db.heard)
 	if err != nil {
 		return fmt.Errorf("open the writing connection again: %w", err)
 	}
