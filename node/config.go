@@ -44,6 +44,8 @@ type Config struct {
 	Database          string   `env:"STOA_DATABASE" placeholder:"URL" help:"postgres:// URL. Default: SQLite in the data directory."`
 	Replicas          []string `name:"database-replica" env:"STOA_DATABASE_REPLICA" sep:";" placeholder:"URL" help:"postgres:// URL of a standby of database that reads may go to. A read finds all that was answered before it, or goes to database. Repeatable; separated by ; in the environment."`
 	MasterKey         string   `env:"STOA_MASTER_KEY" placeholder:"FILE" help:"File of the key that seals all secrets in the database; several processes on one database share it. Default: master.key in the data directory."`
+	PartsAfter        int      `name:"parts-after" env:"STOA_PARTS_AFTER" placeholder:"MONTHS" help:"After how many months what is long of a post (text, evidence) moves from the database into a file of its month, where it is read as before; a search then finds the post by its title and tags. 0: never."`
+	PartsDir          string   `name:"parts-dir" env:"STOA_PARTS_DIR" placeholder:"DIR" help:"Directory of these files, the same for all processes of the node. Default: parts in the data directory."`
 	NoMigrationCopy   bool     `name:"no-migration-copy" env:"STOA_NO_MIGRATION_COPY" help:"Do not copy the SQLite database, beside it, before a new version changes its tables."`
 	OperatorListen    string   `default:"127.0.0.1:8081" env:"STOA_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address for the operator alone: metrics and profiles. Empty: not served."`
 	OperatorHosts     []string `name:"operator-hosts" env:"STOA_OPERATOR_HOSTS" placeholder:"HOST" help:"Names, in addition to those of loopback and IP addresses, under which the operator's address answers. Repeatable; separated by commas in the environment."`
@@ -143,6 +145,9 @@ func (c Config) Faults() (faults []error) {
 	}
 	if c.Database == "" && c.Data == "" {
 		bad("data: must name a directory")
+	}
+	if c.PartsAfter < 0 || c.PartsAfter > 1200 {
+		bad("parts-after: must be from 0 (never) to 1200 months")
 	}
 	c.mailFaults(bad)
 	c.backupFaults(bad)
@@ -305,8 +310,10 @@ func (c Config) masterKey() string {
 
 // Storage is where the node stores.
 func (c Config) Storage(log *slog.Logger) storage.Config {
-	return storage.Config{Path: c.sqlite(), URL: c.Database, Replicas: c.Replicas, Log: log, NoCopy: c.NoMigrationCopy}
+	return storage.Config{Path: c.sqlite(), URL: c.Database, Replicas: c.Replicas, Log: log, NoCopy: c.NoMigrationCopy, Parts: c.parts()}
 }
+
+func (c Config) parts() string { return cmp.Or(c.PartsDir, filepath.Join(c.Data, "parts")) }
 
 func (c Config) sqlite() string {
 	if c.Database != "" {

@@ -25,7 +25,7 @@ type MasterRotation struct {
 // until everything is sealed with it. A node that is started in between opens both.
 func RotateMaster(ctx context.Context, c Config, log *slog.Logger) (out MasterRotation, err error) {
 	out.File = c.masterKey()
-	err = storage.Alone(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log}, func(db *storage.DB) error {
+	err = storage.Alone(ctx, storage.Config{Path: c.sqlite(), URL: c.Database, Log: log, Parts: c.parts()}, func(db *storage.DB) error {
 		rotation, err := key.RotateMaster(out.File)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", ErrConfig, credential.MissingMaster(out.File))

@@ -121,6 +121,7 @@ type StoredPost struct {
 	Statement json.RawMessage // the author's signed statement, if there was one
 	Object    json.RawMessage // the Note as received, for a post of another node
 	Network   string          // of an anonymous author, as a keyed hash; stored separately and for a limited time, never read back
+	Part      int64           // month, as 202601, of the file that has body, evidence, statement and object; 0: the row has them
 	TokenHash []byte          // of the secret by which an anonymous author deletes it; stored separately, never read back
 }
 

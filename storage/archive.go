@@ -16,6 +16,7 @@ type ArchivedPost struct {
 	protocol.StoredPost
 	Reason    string
 	ParentURI string // ActivityPub id of the post that it answers, "" for none
+	seq       int64
 }
 
 // archiveChunk is how many posts are read in one query.
@@ -53,8 +54,7 @@ func (ps Posts) archived(ctx context.Context, seqs []int64) ([]ArchivedPost, err
 	}
 	rows, err := ps.tx.query(ctx, `SELECT `+storedColumns+`, reason FROM post WHERE seq IN (`+string(marks[2:])+`) ORDER BY seq`, args...)
 	posts, err := collect(rows, err, func(s scanner) (p ArchivedPost, err error) {
-		_, err = scanStored(s, &p.StoredPost, &p.Reason)
-		p.Object = nil // the object of another node is not exported
+		p.seq, err = scanStored(s, &p.StoredPost, &p.Reason)
 		return p, err
 	})
 	if err != nil {
@@ -62,6 +62,10 @@ func (ps Posts) archived(ctx context.Context, seqs []int64) ([]ArchivedPost, err
 	}
 	for i := range posts {
 		p := &posts[i]
+		if err := ps.tx.whole(ctx, p.seq, &p.StoredPost); err != nil {
+			return nil, err
+		}
+		p.Object = nil // the object of another node is not exported
 		p.ParentURI = p.ReplyTo
 		if p.ParentURI == "" && p.InReplyTo != nil {
 			parent, err := ps.ByID(ctx, *p.InReplyTo)

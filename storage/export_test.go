@@ -452,3 +452,25 @@ func Columns(ctx context.Context, db *DB) (all []string, err error) {
 
 // Alone is alone.
 func (db *DB) Alone(ctx context.Context, do func() error) error { return db.alone(ctx, do) }
+
+// HoldParts takes the lease of who moves old posts.
+func (db *DB) HoldParts(ctx context.Context, owner string) error { return partWork{db, owner}.hold(ctx) }
+
+// LongPosts is how many posts have their text in their rows.
+func (tx *Tx) LongPosts(ctx context.Context) (int, error) {
+	return find[int](ctx, tx, `SELECT count(*) FROM post WHERE body <> '' OR evidence IS NOT NULL OR statement IS NOT NULL OR object IS NOT NULL`)
+}
+
+// Terms are the words of posts with how many have each.
+func (tx *Tx) Terms(ctx context.Context) (map[string]int, error) {
+	rows, err := tx.query(ctx, `SELECT word, n FROM post_term WHERE n > 0`)
+	counts := map[string]int{}
+	_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
+		var word string
+		var n int
+		err = s.Scan(&word, &n)
+		counts[word] = n
+		return none, err
+	})
+	return counts, err
+}

@@ -50,6 +50,7 @@ const (
 	ProbeJob     JobKind = "probe"        // asks which agents are alive; one runs at a time over all processes
 	PruneJob     JobKind = "prune"        // deletes expired rows, as in the table of docs/OPERATIONS.md
 	ScrubJob     JobKind = "scrub"        // removes words of what was deleted from the file of SQLite
+	PartsJob     JobKind = "parts"        // moves what is long of old posts into files, and erases there what was deleted
 	HoursJob     JobKind = "hours"        // computes "open now" of merchants whose stored interval is over; counts the words of new posts
 	ExamineJob   JobKind = "examine"      // examines the node itself and enqueues the next examination
 	AdoptJob     JobKind = "adopt"        // joins replies to a parent that arrived after them; the arguments are the id of the parent
@@ -112,7 +113,7 @@ func JobKinds() []JobKind {
 	return []JobKind{
 		ProcessJob, DeliverJob, SubmitJob, EraseJob, PullJob, RecheckJob, EvictJob, ReactionsJob, DropFollowersJob, RejectJob, MessageJob, ReportJob, WitnessJob,
 		NoticeJob, MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, SecurityJob, JoinJob, LapseJob,
-		CallbackJob, TaskPushJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, HoursJob, ExamineJob, AdoptJob, DropJob,
+		CallbackJob, TaskPushJob, SilenceJob, ImportJob, FollowJob, UnfollowJob, ProbeJob, PruneJob, ScrubJob, PartsJob, HoursJob, ExamineJob, AdoptJob, DropJob,
 		ShopWordsJob, DropItemsJob, CatalogJob,
 		DocumentsJob, AgentToldJob, ForgetJob, DirectoryJob, ConcealJob, LeaveJob, EraseProfileJob,
 		BidDueJob, BidLinkJob, BidCancelJob, BidPollJob, PayEventJob, RefundJob, BidUpdateJob,

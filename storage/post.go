@@ -14,7 +14,7 @@ import (
 const postColumns = `seq, id, uri, url, kind, title, body, tags, in_reply_to, node, reply_count, created_at,
 	author_name, author_handle, author_node, author_actor, author_erc8004, author_method, author_keyid, verified, root, resolved_by,
 	proof_level, proof_subject, proof_block, proof_at, proof_owner, proof_hash, author_claimed,
-	language, warning, sensitive, edited_at, revisions, likes, shares, quotes`
+	language, warning, sensitive, edited_at, revisions, likes, shares, quotes, part`
 
 // storedColumns are those of a protocol.StoredPost.
 const storedColumns = postColumns + `, state, reports, reply_to, board, unlisted, mentions, evidence, statement, object`
@@ -253,8 +253,17 @@ func idRange(id string) []any {
 
 // ByID returns a post in any state; ErrNotFound when there is none.
 func (ps Posts) ByID(ctx context.Context, id string) (*protocol.StoredPost, error) {
-	p, _, err := ps.byID(ctx, id)
-	return p, err
+	return ps.wholeOf(ps.byID(ctx, id))(ctx)
+}
+
+// wholeOf adds what is in the part of a post that was read.
+func (ps Posts) wholeOf(p *protocol.StoredPost, seq int64, err error) func(context.Context) (*protocol.StoredPost, error) {
+	return func(ctx context.Context) (*protocol.StoredPost, error) {
+		if err == nil {
+			err = ps.tx.whole(ctx, seq, p)
+		}
+		return p, err
+	}
 }
 
 // ForUpdate is ByID for a caller that decides by the result: in a writing
@@ -266,8 +275,7 @@ func (ps Posts) ForUpdate(ctx context.Context, id string) (*protocol.StoredPost,
 	if err := ps.tx.settleWords(); err != nil { // a decision removes its words
 		return nil, err
 	}
-	p, _, err := ps.lock(ctx, id)
-	return p, err
+	return ps.wholeOf(ps.lock(ctx, id))(ctx)
 }
 
 func (ps Posts) byID(ctx context.Context, id string) (*protocol.StoredPost, int64, error) {
@@ -316,8 +324,7 @@ func postKnown(uri, id string) (text string, args []any) {
 // ByURI returns the post with that ActivityPub id, of this node or another, in any
 // state; ErrNotFound when there is none.
 func (ps Posts) ByURI(ctx context.Context, uri string) (*protocol.StoredPost, error) {
-	p, _, err := ps.byURI(ctx, uri)
-	return p, err
+	return ps.wholeOf(ps.byURI(ctx, uri))(ctx)
 }
 
 func (ps Posts) byURI(ctx context.Context, uri string) (*protocol.StoredPost, int64, error) {
@@ -335,7 +342,7 @@ func (ps Posts) byURI(ctx context.Context, uri string) (*protocol.StoredPost, in
 	return &p, seq, nil
 }
 
-func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
+func scanPost(s scanner, p *protocol.Post, part *int64, more ...any) (seq int64, err error) {
 	var tags string
 	var created int64
 	var level *string
@@ -344,7 +351,7 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 	dest := append([]any{&seq, &p.ID, &p.URI, &p.URL, &p.Kind, &p.Title, &p.Body, &tags, &p.InReplyTo, &p.Node, &p.ReplyCount, &created,
 		&a.Name, &a.Handle, &a.Node, &a.Actor, &a.ERC8004, &a.Method, &a.KeyID, &a.Verified, &p.Root, &p.ResolvedBy,
 		&level, &a.Proof.Subject, &a.Proof.Block, &checked, &a.Proof.Owner, &a.Proof.BlockHash, &a.ClaimedName,
-		&p.Language, &p.Warning, &p.Sensitive, &edited, &p.Revisions, &p.Likes, &p.Shares, &p.Quotes}, more...)
+		&p.Language, &p.Warning, &p.Sensitive, &edited, &p.Revisions, &p.Likes, &p.Shares, &p.Quotes, part}, more...)
 	if err := s.Scan(dest...); err != nil {
 		return 0, err
 	}
@@ -371,7 +378,7 @@ func scanPost(s scanner, p *protocol.Post, more ...any) (seq int64, err error) {
 func scanStored(s scanner, p *protocol.StoredPost, more ...any) (int64, error) {
 	var evidence, statement, object []byte
 	var mentions string
-	seq, err := scanPost(s, &p.Post, append([]any{
+	seq, err := scanPost(s, &p.Post, &p.Part, append([]any{
 		&p.State, &p.Reports, &p.ReplyTo, &p.Board, &p.Unlisted, &mentions, &evidence, &statement, &object,
 	}, more...)...)
 	p.Evidence, p.Statement, p.Object = evidence, statement, object

@@ -122,7 +122,9 @@ func (ps Posts) relevant(ctx context.Context, q *protocol.BoardQuery, s asked, t
 			return postWords.find(ctx, ps.tx, s.with(c).whole(), from, limit)
 		},
 		read: func(ctx context.Context, at []int64) (int, error) {
-			rows, err = ps.bySeqs(ctx, at)
+			if rows, err = ps.bySeqs(ctx, at); err == nil {
+				err = ps.tx.wholePosts(ctx, rows)
+			}
 			return len(rows), err
 		},
 		fields: func(row int, _ bool) []field { return postFields(&rows[row].Post) },
@@ -137,10 +139,10 @@ func (ps Posts) relevant(ctx context.Context, q *protocol.BoardQuery, s asked, t
 // A seqPost is a post with its number.
 type seqPost struct {
 	protocol.Post
-	seq int64
+	seq, part int64
 }
 
-// bySeqs reads posts by their numbers, the newest first.
+// bySeqs reads the rows of posts by their numbers, the newest first.
 func (ps Posts) bySeqs(ctx context.Context, seqs []int64) ([]seqPost, error) {
 	if len(seqs) == 0 {
 		return nil, nil
@@ -148,7 +150,7 @@ func (ps Posts) bySeqs(ctx context.Context, seqs []int64) ([]seqPost, error) {
 	in, args := inSeqs(seqs)
 	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
 	return collect(rows, err, func(s scanner) (p seqPost, err error) {
-		p.seq, err = scanPost(s, &p.Post)
+		p.seq, err = scanPost(s, &p.Post, &p.part)
 		return p, err
 	})
 }
@@ -241,6 +243,9 @@ func (ps Posts) page(ctx context.Context, listing string, seqs []int64, limit in
 		return out, nil
 	}
 	found, err := ps.bySeqs(ctx, p.Items)
+	if err == nil {
+		err = ps.tx.wholePosts(ctx, found)
+	}
 	for i := range found {
 		out.Items = append(out.Items, found[i].Post)
 	}
@@ -274,10 +279,20 @@ const postsOfActor = `SELECT ` + storedColumns + ` FROM post WHERE author_actor 
 // not deleted.
 func (ps Posts) OfActor(ctx context.Context, actor string, limit int) ([]protocol.StoredPost, error) {
 	rows, err := ps.tx.query(ctx, postsOfActor, actor, limit)
-	return collect(rows, err, func(s scanner) (p protocol.StoredPost, err error) {
-		_, err = scanStored(s, &p)
-		return p, err
-	})
+	items, err := collect(rows, err, scanNumbered)
+	return ps.wholeAll(ctx, items, err)
+}
+
+// wholeAll adds what is in the parts of posts that were read.
+func (ps Posts) wholeAll(ctx context.Context, items []numberedPost, err error) ([]protocol.StoredPost, error) {
+	out := make([]protocol.StoredPost, len(items))
+	for i := range items {
+		if err == nil {
+			err = ps.tx.whole(ctx, items[i].seq, &items[i].StoredPost)
+		}
+		out[i] = items[i].StoredPost
+	}
+	return out, err
 }
 
 func (ps Posts) listStored(ctx context.Context, listing, where string, args []any, limit int, after string) (protocol.Page[protocol.StoredPost], error) {
@@ -286,25 +301,16 @@ func (ps Posts) listStored(ctx context.Context, listing, where string, args []an
 	if err != nil {
 		return protocol.Page[protocol.StoredPost]{}, err
 	}
-	type item struct {
-		protocol.StoredPost
-		seq int64
-	}
 	var rows *sql.Rows
 	rows, err = ps.tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+` AND seq < ? ORDER BY seq DESC LIMIT ?`, append(args, before, limit+1)...)
-	items, err := collect(rows, err, func(s scanner) (i item, err error) {
-		i.seq, err = scanStored(s, &i.StoredPost)
-		return i, err
-	})
+	items, err := collect(rows, err, scanNumbered)
 	if err != nil {
 		return protocol.Page[protocol.StoredPost]{}, err
 	}
-	p := page(items, limit, listing, func(i item) string { return number(i.seq) })
-	out := protocol.Page[protocol.StoredPost]{Items: make([]protocol.StoredPost, len(p.Items)), Next: p.Next}
-	for i := range p.Items {
-		out.Items[i] = p.Items[i].StoredPost
-	}
-	return out, nil
+	p := page(items, limit, listing, func(p numberedPost) string { return number(p.seq) })
+	out := protocol.Page[protocol.StoredPost]{Next: p.Next}
+	out.Items, err = ps.wholeAll(ctx, p.Items, nil)
+	return out, err
 }
 
 // ListOwn returns the posts of a profile of this node in every state, newest
@@ -328,13 +334,23 @@ func (ps Posts) ListOwn(ctx context.Context, handle string, limit int, after str
 	}
 	in, args := inSeqs(p.Items)
 	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+`, state, reason FROM post WHERE `+in+` ORDER BY seq DESC`, args...)
+	var found []seqPost
 	out.Items, err = collect(rows, err, func(s scanner) (p protocol.OwnPost, err error) {
-		_, err = scanPost(s, &p.Post, &p.State, &p.Reason)
+		var at seqPost
+		at.seq, err = scanPost(s, &p.Post, &at.part, &p.State, &p.Reason)
 		if p.State == protocol.Visible {
 			p.Reason = "" // the reason of a restoration is the operator's note
 		}
+		at.Post = p.Post
+		found = append(found, at)
 		return p, err
 	})
+	if err == nil {
+		err = ps.tx.wholePosts(ctx, found)
+	}
+	for i := range out.Items {
+		out.Items[i].Body = found[i].Body
+	}
 	return out, err
 }
 

@@ -56,7 +56,7 @@ func (ps Posts) SetState(ctx context.Context, id string, state protocol.PostStat
 		return err
 	}
 	if state == protocol.Deleted {
-		return ps.wipe(ctx, id, seq)
+		return ps.wipe(ctx, p, seq)
 	}
 	return ps.tx.Feed().SetVisible(ctx, id, state == protocol.Visible)
 }
@@ -116,9 +116,13 @@ func (ps Posts) countReply(ctx context.Context, p *protocol.StoredPost, by int) 
 }
 
 // wipe leaves a tombstone: kind, time and parent of the post.
-func (ps Posts) wipe(ctx context.Context, id string, seq int64) error {
+func (ps Posts) wipe(ctx context.Context, p *protocol.StoredPost, seq int64) error {
+	id := p.ID
 	if _, err := ps.tx.write(ctx, `UPDATE post SET title = '', body = '', tags = '[]', author_name = '', author_claimed = '', resolved_by = NULL, mentions = '',
 		warning = '', evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, seq); err != nil {
+		return err
+	}
+	if err := ps.leave(ctx, seq, p); err != nil {
 		return err
 	}
 	if err := ps.tx.Feed().wipe(ctx, id); err != nil {

@@ -53,13 +53,15 @@ type numberedPost struct {
 	seq int64
 }
 
+func scanNumbered(s scanner) (p numberedPost, err error) {
+	p.seq, err = scanStored(s, &p.StoredPost)
+	return p, err
+}
+
 // where returns the posts that match a condition, locked.
 func (ps Posts) where(ctx context.Context, where string, args ...any) ([]numberedPost, error) {
 	rows, err := ps.tx.query(ctx, `SELECT `+storedColumns+` FROM post WHERE `+where+ps.tx.db.engine.ForUpdate(), args...)
-	return collect(rows, err, func(s scanner) (p numberedPost, err error) {
-		p.seq, err = scanStored(s, &p.StoredPost)
-		return p, err
-	})
+	return collect(rows, err, scanNumbered)
 }
 
 const orphans = `reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL AND id <> ? AND id <> ? ORDER BY seq + 0 LIMIT ?`

@@ -79,7 +79,7 @@ func (ps Posts) wordSome(ctx context.Context, last int64) (int64, int, error) {
 	}
 	rows, err := ps.tx.query(ctx, `SELECT `+postColumns+` FROM post WHERE state = 'visible' AND seq > ? ORDER BY seq LIMIT 1000`, last)
 	items, err := collect(rows, err, func(s scanner) (i item, err error) {
-		i.seq, err = scanPost(s, &i.Post)
+		i.seq, err = scanPost(s, &i.Post, &i.Part)
 		return i, err
 	})
 	for i := range items {

@@ -28,8 +28,15 @@ func (ps Posts) Revise(ctx context.Context, id string, p *protocol.StoredPost) e
 	case old.Revisions >= protocol.MaxRevisions:
 		return protocol.Errorf(protocol.Conflict, "the post was changed %d times, and cannot be changed again; delete it and write a new one", old.Revisions)
 	}
+	text := *old
+	if err := ps.tx.whole(ctx, seq, &text); err != nil {
+		return err
+	}
+	if err := ps.leave(ctx, seq, old); err != nil {
+		return err
+	}
 	if _, err := ps.tx.write(ctx, `INSERT INTO post_revision (post, n, title, body, warning, written_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		id, old.Revisions+1, old.Title, old.Body, old.Warning, millis(old.WrittenAt())); err != nil {
+		id, old.Revisions+1, old.Title, text.Body, old.Warning, millis(old.WrittenAt())); err != nil {
 		return err
 	}
 	if old.State == protocol.Visible {

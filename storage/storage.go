@@ -25,9 +25,11 @@ package storage
 import (
 	"cmp"
 	"context"
+	gosql "database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -71,6 +73,7 @@ type Config struct {
 
 	NoCopy   bool     // a SQLite database is not copied before it is migrated
 	moving   bool     // by Move, which a mark of a move does not stop
+	Parts    string   // directory of the parts of old posts (DB.Detach); "" means parts beside the file, or none on PostgreSQL
 	Replicas []string // postgres://… of standbys, for ReadAnywhere; PostgreSQL only
 }
 
@@ -82,7 +85,8 @@ type DB struct {
 	told      atomic.Int64 // readers see feed items and news up to it; PostgreSQL only
 	numbering numbering    // PostgreSQL only
 	tail      newsTail     // PostgreSQL only
-	endMoving func()       // nil before it began
+	parts     *parts
+	endMoving func() // nil before it began
 }
 
 // Watch calls see with each statement from now on, nil for none: whether two answers take the same steps
@@ -123,6 +127,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 // openTables opens the database with its tables, and begins nothing.
 func openTables(ctx context.Context, c Config) (*DB, error) {
 	log := cmp.Or(c.Log, slog.Default())
+	if c.Parts == "" && c.Path != "" {
+		c.Parts = filepath.Join(filepath.Dir(c.Path), "parts")
+	}
 	sql, err := commit.Open(ctx, commit.Config{
 		Path: c.Path, URL: c.URL, Log: c.Log, Now: c.Now, Queue: c.Queue, Serve: c.Serve, Replicas: c.Replicas,
 		Topics: []string{TopicJobs, TopicLog, TopicFeed, TopicTasks, topicNumbers, topicWords},
@@ -131,7 +138,7 @@ func openTables(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{sql: sql, engine: sql.Engine(), log: log}
+	db := &DB{sql: sql, engine: sql.Engine(), log: log, parts: &parts{dir: c.Parts, open: map[int64]*gosql.DB{}}}
 	db.numbering.end = func() {}
 	return db, nil
 }
@@ -143,6 +150,11 @@ func (db *DB) begin(ctx context.Context, c Config) error {
 		return errors.Join(err, db.Close())
 	}
 	db.endMoving = db.startMoving()
+	if c.Serve && !c.moving {
+		if err := db.checkParts(ctx); err != nil {
+			return errors.Join(err, db.Close())
+		}
+	}
 	if err := db.reindex(ctx); err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -168,7 +180,7 @@ func (db *DB) Close() error {
 	if db.endMoving != nil {
 		db.endMoving()
 	}
-	return db.sql.Close()
+	return errors.Join(db.sql.Close(), db.parts.close())
 }
 
 // Engine is "sqlite" or "postgres".

@@ -15,7 +15,7 @@ import (
 
 type adminCmd struct {
 	JSON        bool `help:"Print JSON instead of a table."`
-	node.Config `settings:"Settings of the node (stoa serve --help has all of them)" shown:"data,database,master-key,chain,backup-dir,backup-recipient,log-level,log-format"`
+	node.Config `settings:"Settings of the node (stoa serve --help has all of them)" shown:"data,database,master-key,chain,backup-dir,backup-recipient,parts-dir,log-level,log-format"`
 
 	Profile   adminProfileCmd   `cmd:"" help:"Profiles of agents."`
 	Shop      adminShopCmd      `cmd:"" name:"merchant" help:"Merchant records of businesses: hours, city, items."`
@@ -44,6 +44,7 @@ type adminCmd struct {
 	Restore   adminRestoreCmd   `cmd:"" help:"Replace the database of a stopped node with a backup, or bring one profile back."`
 	Migrate   adminMigrateCmd   `cmd:"" help:"Bring the database to this version of the program, or try that on a copy."`
 	Move      adminMoveCmd      `cmd:"" help:"Move the database of a stopped node between SQLite and PostgreSQL."`
+	Parts     adminPartsCmd     `cmd:"" help:"The files with the text of old posts."`
 	Rotate    adminRotateCmd    `cmd:"" help:"Replace the master key, or the keys that the node signs with."`
 	Epoch     act               `cmd:"" op:"new_epoch" name:"new-epoch" help:"After restoring PostgreSQL with tools of its own: make peers read the board's log again."`
 }

@@ -148,7 +148,7 @@ func EachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		fn(t, storage.Config{URL: PostgresURL(t)})
+		fn(t, storage.Config{URL: PostgresURL(t), Parts: t.TempDir()})
 	})
 }
 

@@ -35,6 +35,7 @@ func (o *Operate) Jobs() map[storage.JobKind]storage.JobHandler {
 	return map[storage.JobKind]storage.JobHandler{
 		storage.PruneJob:     o.Prune,
 		storage.ScrubJob:     o.Scrub,
+		storage.PartsJob:     o.Parts,
 		storage.HoursJob:     o.Hours,
 		storage.ExamineJob:   o.Examine,
 		storage.AdoptJob:     o.Adopt,

@@ -29,5 +29,5 @@ func CountWords(ctx context.Context, db *storage.DB) error {
 	if err != nil || !fresh {
 		return err
 	}
-	return Upkeep{db}.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Posts().CountFresh(ctx) })
+	return Upkeep{DB: db}.pruneAll(ctx, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Posts().CountFresh(ctx) })
 }

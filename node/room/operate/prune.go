@@ -34,11 +34,15 @@ const (
 )
 
 // Upkeep is the jobs that maintain the database.
-type Upkeep struct{ DB *storage.DB }
+type Upkeep struct {
+	DB         *storage.DB
+	PartsAfter int    // months after which what is long of posts moves into files; 0: never
+	Owner      string // of leases: this process
+}
 
 // Enqueue queues the first of each.
 func (u Upkeep) Enqueue(ctx context.Context, tx *storage.Tx) error {
-	return errors.Join(enqueuePrune(ctx, tx), enqueueScrub(ctx, tx), enqueueHours(ctx, tx),
+	return errors.Join(enqueuePrune(ctx, tx), enqueueScrub(ctx, tx), enqueueParts(ctx, tx, scrubEvery), enqueueHours(ctx, tx),
 		enqueueExamine(ctx, tx, examineFirst))
 }
 
@@ -53,6 +57,26 @@ func enqueueScrub(ctx context.Context, tx *storage.Tx) error {
 // Scrub is the handler of ScrubJob.
 func (u Upkeep) Scrub(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	return enqueueScrub, u.DB.Scrub(ctx)
+}
+
+func enqueueParts(ctx context.Context, tx *storage.Tx, wait time.Duration) error {
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.PartsJob, Lane: string(storage.PartsJob), Dedupe: string(storage.PartsJob), RunAt: tx.Now.Add(wait)})
+}
+
+// Parts is the handler of PartsJob. Moving years of posts takes many runs of a minute, so that the job stays short.
+func (u Upkeep) Parts(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+	wait := scrubEvery
+	err := u.DB.EraseParts(ctx, u.Owner)
+	if err == nil && u.PartsAfter > 0 {
+		var more bool
+		if more, err = u.DB.DetachOld(ctx, u.PartsAfter, u.Owner, time.Minute); more {
+			wait = 0
+		}
+	}
+	if errors.Is(err, storage.ErrPartsBusy) { // an operator moves some by hand
+		wait, err = pruneEvery, nil
+	}
+	return func(ctx context.Context, tx *storage.Tx) error { return enqueueParts(ctx, tx, wait) }, err
 }
 
 // A step deletes a bounded number of rows and returns how many.

@@ -1,0 +1,567 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"stoa/protocol"
+	"stoa/storage/commit"
+)
+
+// Old posts may give what is long of them (body, evidence, statement, object) to a file of their month: a part, a SQLite
+// database on either engine. The row stays, so lists, threads, counts, reactions and moderation are as before, and so does
+// what the index of words has of title and tags; a search does not find the words of the body any more.
+//
+// A reader adds what is in a part (whole). What a writer reads of a post is the row, which is what the index of words
+// knows: it hides, restores and verifies a post without its part. A revision and a deletion leave the part, and the next
+// visit of the job erases there what no row refers to (part_erase).
+//
+// A row is in the file, on disk, before the post refers to it, and is erased an hour after the post no longer does: so a
+// process that is killed loses nothing, and a reader whose snapshot is older still finds it.
+
+const (
+	partChunk  = 200             // posts that one transaction moves
+	partLease  = 2 * time.Minute // of the process that moves some
+	eraseAfter = time.Hour
+	firstMonth = 202001 // also has what says that it is older, so that foreign ids cannot cause many files
+	partSetup  = `PRAGMA secure_delete = ON; CREATE TABLE IF NOT EXISTS post (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, body TEXT NOT NULL,
+		evidence BLOB, statement BLOB, object BLOB) STRICT`
+)
+
+// ErrPartsBusy means that another process moves posts into parts or out of them.
+var ErrPartsBusy = errors.New("another process moves posts of old months now: wait until it has ended")
+
+// ErrMonth means that a month is not over.
+var ErrMonth = errors.New("only posts of a month that is over move into a file")
+
+// A Part is the file of a month.
+type Part struct {
+	Month int64  `json:"month"` // as 202601
+	Posts int64  `json:"posts"`
+	Bytes int64  `json:"bytes"`
+	Kept  bool   `json:"takenBack"` // by an operator, so that it is not filled again by itself
+	File  string `json:"file"`
+}
+
+// MonthOf is the month of a time, as 202601.
+func MonthOf(t time.Time) int64 {
+	return max(int64(t.UTC().Year()*100+int(t.UTC().Month())), firstMonth)
+}
+
+// nextMonth is the month after one.
+func nextMonth(m int64) int64 {
+	return MonthOf(time.Date(int(m/100), time.Month(m%100)+1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+// monthSeqs are the numbers between which the posts of a month are.
+func monthSeqs(m int64) (after, before int64) {
+	begin := func(m int64) int64 { return seqAt(time.Date(int(m/100), time.Month(m%100), 1, 0, 0, 0, 0, time.UTC)) }
+	if after = begin(m) - 1; m == firstMonth {
+		after = math.MinInt64
+	}
+	return after, begin(nextMonth(m))
+}
+
+// parts are the open files.
+type parts struct {
+	dir string
+
+	mu   sync.Mutex // guards open
+	open map[int64]*sql.DB
+}
+
+func (ps *parts) file(month int64) string {
+	return filepath.Join(ps.dir, fmt.Sprintf("posts-%d-%02d.db", month/100, month%100))
+}
+
+func (ps *parts) reader(month int64) (*sql.DB, error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if db := ps.open[month]; db != nil {
+		return db, nil
+	}
+	if _, err := os.Stat(ps.file(month)); err != nil {
+		return nil, err
+	}
+	db, err := openPart(ps.file(month), "?mode=ro&_pragma=busy_timeout(5000)")
+	if err == nil {
+		db.SetMaxOpenConns(4)
+		ps.open[month] = db
+	}
+	return db, err
+}
+
+func openPart(file, query string) (*sql.DB, error) {
+	return sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+query)
+}
+
+// change runs fn in a transaction of the file of a month, which is made if it is missing.
+func (ps *parts) change(ctx context.Context, month int64, fn func(tx *sql.Tx) error) (err error) {
+	if ps.dir == "" {
+		return errors.New("name a directory for the posts of old months with parts-dir")
+	}
+	if err := os.MkdirAll(ps.dir, 0o700); err != nil {
+		return err
+	}
+	db, err := openPart(ps.file(month), "?_pragma=busy_timeout(5000)&_pragma=synchronous(full)&_txlock=immediate")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(ctx, partSetup); err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := fn(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func (ps *parts) close() (err error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for month, db := range ps.open {
+		err = errors.Join(err, db.Close())
+		delete(ps.open, month)
+	}
+	return err
+}
+
+// missing is the error of a file that posts refer to and that is not there.
+func (ps *parts) missing(month int64, err error) error {
+	return fmt.Errorf("the posts of %d-%02d are in %s: bring the file back, or name its directory with parts-dir: %w", month/100, month%100, ps.file(month), err)
+}
+
+// inPart adds to a post what is in its part.
+func (tx *Tx) inPart(ctx context.Context, seq int64, p *protocol.StoredPost) error {
+	parts, month := tx.db.parts, p.Part
+	db, err := parts.reader(month)
+	var id string
+	var evidence, statement, object []byte
+	if err == nil {
+		err = db.QueryRowContext(ctx, `SELECT id, body, evidence, statement, object FROM post WHERE seq = ?`, seq).Scan(&id, &p.Body, &evidence, &statement, &object)
+	}
+	if err == nil && id != p.ID {
+		err = fmt.Errorf("it has another post under the number %d", seq)
+	}
+	if err != nil {
+		return parts.missing(month, err)
+	}
+	p.Evidence, p.Statement, p.Object = evidence, statement, object
+	return nil
+}
+
+// whole adds to a post what is in its part, if it has one.
+func (tx *Tx) whole(ctx context.Context, seq int64, p *protocol.StoredPost) error {
+	if p.Part == 0 {
+		return nil
+	}
+	return tx.inPart(ctx, seq, p)
+}
+
+// wholePosts is whole for the posts of a list.
+func (tx *Tx) wholePosts(ctx context.Context, all []seqPost) error {
+	for i := range all {
+		if p := &all[i]; p.part != 0 {
+			stored := protocol.StoredPost{Post: p.Post, Part: p.part}
+			if err := tx.inPart(ctx, p.seq, &stored); err != nil {
+				return err
+			}
+			p.Body = stored.Body
+		}
+	}
+	return nil
+}
+
+// leave makes a post refer to no part any more.
+func (ps Posts) leave(ctx context.Context, seq int64, p *protocol.StoredPost) error {
+	if p.Part == 0 {
+		return nil
+	}
+	if _, err := ps.tx.write(ctx, `UPDATE post SET part = 0 WHERE seq = ?`, seq); err != nil {
+		return err
+	}
+	return ps.tx.exec(ctx, `INSERT INTO part_erase (seq, month, since) VALUES (?, ?, ?) ON CONFLICT (seq) DO UPDATE SET since = excluded.since`,
+		seq, p.Part, millis(ps.tx.Now))
+}
+
+// A partWork moves posts for one process at a time.
+type partWork struct {
+	db    *DB
+	owner string
+}
+
+const partsSetting = "parts lease"
+
+// claim gives the process the right to move posts for partLease, or renews it; until zero ends it.
+func (w partWork) claim(ctx context.Context, tx *Tx, until time.Time) error {
+	held, err := tx.Settings().Get(ctx, partsSetting)
+	if err != nil {
+		return err
+	}
+	var end int64
+	var owner string
+	if _, err := fmt.Sscanf(held, "%d %s", &end, &owner); err == nil && owner != w.owner && tx.Now.Before(moment(end)) {
+		return ErrPartsBusy
+	}
+	return tx.Settings().Put(ctx, partsSetting, fmt.Sprintf("%d %s", millis(until), w.owner))
+}
+
+// hold is claim in a transaction of its own.
+func (w partWork) hold(ctx context.Context) error {
+	return w.db.Write(ctx, func(ctx context.Context, tx *Tx) error { return w.claim(ctx, tx, tx.Now.Add(partLease)) })
+}
+
+func (w partWork) end(ctx context.Context) error {
+	return w.db.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *Tx) error { return w.claim(ctx, tx, tx.Now) })
+}
+
+// DetachOld moves the posts of months that have been over for so many months, or one less, into their parts, oldest first, for at most
+// so long, and reports whether some are left. Months that an operator took back stay. It is ErrPartsBusy while another process does.
+func (db *DB) DetachOld(ctx context.Context, months int, owner string, atMost time.Duration) (more bool, err error) {
+	w := partWork{db, owner}
+	if err := w.hold(ctx); err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, w.end(ctx)) }()
+	var first, month int64
+	done := map[int64]Part{}
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		month = MonthOf(time.Date(tx.Now.Year(), tx.Now.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC))
+		if first, err = orZero(find[int64](ctx, tx, `SELECT seq FROM post ORDER BY seq LIMIT 1`)); err != nil {
+			return err
+		}
+		all, err := tx.partRows(ctx)
+		for _, p := range all {
+			done[p.Month] = p
+		}
+		return err
+	})
+	if err != nil || first == 0 {
+		return false, err
+	}
+	until := time.Now().Add(atMost)
+	for m := MonthOf(time.UnixMilli(first >> 21)); m < month; m = nextMonth(m) {
+		if done[m].Kept {
+			continue
+		}
+		for left := true; left; {
+			if left, err = w.detachSome(ctx, m); err != nil {
+				return false, err
+			}
+			if time.Now().After(until) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// Detach moves the posts of a month that is over into its part, and Reattach moves them back into their rows, where the job leaves them. The file is
+// deleted a day later. Both are ErrPartsBusy while another process moves some.
+func (db *DB) Detach(ctx context.Context, month int64, owner string, progress Progress) error {
+	return db.moveMonth(ctx, month, owner, false, progress)
+}
+
+func (db *DB) Reattach(ctx context.Context, month int64, owner string, progress Progress) error {
+	return db.moveMonth(ctx, month, owner, true, progress)
+}
+
+func (db *DB) moveMonth(ctx context.Context, month int64, owner string, back bool, progress Progress) (err error) {
+	w := partWork{db, owner}
+	begin, _ := monthSeqs(month)
+	some := w.detachSome
+	if back {
+		some = w.reattachSome
+	}
+	err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if err := w.claim(ctx, tx, tx.Now.Add(partLease)); err != nil {
+			return err
+		}
+		if month >= MonthOf(tx.Now) {
+			return fmt.Errorf("%w: %d-%02d", ErrMonth, month/100, month%100)
+		}
+		return tx.putPart(ctx, month, begin, back)
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.end(ctx)) }()
+	for left, n := true, int64(0); left; n += partChunk {
+		progress.tell("posts", n)
+		if left, err = some(ctx, month); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) putPart(ctx context.Context, month, upto int64, kept bool) error {
+	return tx.exec(ctx, `INSERT INTO part (month, upto, kept) VALUES (?, ?, ?) ON CONFLICT (month) DO UPDATE SET upto = excluded.upto, kept = excluded.kept`,
+		month, upto, kept)
+}
+
+// partRows are the months that have or had a part, oldest first, without what only the files know.
+func (tx *Tx) partRows(ctx context.Context) ([]Part, error) {
+	rows, err := tx.query(ctx, `SELECT month, kept FROM part ORDER BY month`)
+	return collect(rows, err, func(s scanner) (p Part, err error) {
+		err = s.Scan(&p.Month, &p.Kept)
+		p.File = tx.db.parts.file(p.Month)
+		return p, err
+	})
+}
+
+const monthPosts = `SELECT ` + storedColumns + ` FROM post WHERE seq > ? AND seq < ? AND part = ? AND state <> 'deleted' ORDER BY seq LIMIT ?`
+
+// monthSome reads some posts of a month that are in a part, or in their rows, after the number that the month is done up to.
+func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []numberedPost, err error) {
+	if err := w.hold(ctx); err != nil {
+		return nil, err
+	}
+	err = w.db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		after, before := monthSeqs(month)
+		upto, err := find[int64](ctx, tx, `SELECT upto FROM part WHERE month = ?`, month)
+		if err == nil {
+			after = max(after, upto)
+		} else if err != ErrNotFound {
+			return err
+		}
+		rows, err := tx.query(ctx, monthPosts, after, before, part, partChunk)
+		posts, err = collect(rows, err, scanNumbered)
+		return err
+	})
+	return posts, err
+}
+
+// detachSome moves some posts of a month into its part, and reports whether there may be more.
+func (w partWork) detachSome(ctx context.Context, month int64) (bool, error) {
+	posts, err := w.monthSome(ctx, month, 0)
+	if err != nil || len(posts) == 0 {
+		return false, err
+	}
+	err = w.db.parts.change(ctx, month, func(tx *sql.Tx) error {
+		for i := range posts {
+			p := &posts[i]
+			if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO post (seq, id, body, evidence, statement, object) VALUES (?, ?, ?, ?, ?, ?)`,
+				p.seq, p.ID, p.Body, blob(p.Evidence), blob(p.Statement), blob(p.Object)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("fill %s: %w", w.db.parts.file(month), err)
+	}
+	err = w.each(ctx, posts, func(ctx context.Context, ps Posts, was, p *numberedPost) error {
+		if p.Part != 0 || p.State == protocol.Deleted || p.Body != was.Body || !bytes.Equal(p.Evidence, was.Evidence) ||
+			!bytes.Equal(p.Statement, was.Statement) || !bytes.Equal(p.Object, was.Object) {
+			return nil
+		}
+		short := p.StoredPost
+		short.Body = ""
+		if _, err := ps.tx.write(ctx, `UPDATE post SET part = ?, body = '', evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, month, p.seq); err != nil {
+			return err
+		}
+		if _, err := ps.tx.write(ctx, `DELETE FROM part_erase WHERE seq = ?`, p.seq); err != nil {
+			return err
+		}
+		return ps.indexAgain(ctx, &p.StoredPost, &short, p.seq)
+	}, func(ctx context.Context, tx *Tx) error {
+		// A program that knows of no parts would show these posts without their text.
+		if err := tx.exec(ctx, `UPDATE compatible SET since = ? WHERE since < ?`, partsSince, partsSince); err != nil {
+			return err
+		}
+		return tx.putPart(ctx, month, posts[len(posts)-1].seq, false)
+	})
+	return len(posts) == partChunk, err
+}
+
+// partsSince is the migration that made parts.
+const partsSince = 240
+
+// reattachSome moves some posts of a month back into their rows, and reports whether there may be more.
+func (w partWork) reattachSome(ctx context.Context, month int64) (bool, error) {
+	posts, err := w.monthSome(ctx, month, month)
+	if err != nil || len(posts) == 0 {
+		return false, err
+	}
+	err = w.each(ctx, posts, func(ctx context.Context, ps Posts, _, p *numberedPost) error {
+		if p.Part != month || p.State == protocol.Deleted {
+			return nil
+		}
+		short := p.StoredPost
+		if err := ps.tx.whole(ctx, p.seq, &p.StoredPost); err != nil {
+			return err
+		}
+		if err := ps.leave(ctx, p.seq, &p.StoredPost); err != nil {
+			return err
+		}
+		if _, err := ps.tx.write(ctx, `UPDATE post SET body = ?, evidence = ?, statement = ?, object = ? WHERE seq = ?`,
+			p.Body, blob(p.Evidence), blob(p.Statement), blob(p.Object), p.seq); err != nil {
+			return err
+		}
+		return ps.indexAgain(ctx, &short, &p.StoredPost, p.seq)
+	}, func(ctx context.Context, tx *Tx) error { return tx.putPart(ctx, month, posts[len(posts)-1].seq, true) })
+	return len(posts) == partChunk, err
+}
+
+// each locks posts that were read before, calls fn with each as it was and as it is, and then end.
+func (w partWork) each(ctx context.Context, posts []numberedPost, fn func(ctx context.Context, ps Posts, was, p *numberedPost) error,
+	end func(ctx context.Context, tx *Tx) error) error {
+	seqs, at := make([]int64, len(posts)), map[int64]int{}
+	for i := range posts {
+		seqs[i], at[posts[i].seq] = posts[i].seq, i
+	}
+	return w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		if err := tx.settleWords(); err != nil {
+			return err
+		}
+		if err := tx.dirty(); err != nil {
+			return err
+		}
+		if err := w.claim(ctx, tx, tx.Now.Add(partLease)); err != nil {
+			return err
+		}
+		in, args := inSeqs(seqs)
+		now, err := tx.Posts().where(ctx, in+` ORDER BY seq`, args...)
+		for i := range now {
+			if err == nil {
+				err = fn(ctx, tx.Posts(), &posts[at[now[i].seq]], &now[i])
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return end(ctx, tx)
+	})
+}
+
+// indexAgain replaces what the index of words has of a post, if it is there.
+func (ps Posts) indexAgain(ctx context.Context, was, now *protocol.StoredPost, seq int64) error {
+	if now.State != protocol.Visible || was.Body == now.Body {
+		return nil
+	}
+	if err := ps.uncount(ctx, was, seq); err != nil {
+		return err
+	}
+	if err := postWords.drop(ctx, ps.tx, seq, postText(was)); err != nil {
+		return err
+	}
+	return ps.holdWords(now, seq)
+}
+
+// EraseParts deletes from the files what no post has referred to for an hour, and files that are empty.
+func (db *DB) EraseParts(ctx context.Context, owner string) (err error) {
+	w := partWork{db, owner}
+	for {
+		type row struct{ seq, month int64 }
+		var rows []row
+		err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+			all, err := tx.query(ctx, `SELECT seq, month FROM part_erase WHERE since <= ? ORDER BY month, seq LIMIT ?`, millis(tx.Now.Add(-eraseAfter)), 1000)
+			if rows, err = collect(all, err, func(s scanner) (r row, err error) { err = s.Scan(&r.seq, &r.month); return r, err }); err != nil || len(rows) == 0 {
+				return err
+			}
+			return w.claim(ctx, tx, tx.Now.Add(partLease))
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		n := 0
+		for n < len(rows) && rows[n].month == rows[0].month {
+			n++
+		}
+		month, left := rows[0].month, int64(1)
+		if _, err = os.Stat(db.parts.file(month)); err == nil { // otherwise there is nothing to erase here
+			err = db.parts.change(ctx, month, func(tx *sql.Tx) error {
+				for _, r := range rows[:n] {
+					if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ?`, r.seq); err != nil {
+						return err
+					}
+				}
+				return tx.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM post LIMIT 1)`).Scan(&left)
+			})
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err == nil && left == 0 {
+			err = db.parts.remove(month)
+		}
+		if err == nil {
+			err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+				for _, r := range rows[:n] {
+					if _, err := tx.write(ctx, `DELETE FROM part_erase WHERE seq = ?`, r.seq); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err = errors.Join(err, w.end(ctx)); err != nil {
+			return fmt.Errorf("erase in %s: %w", db.parts.file(month), err)
+		}
+	}
+}
+
+// remove deletes an empty file.
+func (ps *parts) remove(month int64) error {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if db := ps.open[month]; db != nil {
+		delete(ps.open, month)
+		if err := db.Close(); err != nil {
+			return err
+		}
+	}
+	return os.Remove(ps.file(month))
+}
+
+// Parts returns the parts that there are, oldest first, with what the files say. One that is missing has Bytes -1.
+func (db *DB) Parts(ctx context.Context) (all []Part, err error) {
+	err = db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		all, err = tx.partRows(ctx)
+		return err
+	})
+	for i := range all {
+		p := &all[i]
+		info, e := os.Stat(p.File)
+		if e != nil {
+			if p.Bytes = -1; p.Kept && errors.Is(e, fs.ErrNotExist) {
+				p.Bytes = 0
+			}
+			continue
+		}
+		p.Bytes = info.Size()
+		in, e := db.parts.reader(p.Month)
+		if e == nil {
+			e = in.QueryRowContext(ctx, `SELECT count(*) FROM post`).Scan(&p.Posts)
+		}
+		err = errors.Join(err, e)
+	}
+	return all, err
+}
+
+// checkParts is an error when a file is missing that posts refer to.
+func (db *DB) checkParts(ctx context.Context) error {
+	all, err := db.Parts(ctx)
+	for _, p := range all {
+		if p.Bytes < 0 {
+			err = errors.Join(err, db.parts.missing(p.Month, commit.ErrNotFound))
+		}
+	}
+	return err
+}
