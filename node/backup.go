@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
+
 	"stoa/identity/key"
 	"stoa/node/out/mail"
 	"stoa/node/out/outbound"
@@ -259,6 +261,53 @@ func (s Source) file(ctx context.Context, c Config) (io.ReadCloser, string, erro
 	return nil, "", fmt.Errorf("%s has no such backup; stoa admin backup --list shows those that it has", p)
 }
 
+// parts brings back the files of old posts that the restored database refers to and that are not here: each as it was copied last before
+// the backup was made.
+func (s Source) parts(ctx context.Context, c Config, db *storage.DB, out *Restored) error {
+	all, err := db.Parts(ctx)
+	all = slices.DeleteFunc(all, func(p storage.Part) bool { return p.Bytes >= 0 })
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	from := cmp.Or(s.From, c.BackupDir)
+	if info, err := os.Stat(from); err == nil && !info.IsDir() {
+		from = filepath.Dir(from)
+	}
+	place, err := c.place(from, nil)
+	if err != nil {
+		return err
+	}
+	stored, err := place.List(ctx)
+	if err != nil {
+		return err
+	}
+	var ids []age.Identity
+	if s.Identity != "" {
+		if ids, err = backup.ReadIdentities(s.Identity); err != nil {
+			return err
+		}
+	}
+	host, _, known := backup.ParseName(out.From[strings.LastIndexAny(out.From, " /")+1:])
+	copies := backup.PartCopies(stored)
+	for _, p := range all {
+		mine := slices.Clone(copies)
+		mine = slices.DeleteFunc(mine, func(f backup.PartCopy) bool { return f.Month != p.Month || known && f.Host != host })
+		if len(mine) == 0 {
+			out.Lacks = append(out.Lacks, p.File)
+			continue
+		}
+		i := slices.IndexFunc(mine, func(f backup.PartCopy) bool { return out.At == nil || !f.At.After(*out.At) })
+		if i < 0 {
+			i = len(mine) - 1
+		}
+		if err := db.PutPart(p.Month, func(w io.Writer) error { return backup.ReadPart(ctx, place, mine[i].Stored, ids, w) }); err != nil {
+			return fmt.Errorf("%s: %w", mine[i].Name, err)
+		}
+		out.Parts++
+	}
+	return nil
+}
+
 // Restored is what was restored.
 type Restored struct {
 	From  string     `json:"from"`
@@ -267,6 +316,8 @@ type Restored struct {
 	Rows  int64      `json:"rows,omitempty"` // each compared with what the backup says
 	Kept  string     `json:"kept,omitempty"` // where the database of before is
 	Tried bool       `json:"tried,omitempty"`
+	Parts int        `json:"parts,omitempty"` // files of old posts that were brought back
+	Lacks []string   `json:"lacks,omitempty"` // files of old posts that are neither here nor in the place
 }
 
 func (r *Restored) of(l storage.Loaded) {
@@ -316,6 +367,9 @@ func Restore(ctx context.Context, c Config, s Source, log *slog.Logger) (out Res
 	defer a.Close()
 	out.of(found)
 	out.Node = a.Base
+	if err := s.parts(ctx, c, a.DB, &out); err != nil {
+		return out, err
+	}
 	if _, err = Do(ctx, a, protocol.NewEpoch, protocol.None{}); err != nil {
 		return out, err
 	}
@@ -471,7 +525,7 @@ func (a *Admin) openBackup(ctx context.Context, c Config, s Source) (was *Admin,
 		return nil, found, "", nil, err
 	}
 	defer shut()
-	at := storage.Config{Log: slog.New(slog.DiscardHandler)}
+	at := storage.Config{Parts: c.parts(), Log: slog.New(slog.DiscardHandler)}
 	var drop func()
 	if c.Database != "" && plain {
 		return nil, found, "", nil, fmt.Errorf("%w: %s is a SQLite database, and the node is on PostgreSQL", ErrConfig, name)

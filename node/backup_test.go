@@ -118,6 +118,63 @@ func TestRestore(t *testing.T) {
 	})
 }
 
+// TestRestore_Parts: the files of old posts come back with a node, and with a profile.
+func TestRestore_Parts(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, at storage.Config) {
+		ctx, c := t.Context(), stopped(t, at)
+		id := must.Get(age.GenerateX25519Identity())(t)
+		identity := filepath.Join(t.TempDir(), "identity")
+		require.NoError(t, os.WriteFile(identity, []byte(id.String()+"\n"), 0o600))
+		c.BackupRecipients = []string{id.Recipient().String()}
+		month := time.Date(2025, 1, 5, 0, 0, 0, 0, time.UTC)
+		post := protocol.NewID(protocol.PostID, month)
+		text := func(a *node.Admin) (body string) {
+			require.NoError(t, a.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				p, err := tx.Posts().ByID(ctx, post)
+				body = p.Body
+				return err
+			}))
+			return body
+		}
+		onAdmin(t, c, func(a *node.Admin) {
+			putPerson(t, a, "asha", "before")
+			require.NoError(t, a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Posts().Insert(ctx, &protocol.StoredPost{State: protocol.Hidden, Board: a.Base + "/ap/board", Post: protocol.Post{ID: post, URI: a.Base + "/ap/posts/" + post,
+					URL: a.Base + "/board/" + post, Kind: protocol.PostKinds[0], Title: "Paper", Body: "of January", CreatedAt: month,
+					Author: protocol.Author{Name: "Asha", Handle: new("asha"), Method: protocol.BySession}}})
+			}))
+			require.NoError(t, a.Detach(ctx, 202501, nil))
+			must.Get(a.BackUp(ctx, c, quiet, nil))(t)
+			parts := must.Get(a.Parts(ctx))(t)
+			require.EqualValues(t, 1, parts[0].Posts)
+			require.NoError(t, os.RemoveAll(filepath.Dir(parts[0].File)))
+		})
+		_, err := node.New(ctx, c, quiet)
+		require.ErrorContains(t, err, "posts-2025-01.db: bring the file back")
+		require.Eventually(t, func() bool { // PostgreSQL ends sessions a moment after their connections
+			out, err := node.Restore(ctx, c, node.Source{Identity: identity}, quiet)
+			if err == nil {
+				require.Equal(t, 1, out.Parts)
+				require.Empty(t, out.Lacks)
+			}
+			return err == nil || !strings.Contains(err.Error(), "in use")
+		}, time.Minute, 100*time.Millisecond)
+		onAdmin(t, c, func(a *node.Admin) {
+			require.Equal(t, "of January", text(a))
+			require.NoError(t, a.DB.CheckParts(ctx))
+			_, err := node.Do(ctx, a, protocol.DropProfile, protocol.HandleInput{Handle: "asha"})
+			require.NoError(t, err)
+			require.NoError(t, a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Posts().SetState(ctx, post, protocol.Deleted, "")
+			}))
+			require.Empty(t, text(a))
+		})
+		n := must.Get(node.New(ctx, c, quiet))(t)
+		require.NoError(t, n.Close())
+	})
+}
+
 // TestRestore_OtherMaster: a backup that the master key does not open is refused before anything is replaced.
 func TestRestore_OtherMaster(t *testing.T) {
 	t.Parallel()

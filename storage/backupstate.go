@@ -31,6 +31,14 @@ type BackupState struct {
 	Owner     string        `json:"owner"`   // process that makes one now
 	Running   string        `json:"running"` // its name
 	LeaseEnd  time.Time     `json:"leaseEnd"`
+
+	Parts map[int64]CopiedPart `json:"parts,omitempty"` // by month
+}
+
+// A CopiedPart is the copy of a file of old posts.
+type CopiedPart struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // Part.Version of what was copied
 }
 
 // Backup reads the state of the backups; the zero state before the first.

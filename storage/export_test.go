@@ -454,7 +454,9 @@ func Columns(ctx context.Context, db *DB) (all []string, err error) {
 func (db *DB) Alone(ctx context.Context, do func() error) error { return db.alone(ctx, do) }
 
 // HoldParts takes the lease of who moves old posts.
-func (db *DB) HoldParts(ctx context.Context, owner string) error { return partWork{db, owner}.hold(ctx) }
+func (db *DB) HoldParts(ctx context.Context, owner string) error {
+	return partWork{db, owner}.hold(ctx)
+}
 
 // LongPosts is how many posts have their text in their rows.
 func (tx *Tx) LongPosts(ctx context.Context) (int, error) {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"net/url"
@@ -51,6 +52,8 @@ type Part struct {
 	Bytes int64  `json:"bytes"`
 	Kept  bool   `json:"takenBack"` // by an operator, so that it is not filled again by itself
 	File  string `json:"file"`
+
+	Version string `json:"-"` // of the file: another one after each change
 }
 
 // MonthOf is the month of a time, as 202601.
@@ -93,7 +96,8 @@ func (ps *parts) reader(month int64) (*sql.DB, error) {
 	if _, err := os.Stat(ps.file(month)); err != nil {
 		return nil, err
 	}
-	db, err := openPart(ps.file(month), "?mode=ro&_pragma=busy_timeout(5000)")
+	// Of a process that was killed a reader may find a journal to roll back: it must be able to.
+	db, err := openPart(ps.file(month), "?mode=rw&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
 	if err == nil {
 		db.SetMaxOpenConns(4)
 		ps.open[month] = db
@@ -155,6 +159,9 @@ func (tx *Tx) inPart(ctx context.Context, seq int64, p *protocol.StoredPost) err
 	var evidence, statement, object []byte
 	if err == nil {
 		err = db.QueryRowContext(ctx, `SELECT id, body, evidence, statement, object FROM post WHERE seq = ?`, seq).Scan(&id, &p.Body, &evidence, &statement, &object)
+	}
+	if errors.Is(err, sql.ErrNoRows) { // it was erased, and a backup from before was restored
+		return nil
 	}
 	if err == nil && id != p.ID {
 		err = fmt.Errorf("it has another post under the number %d", seq)
@@ -545,7 +552,7 @@ func (db *DB) Parts(ctx context.Context) (all []Part, err error) {
 			}
 			continue
 		}
-		p.Bytes = info.Size()
+		p.Bytes, p.Version = info.Size(), fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())
 		in, e := db.parts.reader(p.Month)
 		if e == nil {
 			e = in.QueryRowContext(ctx, `SELECT count(*) FROM post`).Scan(&p.Posts)
@@ -553,6 +560,90 @@ func (db *DB) Parts(ctx context.Context) (all []Part, err error) {
 		err = errors.Join(err, e)
 	}
 	return all, err
+}
+
+// CopyPart writes the file of a month as it is at one moment.
+func (db *DB) CopyPart(ctx context.Context, month int64, w io.Writer) error {
+	in, err := db.parts.reader(month)
+	if err != nil {
+		return err
+	}
+	tx, err := in.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var n int
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n); err != nil { // from now on nobody writes the file
+		return err
+	}
+	f, err := os.Open(db.parts.file(month))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// PutPart makes the file of a month, which must not be there, of what read reads.
+func (db *DB) PutPart(month int64, read func(w io.Writer) error) error {
+	file := db.parts.file(month)
+	if err := os.MkdirAll(db.parts.dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(db.parts.dir, ".part-*")
+	if err != nil {
+		return err
+	}
+	if err = read(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Link(f.Name(), file)
+	}
+	return errors.Join(err, os.Remove(f.Name()))
+}
+
+// CheckParts checks that each part has the posts that refer to it.
+func (db *DB) CheckParts(ctx context.Context) error {
+	var wrong []error
+	err := db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		all, err := tx.partRows(ctx)
+		for _, p := range all {
+			after, before := monthSeqs(p.Month)
+			seqs, err := list[int64](ctx, tx, `SELECT seq FROM post WHERE seq > ? AND seq < ? AND part = ?`, after, before, p.Month)
+			if err != nil {
+				return err
+			}
+			if len(seqs) == 0 {
+				continue
+			}
+			lost, err := db.parts.lacks(ctx, p.Month, seqs)
+			if err != nil {
+				wrong = append(wrong, db.parts.missing(p.Month, err))
+			} else if lost > 0 {
+				wrong = append(wrong, fmt.Errorf("the text of %d posts of %d-%02d is not in %s", lost, p.Month/100, p.Month%100, p.File))
+			}
+		}
+		return err
+	})
+	return errors.Join(append(wrong, err)...)
+}
+
+// lacks counts those of the posts that the file of a month does not have.
+func (ps *parts) lacks(ctx context.Context, month int64, seqs []int64) (n int, err error) {
+	db, err := ps.reader(month)
+	for _, seq := range seqs {
+		var one int
+		if err == nil {
+			err = db.QueryRowContext(ctx, `SELECT 1 FROM post WHERE seq = ?`, seq).Scan(&one)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			n, err = n+1, nil
+		}
+	}
+	return n, err
 }
 
 // checkParts is an error when a file is missing that posts refer to.

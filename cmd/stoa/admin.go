@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -202,7 +203,7 @@ type adminCheckCmd struct{}
 
 func (c *adminCheckCmd) Run(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		if err := a.DB.Check(ctx); err != nil {
+		if err := errors.Join(a.DB.Check(ctx), a.DB.CheckParts(ctx)); err != nil {
 			return err
 		}
 		return all.line(w, "check", "ok")

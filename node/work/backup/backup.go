@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -221,6 +222,9 @@ func (b *Backup) make(ctx context.Context, s storage.BackupState, progress stora
 	if err != nil && !errors.Is(err, storage.ErrFaults) {
 		return m, errors.Join(fmt.Errorf("the new backup is not kept: %w", err), b.Place.Delete(context.WithoutCancel(ctx), m.name))
 	}
+	if lost := b.parts(ctx, m.began, s, progress); lost != nil {
+		return m, errors.Join(err, fmt.Errorf("%w: %w", errParts, lost))
+	}
 	if dropped := b.drop(ctx, &m, s); dropped != nil {
 		err = errors.Join(err, fmt.Errorf("%w: %w", errOld, dropped))
 	}
@@ -308,7 +312,14 @@ func (b *Backup) drop(ctx context.Context, m *made, s storage.BackupState) error
 	if m.tried {
 		held = m.name
 	}
-	for _, name := range surplus(names, b.Host, m.began, held, m.name) {
+	drop := surplus(names, b.Host, m.began, held, m.name)
+	oldest := m.began
+	for _, name := range names {
+		if of, at, ok := ParseName(name); ok && of == hostName(b.Host) && at.Before(oldest) && !slices.Contains(drop, name) {
+			oldest = at
+		}
+	}
+	for _, name := range append(drop, surplusParts(all, b.Host, oldest)...) {
 		if err := b.Place.Delete(ctx, name); err != nil {
 			return err
 		}
@@ -331,7 +342,7 @@ func (b *Backup) release(ctx context.Context) error {
 
 // finish stores what came of it.
 func (b *Backup) finish(ctx context.Context, m made, failed error) (s storage.BackupState, err error) {
-	kept, faulty := failed == nil || errors.Is(failed, storage.ErrFaults) || errors.Is(failed, errOld), errors.Is(failed, storage.ErrFaults)
+	kept, faulty := failed == nil || errors.Is(failed, storage.ErrFaults) || errors.Is(failed, errOld) || errors.Is(failed, errParts), errors.Is(failed, storage.ErrFaults)
 	more := time.Duration(rand.Int64N(int64(spread)))
 	err = b.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		if s, err = tx.Settings().Backup(ctx); err != nil {

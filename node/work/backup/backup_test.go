@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -337,4 +339,77 @@ func TestMake_Weekly(t *testing.T) {
 	}
 	require.Equal(t, []string{"20261120", "20261120", "20261120", "20261120", "20261120", "20261120", "20261120", "20261127", "20261127"}, checked)
 	require.Len(t, names(t, b.Place), keptDays)
+}
+
+func oldPost(t *testing.T, db *storage.DB, at time.Time, body string) string {
+	id := protocol.NewID(protocol.PostID, at)
+	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Posts().Insert(ctx, &protocol.StoredPost{State: protocol.Hidden, Board: "https://a.example/ap/board", Post: protocol.Post{ID: id, URI: "https://a.example/ap/posts/" + id,
+			URL: "https://a.example/board/" + id, Kind: protocol.PostKinds[0], Title: "Paper", Body: body, CreatedAt: at,
+			Author: protocol.Author{Name: "Asha", Method: protocol.ByProof}}})
+	}))
+	return id
+}
+
+// TestMake_Parts: the files of old posts are copied when they have changed, and an earlier copy is kept while a backup may need it.
+func TestMake_Parts(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		dir := Directory(filepath.Join(t.TempDir(), "backups"))
+		b, now := of(t, c, dir)
+		id := must.Get(age.GenerateX25519Identity())(t)
+		b.Recipients = []age.Recipient{id.Recipient()}
+		january := time.Date(2025, 1, 5, 0, 0, 0, 0, time.UTC)
+		for i := range 3 {
+			oldPost(t, b.DB, january.Add(time.Duration(i)*time.Minute), "of January")
+		}
+		copies := func() (all []string) {
+			for _, c := range PartCopies(must.Get(dir.List(t.Context()))(t)) {
+				all = append(all, c.Name)
+			}
+			return all
+		}
+		after := func(days int) {
+			t.Helper()
+			now.add(time.Duration(days) * 24 * time.Hour)
+			_, err := b.Make(t.Context(), nil)
+			require.NoError(t, err)
+		}
+		after(1)
+		require.Empty(t, copies())
+		require.NoError(t, b.DB.Detach(t.Context(), 202501, "p", nil))
+		after(1)
+		first := "a.example-posts-2025-01-20261122T030000Z.db.gz.age"
+		require.Equal(t, []string{first}, copies())
+		after(1)
+		require.Equal(t, []string{first}, copies(), "it has not changed")
+
+		oldPost(t, b.DB, january, "late")
+		require.NoError(t, b.DB.Detach(t.Context(), 202501, "p", nil))
+		after(1)
+		second := "a.example-posts-2025-01-20261124T030000Z.db.gz.age"
+		require.Equal(t, []string{second, first}, copies())
+		require.NoError(t, dir.Delete(t.Context(), second))
+		after(1)
+		third := "a.example-posts-2025-01-20261125T030000Z.db.gz.age"
+		require.Equal(t, []string{third, first}, copies(), "what is gone from the place is copied again")
+		for _, c := range PartCopies(must.Get(dir.List(t.Context()))(t))[:1] {
+			var file bytes.Buffer
+			require.NoError(t, ReadPart(t.Context(), dir, c.Stored, []age.Identity{id}, &file))
+			require.Contains(t, file.String(), "of January")
+			require.Contains(t, file.String(), "late")
+		}
+		for range 8 { // until no backup from before the third copy is kept
+			after(31)
+		}
+		require.Equal(t, []string{third}, copies())
+
+		parts := must.Get(b.DB.Parts(t.Context()))(t)
+		require.NoError(t, os.Remove(parts[0].File))
+		now.add(24 * time.Hour)
+		s, err := b.Make(t.Context(), nil)
+		require.ErrorContains(t, err, parts[0].File+" is missing")
+		require.Equal(t, now.now(), s.MadeAt, "the backup is kept")
+		require.Equal(t, []string{third}, copies())
+	})
 }
