@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"stoa/protocol"
-	"stoa/storage/commit"
 )
 
 // Old posts may give what is long of them (body, evidence, statement, object) to a file of their month: a part, a SQLite
@@ -651,7 +650,7 @@ func (db *DB) checkParts(ctx context.Context) error {
 	all, err := db.Parts(ctx)
 	for _, p := range all {
 		if p.Bytes < 0 {
-			err = errors.Join(err, db.parts.missing(p.Month, commit.ErrNotFound))
+			err = errors.Join(err, db.parts.missing(p.Month, fs.ErrNotExist))
 		}
 	}
 	return err
