@@ -84,7 +84,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if (c.Path == "") == (c.URL == "") {
 		return nil, errors.New("storage: set either a path (SQLite) or a URL (PostgreSQL)")
 	}
-	db := &DB{config: c, log: c.Log, now: c.Now, heard: pulse{opened: time.Now(), limit: waitLimit}, wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
+	db := &DB{config: c, log: c.Log, now: c.Now, heard: pulse{opened: time.Now(), limit: waitLimit},
+		wake: map[string]chan struct{}{}, generations: newGenerations(c.Groups)}
 	if db.log == nil {
 		db.log = slog.Default()
 	}
