@@ -37,6 +37,12 @@ type logPage struct {
 	Tree         activity.Text     `json:"stoa:tree"`
 }
 
+// nextHeartbeat is how long after a walk a log is read again without a push.
+func nextHeartbeat() time.Duration { return heartbeat + rand.N(2*heartbeatDrift) - heartbeatDrift }
+
+// pullPause is how long after the n-th failure in a row a log is read again.
+func pullPause(n int) time.Duration { return netx.Jitter(netx.Backoff(time.Second, maxPullPause, n)) }
+
 // enqueuePull queues a walk of a board's log, unless one is waiting already.
 func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board string) error {
 	args, err := json.Marshal(board)
@@ -128,7 +134,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 		if err != nil {
 			return absent(err)
 		}
-		next := heartbeat + rand.N(2*heartbeatDrift) - heartbeatDrift
+		next := nextHeartbeat()
 		if v, ok := f.wanted.Load(board); ok && v.(int64) > s.LastSeq || more {
 			f.wanted.Delete(board) // once: a number that does not exist must not cause endless walks
 			next = 0
@@ -167,9 +173,8 @@ func (f *Federation) pullFailed(board string, head int64, cause error) after {
 		if err != nil {
 			return absent(err)
 		}
-		pause := netx.Backoff(time.Second, maxPullPause, s.Failures+1)
 		s.Failures++
-		s.Head, s.CheckedAt, s.NextAt, s.LastError = head, tx.Now, tx.Now.Add(netx.Jitter(pause)), clipError(cause)
+		s.Head, s.CheckedAt, s.NextAt, s.LastError = head, tx.Now, tx.Now.Add(pullPause(s.Failures)), clipError(cause)
 		return tx.Subscriptions().Put(ctx, *s)
 	}
 }

@@ -1,5 +1,7 @@
 package storage
 
+import "slices"
+
 // A JobKind says which handler runs a job. Every kind is declared here and listed in
 // JobKinds: a node does not start when a kind has no handler, or when a handler is
 // registered for another kind.
@@ -106,6 +108,16 @@ const (
 	FeedbackJob      JobKind = "feedback"       // reads the events of one reputation registry; the arguments are its identity registry
 	FeedbackCheckJob JobKind = "feedback-check" // fetches files of reviews, asks the chain about payments, and decides
 )
+
+// outward are the kinds of jobs that mostly wait for the answer of another server, and need little memory meanwhile.
+var outward = []JobKind{
+	ProcessJob, DeliverJob, ReportJob, MessageJob, SubmitJob, PullJob, WitnessJob, RecheckJob, RejectJob, FollowJob, UnfollowJob,
+	MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, JoinJob, SecurityJob,
+	CallbackJob, TaskPushJob, OrderMailJob, OrderTellJob, BidUpdateJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, ComplaintMailJob,
+}
+
+// Outward reports whether jobs of the kind mostly wait for the answer of another server.
+func (k JobKind) Outward() bool { return slices.Contains(outward, k) }
 
 // JobKinds returns every kind.
 func JobKinds() []JobKind {

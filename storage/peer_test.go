@@ -112,10 +112,17 @@ func TestSubscriptions(t *testing.T) {
 			return ok
 		}
 		require.True(t, advance("e1", 0, 3))
-		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			due, err := tx.Subscriptions().ListDue(ctx)
-			require.Len(t, due, 1)
-			return err
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for _, want := range [][]string{{board}, nil} {
+				is, err := tx.Subscriptions().Due(ctx)
+				require.NoError(t, err)
+				require.Equal(t, want != nil, is)
+				due, err := tx.Subscriptions().ClaimDue(ctx, 8, time.Minute)
+				require.NoError(t, err)
+				require.Equal(t, want, due, "a claimed one is due after the lease")
+			}
+			require.NoError(t, tx.Subscriptions().HastenAll(ctx, time.Minute))
+			return tx.Subscriptions().Put(ctx, sub)
 		})
 		require.False(t, advance("e1", 0, 1), "applied already")
 		require.False(t, advance("e0", 3, 4), "another epoch")
@@ -131,10 +138,9 @@ func TestSubscriptions(t *testing.T) {
 			want := sub
 			want.LastSeq = 4
 			require.Equal(t, &want, got)
-			due, err := tx.Subscriptions().ListDue(ctx)
-			require.Empty(t, due, "it was rejected")
-			require.NoError(t, err)
-			return nil
+			due, err := tx.Subscriptions().Due(ctx)
+			require.False(t, due, "it was rejected")
+			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			ok, err := tx.Subscriptions().Reset(ctx, board, "e1", "e2")

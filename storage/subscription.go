@@ -66,10 +66,31 @@ func (ss Subscriptions) List(ctx context.Context) ([]Subscription, error) {
 	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`ORDER BY board LIMIT ?`, maxSubscriptions)
 }
 
-// ListDue returns the accepted ones that are due, longest due first.
-func (ss Subscriptions) ListDue(ctx context.Context) ([]Subscription, error) {
-	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`WHERE state = 'accepted' AND next_at <= ? ORDER BY next_at LIMIT ?`,
-		millis(ss.tx.Now), maxSubscriptions)
+// Due reports whether one is due.
+func (ss Subscriptions) Due(ctx context.Context) (bool, error) {
+	return ss.tx.exists(ctx, `SELECT 1 FROM subscription WHERE state = 'accepted' AND next_at <= ? LIMIT 1`, millis(ss.tx.Now))
+}
+
+// ClaimDue returns the boards of up to n accepted ones that are due, and makes them due again after a lease, unless they are put before. Those whose log
+// was read last time come before those that fail, and of each those that are due longest.
+func (ss Subscriptions) ClaimDue(ctx context.Context, n int, lease time.Duration) ([]string, error) {
+	due, err := list[string](ctx, ss.tx, dueSubscriptions, millis(ss.tx.Now), n)
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	args := []any{millis(ss.tx.Now.Add(lease))}
+	for _, board := range due {
+		args = append(args, board)
+	}
+	return due, ss.tx.exec(ctx, `UPDATE subscription SET next_at = ? WHERE board IN (`+marks(len(due))+`)`, args...)
+}
+
+const dueSubscriptions = `SELECT board FROM subscription WHERE state = 'accepted' AND next_at <= ? ORDER BY (failures > 0), next_at LIMIT ?`
+
+// HastenAll makes accepted ones due earlier by a time, and keeps their order.
+func (ss Subscriptions) HastenAll(ctx context.Context, by time.Duration) error {
+	now := millis(ss.tx.Now)
+	return ss.tx.exec(ctx, `UPDATE subscription SET next_at = next_at - ? WHERE state = 'accepted' AND next_at > ?`, by.Milliseconds(), now)
 }
 
 // Hasten makes an accepted subscription due now. It is false when there is none.
