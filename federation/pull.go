@@ -129,6 +129,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			return f.pullStopped(s, w, err)
 		}
 	}
+	known := max(w.proved, proved(s))
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
@@ -144,7 +145,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			s.SignedHead = w.signed
 		}
 		if w.tree != nil {
-			if w.proved < s.LastSeq { // the tree does not have them yet
+			if known < s.LastSeq { // the tree does not have them yet
 				s.NextAt = tx.Now.Add(min(next, compareAfter))
 			}
 			if err := tx.Subscriptions().ProvedTree(ctx, board, s.Epoch, w.proved); err != nil {
