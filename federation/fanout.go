@@ -21,7 +21,6 @@ const (
 	poll            = time.Second // the longest time until an entry of another process is noticed
 	deadAfter       = 20          // failures in a row: about a week
 	pullsAtOnce     = 32          // walks of followed logs that wait or run because they are due
-	pullLease       = 5 * time.Minute
 )
 
 // Run delivers the log to followers and keeps the followed boards fresh until
@@ -75,23 +74,21 @@ func (f *Federation) schedulePulls(ctx context.Context) {
 
 // pullDue queues walks that are due, up to pullsAtOnce with those that are queued, so that other jobs need not wait for more; at least one.
 func (f *Federation) pullDue(ctx context.Context) error {
-	var due bool
-	var queued int
+	var due []string
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		if due, err = tx.Subscriptions().Due(ctx); err == nil && due {
-			queued, err = tx.Jobs().Waiting(ctx, storage.PullJob, pullsAtOnce)
-		}
+		due, err = tx.Subscriptions().ListDue(ctx, pullsAtOnce)
 		return err
 	})
-	if err != nil || !due {
+	if err != nil || len(due) == 0 {
 		return err
 	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		boards, err := tx.Subscriptions().ClaimDue(ctx, max(1, pullsAtOnce-queued), pullLease)
-		for _, board := range boards {
-			err = errors.Join(err, f.enqueuePull(ctx, tx, board))
+		for _, board := range due {
+			if err := f.enqueuePull(ctx, tx, board); err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -49,7 +49,7 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: storage.WalkName + board, Dedupe: storage.WalkName + board, Args: args})
 }
 
 // A followed log as a walk reads it.

@@ -215,13 +215,6 @@ func (js Jobs) Due(ctx context.Context, kind JobKind) (bool, error) {
 	return js.tx.exists(ctx, kindDue, string(kind), millis(js.tx.Now))
 }
 
-// Waiting is how many jobs of a kind wait or run, up to most.
-func (js Jobs) Waiting(ctx context.Context, kind JobKind, most int) (n int, err error) {
-	var oldest *int64
-	err = js.tx.row(ctx, countKind, string(JobWaiting), string(kind), most).Scan(&n, &oldest)
-	return n, err
-}
-
 const laneFull = `SELECT count(*) FROM (SELECT 1 FROM job WHERE lane = ? AND blocked IS NOT NULL ORDER BY blocked, id LIMIT ?) r`
 
 // LaneFull reports whether at least most jobs of a lane are waiting.

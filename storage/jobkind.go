@@ -1,7 +1,5 @@
 package storage
 
-import "slices"
-
 // A JobKind says which handler runs a job. Every kind is declared here and listed in
 // JobKinds: a node does not start when a kind has no handler, or when a handler is
 // registered for another kind.
@@ -109,15 +107,10 @@ const (
 	FeedbackCheckJob JobKind = "feedback-check" // fetches files of reviews, asks the chain about payments, and decides
 )
 
-// outward are the kinds of jobs that mostly wait for the answer of another server, and need little memory meanwhile.
-var outward = []JobKind{
-	ProcessJob, DeliverJob, ReportJob, MessageJob, SubmitJob, PullJob, WitnessJob, RecheckJob, RejectJob, FollowJob, UnfollowJob,
-	MailJob, WebhookJob, PushJob, SignInJob, ConfirmJob, AddressJob, FormerJob, JoinJob, SecurityJob,
-	CallbackJob, TaskPushJob, OrderMailJob, OrderTellJob, BidUpdateJob, MeetingMailJob, MeetingRemindJob, MeetingUpdateJob, ComplaintMailJob,
+// Heavy reports whether a job of the kind may need much memory: no more of these run than there are places.
+func (k JobKind) Heavy() bool {
+	return k == ImportJob || k == CatalogJob || k == DirectoryJob || k == ShopWordsJob
 }
-
-// Outward reports whether jobs of the kind mostly wait for the answer of another server.
-func (k JobKind) Outward() bool { return slices.Contains(outward, k) }
 
 // JobKinds returns every kind.
 func JobKinds() []JobKind {

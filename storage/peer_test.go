@@ -113,15 +113,22 @@ func TestSubscriptions(t *testing.T) {
 		}
 		require.True(t, advance("e1", 0, 3))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			for _, want := range [][]string{{board}, nil} {
-				is, err := tx.Subscriptions().Due(ctx)
-				require.NoError(t, err)
-				require.Equal(t, want != nil, is)
-				due, err := tx.Subscriptions().ClaimDue(ctx, 8, time.Minute)
-				require.NoError(t, err)
-				require.Equal(t, want, due, "a claimed one is due after the lease")
-			}
+			due, err := tx.Subscriptions().ListDue(ctx, 8)
+			require.NoError(t, err)
+			require.Equal(t, []string{board}, due)
+			require.NoError(t, tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Dedupe: storage.WalkName + board}))
+			due, err = tx.Subscriptions().ListDue(ctx, 8)
+			require.NoError(t, err)
+			require.Empty(t, due, "it is queued")
+			_, err = tx.Jobs().DropNamed(ctx, storage.PullJob, storage.WalkName+board)
+			require.NoError(t, err)
+			sub.NextAt = tx.Now.Add(time.Minute)
+			require.NoError(t, tx.Subscriptions().Put(ctx, sub))
+			sub.NextAt = start
 			require.NoError(t, tx.Subscriptions().HastenAll(ctx, time.Minute))
+			due, err = tx.Subscriptions().ListDue(ctx, 8)
+			require.NoError(t, err)
+			require.Equal(t, []string{board}, due)
 			return tx.Subscriptions().Put(ctx, sub)
 		})
 		require.False(t, advance("e1", 0, 1), "applied already")
@@ -138,8 +145,8 @@ func TestSubscriptions(t *testing.T) {
 			want := sub
 			want.LastSeq = 4
 			require.Equal(t, &want, got)
-			due, err := tx.Subscriptions().Due(ctx)
-			require.False(t, due, "it was rejected")
+			due, err := tx.Subscriptions().ListDue(ctx, 8)
+			require.Empty(t, due, "it was rejected")
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {

@@ -66,26 +66,18 @@ func (ss Subscriptions) List(ctx context.Context) ([]Subscription, error) {
 	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`ORDER BY board LIMIT ?`, maxSubscriptions)
 }
 
-// Due reports whether one is due.
-func (ss Subscriptions) Due(ctx context.Context) (bool, error) {
-	return ss.tx.exists(ctx, `SELECT 1 FROM subscription WHERE state = 'accepted' AND next_at <= ? LIMIT 1`, millis(ss.tx.Now))
+// ListDue returns boards of accepted ones that are due and for which no walk waits: as many as, with the walks that wait, are n, and at least one. Those whose
+// log was read last time come before those that fail, and of each those that are due longest.
+func (ss Subscriptions) ListDue(ctx context.Context, n int) ([]string, error) {
+	return list[string](ctx, ss.tx, dueSubscriptions, millis(ss.tx.Now), n, n, n)
 }
 
-// ClaimDue returns the boards of up to n accepted ones that are due, and makes them due again after a lease, unless they are put before. Those whose log
-// was read last time come before those that fail, and of each those that are due longest.
-func (ss Subscriptions) ClaimDue(ctx context.Context, n int, lease time.Duration) ([]string, error) {
-	due, err := list[string](ctx, ss.tx, dueSubscriptions, millis(ss.tx.Now), n)
-	if err != nil || len(due) == 0 {
-		return nil, err
-	}
-	args := []any{millis(ss.tx.Now.Add(lease))}
-	for _, board := range due {
-		args = append(args, board)
-	}
-	return due, ss.tx.exec(ctx, `UPDATE subscription SET next_at = ? WHERE board IN (`+marks(len(due))+`)`, args...)
-}
+// WalkName and the board are the name of the job that reads its log.
+const WalkName = "pull:"
 
-const dueSubscriptions = `SELECT board FROM subscription WHERE state = 'accepted' AND next_at <= ? ORDER BY (failures > 0), next_at LIMIT ?`
+const dueSubscriptions = `SELECT board FROM subscription s WHERE state = 'accepted' AND next_at <= ? AND NOT EXISTS (SELECT 1 FROM job j
+	WHERE j.dedupe = '` + WalkName + `' || s.board AND j.state = 'waiting' AND j.dedupe IS NOT NULL) ORDER BY (failures > 0), next_at
+	LIMIT (SELECT CASE WHEN count(*) < ? THEN ? - count(*) ELSE 1 END FROM (SELECT 1 FROM job WHERE state = 'waiting' AND kind = 'pull' LIMIT ?) r)`
 
 // HastenAll makes accepted ones due earlier by a time, and keeps their order.
 func (ss Subscriptions) HastenAll(ctx context.Context, by time.Duration) error {

@@ -26,7 +26,7 @@ const (
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
 	maxAttempts = 8
-	lateAfter   = 500 * time.Millisecond // after that a job that waits for another server leaves its place to others,
+	lateAfter   = 500 * time.Millisecond // after that a job, which then mostly waits for another server, leaves its place to others,
 	lateAtOnce  = 64                     // while not more than these do
 )
 
@@ -35,7 +35,7 @@ type Worker struct {
 	DB       *storage.DB
 	Log      *slog.Logger
 	Owner    string // name of this process in leases
-	Parallel int    // jobs at once, beside those that wait for other servers; default 8
+	Parallel int    // jobs at once, beside those that are late; default 8
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
 
 	handlers map[storage.JobKind]storage.JobHandler
@@ -92,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			w.Log.Error("claim jobs", "err", err)
 		}
 		for _, j := range jobs {
-			leave := places.take(j.Kind.Outward())
+			leave := places.take(!j.Kind.Heavy())
 			running.Go(func() {
 				defer leave()
 				w.lane(ctx, j)
@@ -118,46 +118,40 @@ func (w *Worker) Run(ctx context.Context) error {
 // places are those of the jobs that run.
 type places struct {
 	all, late chan struct{}
-	left      chan struct{} // told when one of all is free
+	left      chan struct{} // told when one is free
 }
 
-// take takes a place until leave is called. A job that is outward leaves it earlier, when it is late and others are not: servers that do not answer
-// hold up nothing else.
-func (p *places) take(outward bool) (leave func()) {
+// take takes a place until leave is called. A job that may be late leaves it earlier, while not too many are: servers that do not answer hold up
+// nothing else.
+func (p *places) take(mayBeLate bool) (leave func()) {
 	p.all <- struct{}{}
 	var mu sync.Mutex // guards in
 	in := p.all
-	leaveAll := func() {
-		<-p.all
+	move := func(to chan struct{}) {
+		mu.Lock()
+		defer mu.Unlock()
+		if in == nil {
+			return
+		}
+		if to != nil {
+			select {
+			case to <- struct{}{}:
+			default:
+				return
+			}
+		}
+		<-in
+		in = to
 		select {
 		case p.left <- struct{}{}:
 		default:
 		}
 	}
-	timer := time.AfterFunc(lateAfter, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if in == nil || !outward {
-			return
-		}
-		select {
-		case p.late <- struct{}{}:
-			in = p.late
-			leaveAll()
-		default:
-		}
-	})
-	return func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		if in == p.late {
-			<-p.late
-		} else {
-			leaveAll()
-		}
-		in = nil
+	if !mayBeLate {
+		return func() { move(nil) }
 	}
+	timer := time.AfterFunc(lateAfter, func() { move(p.late) })
+	return func() { timer.Stop(); move(nil) }
 }
 
 // claim leases due jobs. After an answer that was lost it first waits for the jobs that run here, and ends the leases that are left.

@@ -151,7 +151,7 @@ func TestWorker_Request(t *testing.T) {
 }
 
 // Jobs that wait for servers which do not answer hold up no others.
-func TestWorker_Outward(t *testing.T) {
+func TestWorker_Late(t *testing.T) {
 	t.Parallel()
 	db := storagetest.Open(t)
 	w := newWorker(t, db)
