@@ -478,7 +478,8 @@ func simulateDeliveries(t *testing.T, peers int) {
 		t.Logf("returned %s have everything: %d, median %v, worst %v", kind.name, len(took), share(took, .5), share(took, 1))
 	}
 	for _, i := range []int{3, 5} {
-		t.Logf("p%d, %s: %d requests, which took %v", i, map[int]string{late: "answers after 29 s", dripper: "drips"}[net.peers[i].kind], net.peers[i].sent, net.peers[i].held)
+		p, name := net.peers[i], map[int]string{late: "answers after 29 s", dripper: "drips"}
+		t.Logf("p%d, %s: %d requests, which took %v", i, name[p.kind], p.sent, p.held)
 	}
 	t.Logf("goroutines afterwards: %d", runtime.NumGoroutine())
 
