@@ -81,7 +81,6 @@ type simNet struct {
 	others   map[string]http.Handler
 	fromNode map[string]int // requests of others to the node, by path
 	outBytes int64          // answers to them
-	cpu      time.Duration  // of the process meanwhile
 }
 
 func newSimNet(peers int) *simNet {
