@@ -4,8 +4,9 @@ export BUDGET ?= 10m
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 PKG     ?= ./...
+PEERS   ?= 100 1000 10000
 
-.PHONY: build release packages profile dev test clients race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes generate fmt help
+.PHONY: build release packages profile dev test clients race soak registries postgres lint screenshots fuzz mutants bench bench-lists bench-processes simulate generate fmt help
 
 build: ## build ./stoa and ./stoa-devchain (the default)
 	$(GOBUILD) -o stoa ./cmd/stoa
@@ -61,6 +62,9 @@ bench-lists: ## every list and search at 10,000 and a million posts
 
 bench-processes: ## signed posts to one, two and four processes on one PostgreSQL
 	.ci/bench-processes
+
+simulate: ## a node among PEERS ("100 1000 10000") and a network of as many, on a virtual clock: docs/CAPACITY.md
+	STOA_SIMULATE="$(PEERS)" go test -count=1 -vet=off -timeout 60m -v -run '^TestSimulation' ./federation
 
 generate: ## Go code of the pages, schemas, OpenAPI description and reference
 	go tool -modfile=tools/go.mod templ generate -log-level error -path node/door/web

@@ -20,6 +20,7 @@ const (
 	failingInFlight = 256         // of them to inboxes that failed before
 	poll            = time.Second // the longest time until an entry of another process is noticed
 	deadAfter       = 20          // failures in a row: about a week
+	pullsAtOnce     = 32          // walks of followed logs that wait or run because they are due
 )
 
 // Run delivers the log to followers and keeps the followed boards fresh until
@@ -42,23 +43,16 @@ func (f *Federation) Run(ctx context.Context) error {
 	return nil
 }
 
-// pullAll queues a walk of every board that accepted our Follow.
+// pullAll makes every board that accepted our Follow due, in the order in which it would have been: after a power cut nodes that follow the
+// same boards do not read them in the same order.
 func (f *Federation) pullAll(ctx context.Context) error {
-	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.Subscriptions().List(ctx)
-		if err != nil {
-			return err
-		}
-		for _, s := range all {
-			if s.State != storage.SubscriptionAccepted {
-				continue
-			}
-			if err := f.enqueuePull(ctx, tx, s.Board); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
+		return tx.Subscriptions().HastenAll(ctx, heartbeat+heartbeatDrift)
 	})
+	if err != nil {
+		return err
+	}
+	return f.pullDue(ctx)
 }
 
 // schedulePulls queues the walks that are due: the heartbeat, and the retry of a failed
@@ -78,21 +72,19 @@ func (f *Federation) schedulePulls(ctx context.Context) {
 	}
 }
 
+// pullDue queues walks that are due, up to pullsAtOnce with those that are queued, so that other jobs need not wait for more; at least one.
 func (f *Federation) pullDue(ctx context.Context) error {
-	var due []storage.Subscription
+	var due []string
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		due, err = tx.Subscriptions().ListDue(ctx)
+		due, err = tx.Subscriptions().ListDue(ctx, pullsAtOnce)
 		return err
 	})
-	if err != nil {
+	if err != nil || len(due) == 0 {
 		return err
 	}
-	if len(due) == 0 {
-		return nil
-	}
 	return f.c.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		for _, s := range due {
-			if err := f.enqueuePull(ctx, tx, s.Board); err != nil {
+		for _, board := range due {
+			if err := f.enqueuePull(ctx, tx, board); err != nil {
 				return err
 			}
 		}
@@ -214,15 +206,17 @@ func (f *Federation) deliveryFailed(ctx context.Context, o storage.Outlet, res o
 			return tx.Followers().RemoveInbox(ctx, o.Board, o.Inbox)
 		})
 	}
-	pause := netx.Jitter(pauseAfter(o))
-	if res.retryAfter > pause {
-		pause = res.retryAfter
-	}
-	state := storage.OutletSlow
-	if o.Failures+1 >= deadAfter {
-		state = storage.OutletDead
-	}
+	pause, state := afterFailure(o, res.retryAfter)
 	return f.c.DB.FailOutlet(ctx, o.Board, o.Inbox, pause, clipError(res.err), state)
+}
+
+// afterFailure is how long an outlet waits after one more failure, and its state then.
+func afterFailure(o storage.Outlet, retryAfter time.Duration) (time.Duration, storage.OutletState) {
+	pause := max(retryAfter, netx.Jitter(pauseAfter(o)))
+	if o.Failures+1 >= deadAfter {
+		return pause, storage.OutletDead
+	}
+	return pause, storage.OutletSlow
 }
 
 // fediversePauses are the pauses between the attempts at a failing inbox: short at

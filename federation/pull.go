@@ -37,13 +37,19 @@ type logPage struct {
 	Tree         activity.Text     `json:"stoa:tree"`
 }
 
+// nextHeartbeat is how long after a walk a log is read again without a push.
+func nextHeartbeat() time.Duration { return heartbeat + rand.N(2*heartbeatDrift) - heartbeatDrift }
+
+// pullPause is how long after the n-th failure in a row a log is read again.
+func pullPause(n int) time.Duration { return netx.Jitter(netx.Backoff(time.Second, maxPullPause, n)) }
+
 // enqueuePull queues a walk of a board's log, unless one is waiting already.
 func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board string) error {
 	args, err := json.Marshal(board)
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: "pull:" + board, Dedupe: "pull:" + board, Args: args})
+	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: storage.WalkName + board, Dedupe: storage.WalkName + board, Args: args})
 }
 
 // A followed log as a walk reads it.
@@ -123,12 +129,13 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			return f.pullStopped(s, w, err)
 		}
 	}
+	known := max(w.proved, proved(s))
 	return func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Subscriptions().ByBoard(ctx, board)
 		if err != nil {
 			return absent(err)
 		}
-		next := heartbeat + rand.N(2*heartbeatDrift) - heartbeatDrift
+		next := nextHeartbeat()
 		if v, ok := f.wanted.Load(board); ok && v.(int64) > s.LastSeq || more {
 			f.wanted.Delete(board) // once: a number that does not exist must not cause endless walks
 			next = 0
@@ -138,7 +145,7 @@ func (f *Federation) pull(ctx context.Context, j storage.Job) (after, error) {
 			s.SignedHead = w.signed
 		}
 		if w.tree != nil {
-			if w.proved < s.LastSeq { // the tree does not have them yet
+			if known < s.LastSeq { // the tree does not have them yet
 				s.NextAt = tx.Now.Add(min(next, compareAfter))
 			}
 			if err := tx.Subscriptions().ProvedTree(ctx, board, s.Epoch, w.proved); err != nil {
@@ -167,9 +174,8 @@ func (f *Federation) pullFailed(board string, head int64, cause error) after {
 		if err != nil {
 			return absent(err)
 		}
-		pause := netx.Backoff(time.Second, maxPullPause, s.Failures+1)
 		s.Failures++
-		s.Head, s.CheckedAt, s.NextAt, s.LastError = head, tx.Now, tx.Now.Add(netx.Jitter(pause)), clipError(cause)
+		s.Head, s.CheckedAt, s.NextAt, s.LastError = head, tx.Now, tx.Now.Add(pullPause(s.Failures)), clipError(cause)
 		return tx.Subscriptions().Put(ctx, *s)
 	}
 }

@@ -196,7 +196,7 @@ var grown = []struct {
 		return db.ReleaseOutlets(ctx, "growth")
 	}},
 	{"due subscriptions", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Subscriptions().ListDue(ctx)
+		_, err := tx.Subscriptions().ListDue(ctx, 32)
 		return err
 	})},
 	{"entries taken of a log", reading(func(ctx context.Context, tx *storage.Tx) error {

@@ -108,6 +108,11 @@ const (
 	FeedbackCheckJob JobKind = "feedback-check" // fetches files of reviews, asks the chain about payments, and decides
 )
 
+// Heavy reports whether a job of the kind may need much memory: no more of these run than there are places.
+func (k JobKind) Heavy() bool {
+	return k == ImportJob || k == CatalogJob || k == DirectoryJob || k == ShopWordsJob
+}
+
 // JobKinds returns every kind.
 func JobKinds() []JobKind {
 	return []JobKind{

@@ -112,10 +112,24 @@ func TestSubscriptions(t *testing.T) {
 			return ok
 		}
 		require.True(t, advance("e1", 0, 3))
-		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			due, err := tx.Subscriptions().ListDue(ctx)
-			require.Len(t, due, 1)
-			return err
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			due, err := tx.Subscriptions().ListDue(ctx, 8)
+			require.NoError(t, err)
+			require.Equal(t, []string{board}, due)
+			require.NoError(t, tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Dedupe: storage.WalkName + board}))
+			due, err = tx.Subscriptions().ListDue(ctx, 8)
+			require.NoError(t, err)
+			require.Empty(t, due, "it is queued")
+			_, err = tx.Jobs().DropNamed(ctx, storage.PullJob, storage.WalkName+board)
+			require.NoError(t, err)
+			sub.NextAt = tx.Now.Add(time.Minute)
+			require.NoError(t, tx.Subscriptions().Put(ctx, sub))
+			sub.NextAt = start
+			require.NoError(t, tx.Subscriptions().HastenAll(ctx, time.Minute))
+			due, err = tx.Subscriptions().ListDue(ctx, 8)
+			require.NoError(t, err)
+			require.Equal(t, []string{board}, due)
+			return tx.Subscriptions().Put(ctx, sub)
 		})
 		require.False(t, advance("e1", 0, 1), "applied already")
 		require.False(t, advance("e0", 3, 4), "another epoch")
@@ -131,10 +145,9 @@ func TestSubscriptions(t *testing.T) {
 			want := sub
 			want.LastSeq = 4
 			require.Equal(t, &want, got)
-			due, err := tx.Subscriptions().ListDue(ctx)
+			due, err := tx.Subscriptions().ListDue(ctx, 8)
 			require.Empty(t, due, "it was rejected")
-			require.NoError(t, err)
-			return nil
+			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			ok, err := tx.Subscriptions().Reset(ctx, board, "e1", "e2")

@@ -66,10 +66,23 @@ func (ss Subscriptions) List(ctx context.Context) ([]Subscription, error) {
 	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`ORDER BY board LIMIT ?`, maxSubscriptions)
 }
 
-// ListDue returns the accepted ones that are due, longest due first.
-func (ss Subscriptions) ListDue(ctx context.Context) ([]Subscription, error) {
-	return list[Subscription](ctx, ss.tx, subscriptionTable.from+`WHERE state = 'accepted' AND next_at <= ? ORDER BY next_at LIMIT ?`,
-		millis(ss.tx.Now), maxSubscriptions)
+// ListDue returns boards of accepted ones that are due and for which no walk waits: as many as, with the walks that wait, are n, and at least one. Those whose
+// log was read last time come before those that fail, and of each those that are due longest.
+func (ss Subscriptions) ListDue(ctx context.Context, n int) ([]string, error) {
+	return list[string](ctx, ss.tx, dueSubscriptions, millis(ss.tx.Now), n, n, n)
+}
+
+// WalkName and the board are the name of the job that reads its log.
+const WalkName = "pull:"
+
+const dueSubscriptions = `SELECT board FROM subscription s WHERE state = 'accepted' AND next_at <= ? AND NOT EXISTS (SELECT 1 FROM job j
+	WHERE j.dedupe = '` + WalkName + `' || s.board AND j.state = 'waiting' AND j.dedupe IS NOT NULL) ORDER BY (failures > 0), next_at
+	LIMIT (SELECT CASE WHEN count(*) < ? THEN ? - count(*) ELSE 1 END FROM (SELECT 1 FROM job WHERE state = 'waiting' AND kind = 'pull' LIMIT ?) r)`
+
+// HastenAll makes accepted ones due earlier by a time, and keeps their order.
+func (ss Subscriptions) HastenAll(ctx context.Context, by time.Duration) error {
+	now := millis(ss.tx.Now)
+	return ss.tx.exec(ctx, `UPDATE subscription SET next_at = next_at - ? WHERE state = 'accepted' AND next_at > ?`, by.Milliseconds(), now)
 }
 
 // Hasten makes an accepted subscription due now. It is false when there is none.

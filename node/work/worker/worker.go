@@ -26,6 +26,8 @@ const (
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
 	maxAttempts = 8
+	lateAfter   = 500 * time.Millisecond // after that a job, which then mostly waits for another server, leaves its place to others,
+	lateAtOnce  = 64                     // while not more than these do
 )
 
 // A Worker runs jobs until its context ends.
@@ -33,7 +35,7 @@ type Worker struct {
 	DB       *storage.DB
 	Log      *slog.Logger
 	Owner    string // name of this process in leases
-	Parallel int    // jobs at once; default 8
+	Parallel int    // jobs at once, beside those that are late; default 8
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
 
 	handlers map[storage.JobKind]storage.JobHandler
@@ -73,8 +75,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if parallel == 0 {
 		parallel = 8
 	}
-	free := make(chan struct{}, parallel)
-	ended := make(chan struct{}, 1)
+	places := &places{all: make(chan struct{}, parallel), late: make(chan struct{}, lateAtOnce), left: make(chan struct{}, 1)}
 	var running sync.WaitGroup
 	defer func() {
 		running.Wait()
@@ -86,26 +87,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	}()
 	wake := w.DB.Wake(storage.TopicJobs)
 	for ctx.Err() == nil {
-		jobs, taken, err := w.claim(ctx, parallel, len(free))
+		jobs, taken, err := w.claim(ctx, parallel-len(places.all), len(places.all)+len(places.late))
 		if err != nil && ctx.Err() == nil {
 			w.Log.Error("claim jobs", "err", err)
 		}
 		for _, j := range jobs {
-			free <- struct{}{}
-			running.Add(1)
-			go func() {
-				defer running.Done()
-				defer func() {
-					<-free
-					select {
-					case ended <- struct{}{}:
-					default:
-					}
-				}()
+			leave := places.take(!j.Kind.Heavy())
+			running.Go(func() {
+				defer leave()
 				w.lane(ctx, j)
-			}()
+			})
 		}
-		if len(jobs) > 0 && len(free) < parallel {
+		if len(jobs) > 0 && len(places.all) < parallel {
 			continue
 		}
 		pause := poll
@@ -115,15 +108,54 @@ func (w *Worker) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-wake:
-		case <-ended: // a slot is free, and perhaps a lane
+		case <-places.left: // a place is free, and perhaps a lane
 		case <-time.After(pause):
 		}
 	}
 	return nil
 }
 
+// places are those of the jobs that run.
+type places struct {
+	all, late chan struct{}
+	left      chan struct{} // told when one is free
+}
+
+// take takes a place until leave is called. A job that may be late leaves it earlier, while not too many are: servers that do not answer hold up
+// nothing else.
+func (p *places) take(mayBeLate bool) (leave func()) {
+	p.all <- struct{}{}
+	var mu sync.Mutex // guards in
+	in := p.all
+	move := func(to chan struct{}) {
+		mu.Lock()
+		defer mu.Unlock()
+		if in == nil {
+			return
+		}
+		if to != nil {
+			select {
+			case to <- struct{}{}:
+			default:
+				return
+			}
+		}
+		<-in
+		in = to
+		select {
+		case p.left <- struct{}{}:
+		default:
+		}
+	}
+	if !mayBeLate {
+		return func() { move(nil) }
+	}
+	timer := time.AfterFunc(lateAfter, func() { move(p.late) })
+	return func() { timer.Stop(); move(nil) }
+}
+
 // claim leases due jobs. After an answer that was lost it first waits for the jobs that run here, and ends the leases that are left.
-func (w *Worker) claim(ctx context.Context, parallel, running int) (jobs []storage.Job, taken bool, err error) {
+func (w *Worker) claim(ctx context.Context, room, running int) (jobs []storage.Job, taken bool, err error) {
 	if w.lost.Load() {
 		if running > 0 {
 			return nil, false, nil
@@ -133,7 +165,7 @@ func (w *Worker) claim(ctx context.Context, parallel, running int) (jobs []stora
 		}
 		w.lost.Store(false)
 	}
-	jobs, taken, err = w.DB.ClaimJobs(ctx, w.Owner, parallel-running, lease)
+	jobs, taken, err = w.DB.ClaimJobs(ctx, w.Owner, room, lease)
 	w.misses(err)
 	return jobs, taken, err
 }

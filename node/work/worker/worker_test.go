@@ -149,3 +149,28 @@ func TestWorker_Request(t *testing.T) {
 		require.Equal(t, "edge-1", <-seen)
 	})
 }
+
+// Jobs that wait for servers which do not answer hold up no others.
+func TestWorker_Late(t *testing.T) {
+	t.Parallel()
+	db := storagetest.Open(t)
+	w := newWorker(t, db)
+	w.Parallel = 2
+	silent, ran := make(chan struct{}), make(chan struct{})
+	w.Handle(storage.DeliverJob, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+		<-silent
+		return nil, nil
+	})
+	w.Handle(storage.EraseJob, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+		close(ran)
+		return nil, nil
+	})
+	for range 7 {
+		enqueue(t, db, storage.Job{Kind: storage.DeliverJob})
+	}
+	enqueue(t, db, storage.Job{Kind: storage.EraseJob})
+	run(t, w)
+	<-ran
+	close(silent)
+	require.Eventually(t, func() bool { return len(jobs(t, db, "done")) == 8 }, time.Minute, 10*time.Millisecond)
+}
