@@ -176,7 +176,8 @@ func TestTraces(t *testing.T) {
 				if err := tx.Followers().Put(ctx, f); err != nil {
 					return err
 				}
-				if err := tx.Outlets().Put(ctx, storage.Outlet{Board: board, Inbox: inbox, Host: at.Host, Stoa: stoa, Cursor: head, State: storage.OutletActive}); err != nil {
+				o := storage.Outlet{Board: board, Inbox: inbox, Host: at.Host, Stoa: stoa, Cursor: head, State: storage.OutletActive}
+				if err := tx.Outlets().Put(ctx, o); err != nil {
 					return err
 				}
 			}
@@ -228,7 +229,8 @@ func TestTraces(t *testing.T) {
 		require.Equal(t, at.Hostname(), call.attr("server.address"))
 
 		// A job.
-		h.Ask("POST", "/api/operator/peers/follow", `{"url":"`+s.URL+`"}`, "Authorization", h.Operator().Bearer, "Traceparent", edgeParent, "X-Request-Id", edgeID).Is(204)
+		h.Ask("POST", "/api/operator/peers/follow", `{"url":"`+s.URL+`"}`, "Authorization", h.Operator().Bearer,
+			"Traceparent", edgeParent, "X-Request-Id", edgeID).Is(204)
 		job := s.find(t, "the job", func(p tracedSpan) bool { return p.Name == "job follow" })
 		require.Equal(t, []any{edgeTrace, edgeID, 2}, []any{job.Links[0].TraceID, job.attr("stoa.request.id"), job.Status.Code})
 

@@ -26,8 +26,10 @@ type LogEntry struct {
 }
 
 var (
-	logInsert     = insert{Into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity, request, trace) VALUES `, Row: `(?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)`}
-	waitingInsert = insert{Into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity, request, trace) VALUES `, Row: `(?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)`}
+	logInsert = insert{Into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity, request, trace) VALUES `,
+		Row: `(?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)`}
+	waitingInsert = insert{Into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity, request, trace) VALUES `,
+		Row: `(?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)`}
 )
 
 // Logs reads and writes the numbered logs of boards.

@@ -55,7 +55,8 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			if kept, ok := a.cache.Get(r.RequestURI); ok {
 				kept.write(w, r)
 				if a.Table.Observe != nil {
-					a.Table.Observe(hall.Observation{ID: head.Get(RequestIDHeader), Trace: trace.ID(r.Context()), Op: op.Name, Door: "http", Duration: time.Since(start), Kept: true})
+					a.Table.Observe(hall.Observation{ID: head.Get(RequestIDHeader), Trace: trace.ID(r.Context()), Op: op.Name, Door: "http",
+						Duration: time.Since(start), Kept: true})
 				}
 				return
 			}

@@ -111,7 +111,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return g.roundTrip(req)
 	}
 	defer span.End()
-	span.Set(trace.Text("http.request.method", req.Method), trace.Text("server.address", req.URL.Hostname())) // no path, and no header: nobody else learns of the trace
+	// No path; and no header: nobody else learns of the trace.
+	span.Set(trace.Text("http.request.method", req.Method), trace.Text("server.address", req.URL.Hostname()))
 	resp, err := g.roundTrip(req)
 	if err != nil {
 		span.Fail()
