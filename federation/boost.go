@@ -37,7 +37,7 @@ func (f *Federation) deliverEntries(ctx context.Context, o storage.Outlet) error
 			return err
 		}
 		if body != nil {
-			res := f.send(ctx, actor, o.Inbox, body)
+			res := f.sendEntry(ctx, actor, o.Inbox, e, body)
 			if !res.done() && !res.permanent() {
 				if cursor > o.Cursor {
 					if err := f.advance(ctx, o, cursor); err != nil {

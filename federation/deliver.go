@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/activity"
 	"stoa/protocol/netx"
+	"stoa/protocol/trace"
 	"stoa/storage"
 )
 
@@ -43,6 +45,19 @@ func (o outcome) permanent() bool {
 // gone reports whether the inbox no longer exists.
 func (o outcome) gone() bool { return o.status == http.StatusGone }
 
+// sendEntry sends the activity of an entry of the log. The delivery is a trace of its own, linked to the request that made the entry.
+func (f *Federation) sendEntry(ctx context.Context, actor, inbox string, e storage.LogEntry, body []byte) outcome {
+	start := f.now()
+	traced, span := f.c.Traces.Begin(protocol.WithRequestID(ctx, e.Request), "delivery", trace.Producer, trace.Context{}, trace.Stored(e.Trace))
+	o := f.send(traced, actor, inbox, body)
+	span.Set(trace.Text("stoa.request.id", e.Request))
+	span.End()
+	if f.log.Enabled(ctx, slog.LevelDebug) {
+		f.log.Debug("delivery", "rid", e.Request, "trace", trace.ID(traced), "host", hostOf(inbox), "entry", e.Seq, "dur", f.now().Sub(start), "err", o.err)
+	}
+	return o
+}
+
 // send signs and posts one activity. When the answer is 401, it tries once more
 // with the other signature scheme.
 func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte) outcome {
@@ -67,12 +82,20 @@ func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte)
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
+	ctx, span := trace.Start(ctx, "send", trace.Producer)
 	o := f.post(ctx, actor, inbox, body, scheme)
 	if o.status == http.StatusUnauthorized {
 		scheme = otherScheme(scheme)
 		if o = f.post(ctx, actor, inbox, body, scheme); o.done() {
 			f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
 		}
+	}
+	if span != nil {
+		span.Set(trace.Text("server.address", u.Hostname()))
+		if !o.done() {
+			span.Fail()
+		}
+		span.End()
 	}
 	f.observe("delivery", u.Host, o.err)
 	return o

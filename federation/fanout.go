@@ -163,6 +163,7 @@ func (f *Federation) serveOutlet(ctx context.Context, o storage.Outlet) {
 func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 	var body []byte
 	var head int64
+	var newest storage.LogEntry
 	err := f.c.DB.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		epoch, at, err := tx.Logs().Head(ctx, o.Board)
 		if err != nil {
@@ -173,7 +174,8 @@ func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 		if err != nil || len(entries) == 0 || head <= o.Cursor {
 			return err
 		}
-		raw, public, err := f.entry(ctx, tx, epoch, entries[0])
+		newest = entries[0]
+		raw, public, err := f.entry(ctx, tx, epoch, newest)
 		if public {
 			body = raw
 		}
@@ -185,7 +187,7 @@ func (f *Federation) pushEntry(ctx context.Context, o storage.Outlet) error {
 	if body == nil { // deleted or hidden meanwhile: its own entry follows
 		return f.advance(ctx, o, head)
 	}
-	res := f.send(ctx, f.site.Board(), o.Inbox, body)
+	res := f.sendEntry(ctx, f.site.Board(), o.Inbox, newest, body)
 	if res.done() || res.permanent() { // a peer that refuses this one still reads the log
 		return f.advance(ctx, o, head)
 	}

@@ -34,6 +34,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/trace"
 	"stoa/storage"
 )
 
@@ -89,6 +90,7 @@ type Config struct {
 	Log               *slog.Logger
 	Now               func() time.Time                           // for signatures and caches; nil: time.Now
 	Observe           func(event string, host string, err error) // counts events; may be nil
+	Traces            *trace.Tracer                              // of deliveries of the log; nil for none
 	// Return returns to the client's network the rate that the router charged for a
 	// request. It is called at most once per request, after the signature was verified
 	// with a key of a known host; the request is then charged to the host instead. May

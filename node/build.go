@@ -63,6 +63,9 @@ func (n *Node) build(ctx context.Context) error {
 	if n.texts, err = readTexts(c.Texts); err != nil {
 		return err
 	}
+	if err := n.openTraces(); err != nil {
+		return err
+	}
 	client := outbound.New(outboundOptions(c, n.Base))
 	n.signer = &signed.Signer{Key: n.Keys.Ed, Base: n.Base, First: signed.Form(c.AgentForm), Memory: formMemory{n.DB}}
 	if err := n.openChain(ctx); err != nil {
@@ -85,6 +88,9 @@ func (n *Node) build(ctx context.Context) error {
 	}
 	if n.Chain != nil {
 		n.metrics.chains(n.Chain.Reader)
+	}
+	if n.exporter != nil {
+		n.metrics.exported(n.exporter)
 	}
 	if n.directories, err = credential.NewDirectories(n.DB, n.signer.Client(client), n.log, c.private()); err != nil {
 		return err
@@ -292,7 +298,7 @@ func (n *Node) openHall(ctx context.Context, gate *identity.Gate, proofs *proof.
 
 // jobs makes the worker, gives it the handler of each kind of job, and enqueues the first of those that repeat.
 func (n *Node) jobs(ctx context.Context, rooms []room) error {
-	n.Worker = &worker.Worker{DB: n.DB, Log: n.log, Owner: owner(), Observe: n.metrics.job}
+	n.Worker = &worker.Worker{DB: n.DB, Log: n.log, Owner: owner(), Observe: n.metrics.job, Traces: n.tracer}
 	handle := func(jobs map[storage.JobKind]storage.JobHandler) {
 		for kind, handler := range jobs {
 			n.Worker.Handle(kind, handler)
@@ -382,7 +388,7 @@ func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federat
 		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,
-		Network: n.front.network, Return: n.front.handBack, Listed: n.prover.Listed, Reach: n.reach,
+		Traces: n.tracer, Network: n.front.network, Return: n.front.handBack, Listed: n.prover.Listed, Reach: n.reach,
 	}
 	if n.Chain != nil {
 		c.Authority, c.Reviews = n.Chain, n.Chain.Review

@@ -83,6 +83,8 @@ var wallClock = map[string]string{
 	"storage/replace.go":                  "name of a file",
 	"storage/upgrade.go":                  "how long a trial took, and its name",
 	"storage/commit/conn.go":              "how long a caller waits",
+	"storage/commit/batch.go":             "how long a step of a write took",
+	"storage/commit/traced.go":            "how long a step of a write took",
 	"storage/commit/reach.go":             "how long a server may be silent",
 	"storage/commit/replica.go":           "how long a server may be silent",
 	"storage/commit/writer.go":            "how long the writer is held up",

@@ -100,6 +100,10 @@ type Config struct {
 	BackupSecret      string   `name:"backup-s3-secret" env:"STOA_BACKUP_S3_SECRET" placeholder:"FILE" help:"File that holds the secret of the access key. Default: AWS_SECRET_ACCESS_KEY of the environment."`
 	PaySandbox        bool     `name:"pay-sandbox" env:"STOA_PAY_SANDBOX" help:"Offer the payment provider sandbox, which moves no money, to owners of attention boards. Such boards and bids are labelled TEST and are not told to other nodes. For tests."`
 	MemoryLimit       uint32   `name:"memory-limit" default:"1024" env:"STOA_MEMORY_LIMIT" placeholder:"MIB" help:"Soft limit of the node's own memory in MiB: near it the garbage collector works more, and nothing fails. 0: none. GOMEMLIMIT, where set, wins. SQLite's and the system's buffers are not counted."`
+	Traces            string   `env:"STOA_TRACES" placeholder:"URL" help:"OpenTelemetry collector that traces are sent to by OTLP/HTTP, such as http://127.0.0.1:4318. Empty: none are recorded."`
+	TraceHeaders      string   `name:"traces-headers" env:"STOA_TRACES_HEADERS" placeholder:"FILE" help:"File of header fields to send with them, one a line, such as Authorization: Bearer …"`
+	TraceShare        float64  `name:"traces-share" default:"0.01" env:"STOA_TRACES_SHARE" placeholder:"N" help:"Share, 0 to 1, of the traces that are sent. Those that failed, or took long, are sent in any case."`
+	TraceSlow         int      `name:"traces-slow" default:"1000" env:"STOA_TRACES_SLOW" placeholder:"MS" help:"From how many milliseconds on a trace took long. 0: none does."`
 	LogFormat         string   `default:"text" enum:"text,json" env:"STOA_LOG_FORMAT" help:"text or json."`
 	LogLevel          string   `default:"info" enum:"debug,info,warn,error" env:"STOA_LOG_LEVEL" help:"debug, info, warn or error."`
 
@@ -151,6 +155,7 @@ func (c Config) Faults() (faults []error) {
 	}
 	c.mailFaults(bad)
 	c.backupFaults(bad)
+	c.traceFaults(bad)
 	if c.AgentForm != "" && !slices.Contains(signed.Forms, signed.Form(c.AgentForm)) {
 		bad("signature-agent-form: must be one of %v", signed.Forms)
 	}

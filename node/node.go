@@ -27,6 +27,7 @@ import (
 	"stoa/node/door/web"
 	"stoa/node/hall"
 	"stoa/node/money"
+	"stoa/node/out/otlp"
 	"stoa/node/out/signed"
 	"stoa/node/room/account"
 	"stoa/node/room/archive"
@@ -45,6 +46,7 @@ import (
 	"stoa/node/work/doctor"
 	"stoa/node/work/liveness"
 	"stoa/node/work/worker"
+	"stoa/protocol/trace"
 	"stoa/storage"
 )
 
@@ -90,6 +92,8 @@ type Node struct {
 	front        *front
 	federation   *federation.Federation
 	metrics      *metrics
+	tracer       *trace.Tracer  // nil when no traces are recorded
+	exporter     *otlp.Exporter // of its traces
 	prober       *liveness.Prober
 	sightings    *liveness.Sightings
 	usage        *operate.Usage // nil when the node is a single process

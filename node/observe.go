@@ -37,6 +37,9 @@ func (n *Node) observe(o hall.Observation) {
 		return
 	}
 	attrs := []any{"rid", o.ID, "op", o.Op, "door", o.Door, "caller", o.Caller.Standing.String(), "dur", o.Duration}
+	if o.Trace != "" {
+		attrs = append(attrs, "trace", o.Trace)
+	}
 	if o.Caller.Handle != "" {
 		attrs = append(attrs, "handle", o.Caller.Handle)
 	}

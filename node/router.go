@@ -99,6 +99,7 @@ func (m *mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch to := found.(type) {
 	case nil: // the router has redirected
 	case *route:
+		routed(r, to.pattern)
 		if h := to.handlers[method]; h != nil {
 			if (method == http.MethodGet || method == http.MethodHead) && asksToSign(r) {
 				w.Header().Set("Accept-Signature", httpsig.AcceptFor(r))

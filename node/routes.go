@@ -78,8 +78,8 @@ func (n *Node) route(documents *wellknown.WellKnown, client *http.Client) error 
 	m.handle("GET", protocol.PicturePath+":name", http.HandlerFunc(n.picture))
 	m.handle("GET", "/healthz", http.HandlerFunc(n.health))
 	m.handle("GET", "/readyz", http.HandlerFunc(n.ready))
-	var err error
-	n.handler, err = m.handler(n.log)
+	h, err := m.handler(n.log)
+	n.handler = traced(n.tracer, trusted(n.Config), h)
 	return err
 }
 

@@ -22,6 +22,7 @@ const drain = 8 * time.Second
 // releases leases and closes the database. It returns nil after an orderly end.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.Close()
+	defer n.sendTraces()()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	group, failed := errgroup.WithContext(work)

@@ -10,6 +10,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/sorting"
+	"stoa/protocol/trace"
 )
 
 // A JobHandler does one job. It makes outside calls first; the function that it returns runs in the
@@ -26,6 +27,7 @@ type Job struct {
 	RunAt     time.Time // not before; zero means now. While the job is leased, the end of the lease
 	Attempt   int       // 1 on the first run
 	Request   string    // id of the request that caused it; "" for none
+	Trace     []byte    // the span of that request, as [trace.Context.Bytes]; nil for none
 	LastError string
 	Dedupe    string `db:",null"` // unique among waiting jobs; "" for none
 	State     JobState
@@ -77,8 +79,8 @@ func (tx *Tx) Enqueue(ctx context.Context, jobs ...Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	const row = `(?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?, ?)`
-	args := make([]any, 0, 7*len(jobs))
+	const row = `(?, NULLIF(?, ''), ?, 'waiting', 0, ?, NULLIF(?, ''), ?, ?, ?)`
+	args := make([]any, 0, 8*len(jobs))
 	for _, j := range jobs {
 		if j.RunAt.IsZero() {
 			j.RunAt = tx.Now
@@ -86,9 +88,9 @@ func (tx *Tx) Enqueue(ctx context.Context, jobs ...Job) error {
 		if j.Args == nil {
 			j.Args = []byte{}
 		}
-		args = append(args, string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError), protocol.RequestID(ctx))
+		args = append(args, string(j.Kind), j.Lane, j.Args, millis(j.RunAt), j.Dedupe, storable(j.LastError), protocol.RequestID(ctx), blob(trace.Cause(ctx).Bytes()))
 	}
-	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error, request) VALUES `+
+	n, err := tx.write(ctx, `INSERT INTO job (kind, lane, args, state, blocked, run_at, dedupe, last_error, request, trace) VALUES `+
 		row+strings.Repeat(", "+row, len(jobs)-1)+` ON CONFLICT DO NOTHING`, args...)
 	if n > 0 {
 		tx.wake(TopicJobs)

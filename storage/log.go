@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/trace"
 	"stoa/storage/commit"
 )
 
@@ -19,11 +20,16 @@ type LogEntry struct {
 	Activity []byte // as received, for relayed foreign activities; nil for local ones, which are built from the row
 	At       time.Time
 	Redacted bool // its object was deleted; Activity is nil
+
+	Request string // id of the request that caused it; "" for none. No peer is told
+	Trace   []byte // the span of that request, as [trace.Context.Bytes]; nil for none
 }
 
 var (
-	logInsert     = insert{Into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity) VALUES `, Row: `(?, ?, ?, ?, ?, ?, ?)`}
-	waitingInsert = insert{Into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity) VALUES `, Row: `(?, ?, ?, ?, ?, ?)`}
+	logInsert = insert{Into: `INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity, request, trace) VALUES `,
+		Row: `(?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)`}
+	waitingInsert = insert{Into: `INSERT INTO log_waiting (board, kind, object_id, at, redacted, activity, request, trace) VALUES `,
+		Row: `(?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)`}
 )
 
 // Logs reads and writes the numbered logs of boards.
@@ -34,15 +40,16 @@ func (tx *Tx) Logs() Logs { return Logs{tx} }
 // Append adds the event to the board's log, which is created with its first entry.
 // On SQLite the entry has its number when it is written; on PostgreSQL it gets its
 // number, and can be read, some milliseconds after the commit (number.go).
-func (ls Logs) Append(_ context.Context, board string, kind LogKind, objectID string, activity []byte) error {
+func (ls Logs) Append(ctx context.Context, board string, kind LogKind, objectID string, activity []byte) error {
 	if !ls.tx.writes() {
 		return ErrReadOnly
 	}
 	ls.tx.appended(TopicLog)
+	request, cause := protocol.RequestID(ctx), blob(trace.Cause(ctx).Bytes())
 	if ls.tx.db.engine == enginePostgres {
-		return ls.tx.hold(heldLog, board, string(kind), objectID, millis(ls.tx.Now), false, blob(activity))
+		return ls.tx.hold(heldLog, board, string(kind), objectID, millis(ls.tx.Now), false, blob(activity), request, cause)
 	}
-	return ls.tx.hold(heldLog, board, nil, string(kind), objectID, millis(ls.tx.Now), false, blob(activity))
+	return ls.tx.hold(heldLog, board, nil, string(kind), objectID, millis(ls.tx.Now), false, blob(activity), request, cause)
 }
 
 const (
@@ -110,12 +117,12 @@ const maxLogPage = 1000
 
 // After returns up to limit entries after a number, in order, at most 1000.
 func (ls Logs) After(ctx context.Context, board string, after int64, limit int) ([]LogEntry, error) {
-	rows, err := ls.tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity FROM log
+	rows, err := ls.tx.query(ctx, `SELECT seq, kind, object_id, at, redacted, activity, COALESCE(request, ''), trace FROM log
 		WHERE stream = (SELECT id FROM stream WHERE board = ?) AND seq > ? ORDER BY seq LIMIT ?`, board, after, min(max(limit, 0), maxLogPage))
 	return collect(rows, err, func(s scanner) (LogEntry, error) {
 		e := LogEntry{Board: board}
 		var at int64
-		err := s.Scan(&e.Seq, &e.Kind, &e.ObjectID, &at, &e.Redacted, &e.Activity)
+		err := s.Scan(&e.Seq, &e.Kind, &e.ObjectID, &at, &e.Redacted, &e.Activity, &e.Request, &e.Trace)
 		e.At = moment(at)
 		return e, err
 	})
@@ -180,7 +187,7 @@ const logShopChanged = `SELECT count(*) FROM (SELECT 1 FROM log WHERE stream = (
 	AND kind IN ('hide', 'restore') AND object_id LIKE '@%' LIMIT 1) r`
 
 const (
-	redact        = ` SET redacted = TRUE, activity = NULL WHERE object_id = ? AND kind <> 'delete' AND `
+	redact        = ` SET redacted = TRUE, activity = NULL, request = NULL, trace = NULL WHERE object_id = ? AND kind <> 'delete' AND `
 	redactLog     = `UPDATE log` + redact + `stream = (SELECT id FROM stream WHERE board = ?)`
 	redactWaiting = `UPDATE log_waiting` + redact + `board = ?`
 )

@@ -218,12 +218,12 @@ const numbersHeld = `SELECT n, CASE WHEN n > ? OR ? THEN (SELECT COALESCE(string
 const logNumbers = `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended('number the logs', 0)) AS mine),
 	moved AS (
 		DELETE FROM log_waiting WHERE id = ANY(ARRAY(SELECT id FROM log_waiting WHERE id > ? AND (SELECT mine FROM turn) ORDER BY id LIMIT ?))
-		RETURNING id, board, kind, object_id, at, redacted, activity),
+		RETURNING id, board, kind, object_id, at, redacted, activity, request, trace),
 	heads AS (
 		INSERT INTO stream (board, epoch, head) SELECT board, ?, count(*) FROM moved GROUP BY board ORDER BY board
 		ON CONFLICT (board) DO UPDATE SET head = stream.head + EXCLUDED.head, due = TRUE RETURNING id, board, head),
 	numbered AS (
-		INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity)
+		INSERT INTO log (stream, seq, kind, object_id, at, redacted, activity, request, trace)
 		SELECT h.id, h.head - count(*) OVER (PARTITION BY m.board) + row_number() OVER (PARTITION BY m.board ORDER BY m.id),
-			m.kind, m.object_id, m.at, m.redacted, m.activity FROM moved m JOIN heads h ON h.board = m.board)
+			m.kind, m.object_id, m.at, m.redacted, m.activity, m.request, m.trace FROM moved m JOIN heads h ON h.board = m.board)
 	SELECT (SELECT count(*) FROM moved), (SELECT COALESCE(max(id), 0) FROM moved), (SELECT mine FROM turn)`

@@ -12,6 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"stoa/protocol/trace"
 )
 
 // Deadlines and pauses of calls.
@@ -80,6 +82,19 @@ func (e *endpoint) report(now time.Time, err error) {
 // another chain is noticed at once. It returns an error when any answer is missing; errors of the
 // elements are left to the caller.
 func (e *endpoint) batch(ctx context.Context, chain uint64, elems []rpc.BatchElem) error {
+	ctx, span := trace.Start(ctx, "chain", trace.Client)
+	err := e.callAll(ctx, chain, elems)
+	if span != nil {
+		span.Set(trace.Number("stoa.chain", chain), trace.Text("server.address", e.name), trace.Number("stoa.chain.calls", len(elems)))
+		if err != nil {
+			span.Fail()
+		}
+		span.End()
+	}
+	return err
+}
+
+func (e *endpoint) callAll(ctx context.Context, chain uint64, elems []rpc.BatchElem) error {
 	var id hexutil.Uint64
 	all := append([]rpc.BatchElem{{Method: "eth_chainId", Result: &id}}, elems...)
 	// A provider that refuses the whole batch sends one error object; the elements then carry no

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"stoa/identity/key"
 	"stoa/identity/strictjson"
 	"stoa/protocol"
+	"stoa/protocol/trace"
 	"stoa/storage"
 )
 
@@ -224,14 +226,34 @@ func (t *Table) Complete(all []*protocol.Operation) error {
 // any other; AsError returns what the caller may see.
 func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	start := time.Now()
+	ctx, span := trace.Start(ctx, "operation", trace.Internal)
 	res, err := t.invoke(ctx, req)
+	if span != nil {
+		describe(span, req.Door, res, err)
+	}
 	if t.Observe != nil && !req.Quiet {
 		t.Observe(Observation{
-			ID: cmp.Or(req.ID, protocol.RequestID(ctx)),
+			ID: cmp.Or(req.ID, protocol.RequestID(ctx)), Trace: trace.ID(ctx),
 			Op: req.Op, Door: req.Door, Caller: res.Caller, Err: err, Duration: time.Since(start), Replayed: res.Replayed, Kept: res.Kept,
 		})
 	}
 	return res, err
+}
+
+// describe ends the span of an operation.
+func describe(s *trace.Span, door string, res Result, err error) {
+	code := protocol.CodeOf(err)
+	if res.Op != nil {
+		s.Name = res.Op.Name
+	}
+	s.Set(trace.Text("stoa.door", door), trace.Text("stoa.caller", res.Caller.Standing.String()))
+	if err != nil {
+		s.Set(trace.Text("error.type", string(code)))
+	}
+	if err != nil && code.Status() >= http.StatusInternalServerError {
+		s.Fail()
+	}
+	s.End()
 }
 
 func (t *Table) invoke(ctx context.Context, req Request) (Result, error) {

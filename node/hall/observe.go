@@ -9,6 +9,7 @@ import (
 // An Observation is one finished Invoke, for the log and the metrics.
 type Observation struct {
 	ID       string // of the request
+	Trace    string // its id, "" for none
 	Op, Door string
 	Caller   protocol.Caller
 	Err      error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -77,6 +78,11 @@ func (w *writer) attempt(ops []*op, careful bool) (_ *batch, err error) {
 	if b.single && b.results[0] != nil {
 		b.wrote, b.topics = false, nil
 		return b, nil
+	}
+	for _, o := range ops {
+		if m := o.marks(); m != nil {
+			m.commits, m.batch = time.Now(), len(ops)
+		}
 	}
 	if err := b.commit(ctx); err != nil {
 		return nil, err
@@ -171,7 +177,14 @@ func (b *batch) run(o *op) (result, fatal error) {
 			return nil, err
 		}
 	}
+	m := o.marks()
+	if m != nil {
+		m.began = time.Now()
+	}
 	result = b.call(o)
+	if m != nil {
+		m.ran = time.Now()
+	}
 	if b.split {
 		return nil, errors.Join(errApart, result)
 	}

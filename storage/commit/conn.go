@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
+
+	"stoa/protocol/trace"
 )
 
 // A conn is one connection with its prepared statements. It serves one
@@ -151,6 +153,8 @@ func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows,
 
 // read runs fn on a snapshot.
 func (c *conn) read(ctx context.Context, db *DB, fn func(ctx context.Context, tx *Tx) error) error {
+	ctx, span := trace.Start(ctx, "read", trace.Internal)
+	defer span.End()
 	if _, err := c.exec(ctx, db.engine.beginRead()); err != nil {
 		c.broken = true
 		return fmt.Errorf("begin a read: %w", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/trace"
 )
 
 const (
@@ -49,7 +50,13 @@ type op struct {
 // all writes of a transaction with one statement. Those that fn does not spend
 // remain unspent.
 func (db *DB) Write(ctx context.Context, fn func(ctx context.Context, tx *Tx) error, spends ...protocol.Spend) error {
-	o := &op{ctx: ctx, fn: fn, done: make(chan error, 1), spends: spends}
+	if s := trace.Of(ctx); s != nil {
+		return db.traced(ctx, s, fn, spends)
+	}
+	return db.write(ctx, &op{ctx: ctx, fn: fn, done: make(chan error, 1), spends: spends})
+}
+
+func (db *DB) write(ctx context.Context, o *op) error {
 	if err := db.submit(o); err != nil {
 		return err
 	}
@@ -235,6 +242,9 @@ func beginOps(ops []*op) []*op {
 		if err := o.ctx.Err(); err != nil {
 			o.done <- err
 			continue
+		}
+		if m := o.marks(); m != nil {
+			m.taken = time.Now()
 		}
 		kept = append(kept, o)
 	}

@@ -15,6 +15,7 @@ import (
 	"stoa/identity/session"
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/trace"
 )
 
 // MaxBody is the longest body of an operation, in bytes (contract §1).
@@ -54,7 +55,8 @@ func (a *API) Handler(op *protocol.Operation) http.Handler {
 			if kept, ok := a.cache.Get(r.RequestURI); ok {
 				kept.write(w, r)
 				if a.Table.Observe != nil {
-					a.Table.Observe(hall.Observation{ID: head.Get(RequestIDHeader), Op: op.Name, Door: "http", Duration: time.Since(start), Kept: true})
+					a.Table.Observe(hall.Observation{ID: head.Get(RequestIDHeader), Trace: trace.ID(r.Context()), Op: op.Name, Door: "http",
+						Duration: time.Since(start), Kept: true})
 				}
 				return
 			}

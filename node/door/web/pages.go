@@ -10,6 +10,7 @@ import (
 
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/trace"
 )
 
 // A page is one row of the table of pages. A new page needs a row here and a template: route,
@@ -129,7 +130,8 @@ func (s *Web) handler(p page) http.Handler {
 		if page, ok := s.kept.Get(key); ok && key != "" { // its path and form were chosen when it was made
 			page.write(w, r)
 			if s.Table.Observe != nil && p.twin != nil {
-				s.Table.Observe(hall.Observation{ID: w.Header().Get(requestID), Op: p.twin.Name, Door: "page", Duration: time.Since(start), Kept: true})
+				s.Table.Observe(hall.Observation{ID: w.Header().Get(requestID), Trace: trace.ID(r.Context()), Op: p.twin.Name, Door: "page",
+					Duration: time.Since(start), Kept: true})
 			}
 			return
 		}

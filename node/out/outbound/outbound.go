@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"stoa/protocol/trace"
 )
 
 // Limits of a client. Those in Options are defaults.
@@ -104,6 +106,26 @@ type guard struct {
 }
 
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	_, span := trace.Start(req.Context(), "request", trace.Client)
+	if span == nil {
+		return g.roundTrip(req)
+	}
+	defer span.End()
+	// No path; and no header: nobody else learns of the trace.
+	span.Set(trace.Text("http.request.method", req.Method), trace.Text("server.address", req.URL.Hostname()))
+	resp, err := g.roundTrip(req)
+	if err != nil {
+		span.Fail()
+		return nil, err
+	}
+	span.Set(trace.Number("http.response.status_code", resp.StatusCode))
+	if resp.StatusCode >= http.StatusBadRequest {
+		span.Fail()
+	}
+	return resp, nil
+}
+
+func (g *guard) roundTrip(req *http.Request) (*http.Response, error) {
 	t, err := g.pick(req.URL)
 	if err != nil {
 		if req.Body != nil {

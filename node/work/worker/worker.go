@@ -16,6 +16,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/netx"
+	"stoa/protocol/trace"
 	"stoa/storage"
 )
 
@@ -37,6 +38,7 @@ type Worker struct {
 	Owner    string // name of this process in leases
 	Parallel int    // jobs at once, beside those that are late; default 8
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
+	Traces   *trace.Tracer // nil for none
 
 	handlers map[storage.JobKind]storage.JobHandler
 	lost     atomic.Bool // a claim or an outcome was not answered: the database may have leases of this process for jobs that it does not run
@@ -189,27 +191,38 @@ func (w *Worker) lane(ctx context.Context, first storage.Job) {
 // there is one.
 func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storage.Job) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(protocol.WithRequestID(ctx, j.Request), timeout)
+	ctx, span := w.Traces.Begin(protocol.WithRequestID(ctx, j.Request), "job", trace.Consumer, trace.Context{}, trace.Stored(j.Trace))
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	next, err := w.run(ctx, j, more)
+	log := w.Log
+	if span != nil {
+		log = log.With("trace", trace.ID(ctx))
+		span.Name += " " + string(j.Kind)
+		span.Set(trace.Number("stoa.job.attempt", j.Attempt), trace.Text("stoa.request.id", j.Request))
+		if err != nil {
+			span.Fail()
+		}
+		defer span.End()
+	}
 	if w.Observe != nil {
 		w.Observe(j.Kind, time.Since(start), err)
 	}
 	if err == nil {
-		w.Log.Debug("job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "dur", time.Since(start))
+		log.Debug("job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "dur", time.Since(start))
 		return next
 	}
 	if final(err) || j.Attempt >= maxAttempts {
-		w.Log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
+		log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
 	} else {
 		wait := Backoff(j.Attempt, err)
-		w.Log.Debug("job is tried again", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
+		log.Debug("job is tried again", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
 		err = w.DB.RetryJob(ctx, j.ID, wait, err.Error())
 	}
 	if err != nil {
 		w.misses(err)
-		w.Log.Error("settle job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "err", err)
+		log.Error("settle job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "err", err)
 	}
 	return nil
 }

@@ -1,0 +1,7 @@
+-- +goose Up
+-- The span of the request that caused a job; the request that caused an entry of a log, and its span: what delivers them names it.
+ALTER TABLE job ADD COLUMN trace BYTEA;
+ALTER TABLE log ADD COLUMN request TEXT COLLATE "C";
+ALTER TABLE log ADD COLUMN trace BYTEA;
+ALTER TABLE log_waiting ADD COLUMN request TEXT COLLATE "C";
+ALTER TABLE log_waiting ADD COLUMN trace BYTEA;
