@@ -20,6 +20,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/out/outbound"
 	"stoa/node/out/s3"
+	"stoa/node/room/account"
 	"stoa/node/room/credential"
 	"stoa/node/room/operate"
 	"stoa/node/work/backup"
@@ -134,7 +135,8 @@ func (c Config) backupTo(place backup.Place, db *storage.DB, base string, log *s
 		return nil, err
 	}
 	return &backup.Backup{DB: db, URL: c.Database, Place: place, Recipients: to, Base: base, Host: u.Host, Program: c.Version, Temp: c.Data,
-		At: time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, CheckDays: c.BackupCheck, Owner: owner(), Log: log}, nil
+		At: time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, CheckDays: c.BackupCheck, Owner: owner(), Log: log,
+		Tell: account.TellOfBackups}, nil
 }
 
 // Backup makes a backup of a file of its own. On SQLite, where no recipient is set, it is a database file; otherwise the form of those
@@ -324,7 +326,7 @@ func Restore(ctx context.Context, c Config, s Source, log *slog.Logger) (out Res
 		if err != nil {
 			return err
 		}
-		b.Owner, b.Running = "", ""
+		b.Owner, b.Running, b.TriedAt = "", "", time.Time{}
 		return tx.Settings().PutBackup(ctx, b)
 	})
 }
