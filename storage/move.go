@@ -188,11 +188,18 @@ func untilGone(ctx context.Context, count func() (int, error)) error {
 	return nil
 }
 
+// ErrPooler means that the connections of a node's other processes cannot be seen, nor a schema be set for a connection.
+var ErrPooler = errors.New("a pooler such as PgBouncer is before the database, behind which the node's other processes are not seen: " +
+	"give --database the address of the server itself")
+
 // alone runs do while nothing else may open the database of PostgreSQL, if nothing else is connected to it. On SQLite the lock of who
 // serves it does that.
 func (db *DB) alone(ctx context.Context, do func() error) error {
 	if db.engine != enginePostgres {
 		return do()
+	}
+	if !db.sql.Direct() {
+		return ErrPooler
 	}
 	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		var mine bool
