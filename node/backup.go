@@ -185,6 +185,28 @@ type Source struct {
 	Date     string // of a directory or bucket: the newest of this day, such as 2026-11-20, or one by its name; "" means the newest
 	Identity string // file of age identities
 	Progress storage.Progress
+	Read     func(read, of int64) // told as the backup is read, in bytes; may be nil
+}
+
+// watched tells how much of a backup was read.
+type watched struct {
+	io.ReadCloser
+	read, of int64
+	tell     func(read, of int64)
+}
+
+func (r *watched) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	r.read += int64(n)
+	r.tell(r.read, r.of)
+	return n, err
+}
+
+func (s Source) watch(f io.ReadCloser, size int64) io.ReadCloser {
+	if s.Read == nil {
+		return f
+	}
+	return &watched{ReadCloser: f, of: size, tell: s.Read}
 }
 
 // Backups lists the backups of a place, the newest first.
@@ -237,8 +259,11 @@ func (s Source) open(ctx context.Context, c Config) (r io.Reader, plain bool, na
 func (s Source) file(ctx context.Context, c Config) (io.ReadCloser, string, error) {
 	from := cmp.Or(s.From, c.BackupDir)
 	if info, err := os.Stat(from); from != "" && !strings.HasPrefix(from, bucketScheme) && (err != nil || !info.IsDir()) {
-		f, err := os.Open(from)
-		return f, from, err
+		f, wrong := os.Open(from)
+		if err = errors.Join(err, wrong); err != nil {
+			return nil, from, err
+		}
+		return s.watch(f, info.Size()), from, nil
 	}
 	p, all, err := backupsOf(ctx, c, from)
 	if err != nil {
@@ -252,6 +277,9 @@ func (s Source) file(ctx context.Context, c Config) (io.ReadCloser, string, erro
 				break
 			}
 			r, err := p.Open(ctx, f)
+			if err == nil {
+				r = s.watch(r, f.Size)
+			}
 			return r, p.String() + " " + f.Name, err
 		}
 	}

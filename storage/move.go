@@ -559,15 +559,16 @@ func (m *mover) compare(ctx context.Context) (out MoveReport, err error) {
 		hashing.Go(func() {
 			errs[i] = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 				for _, t := range m.tables {
-					h, err := t.hash(ctx, tx.sql.Connection())
+					h, err := t.hash(ctx, tx.sql.Connection(), func(rows int64) {
+						mu.Lock()
+						defer mu.Unlock()
+						done += rows
+						m.report(MoveStep{"compare", t.name, done / 2, m.of})
+					})
 					if err != nil {
 						return err
 					}
 					sides[i] = append(sides[i], h)
-					mu.Lock()
-					done += h.Rows
-					m.report(MoveStep{"compare", t.name, done / 2, m.of})
-					mu.Unlock()
 				}
 				if db.engine == enginePostgres {
 					if waits, err := tx.exists(ctx, `SELECT 1 FROM log_waiting LIMIT 1`); err != nil || waits {

@@ -202,7 +202,7 @@ type pool struct {
 	own    bool          // close db with the pool
 	slots  chan struct{} // one a connection that is lent
 	idle   chan *conn
-	heard  pulse         // of its readers
+	heard  pulse // of its readers
 }
 
 func newPool(db *bun.DB, e Engine, n int, own bool) *pool {

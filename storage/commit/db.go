@@ -68,7 +68,7 @@ type DB struct {
 	writer        sync.WaitGroup
 	version       atomic.Uint64
 	lastNow       atomic.Int64
-	heard         pulse // of the writer; at is 0 while it is at no batch
+	heard         pulse                    // of the writer; at is 0 while it is at no batch
 	unavailableAt atomic.Int64             // when the log last said that the database is unavailable
 	wake          map[string]chan struct{} // fixed at Open
 	generations   *generations

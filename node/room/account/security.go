@@ -289,7 +289,7 @@ var told = map[Change][2]string{
 	ProfileLeaves: {hall.Key("Your profile at %s is being deleted"), hall.Key("The profile%s at %s was deleted by its owner on %s. Nobody sees it now.")},
 	AccountLeaves: {hall.Key("Your account at %s is being closed"),
 		hall.Key("Your account%s at %s was closed on %s. Its profiles are hidden, and every browser is signed out.")},
-	CodeUsed: {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
+	CodeUsed:     {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
 	BackupFailed: {hall.Key("The backup of %s failed"), hall.Key("The backup%s of the node %s failed on %s.")},
 	BackupLate: {hall.Key("There is no backup of %s of the last two days"),
 		hall.Key("No backup%s of the node %s was finished for two days, as seen on %s: each try was cut off, or one still runs.")},
