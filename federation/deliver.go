@@ -58,8 +58,8 @@ func (f *Federation) sendEntry(ctx context.Context, actor, inbox string, e stora
 	return o
 }
 
-// send signs and posts one activity. When the answer is 401, it tries once more
-// with the other signature scheme.
+// send signs and posts one activity. When the answer is 401, it tries again
+// with other signature schemes.
 func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte) outcome {
 	u, err := f.parseID(inbox)
 	if err != nil {
@@ -83,12 +83,15 @@ func (f *Federation) send(ctx context.Context, actor, inbox string, body []byte)
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	ctx, span := trace.Start(ctx, "send", trace.Producer)
-	o := f.post(ctx, actor, inbox, body, scheme)
-	if o.status == http.StatusUnauthorized {
-		scheme = otherScheme(scheme)
-		if o = f.post(ctx, actor, inbox, body, scheme); o.done() {
-			f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
+	var o outcome
+	for _, s := range f.schemesFrom(scheme) {
+		if o = f.post(ctx, actor, inbox, body, s); o.status == http.StatusUnauthorized {
+			continue
 		}
+		if o.done() && s != scheme {
+			f.rememberScheme(context.WithoutCancel(ctx), u.Host, s)
+		}
+		break
 	}
 	if span != nil {
 		span.Set(trace.Text("server.address", u.Hostname()))

@@ -45,6 +45,14 @@ type Keys struct {
 	Ed25519 key.Pair
 
 	Others func() []ed25519.PublicKey // that were, or will be, valid beside Ed25519; nil for none
+	Former func() key.Pair            // the RSA key before a rotation, zero once it is not needed; nil for none
+}
+
+func (k Keys) former() key.Pair {
+	if k.Former == nil {
+		return key.Pair{}
+	}
+	return k.Former()
 }
 
 // A Receiver stores what federation has accepted. Its methods run inside the

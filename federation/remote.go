@@ -83,13 +83,18 @@ func (f *Federation) fetchAs(ctx context.Context, address, etag, accept string) 
 	}
 	defer release()
 	scheme := f.schemeOf(ctx, u.Host)
-	res, err := f.get(ctx, u.String(), etag, accept, scheme)
-	if err == nil && res.StatusCode == http.StatusUnauthorized {
-		closeBody(res)
-		scheme = otherScheme(scheme)
-		if res, err = f.get(ctx, u.String(), etag, accept, scheme); err == nil && res.StatusCode == http.StatusOK && strangerOf(ctx) == nil {
-			defer f.rememberScheme(context.WithoutCancel(ctx), u.Host, scheme)
+	var res *http.Response
+	for i, s := range f.schemesFrom(scheme) {
+		if i > 0 {
+			closeBody(res)
 		}
+		if res, err = f.get(ctx, u.String(), etag, accept, s); err == nil && res.StatusCode == http.StatusUnauthorized {
+			continue
+		}
+		if err == nil && res.StatusCode == http.StatusOK && s != scheme && strangerOf(ctx) == nil {
+			defer f.rememberScheme(context.WithoutCancel(ctx), u.Host, s)
+		}
+		break
 	}
 	if err != nil && refusedToDial(err) {
 		return nil, fmt.Errorf("fetch %s: %w", address, err)

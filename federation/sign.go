@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"stoa/identity/httpsig"
@@ -17,9 +18,10 @@ import (
 )
 
 // Signature schemes of a host. Unknown hosts get the first: it is what most of the
-// fediverse accepted in 2026; after a 401 the next is tried once.
+// fediverse accepted in 2026; after a 401 others are tried once, see schemesFrom.
 const (
 	schemeCavage  = "cavage"
+	schemeFormer  = "cavage-former" // by the RSA key before a rotation, which a server may know without fetching the next one
 	schemeRSA     = "rfc9421-rsa"
 	schemeEd25519 = "rfc9421-ed25519"
 )
@@ -38,9 +40,12 @@ func ed25519Of(pair key.Pair) (ed25519.PublicKey, error) {
 // sign signs a request as one of the node's actors. It is called when sending: a
 // signature made when queueing would be too old after an outage.
 func (f *Federation) sign(r *http.Request, body []byte, actor, scheme string) error {
-	now := f.now()
+	now, pair := f.now(), f.c.Keys.RSA
+	if scheme == schemeFormer {
+		pair, scheme = f.c.Keys.former(), schemeCavage
+	}
 	if scheme == schemeCavage {
-		priv, ok := f.c.Keys.RSA.Signer().(*rsa.PrivateKey)
+		priv, ok := pair.Signer().(*rsa.PrivateKey)
 		if !ok {
 			return errors.New("federation: an RSA key is required")
 		}
@@ -60,12 +65,18 @@ func (f *Federation) sign(r *http.Request, body []byte, actor, scheme string) er
 	return httpsig.SignRequest(r, httpsig.NewTarget(r.URL.Scheme, r.URL.Host), body, o)
 }
 
-// otherScheme is the scheme to try once after a 401.
-func otherScheme(scheme string) string {
-	if scheme == schemeCavage {
-		return schemeRSA
+// schemesFrom are the schemes to try in turn while the answer is 401: the known one of the host first.
+func (f *Federation) schemesFrom(known string) []string {
+	all := []string{schemeCavage, schemeFormer, schemeRSA}
+	if f.c.Keys.former().IsZero() {
+		all = []string{schemeCavage, schemeRSA}
+		if known == schemeFormer {
+			known = schemeCavage
+		}
 	}
-	return schemeCavage
+	n := len(all)
+	others := slices.DeleteFunc(all, func(s string) bool { return s == known })
+	return append([]string{known}, others...)[:n]
 }
 
 func (f *Federation) schemeOf(ctx context.Context, host string) string {

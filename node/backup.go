@@ -22,6 +22,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/out/outbound"
 	"stoa/node/out/s3"
+	"stoa/node/room/account"
 	"stoa/node/room/credential"
 	"stoa/node/room/operate"
 	"stoa/node/work/backup"
@@ -136,7 +137,8 @@ func (c Config) backupTo(place backup.Place, db *storage.DB, base string, log *s
 		return nil, err
 	}
 	return &backup.Backup{DB: db, URL: c.Database, Place: place, Recipients: to, Base: base, Host: u.Host, Program: c.Version, Temp: c.Data,
-		At: time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, CheckDays: c.BackupCheck, Owner: owner(), Log: log}, nil
+		At: time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, CheckDays: c.BackupCheck, Owner: owner(), Log: log,
+		Tell: account.TellOfBackups}, nil
 }
 
 // Backup makes a backup of a file of its own. On SQLite, where no recipient is set, it is a database file; otherwise the form of those
@@ -185,6 +187,28 @@ type Source struct {
 	Date     string // of a directory or bucket: the newest of this day, such as 2026-11-20, or one by its name; "" means the newest
 	Identity string // file of age identities
 	Progress storage.Progress
+	Read     func(read, of int64) // told as the backup is read, in bytes; may be nil
+}
+
+// watched tells how much of a backup was read.
+type watched struct {
+	io.ReadCloser
+	read, of int64
+	tell     func(read, of int64)
+}
+
+func (r *watched) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	r.read += int64(n)
+	r.tell(r.read, r.of)
+	return n, err
+}
+
+func (s Source) watch(f io.ReadCloser, size int64) io.ReadCloser {
+	if s.Read == nil {
+		return f
+	}
+	return &watched{ReadCloser: f, of: size, tell: s.Read}
 }
 
 // Backups lists the backups of a place, the newest first.
@@ -237,8 +261,11 @@ func (s Source) open(ctx context.Context, c Config) (r io.Reader, plain bool, na
 func (s Source) file(ctx context.Context, c Config) (io.ReadCloser, string, error) {
 	from := cmp.Or(s.From, c.BackupDir)
 	if info, err := os.Stat(from); from != "" && !strings.HasPrefix(from, bucketScheme) && (err != nil || !info.IsDir()) {
-		f, err := os.Open(from)
-		return f, from, err
+		f, wrong := os.Open(from)
+		if err = errors.Join(err, wrong); err != nil {
+			return nil, from, err
+		}
+		return s.watch(f, info.Size()), from, nil
 	}
 	p, all, err := backupsOf(ctx, c, from)
 	if err != nil {
@@ -252,6 +279,9 @@ func (s Source) file(ctx context.Context, c Config) (io.ReadCloser, string, erro
 				break
 			}
 			r, err := p.Open(ctx, f)
+			if err == nil {
+				r = s.watch(r, f.Size)
+			}
 			return r, p.String() + " " + f.Name, err
 		}
 	}
@@ -378,7 +408,7 @@ func Restore(ctx context.Context, c Config, s Source, log *slog.Logger) (out Res
 		if err != nil {
 			return err
 		}
-		b.Owner, b.Running = "", ""
+		b.Owner, b.Running, b.TriedAt = "", "", time.Time{}
 		return tx.Settings().PutBackup(ctx, b)
 	})
 }

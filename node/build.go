@@ -384,7 +384,7 @@ type receiver struct {
 func (n *Node) federate(base *url.URL, client *http.Client) (*federation.Federation, error) {
 	c := federation.Config{
 		Base: base, DB: n.DB, Client: client,
-		Keys:     federation.Keys{RSA: n.Keys.RSA, Ed25519: n.Keys.Ed, Others: n.Keys.Others},
+		Keys:     federation.Keys{RSA: n.Keys.RSA, Ed25519: n.Keys.Ed, Others: n.Keys.Others, Former: n.Keys.FormerRSA},
 		Receiver: receiver{n.Board, n.Moderation}, Threads: n.Contact, Software: "stoa", Version: n.Config.Version,
 		Icon:         base.Scheme + "://" + base.Host + web.PicturePath(),
 		AllowPrivate: n.Config.private(), AuthorizedFetch: n.Config.AuthorizedFetch, Log: n.log, Observe: n.federated,

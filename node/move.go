@@ -44,7 +44,7 @@ func moveFault(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrMoved):
 		return fmt.Errorf("%w: %w. Start the node there; or let it be served here again, without what was written there: stoa admin move --undo", ErrConfig, err)
-	case errors.Is(err, storage.ErrMoving):
+	case errors.Is(err, storage.ErrMoving), errors.Is(err, storage.ErrPooler):
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	case errors.Is(err, storage.ErrServed):
 		return fmt.Errorf("%w: %w. Stop the node first", ErrConfig, err)

@@ -128,6 +128,11 @@ func (as Accounts) HasOperator(ctx context.Context) (bool, error) {
 	return as.tx.exists(ctx, `SELECT 1 FROM account WHERE role = 'operator' LIMIT 1`)
 }
 
+// Operators lists the accounts of operators, at most a hundred.
+func (as Accounts) Operators(ctx context.Context) ([]Account, error) {
+	return list[Account](ctx, as.tx, accountTable.from+`WHERE role = 'operator' ORDER BY id LIMIT 100`)
+}
+
 // SetPendingMail stores an address that becomes the account's once it is confirmed,
 // "" for none. ErrNotFound when there is no such account.
 func (as Accounts) SetPendingMail(ctx context.Context, id, mail string) error {

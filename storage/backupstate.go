@@ -31,6 +31,8 @@ type BackupState struct {
 	Owner     string        `json:"owner"`   // process that makes one now
 	Running   string        `json:"running"` // its name
 	LeaseEnd  time.Time     `json:"leaseEnd"`
+	TriedAt   time.Time     `json:"triedAt"` // first try since the last that was made; zero for none
+	Told      bool          `json:"told"`    // operators know that it does not work
 
 	Parts map[int64]CopiedPart `json:"parts,omitempty"` // by month
 }
@@ -75,6 +77,9 @@ func (ss Settings) ClaimBackup(ctx context.Context, owner string, until time.Tim
 	}
 	next := s
 	next.Owner, next.LeaseEnd = owner, until
+	if next.TriedAt.IsZero() {
+		next.TriedAt = ss.tx.Now
+	}
 	return s, true, ss.PutBackup(ctx, next)
 }
 

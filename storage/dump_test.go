@@ -106,6 +106,7 @@ func edited(t *testing.T, raw []byte, name string, content []byte) []byte {
 
 // restoredDump restores for real, over another database, and compares every row.
 func restoredDump(t *testing.T, c storage.Config, db *storage.DB, sums storage.DumpSums, raw []byte, odd string) {
+	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	ctx := t.Context()
 	set := func(db *storage.DB, value string) {
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "after", value) }))

@@ -21,6 +21,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
+
+	"stoa/storage/commit"
 )
 
 const (
@@ -346,6 +348,11 @@ func loadPostgres(ctx context.Context, r io.Reader, address string, how pgRestor
 		return found, err
 	}
 	defer own.close()
+	if how.keep {
+		if direct, err := commit.Direct(ctx, own.sql); err != nil || !direct {
+			return found, errors.Join(err, ErrPooler)
+		}
+	}
 	if err := own.prepare(ctx, head, how); err != nil {
 		return found, err
 	}

@@ -421,7 +421,7 @@ func HashTables(ctx context.Context, c Config) (all []MovedTable, err error) {
 				continue
 			}
 			var h MovedTable
-			if h, err = t.hash(ctx, tx.sql.Connection()); err == nil {
+			if h, err = t.hash(ctx, tx.sql.Connection(), func(int64) {}); err == nil {
 				all = append(all, h)
 			}
 		}

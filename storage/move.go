@@ -188,11 +188,18 @@ func untilGone(ctx context.Context, count func() (int, error)) error {
 	return nil
 }
 
+// ErrPooler means that the connections of a node's other processes cannot be seen, nor a schema be set for a connection.
+var ErrPooler = errors.New("a pooler such as PgBouncer is before the database, behind which the node's other processes are not seen: " +
+	"give --database the address of the server itself")
+
 // alone runs do while nothing else may open the database of PostgreSQL, if nothing else is connected to it. On SQLite the lock of who
 // serves it does that.
 func (db *DB) alone(ctx context.Context, do func() error) error {
 	if db.engine != enginePostgres {
 		return do()
+	}
+	if !db.sql.Direct() {
+		return ErrPooler
 	}
 	return db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		var mine bool
@@ -552,15 +559,16 @@ func (m *mover) compare(ctx context.Context) (out MoveReport, err error) {
 		hashing.Go(func() {
 			errs[i] = db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 				for _, t := range m.tables {
-					h, err := t.hash(ctx, tx.sql.Connection())
+					h, err := t.hash(ctx, tx.sql.Connection(), func(rows int64) {
+						mu.Lock()
+						defer mu.Unlock()
+						done += rows
+						m.report(MoveStep{"compare", t.name, done / 2, m.of})
+					})
 					if err != nil {
 						return err
 					}
 					sides[i] = append(sides[i], h)
-					mu.Lock()
-					done += h.Rows
-					m.report(MoveStep{"compare", t.name, done / 2, m.of})
-					mu.Unlock()
 				}
 				if db.engine == enginePostgres {
 					if waits, err := tx.exists(ctx, `SELECT 1 FROM log_waiting LIMIT 1`); err != nil || waits {

@@ -166,6 +166,7 @@ func indexes(t *testing.T, c storage.Config) (all []string) {
 // transactions and between them, and goes on each time. In the end each side has the same rows, finds the same, and holds its invariants.
 func TestMove(t *testing.T) {
 	t.Parallel()
+	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	needPostgres(t)
 	posts := storagetest.Rounds(t, 8) * 500
 	lite, pg := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}, storage.Config{URL: storagetest.EmptyPostgresURL(t)}
@@ -274,6 +275,7 @@ func everyTable(t *testing.T, path string) (tables int) {
 // TestMove_EveryTable: a table or a column that is added is moved, or a reason is given why it is not.
 func TestMove_EveryTable(t *testing.T) {
 	t.Parallel()
+	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	needPostgres(t)
 	lite := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
 	n := everyTable(t, lite.Path)
@@ -298,6 +300,7 @@ func TestMove_EveryTable(t *testing.T) {
 // TestMove_Refused: what is not the move's is not written over, and what is not the same on both sides is named.
 func TestMove_Refused(t *testing.T) {
 	t.Parallel()
+	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	needPostgres(t)
 	dir := t.TempDir()
 	lite, other := storage.Config{Path: filepath.Join(dir, "a.db")}, storage.Config{Path: filepath.Join(dir, "b.db")}
@@ -345,6 +348,7 @@ func TestMove_Refused(t *testing.T) {
 // While a move runs, nothing of it locks what every sign-in to the server reads.
 func TestMove_LetsOthersSignIn(t *testing.T) {
 	t.Parallel()
+	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	if os.Getenv(storagetest.PostgresEnv) == "" {
 		t.Skip("there is no PostgreSQL server")
 	}

@@ -47,8 +47,11 @@ func canonical(out []byte, row []any) ([]byte, error) {
 	return out, nil
 }
 
-// hash reads a table.
-func (t *movedTable) hash(ctx context.Context, c *sql.Conn) (m MovedTable, err error) {
+// hashTold is how often the progress of a hash is told, in rows.
+const hashTold = 10_000
+
+// hash reads a table. each is told how many rows more were read.
+func (t *movedTable) hash(ctx context.Context, c *sql.Conn, each func(rows int64)) (m MovedTable, err error) {
 	var sum [4]uint64
 	var buf []byte
 	m.Table = t.name
@@ -56,13 +59,16 @@ func (t *movedTable) hash(ctx context.Context, c *sql.Conn) (m MovedTable, err e
 		if buf, err = canonical(buf[:0], row); err != nil {
 			return err
 		}
-		m.Rows++
+		if m.Rows++; m.Rows%hashTold == 0 {
+			each(hashTold)
+		}
 		h := sha256.Sum256(buf)
 		for i := range sum {
 			sum[i] += binary.BigEndian.Uint64(h[8*i:])
 		}
 		return nil
 	})
+	each(m.Rows % hashTold)
 	var raw []byte
 	for _, n := range sum {
 		raw = binary.BigEndian.AppendUint64(raw, n)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"stoa/storage/commit"
 )
 
 // serves reports whether this program can use tables that a newer one has migrated: each migration that an older program would not
@@ -149,8 +151,7 @@ func trialDatabase(ctx context.Context, c Config) (Config, func() error, error) 
 	if err != nil {
 		return c, nil, err
 	}
-	var from string
-	err = server.QueryRowContext(ctx, `SELECT current_database()`).Scan(&from)
+	from, err := ownServer(ctx, server)
 	if err := errors.Join(err, server.Close()); err != nil {
 		return c, nil, err
 	}
@@ -172,6 +173,20 @@ func trialDatabase(ctx context.Context, c Config) (Config, func() error, error) 
 		_, err := server.ExecContext(context.WithoutCancel(ctx), `DROP DATABASE `+quoted(name)+` WITH (FORCE)`)
 		return errors.Join(err, server.Close())
 	}, err
+}
+
+// ownServer is the name of the database; ErrPooler where that is not asked of the server itself.
+func ownServer(ctx context.Context, server *sql.DB) (name string, err error) {
+	c, err := server.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if direct, err := commit.Direct(ctx, c); err != nil || !direct {
+		return "", errors.Join(err, ErrPooler)
+	}
+	err = c.QueryRowContext(ctx, `SELECT current_database()`).Scan(&name)
+	return name, err
 }
 
 // inDatabase is a postgres:// URL with another database.

@@ -10,7 +10,6 @@ import (
 
 	"stoa/node"
 	"stoa/protocol"
-	"stoa/storage"
 )
 
 type adminBackupCmd struct {
@@ -31,7 +30,7 @@ func (c *adminBackupCmd) Run(w *world, all *adminCmd) error {
 		return usagef("%s exists; name a new file", c.File)
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		if err := a.Backup(ctx, all.Config, c.File, stepsOn(w)); err != nil {
+		if err := a.Backup(ctx, all.Config, c.File, (&steps{w: w}).progress); err != nil {
 			return err
 		}
 		fmt.Fprintf(w.stderr, "wrote %s; keep master.key, but in another place: the secrets in the backup cannot be decrypted without it\n", c.File)
@@ -41,7 +40,7 @@ func (c *adminBackupCmd) Run(w *world, all *adminCmd) error {
 
 func (c *adminBackupCmd) make(w *world, all *adminCmd) error {
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		s, err := a.BackUp(ctx, all.Config, newLogger(w.stderr, all.Config), stepsOn(w))
+		s, err := a.BackUp(ctx, all.Config, newLogger(w.stderr, all.Config), (&steps{w: w}).progress)
 		if err != nil {
 			return err
 		}
@@ -83,7 +82,8 @@ type adminRestoreCmd struct {
 }
 
 func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
-	from := node.Source{From: c.From, Date: c.At, Identity: c.Identity, Progress: stepsOn(w)}
+	shown := &steps{w: w}
+	from := node.Source{From: c.From, Date: c.At, Identity: c.Identity, Progress: shown.progress, Read: shown.reads}
 	switch {
 	case c.Replace && c.Profile == "":
 		return usagef("--replace is for --profile: a restored node takes the place of the one that is here in any case, which is kept")
@@ -123,19 +123,44 @@ func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
 	})
 }
 
-// stepsOn prints the steps of long work, each at most once a second.
-func stepsOn(w *world) storage.Progress {
-	var last string
-	var at time.Time
-	return func(what string, done int64) {
-		if what == last && time.Since(at) < time.Second {
-			return
-		}
-		last, at = what, time.Now()
-		if done == 0 {
-			fmt.Fprintf(w.stderr, "%s\n", what)
-			return
-		}
-		fmt.Fprintf(w.stderr, "%s %d\n", what, done)
+// steps prints the steps of long work, each at most once a second: how much of it is done, how fast, and of a backup that is read, how
+// much is read and how long that takes.
+type steps struct {
+	w           *world
+	what        string
+	began, told time.Time // of the step; of the last line
+	first       int64     // done at the first line of the step
+	read, of    int64     // of the backup, in bytes
+	reading     time.Time // since when
+}
+
+// reads implements node.Source.Read.
+func (s *steps) reads(read, of int64) {
+	if s.reading.IsZero() {
+		s.reading = time.Now()
 	}
+	s.read, s.of = read, of
+}
+
+func (s *steps) progress(what string, done int64) {
+	now := time.Now()
+	if what == s.what && now.Sub(s.told) < time.Second {
+		return
+	}
+	if what != s.what {
+		s.what, s.began, s.first = what, now, done
+	}
+	s.told = now
+	line := what
+	if done > 0 {
+		line += fmt.Sprintf(" %d", done)
+	}
+	if spent := now.Sub(s.began).Seconds(); spent >= 1 && done > s.first {
+		line += fmt.Sprintf(", %.0f a second", float64(done-s.first)/spent)
+	}
+	if s.read > 0 && s.read < s.of {
+		line += fmt.Sprintf("; %d %% of the backup read, %s left", s.read*100/s.of,
+			time.Duration(float64(now.Sub(s.reading))*float64(s.of-s.read)/float64(s.read)).Round(time.Second))
+	}
+	fmt.Fprintln(s.w.stderr, line)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -9,6 +10,7 @@ import (
 
 	"stoa/node"
 	"stoa/protocol"
+	"stoa/storage"
 )
 
 type serveCmd struct {
@@ -41,23 +43,35 @@ func (c *serveCmd) Run(w *world) error {
 	if c.OperatorListen != "" {
 		fmt.Fprintf(w.stdout, "metrics and profiles on http://%s\n", c.OperatorListen)
 	}
-	if err := offerOperator(w, n.Admin()); err != nil {
+	if err := offerOperator(w, n.Admin(), isTerminal(w.stdout)); err != nil {
 		return errors.Join(err, n.Close())
 	}
 	defer time.AfterFunc(settled, debug.FreeOSMemory).Stop()
 	return n.Run(w.ctx)
 }
 
-// offerOperator prints the link that makes the first operator, where there is none and no link is good, so that of many processes one prints it.
-func offerOperator(w *world, a *node.Admin) error {
-	link, err := node.Do(w.ctx, a, protocol.MakeOperatorLink, protocol.OperatorLinkOrder{Keep: true})
+// offerOperator prints the link that makes the first operator, where there is none and no link is good, so that of many processes one prints
+// it. Logs are read by others than the operator: there it names the command that prints the link.
+func offerOperator(w *world, a *node.Admin, terminal bool) error {
+	var has bool
+	err := a.DB.Read(w.ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+		has, err = tx.Accounts().HasOperator(ctx)
+		return err
+	})
+	if err != nil || has {
+		return err
+	}
+	var link protocol.SignInLink
+	if terminal {
+		link, err = node.Do(w.ctx, a, protocol.MakeOperatorLink, protocol.OperatorLinkOrder{Keep: true})
+	}
 	switch {
-	case protocol.CodeOf(err) == protocol.Conflict:
+	case protocol.CodeOf(err) == protocol.Conflict: // meanwhile
 		return nil
 	case err != nil:
 		return err
 	case link.URL == "":
-		fmt.Fprintln(w.stdout, "no operator yet: a link that makes the first one was printed within 24 hours; stoa admin account first-operator prints another")
+		fmt.Fprintln(w.stdout, "no operator yet: stoa admin account first-operator prints a link that makes the first one, with the settings of this process")
 	default:
 		fmt.Fprintf(w.stdout, "no operator yet: this link makes the first one, once, within 24 hours:\n%s\n", link.URL)
 	}

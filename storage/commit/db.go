@@ -154,6 +154,9 @@ func (db *DB) Ready() {
 	}
 }
 
+// Direct reports whether there is no pooler before PostgreSQL; false on SQLite.
+func (db *DB) Direct() bool { return db.direct }
+
 func (db *DB) Engine() Engine { return db.engine }
 
 // URL is the address of PostgreSQL, "" on SQLite.

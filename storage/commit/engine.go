@@ -183,7 +183,12 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	if encoding != "UTF8" {
 		return errors.Join(fmt.Errorf("database encoding is %s; make it with ENCODING 'UTF8'", encoding), pool.Close())
 	}
-	if db.direct, err = direct(ctx, pool); err == nil {
+	c, err := pool.Conn(ctx)
+	if err == nil {
+		db.direct, err = Direct(ctx, c)
+		c.Close()
+	}
+	if err == nil {
 		err = db.openReplicas(n)
 	}
 	if err != nil {
@@ -192,15 +197,10 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	return nil
 }
 
-// direct reports whether connections are to PostgreSQL itself: a pooler gives its clients
+// Direct reports whether a connection is to PostgreSQL itself: a pooler gives its clients
 // other numbers than those of the processes that serve them. One that does not keep a
 // transaction on one connection is refused.
-func direct(ctx context.Context, pool *sql.DB) (is bool, err error) {
-	c, err := pool.Conn(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer c.Close()
+func Direct(ctx context.Context, c *sql.Conn) (is bool, err error) {
 	if _, err := c.ExecContext(ctx, `BEGIN`); err != nil {
 		return false, fmt.Errorf("begin a transaction (of PgBouncer, pool_mode must be transaction or session): %w", err)
 	}

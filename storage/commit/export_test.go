@@ -2,9 +2,6 @@ package commit
 
 import "time"
 
-// Direct reports whether PostgreSQL is asked by named statements.
-func (db *DB) Direct() bool { return db.direct }
-
 // Silence sets for how long a server may be silent.
 func (db *DB) Silence(limit time.Duration) { db.reach.limit.Store(int64(limit)) }
 

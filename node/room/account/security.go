@@ -265,6 +265,10 @@ const (
 
 	ProfileLeaves Change = "profile leave"
 	AccountLeaves Change = "account leave"
+
+	BackupFailed Change = "backup failed" // to operators, as the next two
+	BackupLate   Change = "backup late"
+	BackupWorks  Change = "backup works"
 )
 
 // told are subject and first paragraph of the letter about a change, with the passkey's name.
@@ -285,7 +289,11 @@ var told = map[Change][2]string{
 	ProfileLeaves: {hall.Key("Your profile at %s is being deleted"), hall.Key("The profile%s at %s was deleted by its owner on %s. Nobody sees it now.")},
 	AccountLeaves: {hall.Key("Your account at %s is being closed"),
 		hall.Key("Your account%s at %s was closed on %s. Its profiles are hidden, and every browser is signed out.")},
-	CodeUsed: {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
+	CodeUsed:     {hall.Key("A recovery code was used at %s"), hall.Key("A recovery code%s signed in to your account at %s, on %s.")},
+	BackupFailed: {hall.Key("The backup of %s failed"), hall.Key("The backup%s of the node %s failed on %s.")},
+	BackupLate: {hall.Key("There is no backup of %s of the last two days"),
+		hall.Key("No backup%s of the node %s was finished for two days, as seen on %s: each try was cut off, or one still runs.")},
+	BackupWorks: {hall.Key("The backup of %s works again"), hall.Key("A backup%s of the node %s was made on %s: it works again.")},
 }
 
 // changed notes a change in the audit log, and tells the owner.
@@ -300,6 +308,29 @@ func (a *Accounts) changed(ctx context.Context, tx *storage.Tx, actor, account s
 	return tx.Audit(ctx, actor, string(what), subject, name)
 }
 
+// TellOfBackups tells the operators that backups of the node do not work, or that they do again.
+func TellOfBackups(ctx context.Context, tx *storage.Tx, s storage.BackupState, works bool) error {
+	in := security{What: BackupLate, At: tx.Now, Why: s.LastError}
+	if in.Why != "" {
+		in.What = BackupFailed
+	}
+	if works {
+		in.What, in.Name = BackupWorks, s.Name
+	}
+	operators, err := tx.Accounts().Operators(ctx)
+	for _, acc := range operators {
+		in.Account = acc.ID
+		args, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		if err := tx.Enqueue(ctx, storage.Job{Kind: storage.SecurityJob, Lane: letterLane, Args: args}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // security is the arguments of SecurityJob.
 type security struct {
 	Account string    `json:"account"`
@@ -308,6 +339,7 @@ type security struct {
 	At      time.Time `json:"at"`
 	Handle  string    `json:"handle,omitempty"` // with ProfileLeaves
 	Until   time.Time `json:"until,omitzero"`   // until when that can be undone
+	Why     string    `json:"why,omitempty"`    // with BackupFailed, what was wrong
 	trial
 }
 
@@ -335,8 +367,21 @@ func (a *Accounts) advice(l hall.Words, in security) string {
 		return l.Text("Until %s you can undo this: sign in again at %s, and everything is back. "+
 			"After that the account and its profiles are gone here, and other servers are told to delete what they have of them.", until, a.Base+"/sign-in")
 	}
+	health := a.Base + "/account/node"
+	switch in.What {
+	case BackupFailed:
+		return l.Text("What was wrong: %s", plain(in.Why, 500)) + "\n\n" + again(l, health)
+	case BackupLate:
+		return again(l, health)
+	case BackupWorks:
+		return health
+	}
 	return l.Text("If it was not you: sign in, sign out the other browsers, remove passkeys that are not yours and renew the recovery codes at %s. "+
 		"If you cannot sign in, tell the operator of the node.", a.Base+"/account/security")
+}
+
+func again(l hall.Words, health string) string {
+	return l.Text("It is tried again by itself. What is known of it is on the page Health, and you are told when it works again: %s", health)
 }
 
 // SendSecurity is the handler of SecurityJob. The letter goes to the account's address, otherwise to

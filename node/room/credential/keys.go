@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"sync/atomic"
-	"time"
 
 	"stoa/identity"
 	"stoa/identity/key"
@@ -106,7 +105,7 @@ func OpenKeyring(ctx context.Context, db *storage.DB, sealer *key.Sealer, newRSA
 	if err := k.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	if k.Ed, err = k.current(time.Now()); err != nil {
+	if k.Ed, err = k.current(); err != nil {
 		return nil, err
 	}
 	if k.P256, err = k.pair(ctx, secretP256, key.GenerateP256); err != nil {

@@ -21,10 +21,14 @@ import (
 // command on, so that whoever has read them takes signatures of either. A process signs with the key of the time when it started:
 // everything that it keeps in memory was made with that one. Its RSA key, for servers that know no other, and its P-256 key, for agent
 // cards, are replaced with it: a process that starts after the command has the next ones under the ids of the former. Servers fetch
-// the RSA key again when a signature does not fit the one that they know; an actor's document has room for one.
+// the RSA key again when a signature does not fit the one that they know; an actor's document has room for one. GoToSocial does
+// not: while the former Ed25519 key is taken, the former RSA key signs again what a server has refused with 401.
 
-// secretTurns is the secret with the turns; without it, the key of secretEd25519 has no bounds.
-const secretTurns = "node-ed25519-turns"
+// secretTurns is the secret with the turns; without it, the key of secretEd25519 has no bounds. secretFormer is the turn of the former RSA key.
+const (
+	secretTurns  = "node-ed25519-turns"
+	secretFormer = "node-rsa-former"
+)
 
 // maxTurns is how many keys are kept, former ones to verify the node's own receipts.
 const maxTurns = 50
@@ -45,38 +49,62 @@ func (t turn) pair() (key.Pair, error) {
 
 // readTurns reads the turns, the oldest first.
 func (k *Keyring) readTurns(ctx context.Context, tx *storage.Tx) (turns []turn, err error) {
-	sealed, err := tx.Settings().Stored(ctx, secretTurns)
-	if errors.Is(err, storage.ErrNotFound) {
-		raw, err := k.first.MarshalPrivate()
-		return []turn{{JWK: raw}}, err
+	if err := k.readJSON(ctx, tx, secretTurns, &turns); !errors.Is(err, storage.ErrNotFound) {
+		return turns, err
 	}
+	raw, err := k.first.MarshalPrivate()
+	return []turn{{JWK: raw}}, err
+}
+
+func (k *Keyring) readJSON(ctx context.Context, tx *storage.Tx, name string, into any) error {
+	sealed, err := tx.Settings().Stored(ctx, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	plain, err := k.sealer.Open(storage.PurposeSecret(secretTurns), sealed)
+	plain, err := k.sealer.Open(storage.PurposeSecret(name), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("open secret %s: %w", secretTurns, err)
+		return fmt.Errorf("open secret %s: %w", name, err)
 	}
-	return turns, json.Unmarshal(plain, &turns)
+	return json.Unmarshal(plain, into)
+}
+
+func (k *Keyring) putJSON(ctx context.Context, tx *storage.Tx, name string, v any) error {
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Settings().PutSecret(ctx, name, k.sealer.Seal(storage.PurposeSecret(name), plain))
 }
 
 // A published is what Keyring.Refresh read: the keys that have not ended, and the public halves of all.
 type published struct {
-	pairs []key.Pair
-	all   []key.Public
+	at     time.Time // when it was read, up to a minute ago
+	pairs  []key.Pair
+	all    []key.Public
+	former key.Pair // of RSA, zero where there is none
 }
 
 // Refresh reads which keys the node has now.
 func (k *Keyring) Refresh(ctx context.Context) error {
 	var turns []turn
+	var former turn
+	found := published{}
 	err := k.db.Read(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
-		turns, err = k.readTurns(ctx, tx)
-		return err
+		found.at = tx.Now
+		if turns, err = k.readTurns(ctx, tx); err != nil {
+			return err
+		}
+		return storage.IfMissing(k.readJSON(ctx, tx, secretFormer, &former), nil)
 	})
 	if err != nil {
 		return err
 	}
-	now, found := time.Now(), published{}
+	now := found.at
+	if former.Until.After(now) {
+		if found.former, err = former.pair(); err != nil {
+			return err
+		}
+	}
 	for _, t := range turns {
 		if t.ended(now) {
 			public, err := key.ParsePublic(t.JWK)
@@ -103,10 +131,10 @@ func (k *Keyring) Refresh(ctx context.Context) error {
 }
 
 // current is the key that a process that starts now signs with: the newest one that has begun.
-func (k *Keyring) current(now time.Time) (key.Pair, error) {
-	pairs := k.now.Load().pairs
-	for _, p := range slices.Backward(pairs) {
-		if from, _ := p.Bounds(); !from.After(now) {
+func (k *Keyring) current() (key.Pair, error) {
+	now := k.now.Load()
+	for _, p := range slices.Backward(now.pairs) {
+		if from, _ := p.Bounds(); !from.After(now.at) {
 			return p.Between(time.Time{}, time.Time{}), nil
 		}
 	}
@@ -129,7 +157,7 @@ func (k *Keyring) Run(ctx context.Context, log *slog.Logger) error {
 			log.Error("keys of the node", "err", err)
 			continue
 		}
-		if p, err := k.current(time.Now()); err == nil && p.Thumbprint() != k.Ed.Thumbprint() {
+		if p, err := k.current(); err == nil && p.Thumbprint() != k.Ed.Thumbprint() {
 			log.Warn("the node has another key now: restart it to sign with that", "key", p.Thumbprint(), "now", k.Ed.Thumbprint())
 		}
 	}
@@ -138,11 +166,11 @@ func (k *Keyring) Run(ctx context.Context, log *slog.Logger) error {
 // Node implements wellknown.Keys. The key that this process signs with is always among them, without an end before it is restarted.
 func (k *Keyring) Node(context.Context) ([]key.Pair, error) {
 	pairs := []key.Pair{k.P256}
-	signs := k.Ed
-	for _, p := range k.now.Load().pairs {
+	signs, now := k.Ed, k.now.Load()
+	for _, p := range now.pairs {
 		if _, until := p.Bounds(); p.Thumbprint() != k.Ed.Thumbprint() {
 			pairs = append(pairs, p)
-		} else if until.After(time.Now()) {
+		} else if until.After(now.at) {
 			signs = p
 		}
 	}
@@ -157,6 +185,15 @@ func (k *Keyring) Others() (keys []ed25519.PublicKey) {
 		}
 	}
 	return keys
+}
+
+// FormerRSA is the RSA key before this one, zero once servers have had the time to fetch this one.
+func (k *Keyring) FormerRSA() key.Pair {
+	former := k.now.Load().former
+	if former.Thumbprint() == k.RSA.Thumbprint() { // this process began before the rotation
+		return key.Pair{}
+	}
+	return former
 }
 
 // Ever are the public halves of all Ed25519 keys that the node has had, without bounds: what they signed stays the node's.
@@ -224,11 +261,10 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		}
 	}
 	turns = turns[max(0, len(turns)-maxTurns):]
-	plain, err := json.Marshal(turns)
-	if err != nil {
+	if err := k.putJSON(ctx, tx, secretTurns, turns); err != nil {
 		return out, err
 	}
-	if err := tx.Settings().PutSecret(ctx, secretTurns, k.sealer.Seal(storage.PurposeSecret(secretTurns), plain)); err != nil {
+	if err := k.keepRSA(ctx, tx, from.AddDate(0, 0, in.OverlapDays), leaked); err != nil {
 		return out, err
 	}
 	for name, generate := range map[string]func() (key.Pair, error){secretRSA: k.newRSA, secretP256: key.GenerateP256} {
@@ -240,6 +276,18 @@ func (k *Keyring) rotate(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 		return out, err
 	}
 	return k.list(ctx, tx, c, protocol.None{})
+}
+
+// keepRSA keeps the RSA key as the former one until a time, and none after a leak.
+func (k *Keyring) keepRSA(ctx context.Context, tx *storage.Tx, until time.Time, leaked bool) error {
+	if leaked {
+		return k.putJSON(ctx, tx, secretFormer, turn{})
+	}
+	former := turn{Until: until}
+	if err := k.readJSON(ctx, tx, secretRSA, &former.JWK); err != nil {
+		return err
+	}
+	return k.putJSON(ctx, tx, secretFormer, former)
 }
 
 // replace makes another key in the place of one, for processes that start from now on.

@@ -50,7 +50,9 @@ type Backup struct {
 	CheckDays  int             // a trial restore at least each so many days; 0 and 1: of every backup
 	Owner      string          // of leases: this process
 	Log        *slog.Logger
-	Tell       func(ctx context.Context, tx *storage.Tx, s storage.BackupState) error // tells operators of failures; may be nil
+
+	// Tell tells operators that backups do not work, or that they do again; nil to tell nobody.
+	Tell func(ctx context.Context, tx *storage.Tx, s storage.BackupState, works bool) error
 }
 
 // ErrRunning means that another process makes a backup.
@@ -83,6 +85,11 @@ func (b *Backup) step(ctx context.Context) (time.Duration, error) {
 	})
 	if err != nil {
 		return lookEvery, err
+	}
+	if late(s, now) && !s.Told && b.Tell != nil {
+		if err := b.DB.Write(ctx, b.tellLate); err != nil {
+			return lookEvery, err
+		}
 	}
 	if wait := s.NextAt.Sub(now); wait > 0 && wait <= 24*time.Hour+spread { // a later one was set by a clock that was wrong
 		return min(wait, lookEvery), nil
@@ -159,7 +166,10 @@ func (b *Backup) renew(ctx context.Context, lose context.CancelCauseFunc) {
 				return err
 			}
 			s.LeaseEnd = tx.Now.Add(leaseFor)
-			return tx.Settings().PutBackup(ctx, s)
+			if err := tx.Settings().PutBackup(ctx, s); err != nil {
+				return err
+			}
+			return b.tellLate(ctx, tx)
 		})
 		if missed++; err == nil {
 			missed = 0
@@ -169,6 +179,40 @@ func (b *Backup) renew(ctx context.Context, lose context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+const (
+	lateAfter = 48 * time.Hour // since the last one
+	lateTried = 12 * time.Hour // since the first try after it: a node that was off for days is not late
+)
+
+// late reports whether there is no backup of the last two days, although it was tried.
+func late(s storage.BackupState, now time.Time) bool {
+	since := s.MadeAt
+	if since.IsZero() {
+		since = s.TriedAt
+	}
+	return !s.TriedAt.IsZero() && now.Sub(s.TriedAt) > lateTried && now.Sub(since) > lateAfter
+}
+
+func (b *Backup) tellLate(ctx context.Context, tx *storage.Tx) error {
+	s, err := tx.Settings().Backup(ctx)
+	if err != nil || !late(s, tx.Now) || b.Tell == nil || s.Told {
+		return err
+	}
+	if err := b.tell(ctx, tx, &s, false); err != nil {
+		return err
+	}
+	return tx.Settings().PutBackup(ctx, s)
+}
+
+// tell tells operators that backups do not work, once, and that they work again.
+func (b *Backup) tell(ctx context.Context, tx *storage.Tx, s *storage.BackupState, works bool) error {
+	if b.Tell == nil || s.Told != works {
+		return nil
+	}
+	s.Told = !works
+	return b.Tell(ctx, tx, *s, works)
 }
 
 // A made is what a run has done.
@@ -354,6 +398,7 @@ func (b *Backup) finish(ctx context.Context, m made, failed error) (s storage.Ba
 		s.Owner, s.Running, s.LastError = "", "", ""
 		s.NextAt = nextDaily(tx.Now, b.At, more)
 		if kept {
+			s.TriedAt = time.Time{}
 			s.MadeAt, s.Name, s.Bytes, s.Rows, s.Took, s.Sealed = m.began, m.name, m.size, m.rows, m.took, m.sealed
 		}
 		if kept && !faulty && m.tried {
@@ -369,10 +414,8 @@ func (b *Backup) finish(ctx context.Context, m made, failed error) (s storage.Ba
 				s.NextAt = again
 			}
 		}
-		if failed != nil && b.Tell != nil {
-			if err := b.Tell(ctx, tx, s); err != nil {
-				return err
-			}
+		if err := b.tell(ctx, tx, &s, failed == nil); err != nil {
+			return err
 		}
 		return tx.Settings().PutBackup(ctx, s)
 	})

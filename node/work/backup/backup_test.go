@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,11 +199,7 @@ func TestMake_Fails(t *testing.T) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		place := &broken{Directory: Directory(t.TempDir())}
 		b, now := of(t, c, place)
-		var told []storage.BackupState
-		b.Tell = func(_ context.Context, _ *storage.Tx, s storage.BackupState) error {
-			told = append(told, s)
-			return nil
-		}
+		told := tells(b)
 		good, err := b.Make(t.Context(), nil)
 		require.NoError(t, err)
 
@@ -223,7 +220,7 @@ func TestMake_Fails(t *testing.T) {
 		require.Contains(t, s.LastError, "not kept")
 		require.Equal(t, 2, s.Failures)
 		require.Equal(t, []string{good.Name}, names(t, place), "what does not read back is not kept")
-		require.Len(t, told, 2)
+		require.Equal(t, []string{"fails: " + told.first}, told.all, "once")
 
 		place.change = false
 		now.add(time.Hour)
@@ -232,6 +229,69 @@ func TestMake_Fails(t *testing.T) {
 		require.Zero(t, s.Failures)
 		require.EqualValues(t, 2, s.Failed, "the count of all time")
 		require.Empty(t, s.LastError)
+		require.Equal(t, "works", told.all[1])
+		_, err = b.Make(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, told.all, 2)
+	})
+}
+
+// telling is what operators were told.
+type telling struct {
+	all   []string
+	first string // error
+}
+
+func tells(b *Backup) *telling {
+	told := &telling{}
+	b.Tell = func(_ context.Context, _ *storage.Tx, s storage.BackupState, works bool) error {
+		if works {
+			told.all = append(told.all, "works")
+			return nil
+		}
+		told.first = cmp.Or(told.first, s.LastError)
+		told.all = append(told.all, "fails: "+s.LastError)
+		return nil
+	}
+	return told
+}
+
+// TestLate: operators are told once when no backup was finished for two days, by whichever process looks, and not because a node was off.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+		b, now := of(t, c, Directory(t.TempDir()))
+		told := tells(b)
+		_, err := b.step(t.Context())
+		require.NoError(t, err)
+		now.add(3 * 24 * time.Hour)
+		_, err = b.step(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, told.all, "the node was off")
+
+		now.add(24 * time.Hour)
+		for range 3 { // a process that is killed at it, as often as it begins
+			require.NoError(t, b.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+				_, mine, err := tx.Settings().ClaimBackup(ctx, "two", tx.Now.Add(24*time.Hour), func(string) bool { return true })
+				require.True(t, mine)
+				return err
+			}))
+			require.Empty(t, told.all)
+			now.add(8 * time.Hour)
+			_, err = b.step(t.Context())
+			require.NoError(t, err)
+		}
+		require.Empty(t, told.all, "two days since the last")
+		for range 3 {
+			now.add(time.Minute)
+			_, err = b.step(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, []string{"fails: "}, told.all)
+		now.add(24 * time.Hour) // the lease is over
+		_, err = b.step(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"fails: ", "works"}, told.all)
 	})
 }
 

@@ -1,0 +1,54 @@
+package storage_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"stoa/storage"
+	"stoa/storage/storagetest"
+)
+
+// TestPooler: what may only be done while no process of the node is connected is refused behind PgBouncer, which keeps connections for
+// others and shows its own. Backups and their trials are transactions, and work.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	needPostgres(t)
+	storagetest.SkipPooled(t) // it starts one
+	for _, mode := range []string{"transaction", "session"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			c := storage.Config{URL: storagetest.PostgresURL(t)}
+			address, end := storagetest.Pooler(t, c.URL, mode)
+			t.Cleanup(end)
+			c.URL = storagetest.Through(t, c.URL, address)
+			node := storagetest.OpenConfig(t, c) // lives on
+			sums, raw := dump(t, node)
+			found, err := storage.TryPostgres(t.Context(), bytes.NewReader(raw), c.URL, nil)
+			require.NoError(t, err)
+			require.Equal(t, sums.Rows(), found.Sums.Rows())
+
+			lite := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
+			filled(t, lite, 100)
+			for name, do := range map[string]func() error{
+				"restore": func() error {
+					_, err := storage.LoadPostgres(t.Context(), bytes.NewReader(raw), c.URL, "stoa_old", nil)
+					return err
+				},
+				"restore of a profile": func() error {
+					_, err := storage.LoadSchema(t.Context(), bytes.NewReader(raw), c.URL, "stoa_restore", nil)
+					return err
+				},
+				"move to it":                 func() error { _, err := storage.Move(t.Context(), lite, c, func(storage.MoveStep) {}); return err },
+				"rotation of the master key": func() error { return storage.Alone(t.Context(), c, func(*storage.DB) error { return nil }) },
+				"dry run of a migration":     func() error { _, err := storage.TryMigration(t.Context(), c); return err },
+			} {
+				require.ErrorIs(t, do(), storage.ErrPooler, name)
+			}
+			require.NoError(t, node.Check(t.Context()))
+			require.NoError(t, storage.Alone(t.Context(), lite, func(*storage.DB) error { return nil }), "nothing was marked as moved")
+		})
+	}
+}
