@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -258,5 +259,16 @@ func indianMoment(t time.Time) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, ` <time datetime="`+machineTime(t)+`">`+templ.EscapeString(indianStamp(ctx, t))+"</time> ")
 		return err
+	})
+}
+
+// payUntil shows when a time ends, before which is a key; a script turns it into a countdown.
+func payUntil(before string, until *time.Time, now time.Time) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return optional(until, func(until time.Time) templ.Component {
+			left := strconv.FormatInt(until.Sub(now).Milliseconds(), 10)
+			return inside(`p class="until"`, put(tr(ctx, before)+" "),
+				in(`time datetime="`+machineTime(until)+`" data-left="`+left+`"`, indianClock(ctx, until)))
+		})
 	})
 }
