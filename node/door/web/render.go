@@ -111,8 +111,8 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 		validate(w, r, media, "private, no-store", b.Bytes())
 		return
 	}
-	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: netx.Tag(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes(),
-		policy: head["Permissions-Policy"]}
+	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: netx.Tag(b.Bytes()), length: strconv.Itoa(b.Len()),
+		body: b.Bytes(), policy: head["Permissions-Policy"]}
 	s.kept.Put(v.key, v.version, page, b.Len())
 	page.write(w, r)
 }
