@@ -211,7 +211,7 @@ func TestSizes(t *testing.T) {
 func TestVerified(t *testing.T) {
 	t.Parallel()
 	said := map[string]bool{}
-	says := regexp.MustCompile("json:\"([^\",]*[vV]erified[^\",]*)|(?:tr\\(ctx, |say\\()\"((?:un)?verified(?:| (?:by|for) [^\"]*))\"")
+	says := regexp.MustCompile("json:\"([^\",]*[vV]erified[^\",]*)|(?:tr\\(ctx, |say\\(|worded\\(\"[a-z]+\", )\"((?:un)?verified(?:| (?:by|for) [^\"]*))\"")
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		switch {

@@ -3,12 +3,11 @@ package node
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"stoa/node/door/httpapi"
-	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 
@@ -33,15 +32,7 @@ func (n *Node) calendarFile(read func(ctx context.Context, tx *storage.Tx, secre
 			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)
 			return
 		}
-		tag := hall.Tag(body)
-		head.Set("ETag", tag)
-		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		head.Set("Content-Type", "text/calendar; charset=utf-8")
 		head.Set("Content-Disposition", `attachment; filename="meetings.ics"`)
-		head.Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body)
+		netx.Serve(w, r, "text/calendar; charset=utf-8", body)
 	})
 }

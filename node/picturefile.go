@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"stoa/node/door/httpapi"
-	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 
@@ -52,16 +52,8 @@ func (n *Node) picture(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteProblem(w, n.Base, protocol.DialectNone, storage.IfMissing(err, protocol.Errorf(protocol.NotFound, "there is no such picture")))
 		return
 	}
-	tag := hall.Tag(body)
 	head.Set("Cache-Control", keep)
-	head.Set("ETag", tag)
-	if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	head.Set("Content-Type", media)
-	head.Set("Content-Length", strconv.Itoa(len(body)))
-	w.Write(body)
+	netx.Serve(w, r, media, body)
 }
 
 func pictureNamed(ctx context.Context, tx *storage.Tx, name string) ([]byte, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"stoa/node/door/httpapi"
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 
@@ -172,15 +172,7 @@ func (n *Node) proof(p provable) http.Handler {
 			httpapi.WriteProblem(w, n.Base, protocol.DialectNone, err)
 			return
 		}
-		tag := hall.Tag(body)
 		head.Set("Cache-Control", "public, max-age=60")
-		head.Set("ETag", tag)
-		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		head.Set("Content-Type", attest.MediaType)
-		head.Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body)
+		netx.Serve(w, r, attest.MediaType, body)
 	})
 }

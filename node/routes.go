@@ -6,15 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"stoa/node/door/httpapi"
 	"stoa/node/door/web"
-	"stoa/node/hall"
 	"stoa/node/work/doctor"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/schemas"
 	"stoa/wellknown"
 )
@@ -120,20 +119,12 @@ func (n *Node) description() http.Handler {
 
 // document serves fixed bytes.
 func document(media string, body []byte) http.Handler {
-	tag := hall.Tag(body)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")
 		head.Set("Access-Control-Expose-Headers", protocol.ExposedHeaders)
 		head.Set("Cache-Control", "public, max-age=300")
-		head.Set("ETag", tag)
-		if httpapi.Matches(r.Header.Get("If-None-Match"), tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		head.Set("Content-Type", media)
-		head.Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body)
+		netx.Serve(w, r, media, body)
 	})
 }
 

@@ -1,8 +1,6 @@
 package wellknown
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -41,18 +39,7 @@ func (w *WellKnown) serve(make maker) http.Handler {
 			h[name] = values
 		}
 		h.Set("Cache-Control", cacheControl(d))
-		tag := etag(d.body)
-		h.Set("ETag", tag)
-		if matches(r.Header.Values("If-None-Match"), tag) {
-			rw.WriteHeader(http.StatusNotModified)
-			return
-		}
-		h.Set("Content-Type", d.media)
-		h.Set("Content-Length", strconv.Itoa(len(d.body)))
-		rw.WriteHeader(http.StatusOK)
-		if r.Method != http.MethodHead {
-			rw.Write(d.body)
-		}
+		netx.Serve(rw, r, d.media, d.body)
 	})
 }
 
@@ -63,26 +50,6 @@ func cacheControl(d document) string {
 		value += ", no-transform"
 	}
 	return value
-}
-
-// etag returns a strong validator of the bytes (RFC 9110 §8.8.3).
-func etag(body []byte) string {
-	sum := sha256.Sum256(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-}
-
-// matches applies If-None-Match: a list of tags, compared weakly (RFC 9110 §13.1.2). The node's
-// tags contain no comma.
-func matches(fields []string, tag string) bool {
-	for _, field := range fields {
-		for candidate := range strings.SplitSeq(field, ",") {
-			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-			if candidate == tag || candidate == "*" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // jsonDocument encodes v without HTML escaping.

@@ -71,7 +71,7 @@ func movePosts(w *world, all *adminCmd, month string, move func(*node.Admin, con
 		return usagef("%q is no month such as 2026-01", month)
 	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
-		if err := move(a, ctx, storage.MonthOf(at), stepsOn(w)); err != nil {
+		if err := move(a, ctx, storage.MonthOf(at), (&steps{w: w}).progress); err != nil {
 			return err
 		}
 		fmt.Fprintf(w.stderr, done, month)

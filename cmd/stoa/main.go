@@ -34,7 +34,7 @@ const (
 var version, commit string
 
 type cli struct {
-	Config  string `placeholder:"FILE" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment take precedence."`
+	Config  string `placeholder:"FILE" configures:"" env:"STOA_CONFIG" help:"TOML file with the settings of serve; flags and environment take precedence."`
 	Printed bool   `name:"version" help:"Print the version."`
 
 	Serve     serveCmd     `cmd:"" help:"Run a node. No setting is needed."`

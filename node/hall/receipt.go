@@ -3,12 +3,12 @@ package hall
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"maps"
 
 	"stoa/identity/strictjson"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/storage"
 )
 
@@ -81,12 +81,6 @@ func (t *Table) write(ctx context.Context, e *entry, req Request, in *input, pai
 	return err
 }
 
-// Tag returns the strong entity tag of a body (RFC 9110 §8.8.3).
-func Tag(body []byte) string {
-	sum := sha256.Sum256(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-}
-
 // unchanged returns precondition-failed when the answer of the read that a write replaces no longer
 // has the tag that the caller names (RFC 9110 §13.1.1). The read is of the same transaction.
 func (t *Table) unchanged(ctx context.Context, tx *storage.Tx, op *protocol.Operation, tag string, args []byte, c protocol.Caller) error {
@@ -108,7 +102,7 @@ func (t *Table) unchanged(ctx context.Context, tx *storage.Tx, op *protocol.Oper
 		return err
 	}
 	body, err := JSON(value)
-	if err == nil && Tag(body) != tag {
+	if err == nil && netx.Tag(body) != tag {
 		err = protocol.Errorf(protocol.PreconditionFailed, "this has changed since you read it; read it again with %s", op.Replaces.Name)
 	}
 	return err

@@ -3,6 +3,7 @@ package netx
 import (
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -55,5 +56,36 @@ func TestBackoff(t *testing.T) {
 	for range 1000 {
 		d := Jitter(time.Hour)
 		require.True(t, d >= 45*time.Minute && d <= 75*time.Minute, d)
+	}
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	body := []byte("a text")
+	tag := Tag(body)
+	for _, tt := range []struct {
+		method string
+		has    []string // If-None-Match
+		status int
+		text   string
+	}{
+		{http.MethodGet, nil, http.StatusOK, "a text"},
+		{http.MethodHead, nil, http.StatusOK, ""},
+		{http.MethodGet, []string{`"another"`}, http.StatusOK, "a text"},
+		{http.MethodGet, []string{tag}, http.StatusNotModified, ""},
+		{http.MethodGet, []string{`"another", W/` + tag}, http.StatusNotModified, ""},
+		{http.MethodGet, []string{`"another"`, tag}, http.StatusNotModified, ""},
+		{http.MethodGet, []string{"*"}, http.StatusNotModified, ""},
+	} {
+		r := httptest.NewRequest(tt.method, "/", nil)
+		r.Header["If-None-Match"] = tt.has
+		w := httptest.NewRecorder()
+		Serve(w, r, "text/plain", body)
+		require.Equal(t, tt.status, w.Code, tt)
+		require.Equal(t, tag, w.Header().Get("ETag"), tt)
+		require.Equal(t, tt.text, w.Body.String(), tt)
+		if tt.status == http.StatusOK {
+			require.Equal(t, "6", w.Header().Get("Content-Length"), tt)
+		}
 	}
 }

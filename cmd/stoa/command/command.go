@@ -121,6 +121,15 @@ func (c *Command) AllFlags() (all []*Value) {
 	return all
 }
 
+// offers reports whether help and completion show a flag: one with the tag configures only where there are settings, here or below.
+func (c *Command) offers(v *Value) bool {
+	return !v.Hidden && (!has(v.tag, "configures") || c.settled())
+}
+
+func (c *Command) settled() bool {
+	return slices.ContainsFunc(c.AllFlags(), func(v *Value) bool { return v.settings != "" }) || slices.ContainsFunc(c.Commands, (*Command).settled)
+}
+
 // Flag returns the flag of that name, of the command or of a parent, or nil.
 func (c *Command) Flag(name string) *Value {
 	all := c.AllFlags()

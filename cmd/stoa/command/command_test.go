@@ -10,7 +10,7 @@ import (
 )
 
 type shop struct {
-	Config  string `placeholder:"FILE" env:"SHOP_CONFIG" help:"File with the settings."`
+	Config  string `placeholder:"FILE" configures:"" env:"SHOP_CONFIG" help:"File with the settings."`
 	Sell    sell   `cmd:"" help:"Sell things."`
 	Store   store  `cmd:"" help:"The store."`
 	Say     say    `cmd:"" help:"Say anything." passthrough:""`
@@ -203,6 +203,17 @@ Flags:
   --config=FILE    File with the settings. [$SHOP_CONFIG]
   --help           Print what a command does, and its flags; -h does too.
 `,
+		"store look": `Usage: shop store look [<word>] [flags]
+
+Find things.
+
+Arguments:
+  [<word>]    What to find.
+
+Flags:
+  --exact    Only the same.
+  --help     Print what a command does, and its flags; -h does too.
+`,
 	} {
 		_, at, err := parseShop(path+" --help", nil)
 		require.ErrorIs(t, err, ErrHelp)
@@ -227,6 +238,7 @@ func TestCommand_Complete(t *testing.T) {
 		"sell --key ":     {},
 		"say a ":          {"hello", "--loud", "a"},
 		"say --":          {"--loud"},
+		"store look --":   {"--exact", "--help"},
 	} {
 		got := New("shop", "", &shop{}).Complete(strings.Split(words, " "))
 		require.ElementsMatch(t, want, got, words)

@@ -22,7 +22,7 @@ func (c *Command) Complete(words []string) (next []string) {
 		next = passing.Complete(args)
 	case strings.HasPrefix(last, "-"):
 		for _, v := range at.AllFlags() {
-			if !v.Hidden {
+			if at.offers(v) {
 				next = append(next, "--"+v.Name)
 			}
 		}

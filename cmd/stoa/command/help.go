@@ -36,7 +36,7 @@ func (c *Command) describe(flags []*Value) help {
 		if has(v.tag, "required") {
 			h.usage += " " + v.usage()
 		}
-		if !v.Hidden {
+		if c.offers(v) {
 			add(cmp.Or(v.settings, "Flags"), v.usage(), v.about())
 		}
 	}

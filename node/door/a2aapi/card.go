@@ -2,19 +2,17 @@ package a2aapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"stoa/identity"
 	"stoa/node/hall"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/netx"
 )
 
 // A card is the bytes of a signed card. The same profile and keys always give the same bytes, one
@@ -75,13 +73,8 @@ func (a *API) Card(ctx context.Context, handle, network string) (body []byte, mo
 // unchanged applies the preconditions of RFC 9110 §13.1: If-None-Match decides when it is sent,
 // otherwise If-Modified-Since.
 func (c *card) unchanged(r *http.Request) bool {
-	if fields := r.Header.Values("If-None-Match"); len(fields) > 0 {
-		for tag := range strings.SplitSeq(strings.Join(fields, ","), ",") {
-			if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == c.tag || tag == "*" {
-				return true
-			}
-		}
-		return false
+	if r.Header["If-None-Match"] != nil {
+		return netx.Unchanged(r, c.tag)
 	}
 	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
 	return err == nil && !c.modified.IsZero() && !c.modified.Truncate(time.Second).After(since)
@@ -140,8 +133,7 @@ func (a *API) make(ctx context.Context, handle string, versioned bool, network s
 	if c.body, err = json.Marshal(shown); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(c.body)
-	c.tag = `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	c.tag = netx.Tag(c.body)
 	return c, nil
 }
 

@@ -3,11 +3,10 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // An answer is the rendered answer of a successful operation.
@@ -35,7 +34,7 @@ func answerOf(op *protocol.Operation, body []byte) *answer {
 		a.cacheControl = "public, no-cache"
 	}
 	if op.ReadOnly && !op.NoStore || op.Conditional || op.Versioned {
-		a.etag = hall.Tag(body)
+		a.etag = netx.Tag(body)
 	}
 	return a
 }
@@ -45,7 +44,7 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	head["Cache-Control"] = []string{a.cacheControl}
 	if a.etag != "" {
 		head["Etag"] = []string{a.etag}
-		if a.cacheControl != "no-store" && Matches(r.Header.Get("If-None-Match"), a.etag) {
+		if a.cacheControl != "no-store" && netx.Unchanged(r, a.etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -58,19 +57,4 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	head["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	w.WriteHeader(a.status)
 	w.Write(a.body)
-}
-
-// Matches reports whether an If-None-Match field names the entity tag (RFC 9110
-// §13.1.2).
-func Matches(field, etag string) bool {
-	if field == "" {
-		return false
-	}
-	for tag := range strings.SplitSeq(field, ",") {
-		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
-		if tag == etag || tag == "*" {
-			return true
-		}
-	}
-	return false
 }

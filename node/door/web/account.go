@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -479,10 +481,59 @@ func offersBody(a *account) templ.Component {
 
 // madeBody shows a new token when the account page cannot be read.
 func madeBody(t *protocol.MadeToken) templ.Component {
-	return all{title("Your new token"), madeNote(t), ahead("/account", "Your account")}
+	return all{title("Your new token"), madeNote(*t), ahead("/account", "Your account")}
 }
 
 // ahead is a link in a paragraph.
 func ahead(path, key string) element {
 	return element{"<p>" + openLink("", path), "</a></p>", key, nil}
+}
+
+func settingsBody(a *account) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return all{
+			accountHead(a, noLabel),
+			titled("name", "Name", nameForm(a.sent("put_account", "", ""), a.Account)),
+			addressSection(a),
+			hint("Account %s, role: %s", code(a.Account.ID), word(ctx, a.Account.Role)),
+		}
+	})
+}
+
+// madeNote shows a new token.
+func madeNote(t protocol.MadeToken) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return inside(`div class="done" role="status"`, inside("p", bold("Your new token.", tr(ctx, "Copy it now: it is shown only once."))),
+			inside("pre", code(t.Secret)))
+	})
+}
+
+// changedSince says that something else is stored than the form showed.
+func changedSince(back string) templ.Component {
+	return inside("p", sayIn("strong", "This was changed in the meantime, perhaps by you in another tab.").spaced(),
+		say("Nothing was saved yet. What you typed is kept, and where it differs you see what is stored now. Save again to replace that, or %s.",
+			link(back, "drop what you typed")))
+}
+
+// accountHead begins a page of the account: where it is, whose it is, and what a form has done. about is a key.
+func accountHead(a *account, about string) templ.Component {
+	return all{
+		crumbs("Breadcrumb", a.crumbs()...),
+		inside(`div class="lead"`, inside("h1", sayKey(a.Page.title).spaced(), when(a.Handle != "", in(`span class="of" translate="no"`, "@"+a.Handle))),
+			when(about != "", sayIn("p", about))),
+		accountNotes(a),
+	}
+}
+
+// accountNotes say what a form has done, or why it was refused.
+func accountNotes(a *account) (notes all) {
+	if a.Sent != nil && !a.Preview {
+		if notes = append(notes, refusal(a.Sent, a.at(), a.back())); a.missing() {
+			notes = append(notes, titled("typed", "What you typed, in a form that your account no longer has",
+				sentForm(a.Sent, a.Account.Handles, a.Account.Scopes)))
+		}
+	}
+	return append(notes, done(a.Done),
+		when(a.New && a.Done != "" && a.Page.path != startPath, inside(`p class="acts"`, linkAs(`class="button"`, startPath, "Next step"))),
+		optional(a.Made, madeNote))
 }

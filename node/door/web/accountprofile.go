@@ -26,3 +26,15 @@ func capabilityForm(f *sent, handle string, c protocol.Capability) templ.Compone
 func profileForm(f *sent, p protocol.OwnProfile) templ.Component {
 	return ownForm(profileTable, f, formID("put_own_profile", p.Handle, ""), p.Handle, profileValues(p), profileButtons())
 }
+
+func profileButtons() templ.Component {
+	return inside(`div class="send"`, submits("Save the profile"), sayIn(`button class="quiet" type="submit" name="preview" value="true"`, "Preview"))
+}
+
+// profilePreview shows the profile of a form as others would read it.
+func profilePreview(f *sent) templ.Component {
+	return inside(`section class="card" aria-labelledby="preview"`, heading("preview", "Preview: nothing is saved yet"),
+		inside(`div class="said"`, in(`h3 lang="" dir="auto"`, f.values.Get("name")),
+			when(f.values.Get("headline") != "", in(`p class="headline" lang="" dir="auto"`, f.values.Get("headline"))),
+			userText(f.values.Get("description")), tags("/agents", tidyList("tags", f.values.Get("tags")))))
+}

@@ -119,30 +119,9 @@ func agentsPage(f *form, known InUse, found []protocol.Profile, next string) tem
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if len(found) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"list two\">")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			for _, p := range found {
-				templ_7745c5c3_Err = agentCard(p, 2).Render(ctx, templ_7745c5c3_Buffer)
-				if templ_7745c5c3_Err != nil {
-					return templ_7745c5c3_Err
-				}
-			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div>")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-			templ_7745c5c3_Err = pager(f, "/agents", next, tr(ctx, "More agents")).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
-		} else if f.err == nil {
-			templ_7745c5c3_Err = nothing(f, "/agents", tr(ctx, "No agent matches this."), tr(ctx, "No agent has a profile here yet."), linkAs(`class="button"`, "/board#to-post", "Ask everybody")).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
+		templ_7745c5c3_Err = cards(f, "/agents", found, func(p protocol.Profile) templ.Component { return agentCard(p, 2) }, next, english("More agents"), english("No agent matches this."), english("No agent has a profile here yet."), linkAs(`class="button"`, "/board#to-post", "Ask everybody")).Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
 		}
 		return nil
 	})

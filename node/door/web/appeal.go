@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 
+	"github.com/a-h/templ"
+
 	"stoa/node/door/web/words"
 	"stoa/protocol"
 )
@@ -87,4 +89,17 @@ func (s *Web) appealForm(w http.ResponseWriter, r *http.Request) {
 	}
 	s.open(w, openedComplaint, filed.ID, filed.ReadToken)
 	redirect(w, r, "/complaints/"+filed.ID)
+}
+
+// appealBody is the page of an appeal about what is at a path; why is the reason, "" where the page of the account shows it.
+func appealBody(at, why string, from *sent) templ.Component {
+	op := protocol.FileComplaint.Operation
+	f := from.of(op)
+	return all{
+		inside(`div class="lead"`, title("Appeal"), para("Did you write what was hidden, or is the suspended profile yours? Say once why it should be "+
+			"shown again. The operator of this node decides, and you read the answer on the next page."), when(why != "", inside("p", ownWords(why)))),
+		refusedOf(f, op, "appeal"),
+		visitorForm(f, op, "report", at+"/appeal", "appeal", english("Send the appeal"), "",
+			ask(op, f, "appeal", nil, box("text", "Why it should be shown again"), answerTo)),
+	}
 }

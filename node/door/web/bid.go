@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/identity"
 	"stoa/identity/session"
 	"stoa/node/hall"
@@ -162,4 +164,20 @@ func slotWords(ctx context.Context, p protocol.SlotPrice, accepting bool) string
 		return tr(ctx, "The next live bid can be outbid from %s.", indianStamp(ctx, *p.DisplaceAt))
 	}
 	return tr(ctx, "No slot can be had now.")
+}
+
+// bidFields is the form of a bid.
+func bidFields(b protocol.AttentionBoard, bid *bidForm) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		f := bid.typed()
+		form := proven(f, "bid", "bid", "/@"+b.Handle+"/board#bid", ask(protocol.BidForAttention.Operation, f, "bid", nil, bidControls(ctx, b)...),
+			proofPanel(protocol.BidForAttention.Operation), inside(`div class="send"`,
+				sayIn(`button type="submit" name="do" value="bid_for_attention"`, "Bid").spaced(),
+				sayIn(`button type="submit" class="quiet" name="do" value="check_bid" data-free formnovalidate`, "Check the amount")),
+			hint("The next page shows how to pay. Nothing is charged unless you pay there."))
+		if bid == nil {
+			return form
+		}
+		return all{optional(bid.outlook, outlook), form}
+	})
 }

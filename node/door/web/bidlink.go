@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -65,4 +67,39 @@ func bidLinkTitle(ctx context.Context, l protocol.BidLink) string {
 var linkButtons = map[protocol.BidLinkDo]button{
 	protocol.LinkConfirm: {english("It has arrived"), ""}, protocol.LinkDeny: {english("It has not arrived"), "quiet"},
 	protocol.LinkApprove: {english("Show the text"), ""},
+}
+
+func bidLinkBody(l protocol.BidLink, ticket string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		about, note := para("The bid is paid and has its place. Nobody sees its text before you agree."),
+			hint("This link works once. To remove the bid instead, %s.", link("/account/attention", "sign in"))
+		if l.Bid.State == protocol.BidClaimed {
+			about = para("Look in your bank's app for the reference %s. Until you decide, the bid waits.", code(deref(l.Bid.UTR)))
+			if l.Bid.HoldExpiresAt != nil {
+				note = hint("Before %s. This link works once.", indianClock(ctx, *l.Bid.HoldExpiresAt))
+			}
+		}
+		return all{
+			inside(`div class="lead"`, in("h1", bidLinkTitle(ctx, l)), in(`p class="amount"`, rupees(l.Bid.Amount)),
+				inside(`p class="meta"`, spanned("to %s", "@"+l.Bid.Handle), testMark(l.Bid.Test))),
+			about, linkForm(bidLinkPath, "", hidden("ticket", ticket), l.Do, linkButtons, note), bidSaid(l.Bid),
+		}
+	})
+}
+
+func bidLinkDone(title string, b protocol.OwnBid) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		state := templ.Component(in(`p role="status" class="`+stateClass(b.State)+`"`, stateWords(ctx, b.State, false, b.Handle)))
+		if b.State == protocol.BidRefunding {
+			state = sayIn(`p role="status" class="card"`,
+				"No slot could be had. Send the money back by hand, then enter the reference on the page of your board.")
+		}
+		return all{linkTitle(title), state, bidSaid(b), signInLink("/account/attention?handle="+b.Handle, "All bids on your board")}
+	})
+}
+
+// bidSaid is the text of a bid, for the owner of the board.
+func bidSaid(b protocol.OwnBid) templ.Component {
+	return inside(`section aria-labelledby="said"`, heading("said", "The bid of %s", called(b.Bidder.Name)),
+		inside(`div class="said"`, userText(b.Message), optional(b.URL, linked)))
 }

@@ -166,3 +166,11 @@ func receiptLabel(ctx context.Context, label string) string {
 	}
 	return label
 }
+
+// bidLocked asks for the status token.
+func bidLocked(id string, tried bool) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("A bid"), para("This page opens in the browser that made the bid, or with its status token.")),
+		notOpened(tried, english("Check the token.")), opening("/bids/"+id, "statusToken", english("Status token"), english("Show the bid")),
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -65,4 +67,30 @@ func kinds(ctx context.Context) [][2]string {
 		options = append(options, [2]string{string(k), word(ctx, k)})
 	}
 	return options
+}
+
+// nothing is shown for an empty list: why it is empty, and what to do next.
+func nothing(f *form, path, filtered, empty string, next templ.Component) templ.Component {
+	if f.filtered() || f.get("after") != "" {
+		return inside(`div class="nothing"`, in("p", filtered), inside("p", link(path, "Show everything")))
+	}
+	return inside(`div class="nothing"`, in("p", empty), inside("p", next))
+}
+
+func howToPost(s *Web) templ.Component {
+	return folded(false, "Post by a program",
+		para("No account is needed. With a key the post is shown as verified; without one, a small proof of work pays for it and it is shown as unverified."),
+		inside(`pre tabindex="0"`, code("stoa call post_to_board \\\n  --node "+s.Base+" \\\n  --kind question \\\n  --title \"…\" --body \"…\"")),
+		para("Over HTTP it is %s; the %s has an example.", code("POST /api/public/board"), link("/SKILL.md", "skill description")))
+}
+
+// cards are the entries that a page of a list found, or, without any, why that is so and what else can be done. The texts are keys.
+func cards[T any](f *form, path string, found []T, card func(T) templ.Component, next, more, unmatched, none string,
+	otherwise templ.Component) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		if len(found) > 0 {
+			return all{inside(`div class="list two"`, forEach(found, card)), pager(f, path, next, tr(ctx, more))}
+		}
+		return when(f.err == nil, nothing(f, path, tr(ctx, unmatched), tr(ctx, none), otherwise))
+	})
 }

@@ -105,3 +105,35 @@ func (s *Web) showComplaint(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	s.writePrivate(w, r, status, view{Title: tr(r.Context(), "Your complaint"), Path: complaintPath, Secret: true, Helps: true, Body: body})
 }
+
+// complaintAsked asks the reader of a mailbox whether it is to be told.
+func complaintAsked(id, ticket string) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("A complaint"), para("Somebody complained to the operator of this node and gave your mail address. "+
+			"Do you want to be told of the answer there? If it was not you, close this page.")),
+		posted("card form", "confirm", "/complaints/"+id, hidden("do", protocol.ConfirmComplaintMail.Name, "ticket", ticket), sends("Yes, tell me")),
+	}
+}
+
+// complaintFields is the form of a complaint to the operators.
+func complaintFields(all *sent) templ.Component {
+	op := protocol.FileComplaint.Operation
+	f := all.of(op)
+	return titled("to-complain", "Complain to the operator", refusedOf(f, op, "complain"),
+		visitorForm(f, op, "report", contactPath+"#to-complain", "complain", english("Send the complaint"),
+			english("No account is needed. You get a number and a page that shows the state and the answer; nobody else but the operator reads it."),
+			ask(op, f, "complain", valued("kind", "unlawful"), line("subject", "What it is about: the address of the post, profile or message, or other"),
+				choose("kind", "What is wrong", complaintKinds), box("text", "What happened, and what should be done"), answerTo)))
+}
+
+// answerTo is the mail address that is told of the answer.
+var answerTo = line("mail", "Your mail address, to be told of the answer").with("type", "email", "autocomplete", "email")
+
+// complaintLocked asks for the read token.
+func complaintLocked(id string, tried bool) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("A complaint"),
+			para("This page opens in the browser that sent the complaint, with its read token, or by the link of a mail.")),
+		notOpened(tried, english("Check the token.")), opening("/complaints/"+id, "readToken", english("Read token"), english("Show the complaint")),
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 )
 
 // An edit is a form that changes a part of something which its operation replaces. The form carries
@@ -112,7 +113,7 @@ func (s *Web) save(r *http.Request, op *protocol.Operation, e edit) (now url.Val
 		}
 		switch read, err = s.invokeOwner(r, e.read, named, ""); {
 		case err == nil:
-			tag = hall.Tag(read.JSON)
+			tag = netx.Tag(read.JSON)
 		case e.key != "" && protocol.CodeOf(err) == protocol.NotFound:
 			read.JSON = []byte("null")
 		default:

@@ -63,6 +63,9 @@ func (e element) text(ctx context.Context, w io.Writer) error {
 // that which the language gives them.
 func say(key string, args ...any) element { return element{"", "", key, args} }
 
+// sayKey shows a text whose key is in a table.
+func sayKey(key string) element { return element{"", "", key, nil} }
+
 // spaced is followed by a space, which separates it from what is next in the line.
 func (e element) spaced() element { e.close += " "; return e }
 
@@ -324,17 +327,92 @@ func labelled(label string, value templ.Component) templ.Component {
 	return all{templ.Raw("<div>"), in("dt", label), templ.Raw("<dd>"), value, templ.Raw("</dd></div>")}
 }
 
-// fact is a line of a text of a user, plainFact one of checked codes; nothing when it is empty.
-func fact(label, text string) templ.Component {
-	return when(text != "", labelled(label, userText(text)))
-}
-func plainFact(label, text string) templ.Component {
-	return when(text != "", labelled(label, put(text)))
-}
+// fact is a line of a text of a user, plainFact one of checked codes; nothing when it is empty. Their names are keys.
+func fact(key, text string) templ.Component      { return when(text != "", row(key, userText(text))) }
+func plainFact(key, text string) templ.Component { return when(text != "", row(key, put(text))) }
 
 // once names this visit of the page in a form that makes something.
 func once() templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error { return hidden("once", onceOf(ctx)).Render(ctx, w) })
+	return drawn(func(ctx context.Context) templ.Component { return hidden("once", onceOf(ctx)) })
+}
+
+// A drawn component is made when it is shown: it is of the reader's language, or rests on what only some pages have.
+type drawn func(ctx context.Context) templ.Component
+
+// Render makes and writes it.
+func (d drawn) Render(ctx context.Context, w io.Writer) error { return d(ctx).Render(ctx, w) }
+
+// forEach shows every one of a list.
+func forEach[T any](list []T, show func(T) templ.Component) templ.Component {
+	return drawn(func(context.Context) templ.Component {
+		var shown all
+		for _, x := range list {
+			shown = append(shown, show(x))
+		}
+		return shown
+	})
+}
+
+// optional shows what there may be; nothing where there is none.
+func optional[T any](x *T, show func(T) templ.Component) templ.Component {
+	if x == nil {
+		return templ.NopComponent
+	}
+	return show(*x)
+}
+
+// either is one of two texts.
+func either(first bool, one, other string) string {
+	if first {
+		return one
+	}
+	return other
+}
+
+// done says what a form has done; nothing without a key.
+func done(key string, args ...any) templ.Component {
+	return when(key != "", element{`<p class="done" role="status">`, "</p>", key, args})
+}
+
+// alerts is what a reader has to see first.
+func alerts(in ...templ.Component) enclosed { return inside(`div class="alert" role="alert"`, in...) }
+
+// failed is such a paragraph: what failed, and why, in the reader's language.
+func failed(key, why string) templ.Component { return alerts(inside("p", bold(key, why))) }
+
+// copyable is a text that a reader copies whole.
+func copyable(text string) templ.Component {
+	return inside(`pre tabindex="0"`, in("code data-copy", text))
+}
+
+// priced is an amount of money in a line.
+func priced(text string) piece { return in(`span class="price"`, text).spaced() }
+
+// kindOf marks what kind a thing is, in a line.
+func kindOf[S ~string](kind S) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return piece{`<span class="kind ` + templ.EscapeString(string(kind)) + `">`, "</span> ", word(ctx, kind)}
+	})
+}
+
+// linked is a line with a link that a user wrote, quoted a text of a user.
+func linked(address string) templ.Component { return inside("p", externalLink(address)) }
+func quoted(text string) templ.Component    { return inside(`div class="said"`, userText(text)) }
+
+// onward leads to the next page of a list; nothing when there is none.
+func onward(address, key string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component { return pagerOf(false, "", address, tr(ctx, key)) })
+}
+
+// plainField is a field of a form that is no operation's: its label is a key, its attributes are names and values in turn.
+func plainField(key, id string, attributes ...string) templ.Component {
+	return inside(`div class="field"`, sayIn(`label for="`+id+`"`, key), tag("input", append([]string{"id", id}, attributes...)...))
+}
+
+// opening is the form by which a token opens a page.
+func opening(path, name, label, button string) templ.Component {
+	return formOf(templ.Attributes{"class": "card form", "id": "open", "action": path, "method": "post", "data-fragment": name}, []templ.Component{
+		plainField(label, "open-token", "name", name, "type", "text", "required", "", "maxlength", "100", "autocomplete", "off"), sends(button)})
 }
 
 // worded is a mark with a translated word.

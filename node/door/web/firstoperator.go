@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -118,4 +120,9 @@ func (s *Web) firstOperatorForm(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.Table.Limits.Write(s.Network(r))
+}
+
+func operatorName(in becoming) templ.Component {
+	return all{hidden("ticket", in.ticket),
+		plainField("Your name; no page shows it to others", "name", "name", "name", "required", "", "maxlength", "60", "autocomplete", "name", "value", in.name)}
 }

@@ -21,6 +21,7 @@ func TestGenerated(t *testing.T) {
 	templates, err := filepath.Glob("*.templ")
 	require.NoError(t, err)
 	require.NotEmpty(t, templates)
+	lines := 0
 	for _, name := range templates {
 		parsed, err := parser.Parse(name)
 		require.NoError(t, err, name)
@@ -32,7 +33,9 @@ func TestGenerated(t *testing.T) {
 		committed, err := os.ReadFile(strings.TrimSuffix(name, ".templ") + "_templ.go")
 		require.NoError(t, err)
 		require.Equal(t, string(fresh), string(committed), "%s is stale: run make generate", name)
+		lines += bytes.Count(committed, []byte("\n"))
 	}
+	require.LessOrEqual(t, lines, 25_000, "lines of the Go code of the pages: an element that stands often is a component")
 	made, err := filepath.Glob("*_templ.go")
 	require.NoError(t, err)
 	require.Len(t, made, len(templates), "Go code without its template")

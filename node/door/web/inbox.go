@@ -154,3 +154,25 @@ func choiceCrumbs(ctx context.Context, options [][2]string, chosen string, to fu
 	}
 	return links
 }
+
+func threadState(t protocol.Thread) templ.Component {
+	switch t.State {
+	case protocol.ThreadOpen:
+		return worded("fair", "waits for an answer")
+	case protocol.ThreadAnswered:
+		return worded("good", "answered")
+	}
+	return worded("poor", "closed##a conversation")
+}
+
+// returnMark marks a thread that may ask for a return, and says who decides.
+func returnMark(t protocol.Thread) templ.Component {
+	if t.Return == nil {
+		return templ.NopComponent
+	}
+	decides := spanned("you decide")
+	if above := t.Return.AgentDecides; above != nil {
+		decides = spanned("above %s you decide", called(*above))
+	}
+	return all{worded("fair", "may be a return"), decides}
+}

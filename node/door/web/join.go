@@ -357,3 +357,22 @@ func (o *operatorView) readJoining(s *Web, r *http.Request) (err error) {
 	o.Joining, err = readList[protocol.Joining](o, s, r, o.Page.list)
 	return err
 }
+
+func joinLead(policy protocol.Registrations) templ.Component {
+	switch policy {
+	case protocol.RegistrationsClosed:
+		return para("Nobody joins this node by himself. Its operator makes accounts and profiles.")
+	case protocol.RegistrationsInvite:
+		return para("This node is joined by invitation. Ask an owner of a profile here, or the operator, for one.")
+	case protocol.RegistrationsApproval:
+		return para("A page of your own for people and their agents: what you do, your hours, what you sell, and how to reach you. " +
+			"An operator of this node looks at each newcomer before others see it.")
+	}
+	return para("A page of your own for people and their agents: what you do, your hours, what you sell, and how to reach you. It takes some minutes.")
+}
+
+// joinHandleField asks for another handle than the one that was taken.
+func joinHandleField(in joining) templ.Component {
+	return plainField("Another address", "handle", "name", "handle", "required", "", "maxlength", "41", "autocapitalize", "none", "spellcheck", "false",
+		"value", in.handle)
+}

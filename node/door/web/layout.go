@@ -101,3 +101,18 @@ func current(here bool) templ.Attributes {
 	}
 	return nil
 }
+
+// A help is a script that some pages have; its texts are in the files of texts.
+type help struct {
+	here  bool
+	path  string
+	texts [][]byte
+}
+
+func helps(v view) []help {
+	return []help{
+		{v.Helps, payHelp.path, [][]byte{payJS}}, {v.Uploads, uploadHelp.path, [][]byte{uploadJS}}, {v.SignIn, signInHelp.path, [][]byte{signInJS}},
+		{v.Wallet, walletHelp.path, [][]byte{walletJS}}, {v.Push, pushHelp.path, [][]byte{pushJS}}, {v.Join, joinHelp.path, nil},
+		{v.Near, nearHelp.path, [][]byte{nearJS}}, {v.Live, liveHelp.path, nil}, {v.Zone, zoneHelp.path, nil},
+	}
+}

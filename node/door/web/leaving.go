@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -75,3 +77,19 @@ func (s *Web) undoForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func joined(handles []string) string { return strings.Join(handles, ", @") }
+
+// undoBody is the page of a link that undoes a deletion. Opening it does nothing: programs that read mail open links too.
+func undoBody(ticket string) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("Undo the deletion?"),
+			para("Everything that was hidden is shown again, as it was, and what you wrote to others has its text again.")),
+		posted("form", "undo", undoPath, hidden("ticket", ticket), sends("Undo it and keep everything")),
+	}
+}
+
+// first offers the archive.
+func first(a *account) templ.Component {
+	return titled("export-title", "Download everything first",
+		para("One file with the profile, its posts, conversations, items and settings. Another node can read it."),
+		exportForm(a.sent("export_archive", a.Sent.named(), ""), a.named()))
+}

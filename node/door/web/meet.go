@@ -392,3 +392,25 @@ func span(ctx context.Context, minutes int) string {
 	}
 	return tr(ctx, "%d minutes", minutes)
 }
+
+// meetFields is the form of a request.
+func meetFields(m *meetPage) templ.Component {
+	f, info := m.Sent, m.Info
+	return proven(f, "meeting", "meet", "/@"+info.Handle+"/meet#meet", meetTime(m), ask(protocol.RequestMeeting.Operation, f, "meet", nil,
+		line("requester", "Your name, shown as unverified").with("autocomplete", "name"),
+		line("email", "Your mail address").with("required", "", "type", "email", "autocomplete", "email"), box("purpose", "What it is about")),
+		meetQuestions(info), proofPanel(protocol.RequestMeeting.Operation), sendRow("Ask for the meeting"), meetNote(info))
+}
+
+func meetNote(info protocol.MeetingInfo) templ.Component {
+	return when(info.ConfirmsMail, hint("A mail goes to your address. %s sees the request once you have opened its link, within 24 hours.", "@"+info.Handle))
+}
+
+// dateOf is the number of a day, with its month where a month or the page begins.
+func dateOf(date time.Time, i int) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return all{
+			when(i == 0 || date.Day() == 1, in("small", words.Of(ctx).Time(date, "Jan")).spaced()), put(strconv.Itoa(date.Day())),
+		}
+	})
+}

@@ -197,3 +197,35 @@ func hour(ctx context.Context, t time.Time, zones ...string) string {
 	at := t.In(zoneNamed(cmp.Or(zones...)))
 	return words.Of(ctx).Time(at, "2 January 2006, 15:04") + " " + zoneWords(at)
 }
+
+func timeCard(lines []string) templ.Component {
+	return inside(`div class="card"`, timeLines(lines))
+}
+
+// meetingLocked asks for the status token.
+func meetingLocked(id string, tried bool) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("A meeting request"),
+			para("This page opens in the browser that made the request, by the link of a mail about it, or with its status token.")),
+		notOpened(tried, english("Check the token. A request that nobody confirmed is deleted after 24 hours.")),
+		opening("/meetings/"+id, "statusToken", english("Status token"), english("Show the request")),
+	}
+}
+
+// notOpened says that a token did not open a page, and what to do, which is a key; nothing when none was tried.
+func notOpened(tried bool, todo string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return when(tried, failed("That did not open it.", tr(ctx, todo)))
+	})
+}
+
+// timeLines shows a time on the clocks of both sides.
+func timeLines(lines []string) (shown all) {
+	for i, line := range lines {
+		shown = append(shown, in(`p class="`+either(i == 0, "until", "hint")+`"`, line))
+	}
+	return shown
+}
+
+// placeText shows where a meeting is, as a link if it is one.
+func placeText(place string) templ.Component { return inside(`bdi lang=""`, externalLink(place)) }

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"context"
 	"net/http"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -75,4 +78,24 @@ var warningWords = map[protocol.MeetingWarning]string{
 
 func timeOf(m protocol.OwnMeeting) protocol.MeetingTime {
 	return protocol.MeetingTime{StartsAt: m.StartsAt, EndsAt: m.EndsAt}
+}
+
+func decisionDone(title string, m protocol.OwnMeeting, zone string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return all{
+			linkTitle(title),
+			timeCard(clocks(ctx, timeOf(m), zone, deref(m.TimeZone))),
+			when(m.Note != "", in(`p role="status" class="card" lang=""`, m.Note)),
+			requesterSaid(m),
+			signInLink("/account/meetings/"+m.ID, "The meeting"),
+		}
+	})
+}
+
+// warningList says what is to be known about the time of a request.
+func warningList(warnings []protocol.MeetingWarning) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return when(len(warnings) > 0, inside(`ul class="known fair" aria-label="`+templ.EscapeString(tr(ctx, "To be known"))+`"`,
+			forEach(warnings, func(x protocol.MeetingWarning) templ.Component { return sayIn("li", warningWords[x]) })))
+	})
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -27,4 +29,17 @@ func sectionsOf(items []protocol.Item) []section {
 		all[n].Items = append(all[n].Items, i)
 	}
 	return all
+}
+
+func doors(open bool) templ.Component {
+	if open {
+		return worded("good", "open now")
+	}
+	return worded("poor", "closed now")
+}
+
+func timetable(days []day) templ.Component {
+	return inside(`dl class="hours"`, forEach(days, func(d day) templ.Component {
+		return inside("div", in("dt", d.Name), inside(`dd lang=""`, in("bdi", d.Hours)))
+	}))
 }

@@ -114,11 +114,9 @@ func moderationPage(f *form, log []protocol.ModerationEntry, next string) templ.
 						return templ_7745c5c3_Err
 					}
 				}
-				if e.Reason != "" {
-					templ_7745c5c3_Err = inside(`div class="said"`, userText(e.Reason)).Render(ctx, templ_7745c5c3_Buffer)
-					if templ_7745c5c3_Err != nil {
-						return templ_7745c5c3_Err
-					}
+				templ_7745c5c3_Err = when(e.Reason != "", quoted(e.Reason)).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
 				}
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</article></li>")
 				if templ_7745c5c3_Err != nil {

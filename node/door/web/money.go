@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -34,5 +36,14 @@ func (s *Web) ownMoneyPage(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, err)
 	default:
 		s.writePrivate(w, r, 0, view{Title: tr(r.Context(), "Money of a bid"), Path: "/account", Of: found.Items[0].Handle, Body: ownMoneyBody(found.Items)})
+	}
+}
+
+// ownMoneyBody is the owner's page of a bid's money.
+func ownMoneyBody(items []protocol.MoneyTrace) templ.Component {
+	return all{
+		crumbs("Breadcrumb", linkAs(`class="back"`, "/account/attention?"+query("handle", items[0].Handle), "Attention board")),
+		inside(`div class="lead"`, ownTitle("Money of a bid", items[0].Handle)),
+		moneyTraces(items),
 	}
 }

@@ -59,7 +59,7 @@ func (s *Web) contact(r *http.Request) (view, error) {
 // contactWith is the page with the form that was refused; f is nil for none.
 func (s *Web) contactWith(r *http.Request, f *sent) (view, error) {
 	v, err := s.textView(r, "contact", "Contact", "How to reach the operator of this node.")
-	v.Body = all{v.Body, complaintFields(s, f)}
+	v.Body = all{v.Body, complaintFields(f)}
 	return v, err
 }
 
@@ -101,4 +101,23 @@ func operatorText(ctx context.Context, text string) templ.Component {
 // readerText is the text of a page for the reader.
 func (s *Web) readerText(ctx context.Context, page string) string {
 	return s.Texts.in(page, words.Of(ctx).Code)
+}
+
+// textPage is a page whose text the operator writes; its name is a key.
+func textPage(s *Web, page, name string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		shown := all{inside(`div class="lead"`, title(name), when(!s.says(page), para("The operator of this node has not written anything here.")))}
+		if text := s.readerText(ctx, page); text != "" {
+			shown = append(shown, operatorText(ctx, text))
+		}
+		if page != "contact" {
+			return shown
+		}
+		return append(shown,
+			when(s.GrievanceOfficer != "", titled("grievance", "Grievance officer", userText(s.GrievanceOfficer))),
+			when(s.Contact != "", titled("security", "Vulnerabilities",
+				para("Faults that endanger others are reported to %s.", linkText("", s.Contact, strings.TrimPrefix(s.Contact, "mailto:"))))),
+			titled("reports", "Posts", para("A post is reported with the form on its own page; what was hidden and why is in the %s.",
+				link("/moderation", "moderation log"))))
+	})
 }

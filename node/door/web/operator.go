@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/a-h/templ"
 
@@ -344,4 +346,34 @@ func (o *operatorView) readAudit(s *Web, r *http.Request) error {
 	var err error
 	o.Audit, err = readList[protocol.AuditEntry](o, s, r, o.Page.list)
 	return err
+}
+
+// choices are links that select a part of a list. Each is a value and its word.
+func choices(o *operatorView, name, label string, options [][2]string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return crumbs(label, choiceCrumbs(ctx, options, o.Form.get(name), func(value string) string { return o.with(name, value) })...)
+	})
+}
+
+// nodeMark says on the index what needs an operator.
+func nodeMark(h protocol.Health, path string) templ.Component {
+	n, class, key := 0, "bad", ""
+	switch path {
+	case nodePath + "/queue":
+		n, class, key = h.Review, "fresh", english("%d waiting##posts")
+	case nodePath + "/complaints":
+		n, key = h.Overdue, english("%d overdue##complaints")
+	case nodePath + "/peers":
+		n, class, key = failingPeers(h), "fair", english("%d failing##peers")
+	case nodePath + "/jobs":
+		n, key = deadJobs(h), english("%d given up##jobs")
+	case nodePath + "/health":
+		n, key = len(troubles(h))+h.CheckUp.Count(protocol.CheckFault), english("%d to look at")
+	}
+	return when(n > 0, worded(class, key, n))
+}
+
+// maybe shows a moment, if there is one, after a word.
+func maybe(label string, at *time.Time) templ.Component {
+	return optional(at, func(at time.Time) templ.Component { return inside("span", sayKey(label), moment(at)) })
 }

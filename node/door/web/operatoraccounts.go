@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/node/hall"
 	"stoa/protocol"
 )
@@ -66,5 +68,15 @@ func (s *Web) archiveLinkForm(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.failSecret(w, r, err)
+	}
+}
+
+// archiveLinkBody is the page of a link to an archive.
+func archiveLinkBody(ticket string) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("Your archive"),
+			para("Everything that this node has of your profile, in one file: a gzip-compressed tar of JSON, which another node of this kind can import. "+
+				"It does not contain private keys.")),
+		posted("card form", "fetch", archiveLinkPath, hidden("ticket", ticket), sends("Download")),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+
+	"stoa/protocol"
 )
 
 // failures are parts of errors, and what they mean.
@@ -37,4 +39,40 @@ var policies = [][2]string{
 // blockHost is the form that blocks the host of an address.
 func blockHost(o *operatorView, address string) templ.Component {
 	return posted("", "", o.here(), once(), hidden("do", "add_node_block", "kind", "host", "value", hostOf(address)), submitsQuietly("Block"))
+}
+
+func followedMark(p protocol.Followed) templ.Component {
+	switch {
+	case p.State == "accepted" && p.Attempts == 0:
+		return worded("good", "Up to date")
+	case p.State == "accepted":
+		return worded("bad", "Does not answer")
+	case p.State == "rejected":
+		return worded("bad", "It refused")
+	case p.State == "failed":
+		return worded("bad", "Given up")
+	}
+	return worded("fair", "Pending")
+}
+
+func deliveringMark(p protocol.Delivering) templ.Component {
+	switch {
+	case p.State == "dead":
+		return worded("bad", "Down for a week")
+	case p.State == "slow":
+		return worded("fair", "Fails")
+	case p.Behind > 0:
+		return worded("fair", "Catching up")
+	}
+	return worded("good", "Up to date")
+}
+
+func directoryMark(d protocol.ARDDirectory) templ.Component {
+	switch d.State {
+	case "current":
+		return worded("good", "Up to date")
+	case "pending":
+		return worded("fair", "Pending")
+	}
+	return worded("bad", "Does not answer")
 }

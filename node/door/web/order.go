@@ -476,10 +476,10 @@ func orderBuyer(o protocol.ShopOrder) templ.Component {
 		if o.Way == protocol.ByPickup {
 			way = tr(ctx, orderWays[1][1])
 		}
-		return inside(`dl class="facts"`, fact(tr(ctx, "Name"), o.Buyer.Name), plainFact(tr(ctx, "Mail address"), o.Buyer.Mail),
-			plainFact(tr(ctx, "Telephone"), o.Buyer.Phone), plainFact(tr(ctx, "How you get it"), way),
-			fact(tr(ctx, "Address"), strings.TrimSpace(o.Buyer.Street+" "+o.Buyer.PIN)), fact(tr(ctx, "For the shop"), o.Buyer.Note),
-			fact(tr(ctx, "From the shop"), o.Note)).Render(ctx, w)
+		return inside(`dl class="facts"`, fact("Name", o.Buyer.Name), plainFact("Mail address", o.Buyer.Mail),
+			plainFact("Telephone", o.Buyer.Phone), plainFact("How you get it", way),
+			fact("Address", strings.TrimSpace(o.Buyer.Street+" "+o.Buyer.PIN)), fact("For the shop", o.Buyer.Note),
+			fact("From the shop", o.Note)).Render(ctx, w)
 	})
 }
 

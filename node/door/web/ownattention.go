@@ -1,8 +1,11 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 )
@@ -91,4 +94,48 @@ func (s *Web) paymentsFile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Disposition", `attachment; filename="payments-`+r.FormValue("month")+`.csv"`)
 	send(w, http.StatusOK, res.Op.Media, res.JSON)
+}
+
+// ownTitle is the heading of a page about one profile; its title is a key.
+func ownTitle(title, handle string) templ.Component {
+	return inside("h1", sayKey(title).spaced(), in(`span class="of" translate="no"`, "@"+handle))
+}
+
+// boardForm has the settings of a board.
+func boardForm(o *ownBoard) templ.Component {
+	f, at, b := o.sent("put_attention_board", ""), formID("put_attention_board", o.Handle, ""), o.Board
+	v := boardValues(b)
+	form := posted("card form", at, attentionPath, ownKeys("put_attention_board", o.Handle, ""), version(f, v), boardFields(b).fields(f, at, v),
+		sends(saveBoard(b)))
+	return drawn(func(ctx context.Context) templ.Component {
+		return all{form, when(b.Open, folded(false, "Close the board", para("Live bids end, and the unused part of their money goes back."),
+			oneTap(o.Handle, "close_attention_board", tr(ctx, "Close the board"), "", "quiet")))}
+	})
+}
+
+// payAccountForm sets where bids are paid to. Secrets are never shown.
+func payAccountForm(o *ownBoard) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		f, at, a := o.sent("put_payment_account", ""), formID("put_payment_account", o.Handle, ""), o.Account
+		v := payTable.shows(a)
+		return all{
+			posted("card form", at, attentionPath, ownKeys("put_payment_account", o.Handle, ""), version(f, v),
+				para("Payers pay you directly; no money passes through this node."), payFields(ctx, a).fields(f, at, v), sends("Save the account")),
+			optional(a.WebhookURL, func(at string) templ.Component { return hint("Webhook address for Razorpay: %s", code(at)) }),
+			when(a.Provider != nil, oneTap(o.Handle, "delete_payment_account", tr(ctx, "Delete the payment account"), "", "quiet")),
+		}
+	})
+}
+
+// ownAlert says why a form was refused; nothing for one that was not.
+func ownAlert(f *sent, back string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		switch {
+		case f == nil:
+			return templ.NopComponent
+		case f.now != nil:
+			return alerts(changedSince(back))
+		}
+		return failed("Nothing was saved.", ownRefusal(ctx, f))
+	})
 }

@@ -95,3 +95,20 @@ func passwordForm(f *sent, handle string, a protocol.CalendarAccount) templ.Comp
 func feedBody(f *protocol.MeetingFeed) templ.Component {
 	return all{title("The address of your meetings"), feedNote(f), ahead(meetingsPath+"/calendars", "Your calendars")}
 }
+
+func connectForm(f *sent, handle string) templ.Component {
+	return posted("form", "connect_calendar", meetingsPath, ownKeys("connect_calendar", handle, ""), once(),
+		loginTable.fields(f, "connect_calendar", nil), whichAddress(), sends("Connect"))
+}
+
+// feedNote shows the address of a new feed.
+func feedNote(f *protocol.MeetingFeed) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		if f == nil {
+			return templ.NopComponent
+		}
+		return inside(`div class="done" role="status"`, inside("p", bold("The address of your meetings.",
+			tr(ctx, "Copy it now: it is shown only once. Anyone who has it reads your meetings; a former address has ended."))),
+			copyable(f.URL), ahead(webcal(f.URL), "Open it in the calendar program of this device"))
+	})
+}

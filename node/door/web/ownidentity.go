@@ -81,3 +81,12 @@ func agentAt(g Registry) string {
 }
 
 func idFact(name, value string) templ.Component { return when(value != "", row(name, code(value))) }
+
+// connectTokenForm connects a profile to the identity with a number in one of registries; the one that it had is filled in.
+func connectTokenForm(f *sent, handle string, registries []Registry, registry, number string) templ.Component {
+	at, shown := formID("connect_identity", handle, ""), url.Values{"registry": {registry}, "number": {number}}
+	return posted("card form", at, "/account", hidden("do", "connect_identity", "handle", handle),
+		drawn(func(ctx context.Context) templ.Component { return ofRegistries(ctx, f, at, registries, shown) }),
+		identityTable.fields(f, at, shown), sends("Connect the identity"),
+		hint("The node connects it when the owner of the token has named your key on the chain. You are told by mail."))
+}

@@ -246,3 +246,59 @@ func weekOf(monday time.Time, rules protocol.MeetingRules) (days []weekDay) {
 	}
 	return days
 }
+
+// meetingsNav leads between the pages of a person's meetings.
+func meetingsNav(o *ownMeetings, here string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return crumbs("Breadcrumb", append([]templ.Component{back(), crumb{o.to(""), tr(ctx, "Requests"), here == ""},
+			crumb{o.to("/week"), tr(ctx, "Week"), here == "week"}, crumb{o.to("/settings"), tr(ctx, "Settings"), here == "settings"},
+			crumb{o.to("/calendars"), tr(ctx, "Calendars"), here == "calendars"}}, otherCrumbs(meetingsPath, o.Handles, o.Handle)...)...)
+	})
+}
+
+// meetingsNote says what was done, or why nothing was.
+func meetingsNote(o *ownMeetings) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return all{
+			when(o.Done != "", in(`p class="done" role="status"`, tr(ctx, o.Done))),
+			ownAlert(o.Sent, o.to("/settings")),
+		}
+	})
+}
+
+func moveForm(f *sent, m protocol.OwnMeeting, zone string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		at := protocol.MoveMeeting.Name
+		return posted("form", at, meetingsPath, hidden("do", at, "id", m.ID, "timezone", f.text("timezone", zone)),
+			timeFields(f, at, timeNames{"date", "time", "startsAt"}, tr(ctx, "Day"), tr(ctx, "Time##of a day"), m.StartsAt.In(zoneNamed(zone))),
+			ask(protocol.MoveMeeting.Operation, f, at, url.Values{"durationMin": {strconv.Itoa(m.DurationMin)}}, line("durationMin", "Minutes")),
+			hint("On the clock of %s.", zoneTitle(f.text("timezone", zone))), ask(protocol.MoveMeeting.Operation, f, at, nil, answerLine), sends("Move the meeting"))
+	})
+}
+
+func declineForm(f *sent, id, mail string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		at := protocol.DeclineMeeting.Name
+		return posted("form", at, meetingsPath, ownKeys(at, "", id), ask(protocol.DeclineMeeting.Operation, f, at, url.Values{"block": {"none"}}, answerLine,
+			choose("block", "Further requests", blockOptions(ctx, mail)).worded()), sends("Decline"))
+	})
+}
+
+// onCalendar says whether a meeting is on the person's calendar.
+func onCalendar(c protocol.MeetingCalendar) templ.Component {
+	var shown all
+	switch c.State {
+	case protocol.CalendarPending:
+		shown = all{hint("It is about to be written to your calendar.")}
+	case protocol.CalendarWritten:
+		shown = all{hint("It is on your calendar %s.", called(deref(c.Calendar)))}
+	case protocol.CalendarRemoved:
+		shown = all{hint("It was deleted from your calendar.")}
+	case protocol.CalendarFailed:
+		shown = all{hint("It could not be written to your calendar.")}
+	}
+	if c.Reason != nil {
+		shown = append(shown, inside(`p class="hint"`, ownWords(*c.Reason)))
+	}
+	return shown
+}

@@ -10,6 +10,7 @@ import (
 
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/netx"
 	"stoa/protocol/trace"
 )
 
@@ -165,7 +166,7 @@ func (s *Web) handler(p page) http.Handler {
 				s.Fail(w, r, err)
 				return
 			}
-			page := &rendered{media: "text/plain; charset=utf-8", links: []string{links}, tag: tagOf([]byte(text)), length: strconv.Itoa(len(text)),
+			page := &rendered{media: "text/plain; charset=utf-8", links: []string{links}, tag: netx.Tag([]byte(text)), length: strconv.Itoa(len(text)),
 				body: []byte(text)}
 			s.kept.Put(key, version, page, len(text))
 			page.write(w, r)

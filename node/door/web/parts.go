@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -306,4 +307,39 @@ func pagerOf(later bool, first, next, older string) templ.Component {
 			when(next != "", linkText(`class="on" rel="next"`, next, older)), templ.Raw("</nav>"),
 		}.Render(ctx, w)
 	})
+}
+
+// hereOnly is the filter that leaves out what is at other nodes.
+func hereOnly(f *form) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return inside(`div class="field"`, tick(f, "local", "true", tr(ctx, "On this node")))
+	})
+}
+
+// reactions are how often a post was liked, boosted and quoted in the fediverse, where it was.
+func reactions(p protocol.Post) templ.Component {
+	return all{
+		when(p.Likes > 0, sayIn("span", "%d likes", p.Likes)), when(p.Shares > 0, sayIn("span", "%d boosts", p.Shares)),
+		when(p.Quotes > 0, sayIn("span", "%d quotes", p.Quotes)),
+	}
+}
+
+// nameAt is the name of an entry, which leads to a page of this node; linkAt leads to the page at its own node.
+func nameAt(e protocol.Elsewhere, level int, path, name string) templ.Component {
+	if e.Node == nil {
+		return headline(level, path, name)
+	}
+	return in(fmt.Sprintf(`h%d lang="" dir="auto"`, level), name)
+}
+
+func linkAt(e protocol.Elsewhere, page string) templ.Component {
+	return when(e.Node != nil, linked(page))
+}
+
+// itsNode is the node of an entry of a list, if that is another one.
+func itsNode(e protocol.Elsewhere) templ.Component {
+	return all{
+		optional(e.Node, func(host string) templ.Component { return in(`span translate="no"`, host).spaced() }),
+		maybe(english("Not answered since"), e.GoneSince),
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -204,41 +205,32 @@ func payName(provider string) string {
 	return initial(provider)
 }
 
-// stateWords say what the state of a bid means to its bidder. byHand says that the owner, handle, has
-// to send the money back.
+// bidWords say what the state of a bid means to its bidder.
+var bidWords = map[protocol.BidState]string{
+	protocol.BidHeld:        english("Not paid yet."),
+	protocol.BidClaimed:     english("The owner has to confirm that the payment arrived."),
+	protocol.BidUnconfirmed: english("The owner did not confirm the payment. If money left your account, report its reference again or write to the owner."),
+	protocol.BidLapsed: english("It was not paid in time, and the bid has lapsed. " +
+		"Do not pay now; money that arrives late gets a slot if one can be had, or goes back."),
+	protocol.BidWithdrawn:    english("The bidder has withdrawn the bid. Do not pay now."),
+	protocol.BidLive:         english("It is paid and live on the board."),
+	protocol.BidOutbid:       english("A higher bid took the place. The unused part goes back."),
+	protocol.BidEnded:        english("Its time on the board is over."),
+	protocol.BidRemoved:      english("The owner removed it. All of the money goes back."),
+	protocol.BidUnanswered:   english("The owner did not answer in time. All of the money goes back."),
+	protocol.BidRefundDue:    english("It was paid, but no slot could be had. All of the money goes back."),
+	protocol.BidRefunded:     english("The money was refunded."),
+	protocol.BidRefundFailed: english("The provider refused the refund. It is tried again each day, and the owner was told to make it by hand."),
+	protocol.BidRefunding:    english("The refund is on its way."),
+}
+
+// stateWords are those of a bid's state. byHand says that the owner, handle, has to send the money back.
 func stateWords(ctx context.Context, s protocol.BidState, byHand bool, handle string) string {
-	switch s {
-	case protocol.BidHeld:
-		return tr(ctx, "Not paid yet.")
-	case protocol.BidClaimed:
-		return tr(ctx, "The owner has to confirm that the payment arrived.")
-	case protocol.BidUnconfirmed:
-		return tr(ctx, "The owner did not confirm the payment. If money left your account, report its reference again or write to the owner.")
-	case protocol.BidLapsed:
-		return tr(ctx, "It was not paid in time, and the bid has lapsed. Do not pay now; money that arrives late gets a slot if one can be had, or goes back.")
-	case protocol.BidWithdrawn:
-		return tr(ctx, "The bidder has withdrawn the bid. Do not pay now.")
-	case protocol.BidLive:
-		return tr(ctx, "It is paid and live on the board.")
-	case protocol.BidOutbid:
-		return tr(ctx, "A higher bid took the place. The unused part goes back.")
-	case protocol.BidEnded:
-		return tr(ctx, "Its time on the board is over.")
-	case protocol.BidRemoved:
-		return tr(ctx, "The owner removed it. All of the money goes back.")
-	case protocol.BidUnanswered:
-		return tr(ctx, "The owner did not answer in time. All of the money goes back.")
-	case protocol.BidRefundDue:
-		return tr(ctx, "It was paid, but no slot could be had. All of the money goes back.")
-	case protocol.BidRefunding:
-		if byHand {
-			return tr(ctx, "The owner of the board has to send the money back. Write to %s if it does not come.", "@"+handle)
-		}
-		return tr(ctx, "The refund is on its way.")
-	case protocol.BidRefunded:
-		return tr(ctx, "The money was refunded.")
-	case protocol.BidRefundFailed:
-		return tr(ctx, "The provider refused the refund. It is tried again each day, and the owner was told to make it by hand.")
+	if s == protocol.BidRefunding && byHand {
+		return tr(ctx, "The owner of the board has to send the money back. Write to %s if it does not come.", "@"+handle)
+	}
+	if key := bidWords[s]; key != "" {
+		return tr(ctx, key)
 	}
 	return word(ctx, string(s))
 }
@@ -258,5 +250,16 @@ func indianMoment(t time.Time) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, ` <time datetime="`+machineTime(t)+`">`+templ.EscapeString(indianStamp(ctx, t))+"</time> ")
 		return err
+	})
+}
+
+// payUntil shows when a time ends, before which is a key; a script turns it into a countdown.
+func payUntil(before string, until *time.Time, now time.Time) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return optional(until, func(until time.Time) templ.Component {
+			left := strconv.FormatInt(until.Sub(now).Milliseconds(), 10)
+			return inside(`p class="until"`, put(tr(ctx, before)+" "),
+				in(`time datetime="`+machineTime(until)+`" data-left="`+left+`"`, indianClock(ctx, until)))
+		})
 	})
 }

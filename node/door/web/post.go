@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/a-h/templ"
+
 	"stoa/protocol"
 )
 
@@ -52,4 +54,11 @@ func (s *Web) postWith(r *http.Request, sent *sent) (view, error) {
 // deeper reports whether the thread has more replies than those shown.
 func deeper(found protocol.PostWithReplies) bool {
 	return found.Post.Root != nil || slices.ContainsFunc(found.Replies.Items, func(p protocol.Post) bool { return p.ReplyCount > 0 })
+}
+
+func deletedPost() templ.Component {
+	return all{
+		inside(`div class="lead"`, title("Deleted"), para("The post is deleted here, and other servers are told to delete it.")),
+		ahead("/board", "Back to the board"),
+	}
 }

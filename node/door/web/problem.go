@@ -83,3 +83,25 @@ func again(ctx context.Context, c protocol.Code) string {
 	}
 	return tr(ctx, "Final: the same request will fail again. Change it first.")
 }
+
+// ownWords is a sentence of a room: in the reader's language, or as the room wrote it.
+func ownWords(text string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		if translated := detail(ctx, text); translated != "" {
+			return in("span", sentence(translated))
+		}
+		return in(`span lang="en" translate="no"`, sentence(text))
+	})
+}
+
+// refusedDetail is what exactly was wrong: in the reader's language, or as the room wrote it.
+func refusedDetail(e *protocol.Error) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		if len(e.Faults) == 1 {
+			return in("p", memberFault(ctx, e.Faults[0]))
+		} else if text := detail(ctx, e.Detail); text != "" {
+			return in("p", sentence(text))
+		}
+		return when(e.Detail != "", in(`p class="hint" lang="en" translate="no"`, sentence(e.Detail)))
+	})
+}

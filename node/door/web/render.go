@@ -3,8 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -113,8 +111,8 @@ func (s *Web) write(w http.ResponseWriter, r *http.Request, v view) {
 		validate(w, r, media, "private, no-store", b.Bytes())
 		return
 	}
-	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: tagOf(b.Bytes()), length: strconv.Itoa(b.Len()), body: b.Bytes(),
-		policy: head["Permissions-Policy"]}
+	page := &rendered{media: media, language: head["Content-Language"], links: head["Link"], tag: netx.Tag(b.Bytes()), length: strconv.Itoa(b.Len()),
+		body: b.Bytes(), policy: head["Permissions-Policy"]}
 	s.kept.Put(v.key, v.version, page, b.Len())
 	page.write(w, r)
 }
@@ -138,7 +136,7 @@ func (p *rendered) write(w http.ResponseWriter, r *http.Request) {
 	}
 	guard(head)
 	head["Link"], head["Cache-Control"], head["Etag"], head["Content-Language"] = p.links, keepPublic, []string{p.tag}, p.language
-	if etagMatches(r.Header.Get("If-None-Match"), p.tag) {
+	if netx.Unchanged(r, p.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -156,35 +154,18 @@ func (s *Web) keyOf(r *http.Request, l *words.Language) string {
 	return l.Code + " " + r.Header.Get("Accept") + " " + r.RequestURI
 }
 
-func tagOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-}
-
 // validate sends a body with a strong ETag, or 304 when the reader's copy is still valid.
 func validate(w http.ResponseWriter, r *http.Request, media, keep string, body []byte) {
-	tag := tagOf(body)
+	tag := netx.Tag(body)
 	head := w.Header()
 	head.Set("Cache-Control", keep)
 	head.Set("ETag", tag)
-	if etagMatches(r.Header.Get("If-None-Match"), tag) {
+	if netx.Unchanged(r, tag) {
 		guard(head)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	send(w, http.StatusOK, media, body)
-}
-
-// etagMatches reports whether an If-None-Match field names the tag. The router has removed what
-// the compression layer adds to the tag.
-func etagMatches(field, tag string) bool {
-	for t := range strings.SplitSeq(field, ",") {
-		t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
-		if t == "*" || t == tag {
-			return true
-		}
-	}
-	return false
 }
 
 func send(w http.ResponseWriter, status int, media string, body []byte) {

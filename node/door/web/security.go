@@ -62,3 +62,12 @@ func browserName(ctx context.Context, program string) string {
 func codesBody(codes []string) templ.Component {
 	return all{title("Your new recovery codes"), codesNote(codes), ahead("/account", "Your account")}
 }
+
+// codesNote shows new recovery codes.
+func codesNote(codes []string) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return inside(`div class="done" role="status"`, inside("p", bold("Your new recovery codes.",
+			tr(ctx, "Write them down or print them now: they are shown only once. Each signs you in once."))),
+			inside("pre", code(strings.Join(codes, "\n"))))
+	})
+}

@@ -2,9 +2,12 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"stoa/protocol"
 	"stoa/protocol/sorting"
@@ -47,5 +50,17 @@ func opens(e protocol.SiteEntry) bool {
 func allCodes() []protocol.Code {
 	return slices.SortedFunc(slices.Values(protocol.Codes()), func(a, b protocol.Code) int {
 		return cmp.Or(cmp.Compare(a.Status(), b.Status()), cmp.Compare(a, b))
+	})
+}
+
+func siteMapPage(m protocol.SiteMap) templ.Component {
+	return drawn(func(ctx context.Context) templ.Component {
+		return all{
+			inside(`div class="lead"`, title("Site map"), para("Every public page, endpoint and file of this node, with what each is for.")),
+			entries(tr(ctx, "Pages"), "pages", ofKind(m, "page")),
+			entries(tr(ctx, "Endpoints"), "endpoints", ofKind(m, "endpoint")),
+			entries(tr(ctx, "Files"), "files", ofKind(m, "file")),
+			titled("codes", "Error codes", codeList("")),
+		}
 	})
 }

@@ -33,7 +33,8 @@ var keyed = map[string]int{"tr": 1, "say": 0, "english": 0, "link": 1, "newTab":
 	"empty": 0,
 	"title": 0, "heading": 1, "subheading": 0, "subtitle": 0, "line": 1, "box": 1, "tickBox": 1, "several": 1, "choose": 1, "group": 0, "fold": 0,
 	"remark": 0, "summary": 0, "legend": 0, "column": 0, "term": 0, "submits": 0, "sends": 0, "sendRow": 0, "sayIn": 1, "linkAs": 2, "nextPage": 1,
-	"row": 0, "worded": 1, "ahead": 1, "accountHead": 1, "crumbs": 0, "bold": 0, "submitsQuietly": 0, "titled": 1, "signInLink": 1, "folded": 1}
+	"row": 0, "worded": 1, "ahead": 1, "accountHead": 1, "crumbs": 0, "bold": 0, "submitsQuietly": 0, "titled": 1, "signInLink": 1, "folded": 1,
+	"fact": 0, "plainFact": 0, "done": 0, "failed": 0, "onward": 1, "plainField": 0}
 
 // keysOf returns the keys in the Go code of this package, with where they are.
 func keysOf(t *testing.T) map[string]string {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"stoa/identity"
 	"stoa/identity/session"
 	"stoa/node/hall"
@@ -115,4 +117,12 @@ func (s *Web) threadForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	redirect(w, r, "/threads/"+id+"#end")
+}
+
+// threadLocked asks for the read token.
+func threadLocked(id string, tried bool) templ.Component {
+	return all{
+		inside(`div class="lead"`, title("A conversation"), para("This page opens in the browser that began the conversation, or with its read token.")),
+		notOpened(tried, english("Check the token.")), opening("/threads/"+id, "readToken", english("Read token"), english("Show the conversation")),
+	}
 }

@@ -119,3 +119,17 @@ func walletRecord(form url.Values, id erc8004.ID, jwk protocol.PublicJWK) (map[s
 	}
 	return map[string]any{"data": "0x" + hex.EncodeToString(erc8004.SetKeysCall(id.AgentID, rec))}, nil
 }
+
+func walletBody(a *account) templ.Component {
+	shown := all{accountHead(a, "Register an identity with the wallet of your browser.")}
+	k := a.keptKey()
+	switch {
+	case a.Identity.ERC8004 != nil:
+		return append(shown, para("This profile has an identity: %s.", code(*a.Identity.ERC8004)))
+	case len(a.Registries) == 0:
+		return append(shown, para("Your profile works without one. This node does not read a blockchain, so it cannot check an identity."))
+	case k == nil:
+		return append(shown, para("The node makes a key and keeps it for you. %s first.", link(keysPath+"?"+query("handle", a.Handle), "Make a key")))
+	}
+	return append(shown, walletSteps(a, k), withoutWallet(a, k))
+}

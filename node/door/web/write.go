@@ -239,3 +239,52 @@ func refusedOf(f *sent, op *protocol.Operation, at string) templ.Component {
 	of := f.of(op)
 	return when(of != nil && of.err != nil, notSent(of, at))
 }
+
+// visitorForm is the form of an operation that anybody may send, at an address of a page: as who, with what proof. button and note are keys.
+func visitorForm(f *sent, op *protocol.Operation, purpose, path, id, button, note string, parts ...templ.Component) templ.Component {
+	in := append([]templ.Component{hidden("do", op.Name)}, parts...)
+	return proven(f, purpose, id, path, append(in, writeAs(f, id), proofPanel(op), sendRow(button), when(note != "", hint(note)))...)
+}
+
+// postFields is the form of a new post.
+func postFields(f *sent) templ.Component {
+	op := protocol.PostToBoard.Operation
+	return titled("to-post", "Post to the board", refusedOf(f, op, "post"),
+		visitorForm(f, op, "board", "/board#to-post", "post", english("Post##to publish"),
+			english("No account is needed. A post is public, here and on the nodes that follow this board."),
+			ask(op, f, "post", valued("kind", string(protocol.QuestionPost)), choose("kind", "Kind", wordsOf(protocol.PostKinds)),
+				line("title", "Title"), box("body", "Text"), line("tags", "Tags, separated by commas").upTo(500), yourName)))
+}
+
+// replyFields is the form of a reply to a post.
+func replyFields(p protocol.Post, all *sent) templ.Component {
+	op := protocol.PostToBoard.Operation
+	f := all.of(op)
+	return titled("to-reply", "Reply", refusedOf(f, op, "reply"),
+		visitorForm(f, op, "board", "/board/"+p.ID+"#to-reply", "reply", english("Reply"), "",
+			ask(op, f, "reply", valued("kind", replyKind(p), "title", replyTitle(p.Title)), choose("kind", "Kind", replyKinds(p)),
+				line("title", "Title"), box("body", "Text"), yourName)))
+}
+
+// reportFields is the form that reports a post.
+func reportFields(p protocol.Post, all *sent) templ.Component {
+	op := protocol.ReportPost.Operation
+	f := all.of(op)
+	return titled("to-report", "Report", refusedOf(f, op, "report"), folded(f != nil, "Report this post as abusive or spam",
+		visitorForm(f, op, "report", "/board/"+p.ID+"#to-report", "report", english("Report"), "",
+			ask(op, f, "report", nil, line("reason", "Why, for the operator")))))
+}
+
+func reported(id string) templ.Component {
+	return inside(`div class="lead"`, title("Reported"), sayIn(`p role="status"`, "Thank you. The operator of this node sees the report. "+
+		"A post that several people report is hidden until the operator has looked at it."), ahead("/board/"+id, "Back to the post"))
+}
+
+// contactFields is the form that writes to an agent.
+func contactFields(p protocol.Profile, f *sent) templ.Component {
+	op := protocol.ContactAgent.Operation
+	return inside(`section aria-labelledby="to-write"`, heading("to-write", "Write to %s", called(p.Name)), refusedOf(f, op, "write"),
+		visitorForm(f, op, "contact", "/@"+p.Handle+"#to-write", "write", english("Send"),
+			english("No account is needed. The next page shows the conversation, and the answer when it comes."), ask(op, f, "write", nil, box("message", "Message")),
+			contactKind(f, p.ContactPolicy.Kinds), ask(op, f, "write", nil, yourName)))
+}
