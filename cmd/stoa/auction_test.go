@@ -40,17 +40,23 @@ type auction struct {
 	http   *http.Client
 }
 
-func newAuction(t *testing.T, database string) *auction {
+func newAuction(t *testing.T, database string) *auction { return newAuctionOn(t, 0, database) }
+
+// newAuctionOn has the port of the first process, from freePorts, and more settings; 0 is any port.
+func newAuctionOn(t *testing.T, port int, database string, settings ...string) *auction {
 	processes := 1
 	if database != "" {
 		processes = 2
 	}
-	port := freePorts(t, processes)
+	if port == 0 {
+		port = freePorts(t, processes)
+	}
 	a := &auction{t: t, base: fmt.Sprintf("http://127.0.0.1:%d", port)}
 	more := []string{"--pay-sandbox", "--trusted-proxies", "127.0.0.0/8", "--no-probes", "--base-url", a.base}
 	if database != "" {
 		more = append(more, "--database", database)
 	}
+	more = append(more, settings...)
 	a.nodes = []*server{newServerProcess(t, port, more...)}
 	data := a.nodes[0].data
 	for i := 1; i < processes; i++ {

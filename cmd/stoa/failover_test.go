@@ -74,6 +74,9 @@ type load struct {
 	times []time.Time         // of the acknowledgements
 	seen  map[string]bool     // posts that a stream showed
 	from  int                 // how many posts had been acknowledged, or were under way, when it showed the first
+
+	pause time.Duration                 // between meeting requests
+	again func(code protocol.Code) bool // reports whether a refusal is of the test's making, and the request is repeated
 }
 
 const (
@@ -84,8 +87,11 @@ const (
 	posters = 4
 )
 
-func newLoad(t *testing.T, database string) (l *load, end func()) {
-	l = &load{auction: newAuction(t, database), done: map[string][]string{}, seen: map[string]bool{}}
+func newLoad(t *testing.T, database string) (l *load, end func()) { return newLoadOn(t, 0, database) }
+
+func newLoadOn(t *testing.T, port int, database string, more ...string) (l *load, end func()) {
+	l = &load{auction: newAuctionOn(t, port, database, more...), done: map[string][]string{}, seen: map[string]bool{}, pause: time.Second / 5,
+		again: func(protocol.Code) bool { return false }}
 	l.saw = &witness{t: t, next: l.http.Transport, statuses: map[int]int{}}
 	l.http = &http.Client{Timeout: time.Minute, Transport: l.saw}
 	var cancel func()
@@ -102,36 +108,62 @@ func (l *load) acknowledge(kind, id string) {
 }
 
 // more waits until there are n more acknowledgements of each kind.
-func (l *load) more(n int) {
+func (l *load) more(n int) { l.t.Helper(); l.moreOf(n, posts, bids, meetings) }
+
+func (l *load) moreOf(n int, kinds ...string) {
 	l.t.Helper()
 	count := func() map[string]int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		now := map[string]int{}
-		for _, kind := range []string{posts, bids, meetings} {
+		for _, kind := range kinds {
 			now[kind] = len(l.done[kind])
 		}
 		return now
 	}
 	before := count()
+	var now map[string]int
 	require.Eventually(l.t, func() bool {
-		for kind, now := range count() {
-			if now < before[kind]+n {
+		now = count()
+		for kind := range now {
+			if now[kind] < before[kind]+n {
 				return false
 			}
 		}
 		return true
-	}, 3*time.Minute, 20*time.Millisecond, "%v", &before)
+	}, 3*time.Minute, 20*time.Millisecond, "%v, and then %v", &before, &now)
 }
 
-// outage is the longest time without an acknowledgement.
-func (l *load) outage() (longest time.Duration) {
+// refuses waits until more requests are answered with 503.
+func (l *load) refuses() {
+	l.t.Helper()
+	count := func() int {
+		l.saw.mu.Lock()
+		defer l.saw.mu.Unlock()
+		return l.saw.statuses[http.StatusServiceUnavailable]
+	}
+	before := count()
+	require.Eventually(l.t, func() bool { return count() > before+posters }, time.Minute, 20*time.Millisecond)
+}
+
+// outage is the longest time without an acknowledgement, after the first ones.
+func (l *load) outage(first int) (longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := 1; i < len(l.times); i++ {
+	for i := max(first, 1); i < len(l.times); i++ {
 		longest = max(longest, l.times[i].Sub(l.times[i-1]))
 	}
 	return longest
+}
+
+// write is ask until the answer is not a refusal of the test's making.
+func (l *load) write(method, path, body string, sign func(*http.Request, []byte), into any) (code protocol.Code) {
+	for {
+		if code = l.ask(method, path, body, sign, into); !l.again(code) {
+			return code
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func (l *load) signed(pair key.Pair) func(*http.Request, []byte) {
@@ -171,8 +203,9 @@ func (l *load) start() {
 			title := fmt.Sprintf("crash-%d-%d", i, n)
 			var p protocol.Post
 			body := fmt.Sprintf(`{"kind":"offer","title":%q,"body":"Written under fire."}`, title)
-			if code := l.ask("POST", "/api/public/board", body, keyed(title, sign), &p); code != "" {
+			if code := l.write("POST", "/api/public/board", body, keyed(title, sign), &p); code != "" {
 				l.t.Errorf("%s was refused: %s", title, code)
+				return
 			}
 			l.acknowledge(posts, p.ID)
 		})
@@ -186,13 +219,17 @@ func (l *load) start() {
 				return
 			}
 			var payment protocol.Payment
-			if code := l.ask("POST", "/api/public/payment/sandbox", `{"button":"pay"}`, bearer(made.PaymentURL), &payment); code != "" {
+			switch code := l.ask("POST", "/api/public/payment/sandbox", `{"button":"pay"}`, bearer(made.PaymentURL), &payment); {
+			case l.again(code):
+				return // the hold has ended
+			case code != "":
 				l.t.Errorf("a payment was refused: %s", code)
+				return
 			}
 			l.acknowledge(bids, made.StatusToken+" "+made.Bid.ID)
 		})
 	}
-	guests := make([]func(*http.Request, []byte), 24) // each has room for ten requests, and so has its network
+	guests := make([]func(*http.Request, []byte), hosts*100/8) // each has room for ten requests, and so has its network
 	for i := range guests {
 		as := bearer(token(fmt.Sprint("guest-", i)))
 		guests[i] = func(r *http.Request, body []byte) {
@@ -210,13 +247,13 @@ func (l *load) start() {
 		body := fmt.Sprintf(`{"requester":%q,"email":"guest%d@example.org","purpose":"Yarn, number %d.","durationMin":30,"startsAt":%q}`,
 			name, n, n, at.Format(time.RFC3339))
 		var made protocol.MeetingReceipt
-		if code := l.ask("POST", fmt.Sprintf("/api/public/agents/host-%d/meetings", n%hosts), body, keyed(name, guests[n/8]), &made); code != "" {
+		if code := l.write("POST", fmt.Sprintf("/api/public/agents/host-%d/meetings", n%hosts), body, keyed(name, guests[n/8]), &made); code != "" {
 			l.t.Errorf("%s was refused: %s", name, code)
 			time.Sleep(time.Second)
 			return
 		}
 		l.acknowledge(meetings, made.Request.ID)
-		time.Sleep(time.Second / 5)
+		time.Sleep(l.pause)
 	})
 	for _, path := range []string{"/", "/board", "/api/public/board", "/agents/host-0", "/api/public/agents/auction/attention"} {
 		l.keep(func(int) {
@@ -276,6 +313,21 @@ func (l *load) stream(place string) string {
 		}
 	}
 	return place
+}
+
+// streamed waits until the stream has shown every post that was acknowledged since it began.
+func (l *load) streamed() {
+	l.t.Helper()
+	all := func() []string {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return slices.Clone(l.done[posts][l.from:])
+	}()
+	assert.Eventually(l.t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return !slices.ContainsFunc(all, func(id string) bool { return !l.seen[id] })
+	}, time.Minute, 50*time.Millisecond, "the stream misses some")
 }
 
 // holds checks that all that was acknowledged is there, once.
@@ -362,17 +414,8 @@ func failover(t *testing.T, freeze bool, url func(first, second *storagetest.Ser
 	second.Promote()
 	promoted := time.Since(began)
 	l.more(5)
-	outage := l.outage()
-	all := func() []string {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return slices.Clone(l.done[posts][l.from:])
-	}()
-	assert.Eventually(t, func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return !slices.ContainsFunc(all, func(id string) bool { return !l.seen[id] })
-	}, time.Minute, 50*time.Millisecond, "the stream misses some")
+	outage := l.outage(0)
+	l.streamed()
 	end()
 	t.Logf("promoted after %s; %s without a write; answers %v, the longest after %s; acknowledged: %d posts, %d bids paid, %d meetings",
 		promoted.Round(time.Millisecond),

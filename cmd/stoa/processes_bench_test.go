@@ -54,9 +54,62 @@ func BenchmarkProcesses(b *testing.B) {
 	}
 }
 
+// BenchmarkProcesses_Standby is the same for one and four processes on a server with a synchronous standby, reached through PgBouncer. The
+// figures of the servers are those of the primary, of the standby and of PgBouncer.
+func BenchmarkProcesses_Standby(b *testing.B) {
+	if os.Getenv(storagetest.PoolerEnv) == "" {
+		b.Skip("needs " + storagetest.PoolerEnv)
+	}
+	for _, processes := range []int{1, 4} {
+		b.Run(fmt.Sprint("processes=", processes), func(b *testing.B) {
+			if b.N == 1 {
+				return
+			}
+			first := storagetest.Primary(b)
+			second := first.Standby(true)
+			pooler, end := storagetest.Pooler(b, first.URL(), "transaction")
+			defer end()
+			benchmarkProcessesOn(b, filepath.Join(bin(b), "stoa"), processes, 64, storagetest.Through(b, first.URL(), pooler), first.URL(), func() time.Duration {
+				var backend int
+				require.NoError(b, second.Open("stoa").QueryRow(`SELECT pg_backend_pid()`).Scan(&backend))
+				_, postmaster, err := procTimes(backend)
+				require.NoError(b, err)
+				return serverTime(b, postmaster) + poolerTime(b)
+			})
+		})
+	}
+}
+
+// poolerTime is the processor time of PgBouncer, which a shell of this process runs.
+func poolerTime(b *testing.B) (all time.Duration) {
+	b.Helper()
+	for _, e := range must.Get(os.ReadDir("/proc"))(b) {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || strings.TrimSpace(string(name)) != "pgbouncer" {
+			continue
+		}
+		spent, shell, err := procTimes(pid)
+		if err != nil {
+			continue
+		}
+		if _, parent, err := procTimes(shell); err == nil && parent == os.Getpid() {
+			all += spent
+		}
+	}
+	return all
+}
+
 func benchmarkProcesses(b *testing.B, program string, processes, connections int) {
 	database := storagetest.EmptyPostgresURL(b) // each program makes its own tables
-	plain, err := sql.Open("pgx", database)
+	benchmarkProcessesOn(b, program, processes, connections, database, database, func() time.Duration { return 0 })
+}
+
+// benchmarkProcessesOn has the address of the database for the processes and for itself, and the processor time of other servers.
+func benchmarkProcessesOn(b *testing.B, program string, processes, connections int, database, direct string, others func() time.Duration) {
+	plain, err := sql.Open("pgx", direct)
 	require.NoError(b, err)
 	defer plain.Close()
 	var backend int
@@ -94,7 +147,7 @@ func benchmarkProcesses(b *testing.B, program string, processes, connections int
 			require.NoError(b, err)
 			node += spent
 		}
-		return node, serverTime(b, postmaster)
+		return node, serverTime(b, postmaster) + others()
 	}
 	node, server := cpu()
 	b.ResetTimer()

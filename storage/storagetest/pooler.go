@@ -65,7 +65,7 @@ server_login_retry = 1
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	command := exec.Command("sh", "-c", `"$0" -q "$1" & read end; kill -9 $!; wait`, program, file) // it ends with this process
+	command := exec.Command("sh", "-c", `"$0" "$1" & read end; kill -9 $!; wait`, program, file) // it ends with this process
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: asUser()}
 	command.Stdout, command.Stderr = &log, &log
 	life, err := command.StdinPipe()
@@ -79,6 +79,9 @@ server_login_retry = 1
 		life.Close()
 		command.Wait()
 		os.RemoveAll(dir)
+		if t.Failed() {
+			t.Logf("PgBouncer on %s:\n%s", address, tailOf(log.Bytes()))
+		}
 	})
 	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if c, err := net.Dial("tcp", address); err == nil {

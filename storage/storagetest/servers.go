@@ -30,8 +30,8 @@ type Server struct {
 	log     bytes.Buffer
 }
 
-// binaries is the directory of the programs of the newest PostgreSQL server, "" where there is none.
-var binaries = sync.OnceValue(func() string {
+// Binaries is the directory of the programs of the newest PostgreSQL server, "" where there is none.
+var Binaries = sync.OnceValue(func() string {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Reverse(dirs)
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
@@ -51,7 +51,7 @@ func Primary(t testing.TB) *Server {
 	if os.Getenv(PostgresEnv) == "" {
 		t.Skip("needs " + PostgresEnv)
 	}
-	if binaries() == "" {
+	if Binaries() == "" {
 		t.Fatal("the programs of PostgreSQL's server are missing: install the package postgresql")
 	}
 	s := newServer(t)
@@ -134,7 +134,7 @@ func asUser() *syscall.Credential {
 }
 
 func (s *Server) program(name string, args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(binaries(), name), args...)
+	c := exec.Command(filepath.Join(Binaries(), name), args...)
 	c.Dir = filepath.Dir(s.dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: asUser()}
 	return c
