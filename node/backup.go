@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"filippo.io/age"
-
 	"stoa/identity/key"
 	"stoa/node/out/mail"
 	"stoa/node/out/outbound"
@@ -294,11 +292,6 @@ func (s Source) file(ctx context.Context, c Config) (io.ReadCloser, string, erro
 // parts brings back the files of old posts that the restored database refers to and that are not here: each as it was copied last before
 // the backup was made.
 func (s Source) parts(ctx context.Context, c Config, db *storage.DB, out *Restored) error {
-	all, err := db.Parts(ctx)
-	all = slices.DeleteFunc(all, func(p storage.Part) bool { return p.Bytes >= 0 })
-	if err != nil || len(all) == 0 {
-		return err
-	}
 	from := cmp.Or(s.From, c.BackupDir)
 	if info, err := os.Stat(from); err == nil && !info.IsDir() {
 		from = filepath.Dir(from)
@@ -307,35 +300,12 @@ func (s Source) parts(ctx context.Context, c Config, db *storage.DB, out *Restor
 	if err != nil {
 		return err
 	}
-	stored, err := place.List(ctx)
-	if err != nil {
-		return err
-	}
-	var ids []age.Identity
-	if s.Identity != "" {
-		if ids, err = backup.ReadIdentities(s.Identity); err != nil {
-			return err
-		}
-	}
 	host, _, known := backup.ParseName(out.From[strings.LastIndexAny(out.From, " /")+1:])
-	copies := backup.PartCopies(stored)
-	for _, p := range all {
-		mine := slices.Clone(copies)
-		mine = slices.DeleteFunc(mine, func(f backup.PartCopy) bool { return f.Month != p.Month || known && f.Host != host })
-		if len(mine) == 0 {
-			out.Lacks = append(out.Lacks, p.File)
-			continue
-		}
-		i := slices.IndexFunc(mine, func(f backup.PartCopy) bool { return out.At == nil || !f.At.After(*out.At) })
-		if i < 0 {
-			i = len(mine) - 1
-		}
-		if err := db.PutPart(p.Month, func(w io.Writer) error { return backup.ReadPart(ctx, place, mine[i].Stored, ids, w) }); err != nil {
-			return fmt.Errorf("%s: %w", mine[i].Name, err)
-		}
-		out.Parts++
+	if !known {
+		host = ""
 	}
-	return nil
+	out.Parts, out.Lacks, err = backup.RestoreParts(ctx, db, place, host, out.At, s.Identity)
+	return err
 }
 
 // Restored is what was restored.

@@ -140,7 +140,8 @@ func TestRestore_Parts(t *testing.T) {
 		onAdmin(t, c, func(a *node.Admin) {
 			putPerson(t, a, "asha", "before")
 			require.NoError(t, a.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				return tx.Posts().Insert(ctx, &protocol.StoredPost{State: protocol.Hidden, Board: a.Base + "/ap/board", Post: protocol.Post{ID: post, URI: a.Base + "/ap/posts/" + post,
+				return tx.Posts().Insert(ctx, &protocol.StoredPost{State: protocol.Hidden, Board: a.Base + "/ap/board", Post: protocol.Post{
+					ID: post, URI: a.Base + "/ap/posts/" + post,
 					URL: a.Base + "/board/" + post, Kind: protocol.PostKinds[0], Title: "Paper", Body: "of January", CreatedAt: month,
 					Author: protocol.Author{Name: "Asha", Handle: new("asha"), Method: protocol.BySession}}})
 			}))

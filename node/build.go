@@ -116,7 +116,8 @@ func (n *Node) build(ctx context.Context) error {
 	rooms = append(rooms,
 		&site.Site{Base: n.Base, Files: siteFiles(), Census: n.agents.Census, Current: n.current, Proofs: proofs,
 			Texts: n.textPages()},
-		&operate.Operate{Base: n.Base, Health: n.state, Upkeep: operate.Upkeep{DB: n.DB, PartsAfter: c.PartsAfter, Owner: owner()}, Examinations: operate.Examinations{Look: n.doctor.Look},
+		&operate.Operate{Base: n.Base, Health: n.state,
+			Upkeep: operate.Upkeep{DB: n.DB, PartsAfter: c.PartsAfter, Owner: owner()}, Examinations: operate.Examinations{Look: n.doctor.Look},
 			FollowJobs: operate.FollowJobs{Follow: n.Follow, Unfollow: n.federation.Unfollow, Log: n.log}})
 	for _, r := range rooms {
 		r.Bind(n.Table)

@@ -378,15 +378,16 @@ func (w partWork) detachSome(ctx context.Context, month int64) (bool, error) {
 			!bytes.Equal(p.Statement, was.Statement) || !bytes.Equal(p.Object, was.Object) {
 			return nil
 		}
-		short := p.StoredPost
-		short.Body = ""
-		if _, err := ps.tx.write(ctx, `UPDATE post SET part = ?, body = '', evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`, month, p.seq); err != nil {
+		const short = `UPDATE post SET part = ?, body = '', evidence = NULL, statement = NULL, object = NULL WHERE seq = ?`
+		if _, err := ps.tx.write(ctx, short, month, p.seq); err != nil {
 			return err
 		}
 		if _, err := ps.tx.write(ctx, `DELETE FROM part_erase WHERE seq = ?`, p.seq); err != nil {
 			return err
 		}
-		return ps.indexAgain(ctx, &p.StoredPost, &short, p.seq)
+		now := p.StoredPost
+		now.Body = ""
+		return ps.indexAgain(ctx, &p.StoredPost, &now, p.seq)
 	}, func(ctx context.Context, tx *Tx) error {
 		// A program that knows of no parts would show these posts without their text.
 		if err := tx.exec(ctx, `UPDATE compatible SET since = ? WHERE since < ?`, partsSince, partsSince); err != nil {

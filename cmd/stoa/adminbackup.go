@@ -120,6 +120,12 @@ func (c *adminRestoreCmd) Run(w *world, all *adminCmd) error {
 		if out.Kept != "" {
 			fmt.Fprintf(t, "the database of before is kept as %s; delete it when this one is right\n", out.Kept)
 		}
+		if out.Parts > 0 {
+			fmt.Fprintf(t, "%d files of old posts were brought back\n", out.Parts)
+		}
+		for _, file := range out.Lacks {
+			fmt.Fprintf(t, "bring back %s, which has the text of old posts: the node does not start without it\n", file)
+		}
 	})
 }
 

@@ -386,7 +386,8 @@ func (b *Backup) release(ctx context.Context) error {
 
 // finish stores what came of it.
 func (b *Backup) finish(ctx context.Context, m made, failed error) (s storage.BackupState, err error) {
-	kept, faulty := failed == nil || errors.Is(failed, storage.ErrFaults) || errors.Is(failed, errOld) || errors.Is(failed, errParts), errors.Is(failed, storage.ErrFaults)
+	faulty := errors.Is(failed, storage.ErrFaults)
+	kept := failed == nil || faulty || errors.Is(failed, errOld) || errors.Is(failed, errParts)
 	more := time.Duration(rand.Int64N(int64(spread)))
 	err = b.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		if s, err = tx.Settings().Backup(ctx); err != nil {

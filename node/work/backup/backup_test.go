@@ -404,7 +404,8 @@ func TestMake_Weekly(t *testing.T) {
 func oldPost(t *testing.T, db *storage.DB, at time.Time, body string) string {
 	id := protocol.NewID(protocol.PostID, at)
 	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Posts().Insert(ctx, &protocol.StoredPost{State: protocol.Hidden, Board: "https://a.example/ap/board", Post: protocol.Post{ID: id, URI: "https://a.example/ap/posts/" + id,
+		return tx.Posts().Insert(ctx, &protocol.StoredPost{State: protocol.Hidden, Board: "https://a.example/ap/board", Post: protocol.Post{
+			ID: id, URI: "https://a.example/ap/posts/" + id,
 			URL: "https://a.example/board/" + id, Kind: protocol.PostKinds[0], Title: "Paper", Body: body, CreatedAt: at,
 			Author: protocol.Author{Name: "Asha", Method: protocol.ByProof}}})
 	}))

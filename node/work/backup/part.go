@@ -144,6 +144,41 @@ func ReadPart(ctx context.Context, from Place, f Stored, identities []age.Identi
 	return err
 }
 
+// RestoreParts brings back the files of old posts that a restored database refers to and that are not here: each as it was copied last before
+// the backup was made, nil if it is not known when. host is the node's, "" for any. It returns how many, and those that are in neither place.
+func RestoreParts(ctx context.Context, db *storage.DB, from Place, host string, made *time.Time, identityFile string) (n int, lacks []string, err error) {
+	all, err := db.Parts(ctx)
+	all = slices.DeleteFunc(all, func(p storage.Part) bool { return p.Bytes >= 0 })
+	if err != nil || len(all) == 0 {
+		return 0, nil, err
+	}
+	stored, err := from.List(ctx)
+	var identities []age.Identity
+	if err == nil && identityFile != "" {
+		identities, err = ReadIdentities(identityFile)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	copies := PartCopies(stored)
+	for _, p := range all {
+		mine := slices.DeleteFunc(slices.Clone(copies), func(f PartCopy) bool { return f.Month != p.Month || host != "" && f.Host != host })
+		if len(mine) == 0 {
+			lacks = append(lacks, p.File)
+			continue
+		}
+		i := slices.IndexFunc(mine, func(f PartCopy) bool { return made == nil || !f.At.After(*made) })
+		if i < 0 {
+			i = len(mine) - 1
+		}
+		if err := db.PutPart(p.Month, func(w io.Writer) error { return ReadPart(ctx, from, mine[i].Stored, identities, w) }); err != nil {
+			return n, lacks, fmt.Errorf("%s: %w", mine[i].Name, err)
+		}
+		n++
+	}
+	return n, lacks, nil
+}
+
 // surplusParts lists the copies of a host that no backup from a time or later needs: there is a later one from before that time.
 func surplusParts(all []Stored, host string, oldest time.Time) (drop []string) {
 	later := map[int64]bool{} // months with a copy from before the oldest backup, or made with it
