@@ -472,56 +472,76 @@ func (ps Posts) indexAgain(ctx context.Context, was, now *protocol.StoredPost, s
 	return ps.holdWords(now, seq)
 }
 
-// EraseParts deletes from the files what no post has referred to for an hour, and files that are empty.
-func (db *DB) EraseParts(ctx context.Context, owner string) (err error) {
+// EraseParts deletes from the files what no post has referred to for an hour, and files that are empty, for at most so long, and reports
+// whether there is more. It is ErrPartsBusy while another process moves posts.
+func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration) (more bool, err error) {
 	w := partWork{db, owner}
-	for {
-		type row struct{ seq, month int64 }
-		var rows []row
-		err := db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-			all, err := tx.query(ctx, `SELECT seq, month FROM part_erase WHERE since <= ? ORDER BY month, seq LIMIT ?`, millis(tx.Now.Add(-eraseAfter)), 1000)
-			if rows, err = collect(all, err, func(s scanner) (r row, err error) { err = s.Scan(&r.seq, &r.month); return r, err }); err != nil || len(rows) == 0 {
-				return err
-			}
-			return w.claim(ctx, tx, tx.Now.Add(partLease))
-		})
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		n := 0
-		for n < len(rows) && rows[n].month == rows[0].month {
-			n++
-		}
-		month, left := rows[0].month, int64(1)
-		if _, err = os.Stat(db.parts.file(month)); err == nil { // otherwise there is nothing to erase here
-			err = db.parts.change(ctx, month, func(tx *sql.Tx) error {
-				for _, r := range rows[:n] {
-					if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ?`, r.seq); err != nil {
-						return err
-					}
-				}
-				return tx.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM post LIMIT 1)`).Scan(&left)
-			})
-		} else if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		if err == nil && left == 0 {
-			err = db.parts.remove(month)
-		}
-		if err == nil {
-			err = db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-				for _, r := range rows[:n] {
-					if _, err := tx.write(ctx, `DELETE FROM part_erase WHERE seq = ?`, r.seq); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		if err = errors.Join(err, w.end(ctx)); err != nil {
-			return fmt.Errorf("erase in %s: %w", db.parts.file(month), err)
+	for until := time.Now().Add(atMost); ; {
+		if more, err = w.eraseSome(ctx); err != nil || !more || time.Now().After(until) {
+			return more, err
 		}
 	}
+}
+
+const eraseDue = `SELECT seq, month FROM part_erase WHERE since <= ? ORDER BY seq LIMIT ?` // which is by month too
+
+// eraseSome erases some of one file, and reports whether there was any.
+func (w partWork) eraseSome(ctx context.Context) (_ bool, err error) {
+	var month int64
+	var seqs []int64
+	err = w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		rows, err := tx.query(ctx, eraseDue, millis(tx.Now.Add(-eraseAfter)), 1000)
+		month, seqs = 0, nil
+		_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
+			var seq, of int64
+			if err = s.Scan(&seq, &of); month == 0 {
+				month = of
+			}
+			if of == month {
+				seqs = append(seqs, seq)
+			}
+			return none, err
+		})
+		if err != nil || len(seqs) == 0 {
+			return err
+		}
+		return w.claim(ctx, tx, tx.Now.Add(partLease))
+	})
+	if err != nil || len(seqs) == 0 {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, w.end(ctx)) }()
+	if err := w.db.parts.erase(ctx, month, seqs); err != nil {
+		return false, fmt.Errorf("erase in %s: %w", w.db.parts.file(month), err)
+	}
+	return true, w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		in, args := inSeqs(seqs)
+		_, err := tx.write(ctx, `DELETE FROM part_erase WHERE `+in, args...)
+		return err
+	})
+}
+
+// erase deletes posts from the file of a month, and the file when it is empty. It is no error when there is none.
+func (ps *parts) erase(ctx context.Context, month int64, seqs []int64) error {
+	if _, err := os.Stat(ps.file(month)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	left := 1
+	err := ps.change(ctx, month, func(tx *sql.Tx) error {
+		for _, seq := range seqs {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ?`, seq); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM post LIMIT 1)`).Scan(&left)
+	})
+	if err == nil && left == 0 {
+		err = ps.remove(month)
+	}
+	return err
 }
 
 // remove deletes an empty file.

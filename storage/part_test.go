@@ -161,7 +161,11 @@ func (w *oldPosts) partsDir() string {
 // pass lets hours pass and the job visit the files.
 func (w *oldPosts) pass(hours int) {
 	*w.now = w.now.Add(time.Duration(hours) * time.Hour)
-	require.NoError(w, w.EraseParts(w.Context(), "p"))
+	for more := true; more; {
+		var err error
+		more, err = w.EraseParts(w.Context(), "p", time.Hour)
+		require.NoError(w, err)
+	}
 }
 
 func eachOld(t *testing.T, fn func(w *oldPosts)) {

@@ -15,6 +15,7 @@ import (
 const (
 	pruneEvery   = time.Hour
 	scrubEvery   = 24 * time.Hour
+	partsAtOnce  = 30 * time.Second
 	keepJobs     = 14 * 24 * time.Hour // finished and dead jobs, for the operator's questions
 	keepRemote   = 60 * 24 * time.Hour // fetched actors and keys
 	keepRanks    = 6 * time.Hour       // versions of the directory's lists, for walks under way
@@ -63,15 +64,15 @@ func enqueueParts(ctx context.Context, tx *storage.Tx, wait time.Duration) error
 	return tx.Enqueue(ctx, storage.Job{Kind: storage.PartsJob, Lane: string(storage.PartsJob), Dedupe: string(storage.PartsJob), RunAt: tx.Now.Add(wait)})
 }
 
-// Parts is the handler of PartsJob. Moving years of posts takes many runs of a minute, so that the job stays short.
+// Parts is the handler of PartsJob. Moving years of posts takes many short runs.
 func (u Upkeep) Parts(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
 	wait := scrubEvery
-	err := u.DB.EraseParts(ctx, u.Owner)
-	if err == nil && u.PartsAfter > 0 {
-		var more bool
-		if more, err = u.DB.DetachOld(ctx, u.PartsAfter, u.Owner, time.Minute); more {
-			wait = 0
-		}
+	more, err := u.DB.EraseParts(ctx, u.Owner, partsAtOnce)
+	if err == nil && !more && u.PartsAfter > 0 {
+		more, err = u.DB.DetachOld(ctx, u.PartsAfter, u.Owner, partsAtOnce)
+	}
+	if more {
+		wait = 0
 	}
 	if errors.Is(err, storage.ErrPartsBusy) { // an operator moves some by hand
 		wait, err = pruneEvery, nil
