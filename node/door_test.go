@@ -305,7 +305,7 @@ func TestDoor_CORSAndMethods(t *testing.T) {
 
 func TestDoor_RateLimit(t *testing.T) {
 	t.Parallel()
-	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers = false, true })
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers, c.WriteRate = false, true, 0.5 })
 	var last nodetest.Answer
 	for range 60 {
 		if last = h.Ask("POST", "/api/public/board", nodetest.GoodPost); last.Code == 429 {
