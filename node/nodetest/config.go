@@ -27,7 +27,7 @@ import (
 // node (without Dev) are what they cost in use.
 func Config(t testing.TB, change ...func(*node.Config)) node.Config {
 	t.Helper()
-	c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test", NewRSA: rsaKeys(), ProofCost: 1, ArchiveWork: 10}
+	c := node.Config{Listen: "127.0.0.1:0", Data: storagetest.Dir(t), Dev: true, Version: "test", NewRSA: rsaKeys(), ProofCost: 1, ArchiveWork: 10}
 	for _, f := range change {
 		f(&c)
 	}

@@ -78,10 +78,30 @@ func Open(t testing.TB) *storage.DB { return OpenConfig(t, storage.Config{}) }
 func OpenConfig(t testing.TB, c storage.Config) *storage.DB {
 	t.Helper()
 	if c.Path == "" && c.URL == "" {
-		c.Path = filepath.Join(t.TempDir(), "stoa.db")
+		c.Path = filepath.Join(Dir(t), "stoa.db")
 		Migrated(t, c.Path)
 	}
 	return open(t, c)
+}
+
+// Dir is a directory for the data of a node, which is removed with the test: more than once where a connection that was being opened
+// while its database was closed (package database/sql does not wait for it) makes a file in it meanwhile.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "stoa-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 100 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error(err)
+	})
+	return dir
 }
 
 // Migrated writes a fresh, migrated SQLite database to a path where no file is.
@@ -139,7 +159,7 @@ func Each(t *testing.T, fn func(t *testing.T, db *storage.DB)) {
 func EachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		path := filepath.Join(t.TempDir(), "stoa.db")
+		path := filepath.Join(Dir(t), "stoa.db")
 		Migrated(t, path)
 		fn(t, storage.Config{Path: path})
 	})
@@ -159,7 +179,7 @@ func Any(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 		EachConfig(t, fn)
 		return
 	}
-	path := filepath.Join(t.TempDir(), "stoa.db")
+	path := filepath.Join(Dir(t), "stoa.db")
 	Migrated(t, path)
 	fn(t, storage.Config{Path: path})
 }
