@@ -30,7 +30,7 @@ import (
 // process that is killed loses nothing, and a reader whose snapshot is older still finds it.
 
 const (
-	partChunk  = 200             // posts that one transaction moves
+	partChunk  = 50              // posts that one transaction moves: other writes wait for it
 	partLease  = 2 * time.Minute // of the process that moves some
 	eraseAfter = time.Hour
 	firstMonth = 202001 // also has what says that it is older, so that foreign ids cannot cause many files
@@ -114,6 +114,13 @@ func (ps *parts) change(ctx context.Context, month int64, fn func(tx *sql.Tx) er
 		return errors.New("name a directory for the posts of old months with parts-dir")
 	}
 	if err := os.MkdirAll(ps.dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(ps.file(month), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
 		return err
 	}
 	db, err := openPart(ps.file(month), "?_pragma=busy_timeout(5000)&_pragma=synchronous(full)&_txlock=immediate")
@@ -557,27 +564,40 @@ func (ps *parts) remove(month int64) error {
 	return os.Remove(ps.file(month))
 }
 
-// Parts returns the parts that there are, oldest first, with what the files say. One that is missing has Bytes -1.
+// Parts returns the parts that there are, oldest first, with what the files say. Bytes are -1 of a file that is missing and has the text of a post.
 func (db *DB) Parts(ctx context.Context) (all []Part, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
-		all, err = tx.partRows(ctx)
-		return err
+		if all, err = tx.partRows(ctx); err != nil {
+			return err
+		}
+		for i := range all {
+			p := &all[i]
+			info, e := os.Stat(p.File)
+			switch {
+			case e == nil:
+				p.Bytes, p.Version = info.Size(), fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())
+			case errors.Is(e, fs.ErrNotExist):
+				after, before := monthSeqs(p.Month)
+				needed, err := tx.exists(ctx, `SELECT 1 FROM post WHERE seq > ? AND seq < ? AND part = ? LIMIT 1`, after, before, p.Month)
+				if err != nil {
+					return err
+				}
+				if needed {
+					p.Bytes = -1
+				}
+			default:
+				return e
+			}
+		}
+		return nil
 	})
 	for i := range all {
-		p := &all[i]
-		info, e := os.Stat(p.File)
-		if e != nil {
-			if p.Bytes = -1; p.Kept && errors.Is(e, fs.ErrNotExist) {
-				p.Bytes = 0
+		if p := &all[i]; err == nil && p.Bytes > 0 {
+			var in *sql.DB
+			if in, err = db.parts.reader(p.Month); err == nil {
+				err = in.QueryRowContext(ctx, `SELECT count(*) FROM post`).Scan(&p.Posts)
 			}
-			continue
 		}
-		p.Bytes, p.Version = info.Size(), fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())
-		in, e := db.parts.reader(p.Month)
-		if e == nil {
-			e = in.QueryRowContext(ctx, `SELECT count(*) FROM post`).Scan(&p.Posts)
-		}
-		err = errors.Join(err, e)
 	}
 	return all, err
 }

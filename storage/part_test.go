@@ -320,6 +320,28 @@ func TestParts_Missing(t *testing.T) {
 	})
 }
 
+// A month without a post, or whose posts were all deleted, needs no file.
+func TestParts_Empty(t *testing.T) {
+	eachOld(t, func(w *oldPosts) {
+		require.NoError(w, w.Detach(w.Context(), 202312, "p", nil))
+		require.NoError(w, w.Detach(w.Context(), january, "p", nil))
+		for _, p := range w.posts[:5] {
+			w.state(p.ID, protocol.Deleted)
+		}
+		w.pass(2)
+		require.Nil(w, w.bytes("2025-01"))
+		require.NoError(w, w.Close())
+		c := w.c
+		c.Serve = true
+		w.DB = storagetest.OpenConfig(w.T, c)
+		require.Equal(w, map[int64]int64{202312: 0, january: 0}, w.parts())
+		late := samplePost(time.Date(2025, 1, 2, 0, 0, 0, 0, time.UTC), 1)
+		store(w, w.DB, late)
+		require.NoError(w, w.Detach(w.Context(), january, "p", nil))
+		require.Equal(w, map[int64]int64{202312: 0, january: 1}, w.parts())
+	})
+}
+
 func TestMonthOf(t *testing.T) {
 	t.Parallel()
 	require.EqualValues(t, 202612, storage.MonthOf(time.Date(2027, 1, 1, 1, 0, 0, 0, time.FixedZone("IST", 19800))))
