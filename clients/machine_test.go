@@ -152,10 +152,16 @@ func TestMachine_Container(t *testing.T) {
 		}
 		return c
 	}
-	says, link := m.starts(inside("serve")), ""
-	for link == "" && says.Scan() {
-		link = operatorLink.FindString(says.Text())
+	says := m.starts(inside("serve"))
+	for says.Scan() && !strings.Contains(says.Text(), "admin account first-operator") {
+		require.Empty(t, operatorLink.FindString(says.Text()), "the log of a container has no link")
 	}
+	go func() {
+		for says.Scan() {
+		}
+	}()
+	link := operatorLink.FindString(m.runs(inside("admin account first-operator")))
+	require.NotEmpty(t, link)
 	m.opens(link)
 	require.Contains(t, m.runs(inside("health")), "ready")
 	t.Logf("root file system → page, operator, shop, answer: %s", time.Since(begin).Round(time.Second))
