@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,16 +22,36 @@ import (
 
 // A collector answers by a function, and counts the spans that it took.
 type collector struct {
+	mu     sync.Mutex // guards those below
 	answer func(r *http.Request, try int) (*http.Response, error)
-	tries  int
-	spans  int
-	most   int // of one request
-	last   *http.Request
+	got
+}
+
+type got struct {
+	tries, spans int
+	most         int // spans of one request
+	last         *http.Request
+}
+
+func (c *collector) seen() got {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got
+}
+
+// waiting is how many spans wait.
+func waiting(e *Exporter) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.spans
 }
 
 func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
 	c.tries++
 	c.last = r
+	answer, try := c.answer, c.tries
+	c.mu.Unlock()
 	z, err := gzip.NewReader(r.Body)
 	if err != nil {
 		return nil, err
@@ -43,8 +64,10 @@ func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, err
 	}
-	res, err := c.answer(r, c.tries)
+	res, err := answer(r, try)
 	if err == nil && res.StatusCode == 200 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		n := len(in.ResourceSpans[0].ScopeSpans[0].Spans)
 		c.spans, c.most = c.spans+n, max(c.most, n)
 	}
@@ -59,10 +82,28 @@ func answers(code int, head ...string) *http.Response {
 	return res
 }
 
-func newExporter(c *collector) (*Exporter, *bytes.Buffer) {
-	var log bytes.Buffer
+func newExporter(c *collector) (*Exporter, *said) {
+	var log said
 	return &Exporter{URL: "http://collector.test/v1/traces", Header: http.Header{"Authorization": {"Bearer x"}}, Client: &http.Client{Transport: c},
 		Resource: []trace.Attr{trace.Text("service.name", "stoa")}, Log: slog.New(slog.NewTextHandler(&log, nil))}, &log
+}
+
+// said is a log that a test reads while it is written.
+type said struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 // ended is a trace with so many spans.
@@ -88,6 +129,12 @@ func run(t *testing.T, e *Exporter) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
+// pass lets time pass, and what it brings about end.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func TestSends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,18 +144,18 @@ func TestSends(t *testing.T) {
 		for range 300 {
 			e.Keep(ended(t, 10, false))
 		}
-		time.Sleep(10 * time.Second)
-		require.Equal(t, 3000, c.spans)
-		require.LessOrEqual(t, c.most, atOnce+trace.MaxSpans)
-		require.Equal(t, 3, c.tries, "many in one request")
+		pass(10 * time.Second)
+		require.Equal(t, 3000, c.seen().spans)
+		require.LessOrEqual(t, c.seen().most, atOnce+trace.MaxSpans)
+		require.Equal(t, 3, c.seen().tries, "many in one request")
 		require.Equal(t, []string{"application/json", "gzip", "Bearer x"},
-			[]string{c.last.Header.Get("Content-Type"), c.last.Header.Get("Content-Encoding"), c.last.Header.Get("Authorization")})
+			[]string{c.seen().last.Header.Get("Content-Type"), c.seen().last.Header.Get("Content-Encoding"), c.seen().last.Header.Get("Authorization")})
 		require.EqualValues(t, 300, e.Sent.Load())
 		require.Zero(t, e.Dropped.Load())
 		require.Empty(t, log.String())
 		e.Keep(ended(t, 1, false))
 		synctest.Wait()
-		require.Equal(t, 3001, c.spans, "at once when nothing was sent for a second")
+		require.Equal(t, 3001, c.seen().spans, "at once when nothing was sent for a second")
 	})
 }
 
@@ -129,12 +176,12 @@ func TestSlowCollector(t *testing.T) {
 		for range maxWaiting/64 + 10 {
 			e.Keep(one)
 		}
-		require.Equal(t, maxWaiting/2, e.spans)
+		require.Equal(t, maxWaiting/2, waiting(e))
 		require.EqualValues(t, maxWaiting/128+10, e.Dropped.Load())
 		for range maxWaiting / 128 {
 			e.Keep(bad)
 		}
-		require.Equal(t, maxWaiting, e.spans, "the other half is for what matters")
+		require.Equal(t, maxWaiting, waiting(e), "the other half is for what matters")
 		e.Keep(bad)
 		require.EqualValues(t, maxWaiting/128+11, e.Dropped.Load())
 		require.Zero(t, time.Since(began), "nobody waited")
@@ -165,16 +212,16 @@ func TestCollectorAway(t *testing.T) {
 		defer run(t, e)()
 		began := time.Now()
 		e.Keep(ended(t, 3, true))
-		time.Sleep(time.Second + 20*time.Second - 1)
-		require.Equal(t, 2, c.tries, "it said when")
-		time.Sleep(5 * time.Minute)
-		require.Equal(t, attempts, c.tries)
+		pass(time.Second + 20*time.Second - 1)
+		require.Equal(t, 2, c.seen().tries, "it said when")
+		pass(5 * time.Minute)
+		require.Equal(t, attempts, c.seen().tries)
 		require.EqualValues(t, 1, e.Dropped.Load())
 		for range 7 {
 			e.Keep(ended(t, 3, true))
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 		}
-		require.Equal(t, 12+5, c.tries)
+		require.Equal(t, 12+5, c.seen().tries)
 		require.EqualValues(t, 6, e.Sent.Load())
 		lines := strings.Count(log.String(), "traces are not sent")
 		require.Greater(t, lines, 1)
@@ -191,17 +238,19 @@ func TestRefused(t *testing.T) {
 		e, log := newExporter(c)
 		defer run(t, e)()
 		e.Keep(ended(t, 3, true))
-		time.Sleep(time.Minute)
-		require.Equal(t, 1, c.tries)
+		pass(time.Minute)
+		require.Equal(t, 1, c.seen().tries)
 		require.EqualValues(t, 1, e.Dropped.Load())
 		require.Contains(t, log.String(), "answered 400")
+		c.mu.Lock()
 		c.answer = func(*http.Request, int) (*http.Response, error) {
 			res := answers(200)
 			res.Body = io.NopCloser(strings.NewReader(`{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`))
 			return res, nil
 		}
+		c.mu.Unlock()
 		e.Keep(ended(t, 3, true))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		require.Contains(t, log.String(), "too old")
 	})
 }
@@ -223,7 +272,7 @@ func TestFlush(t *testing.T) {
 		e.Keep(ended(t, 3, true))
 		stop()
 		require.EqualValues(t, 2, e.Sent.Load())
-		require.Equal(t, 6, c.spans)
+		require.Equal(t, 6, c.seen().spans)
 		require.Zero(t, e.Dropped.Load())
 	})
 }
