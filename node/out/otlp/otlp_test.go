@@ -147,7 +147,7 @@ func TestSends(t *testing.T) {
 		pass(10 * time.Second)
 		require.Equal(t, 3000, c.seen().spans)
 		require.LessOrEqual(t, c.seen().most, atOnce+trace.MaxSpans)
-		require.Equal(t, 3, c.seen().tries, "many in one request")
+		require.LessOrEqual(t, c.seen().tries, 4, "many in one request; the first may go with few")
 		require.Equal(t, []string{"application/json", "gzip", "Bearer x"},
 			[]string{c.seen().last.Header.Get("Content-Type"), c.seen().last.Header.Get("Content-Encoding"), c.seen().last.Header.Get("Authorization")})
 		require.EqualValues(t, 300, e.Sent.Load())
