@@ -458,6 +458,15 @@ func (db *DB) HoldParts(ctx context.Context, owner string) error {
 	return partWork{db, owner}.hold(ctx)
 }
 
+// EraseLate erases a post from its file as a process does that was held up since it looked.
+func (db *DB) EraseLate(ctx context.Context, month int64, id string, since time.Time) error {
+	seq, err := seqOf(id)
+	if err != nil {
+		return err
+	}
+	return db.parts.erase(ctx, month, []leftPost{{seq, month, millis(since)}})
+}
+
 // LongPosts is how many posts have their text in their rows.
 func (tx *Tx) LongPosts(ctx context.Context) (int, error) {
 	return find[int](ctx, tx, `SELECT count(*) FROM post WHERE body <> '' OR evidence IS NOT NULL OR statement IS NOT NULL OR object IS NOT NULL`)

@@ -27,7 +27,8 @@ import (
 // visit of the job erases there what no row refers to (part_erase).
 //
 // A row is in the file, on disk, before the post refers to it, and is erased an hour after the post no longer does: so a
-// process that is killed loses nothing, and a reader whose snapshot is older still finds it.
+// process that is killed loses nothing, and a reader whose snapshot is older still finds it. The lease keeps processes from doing the same
+// work twice; what one erases that was held up for longer are only rows from before their posts left (put_at).
 
 const (
 	partChunk  = 50              // posts that one transaction moves: other writes wait for it
@@ -35,7 +36,7 @@ const (
 	eraseAfter = time.Hour
 	firstMonth = 202001 // also has what says that it is older, so that foreign ids cannot cause many files
 	partSetup  = `PRAGMA secure_delete = ON; CREATE TABLE IF NOT EXISTS post (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, body TEXT NOT NULL,
-		evidence BLOB, statement BLOB, object BLOB) STRICT`
+		evidence BLOB, statement BLOB, object BLOB, put_at INTEGER NOT NULL) STRICT`
 )
 
 // ErrPartsBusy means that another process moves posts into parts or out of them.
@@ -157,8 +158,11 @@ func (ps *parts) missing(month int64, err error) error {
 	return fmt.Errorf("the posts of %d-%02d are in %s: bring the file back, or name its directory with parts-dir: %w", month/100, month%100, ps.file(month), err)
 }
 
-// inPart adds to a post what is in its part.
-func (tx *Tx) inPart(ctx context.Context, seq int64, p *protocol.StoredPost) error {
+// whole adds to a post what is in its part, if it has one.
+func (tx *Tx) whole(ctx context.Context, seq int64, p *protocol.StoredPost) error {
+	if p.Part == 0 {
+		return nil
+	}
 	parts, month := tx.db.parts, p.Part
 	db, err := parts.reader(month)
 	var id string
@@ -179,20 +183,12 @@ func (tx *Tx) inPart(ctx context.Context, seq int64, p *protocol.StoredPost) err
 	return nil
 }
 
-// whole adds to a post what is in its part, if it has one.
-func (tx *Tx) whole(ctx context.Context, seq int64, p *protocol.StoredPost) error {
-	if p.Part == 0 {
-		return nil
-	}
-	return tx.inPart(ctx, seq, p)
-}
-
 // wholePosts is whole for the posts of a list.
 func (tx *Tx) wholePosts(ctx context.Context, all []seqPost) error {
 	for i := range all {
 		if p := &all[i]; p.part != 0 {
 			stored := protocol.StoredPost{Post: p.Post, Part: p.part}
-			if err := tx.inPart(ctx, p.seq, &stored); err != nil {
+			if err := tx.whole(ctx, p.seq, &stored); err != nil {
 				return err
 			}
 			p.Body = stored.Body
@@ -285,8 +281,8 @@ func (db *DB) DetachOld(ctx context.Context, months int, owner string, atMost ti
 	return false, nil
 }
 
-// Detach moves the posts of a month that is over into its part, and Reattach moves them back into their rows, where the job leaves them. The file is
-// deleted a day later. Both are ErrPartsBusy while another process moves some.
+// Detach moves the posts of a month that is over into its part, and Reattach moves them back into their rows, where the job leaves them; what the
+// file has of them is erased. Both are ErrPartsBusy while another process moves some.
 func (db *DB) Detach(ctx context.Context, month int64, owner string, progress Progress) error {
 	return db.moveMonth(ctx, month, owner, false, progress)
 }
@@ -341,10 +337,10 @@ func (tx *Tx) partRows(ctx context.Context) ([]Part, error) {
 
 const monthPosts = `SELECT ` + storedColumns + ` FROM post WHERE seq > ? AND seq < ? AND part = ? AND state <> 'deleted' ORDER BY seq LIMIT ?`
 
-// monthSome reads some posts of a month that are in a part, or in their rows, after the number that the month is done up to.
-func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []numberedPost, err error) {
+// monthSome reads some posts of a month, whole, that are in a part, or in their rows, after the number that the month is done up to.
+func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []numberedPost, now time.Time, err error) {
 	if err := w.hold(ctx); err != nil {
-		return nil, err
+		return nil, now, err
 	}
 	err = w.db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		after, before := monthSeqs(month)
@@ -356,22 +352,28 @@ func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []num
 		}
 		rows, err := tx.query(ctx, monthPosts, after, before, part, partChunk)
 		posts, err = collect(rows, err, scanNumbered)
+		for i := range posts {
+			if err == nil {
+				err = tx.whole(ctx, posts[i].seq, &posts[i].StoredPost)
+			}
+		}
+		now = tx.Now
 		return err
 	})
-	return posts, err
+	return posts, now, err
 }
 
 // detachSome moves some posts of a month into its part, and reports whether there may be more.
 func (w partWork) detachSome(ctx context.Context, month int64) (bool, error) {
-	posts, err := w.monthSome(ctx, month, 0)
+	posts, now, err := w.monthSome(ctx, month, 0)
 	if err != nil || len(posts) == 0 {
 		return false, err
 	}
 	err = w.db.parts.change(ctx, month, func(tx *sql.Tx) error {
 		for i := range posts {
 			p := &posts[i]
-			if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO post (seq, id, body, evidence, statement, object) VALUES (?, ?, ?, ?, ?, ?)`,
-				p.seq, p.ID, p.Body, blob(p.Evidence), blob(p.Statement), blob(p.Object)); err != nil {
+			if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO post (seq, id, body, evidence, statement, object, put_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?)`, p.seq, p.ID, p.Body, blob(p.Evidence), blob(p.Statement), blob(p.Object), millis(now)); err != nil {
 				return err
 			}
 		}
@@ -410,18 +412,16 @@ const partsSince = 240
 
 // reattachSome moves some posts of a month back into their rows, and reports whether there may be more.
 func (w partWork) reattachSome(ctx context.Context, month int64) (bool, error) {
-	posts, err := w.monthSome(ctx, month, month)
+	posts, _, err := w.monthSome(ctx, month, month)
 	if err != nil || len(posts) == 0 {
 		return false, err
 	}
-	err = w.each(ctx, posts, func(ctx context.Context, ps Posts, _, p *numberedPost) error {
+	err = w.each(ctx, posts, func(ctx context.Context, ps Posts, was, p *numberedPost) error {
 		if p.Part != month || p.State == protocol.Deleted {
 			return nil
 		}
 		short := p.StoredPost
-		if err := ps.tx.whole(ctx, p.seq, &p.StoredPost); err != nil {
-			return err
-		}
+		p.Body, p.Evidence, p.Statement, p.Object = was.Body, was.Evidence, was.Statement, was.Object
 		if err := ps.leave(ctx, p.seq, &p.StoredPost); err != nil {
 			return err
 		}
@@ -479,8 +479,7 @@ func (ps Posts) indexAgain(ctx context.Context, was, now *protocol.StoredPost, s
 	return ps.holdWords(now, seq)
 }
 
-// EraseParts deletes from the files what no post has referred to for an hour, and files that are empty, for at most so long, and reports
-// whether there is more. It is ErrPartsBusy while another process moves posts.
+// EraseParts deletes from the files what no post has referred to for an hour, for at most so long, and reports whether there is more. It is ErrPartsBusy while another process moves posts.
 func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration) (more bool, err error) {
 	w := partWork{db, owner}
 	for until := time.Now().Add(atMost); ; {
@@ -490,35 +489,33 @@ func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration
 	}
 }
 
-const eraseDue = `SELECT seq, month FROM part_erase WHERE since <= ? ORDER BY seq LIMIT ?` // which is by month too
+// A leftPost is a row of part_erase.
+type leftPost struct{ seq, month, since int64 }
+
+const eraseDue = `SELECT seq, month, since FROM part_erase WHERE since <= ? ORDER BY seq LIMIT ?` // which is by month too
 
 // eraseSome erases some of one file, and reports whether there was any.
 func (w partWork) eraseSome(ctx context.Context) (_ bool, err error) {
-	var month int64
-	var seqs []int64
+	var due []leftPost
 	err = w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
 		rows, err := tx.query(ctx, eraseDue, millis(tx.Now.Add(-eraseAfter)), 1000)
-		month, seqs = 0, nil
-		_, err = collect(rows, err, func(s scanner) (none struct{}, err error) {
-			var seq, of int64
-			if err = s.Scan(&seq, &of); month == 0 {
-				month = of
-			}
-			if of == month {
-				seqs = append(seqs, seq)
-			}
-			return none, err
-		})
-		if err != nil || len(seqs) == 0 {
+		due, err = collect(rows, err, func(s scanner) (p leftPost, err error) { err = s.Scan(&p.seq, &p.month, &p.since); return p, err })
+		if err != nil || len(due) == 0 {
 			return err
 		}
 		return w.claim(ctx, tx, tx.Now.Add(partLease))
 	})
-	if err != nil || len(seqs) == 0 {
+	if err != nil || len(due) == 0 {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, w.end(ctx)) }()
-	if err := w.db.parts.erase(ctx, month, seqs); err != nil {
+	month, seqs := due[0].month, []int64{}
+	for _, p := range due {
+		if p.month == month {
+			seqs = append(seqs, p.seq)
+		}
+	}
+	if err := w.db.parts.erase(ctx, month, due[:len(seqs)]); err != nil {
 		return false, fmt.Errorf("erase in %s: %w", w.db.parts.file(month), err)
 	}
 	return true, w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
@@ -528,40 +525,20 @@ func (w partWork) eraseSome(ctx context.Context) (_ bool, err error) {
 	})
 }
 
-// erase deletes posts from the file of a month, and the file when it is empty. It is no error when there is none.
-func (ps *parts) erase(ctx context.Context, month int64, seqs []int64) error {
-	if _, err := os.Stat(ps.file(month)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+// erase deletes from the file of a month posts that were put there before they left it. The file itself stays: another process may have it
+// open. It is no error when there is none.
+func (ps *parts) erase(ctx context.Context, month int64, left []leftPost) error {
+	if _, err := os.Stat(ps.file(month)); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	left := 1
-	err := ps.change(ctx, month, func(tx *sql.Tx) error {
-		for _, seq := range seqs {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ?`, seq); err != nil {
+	return ps.change(ctx, month, func(tx *sql.Tx) error {
+		for _, p := range left {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ? AND put_at <= ?`, p.seq, p.since); err != nil {
 				return err
 			}
 		}
-		return tx.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM post LIMIT 1)`).Scan(&left)
+		return nil
 	})
-	if err == nil && left == 0 {
-		err = ps.remove(month)
-	}
-	return err
-}
-
-// remove deletes an empty file.
-func (ps *parts) remove(month int64) error {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if db := ps.open[month]; db != nil {
-		delete(ps.open, month)
-		if err := db.Close(); err != nil {
-			return err
-		}
-	}
-	return os.Remove(ps.file(month))
 }
 
 // Parts returns the parts that there are, oldest first, with what the files say. Bytes are -1 of a file that is missing and has the text of a post.

@@ -13,7 +13,7 @@ import (
 type adminPartsCmd struct {
 	List     partsListCmd     `cmd:"" default:"1" help:"List the files."`
 	Detach   partsDetachCmd   `cmd:"" help:"Move the text and evidence of the posts of a month from the database into its file."`
-	Reattach partsReattachCmd `cmd:"" help:"Move them back into the database, where they stay; the file is deleted a day later."`
+	Reattach partsReattachCmd `cmd:"" help:"Move them back into the database, where they stay; the file is emptied within a day."`
 }
 
 func (c *adminPartsCmd) Help() string {
