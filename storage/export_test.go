@@ -458,13 +458,16 @@ func (db *DB) HoldParts(ctx context.Context, owner string) error {
 	return partWork{db, owner}.hold(ctx)
 }
 
-// EraseLate erases a post from its file as a process does that was held up since it looked.
-func (db *DB) EraseLate(ctx context.Context, month int64, id string, since time.Time) error {
-	seq, err := seqOf(id)
+// HeldUp moves posts of a month as a process that is held up when it has put them into the file.
+func (db *DB) HeldUp(ctx context.Context, month int64, meanwhile func()) error {
+	w := partWork{db, "late"}
+	posts, err := w.monthSome(ctx, month, 0)
 	if err != nil {
 		return err
 	}
-	return db.parts.erase(ctx, month, []leftPost{{seq, month, millis(since)}})
+	meanwhile()
+	nothing := func(context.Context, Posts, *numberedPost, *numberedPost) error { return nil }
+	return w.each(ctx, posts, nothing, func(context.Context, *Tx) error { return nil })
 }
 
 // LongPosts is how many posts have their text in their rows.

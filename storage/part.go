@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +28,9 @@ import (
 // visit of the job erases there what no row refers to (part_erase).
 //
 // A row is in the file, on disk, before the post refers to it, and is erased an hour after the post no longer does: so a
-// process that is killed loses nothing, and a reader whose snapshot is older still finds it. The lease keeps processes from doing the same
-// work twice; what one erases that was held up for longer are only rows from before their posts left (put_at).
+// process that is killed loses nothing, and a reader whose snapshot is older still finds it. One process at a time works on the files,
+// by a lease. One that was held up for longer than its lease does no harm: what it put into a file counts only if nobody has taken over
+// since (mine), and what it erases it looks up while it alone writes the file.
 
 const (
 	partChunk  = 50              // posts that one transaction moves: other writes wait for it
@@ -36,7 +38,7 @@ const (
 	eraseAfter = time.Hour
 	firstMonth = 202001 // also has what says that it is older, so that foreign ids cannot cause many files
 	partSetup  = `PRAGMA secure_delete = ON; CREATE TABLE IF NOT EXISTS post (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, body TEXT NOT NULL,
-		evidence BLOB, statement BLOB, object BLOB, put_at INTEGER NOT NULL) STRICT`
+		evidence BLOB, statement BLOB, object BLOB) STRICT`
 )
 
 // ErrPartsBusy means that another process moves posts into parts or out of them.
@@ -209,7 +211,7 @@ func (ps Posts) leave(ctx context.Context, seq int64, p *protocol.StoredPost) er
 		seq, p.Part, millis(ps.tx.Now))
 }
 
-// A partWork moves posts for one process at a time.
+// A partWork moves posts for one process at a time. owner has no spaces.
 type partWork struct {
 	db    *DB
 	owner string
@@ -229,6 +231,18 @@ func (w partWork) claim(ctx context.Context, tx *Tx, until time.Time) error {
 		return ErrPartsBusy
 	}
 	return tx.Settings().Put(ctx, partsSetting, fmt.Sprintf("%d %s", millis(until), w.owner))
+}
+
+// mine renews the right, unless another process has had it since hold.
+func (w partWork) mine(ctx context.Context, tx *Tx) error {
+	held, err := tx.Settings().Get(ctx, partsSetting)
+	if err == nil && !strings.HasSuffix(held, " "+w.owner) {
+		err = ErrPartsBusy
+	}
+	if err != nil {
+		return err
+	}
+	return w.claim(ctx, tx, tx.Now.Add(partLease))
 }
 
 // hold is claim in a transaction of its own.
@@ -338,9 +352,9 @@ func (tx *Tx) partRows(ctx context.Context) ([]Part, error) {
 const monthPosts = `SELECT ` + storedColumns + ` FROM post WHERE seq > ? AND seq < ? AND part = ? AND state <> 'deleted' ORDER BY seq LIMIT ?`
 
 // monthSome reads some posts of a month, whole, that are in a part, or in their rows, after the number that the month is done up to.
-func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []numberedPost, now time.Time, err error) {
+func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []numberedPost, err error) {
 	if err := w.hold(ctx); err != nil {
-		return nil, now, err
+		return nil, err
 	}
 	err = w.db.Read(ctx, func(ctx context.Context, tx *Tx) error {
 		after, before := monthSeqs(month)
@@ -357,23 +371,22 @@ func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []num
 				err = tx.whole(ctx, posts[i].seq, &posts[i].StoredPost)
 			}
 		}
-		now = tx.Now
 		return err
 	})
-	return posts, now, err
+	return posts, err
 }
 
 // detachSome moves some posts of a month into its part, and reports whether there may be more.
 func (w partWork) detachSome(ctx context.Context, month int64) (bool, error) {
-	posts, now, err := w.monthSome(ctx, month, 0)
+	posts, err := w.monthSome(ctx, month, 0)
 	if err != nil || len(posts) == 0 {
 		return false, err
 	}
 	err = w.db.parts.change(ctx, month, func(tx *sql.Tx) error {
 		for i := range posts {
 			p := &posts[i]
-			if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO post (seq, id, body, evidence, statement, object, put_at)
-				VALUES (?, ?, ?, ?, ?, ?, ?)`, p.seq, p.ID, p.Body, blob(p.Evidence), blob(p.Statement), blob(p.Object), millis(now)); err != nil {
+			if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO post (seq, id, body, evidence, statement, object) VALUES (?, ?, ?, ?, ?, ?)`,
+				p.seq, p.ID, p.Body, blob(p.Evidence), blob(p.Statement), blob(p.Object)); err != nil {
 				return err
 			}
 		}
@@ -412,7 +425,7 @@ const partsSince = 240
 
 // reattachSome moves some posts of a month back into their rows, and reports whether there may be more.
 func (w partWork) reattachSome(ctx context.Context, month int64) (bool, error) {
-	posts, _, err := w.monthSome(ctx, month, month)
+	posts, err := w.monthSome(ctx, month, month)
 	if err != nil || len(posts) == 0 {
 		return false, err
 	}
@@ -448,7 +461,7 @@ func (w partWork) each(ctx context.Context, posts []numberedPost, fn func(ctx co
 		if err := tx.dirty(); err != nil {
 			return err
 		}
-		if err := w.claim(ctx, tx, tx.Now.Add(partLease)); err != nil {
+		if err := w.mine(ctx, tx); err != nil {
 			return err
 		}
 		in, args := inSeqs(seqs)
@@ -479,7 +492,8 @@ func (ps Posts) indexAgain(ctx context.Context, was, now *protocol.StoredPost, s
 	return ps.holdWords(now, seq)
 }
 
-// EraseParts deletes from the files what no post has referred to for an hour, for at most so long, and reports whether there is more. It is ErrPartsBusy while another process moves posts.
+// EraseParts deletes from the files what no post has referred to for an hour, for at most so long, and reports whether there
+// is more. It is ErrPartsBusy while another process moves posts.
 func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration) (more bool, err error) {
 	w := partWork{db, owner}
 	for until := time.Now().Add(atMost); ; {
@@ -489,56 +503,57 @@ func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration
 	}
 }
 
-// A leftPost is a row of part_erase.
-type leftPost struct{ seq, month, since int64 }
+const (
+	eraseMonth = `SELECT month FROM part_erase WHERE since <= ? ORDER BY seq LIMIT 1`
+	eraseDue   = `SELECT seq FROM part_erase WHERE seq > ? AND seq < ? AND since <= ? ORDER BY seq LIMIT 1000`
+)
 
-const eraseDue = `SELECT seq, month, since FROM part_erase WHERE since <= ? ORDER BY seq LIMIT ?` // which is by month too
-
-// eraseSome erases some of one file, and reports whether there was any.
+// eraseSome erases some of one file, and reports whether there was any. The file itself stays: another process may have it open.
 func (w partWork) eraseSome(ctx context.Context) (_ bool, err error) {
-	var due []leftPost
-	err = w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		rows, err := tx.query(ctx, eraseDue, millis(tx.Now.Add(-eraseAfter)), 1000)
-		due, err = collect(rows, err, func(s scanner) (p leftPost, err error) { err = s.Scan(&p.seq, &p.month, &p.since); return p, err })
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		return w.claim(ctx, tx, tx.Now.Add(partLease))
-	})
-	if err != nil || len(due) == 0 {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, w.end(ctx)) }()
-	month, seqs := due[0].month, []int64{}
-	for _, p := range due {
-		if p.month == month {
-			seqs = append(seqs, p.seq)
-		}
-	}
-	if err := w.db.parts.erase(ctx, month, due[:len(seqs)]); err != nil {
-		return false, fmt.Errorf("erase in %s: %w", w.db.parts.file(month), err)
-	}
-	return true, w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
-		in, args := inSeqs(seqs)
-		_, err := tx.write(ctx, `DELETE FROM part_erase WHERE `+in, args...)
+	var month int64
+	err = w.db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+		month, err = orZero(find[int64](ctx, tx, eraseMonth, millis(tx.Now.Add(-eraseAfter))))
 		return err
 	})
-}
-
-// erase deletes from the file of a month posts that were put there before they left it. The file itself stays: another process may have it
-// open. It is no error when there is none.
-func (ps *parts) erase(ctx context.Context, month int64, left []leftPost) error {
-	if _, err := os.Stat(ps.file(month)); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err != nil || month == 0 {
+		return false, err
 	}
-	return ps.change(ctx, month, func(tx *sql.Tx) error {
-		for _, p := range left {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ? AND put_at <= ?`, p.seq, p.since); err != nil {
+	var seqs []int64
+	due := func() error {
+		return w.db.Write(ctx, func(ctx context.Context, tx *Tx) (err error) {
+			if err := w.claim(ctx, tx, tx.Now.Add(partLease)); err != nil {
 				return err
 			}
-		}
-		return nil
-	})
+			after, before := monthSeqs(month)
+			seqs, err = list[int64](ctx, tx, eraseDue, after, before, millis(tx.Now.Add(-eraseAfter)))
+			return err
+		})
+	}
+	if _, missing := os.Stat(w.db.parts.file(month)); errors.Is(missing, fs.ErrNotExist) {
+		err = due()
+	} else {
+		err = w.db.parts.change(ctx, month, func(tx *sql.Tx) error { // while nobody else writes the file
+			if err := due(); err != nil {
+				return err
+			}
+			for _, seq := range seqs {
+				if _, err := tx.ExecContext(ctx, `DELETE FROM post WHERE seq = ?`, seq); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return false, fmt.Errorf("erase in %s: %w", w.db.parts.file(month), err)
+	}
+	if len(seqs) > 0 { // otherwise another process has erased them meanwhile
+		err = w.db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+			in, args := inSeqs(seqs)
+			return tx.exec(ctx, `DELETE FROM part_erase WHERE `+in, args...)
+		})
+	}
+	return true, errors.Join(err, w.end(ctx))
 }
 
 // Parts returns the parts that there are, oldest first, with what the files say. Bytes are -1 of a file that is missing and has the text of a post.

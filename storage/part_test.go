@@ -275,10 +275,14 @@ func TestParts_Again(t *testing.T) {
 		}
 		require.NoError(w, w.Detach(w.Context(), january, "p", nil))
 		require.NoError(w, w.Reattach(w.Context(), january, "p", nil))
-		left := *w.now
-		*w.now = w.now.Add(time.Second)
+		require.NoError(w, w.HeldUp(w.Context(), february, func() {}))
+		*w.now = w.now.Add(time.Hour)
+		require.ErrorIs(w, w.HeldUp(w.Context(), february, func() {
+			*w.now = w.now.Add(time.Hour)
+			require.NoError(w, w.HoldParts(w.Context(), "another"))
+			*w.now = w.now.Add(time.Hour)
+		}), storage.ErrPartsBusy)
 		require.NoError(w, w.Detach(w.Context(), january, "p", nil))
-		require.NoError(w, w.EraseLate(w.Context(), january, w.posts[0].ID, left))
 		w.pass(2)
 		require.Equal(w, map[int64]int64{january: 5}, w.parts())
 		require.Equal(w, before, w.seen())
