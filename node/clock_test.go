@@ -18,7 +18,7 @@ var readsClock = regexp.MustCompile(`\btime\.(Now|Since|Until)\(|\b[nN]ow\(\)`)
 // wallClock lists the files of writing packages that may read a clock, and what for. They store nothing of it.
 var wallClock = map[string]string{
 	"storage/migrate.go":                  "how long a migration took, for the log",
-	"storage/part.go":                     "for how long a job moves posts, in memory",
+	"storage/partmove.go":                 "for how long a job moves posts, in memory",
 	"storage/commit/writer.go":            "how long a write waits, for traces",
 	"storage/pending.go":                  "when to look again, in memory",
 	"storage/commit/generation.go":        "age of what was read, in memory",
