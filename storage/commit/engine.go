@@ -186,6 +186,7 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	c, err := pool.Conn(ctx)
 	if err == nil {
 		db.direct, err = Direct(ctx, c)
+		db.reach.direct.Store(db.direct)
 		c.Close()
 	}
 	if err == nil {

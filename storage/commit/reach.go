@@ -47,6 +47,7 @@ type reach struct {
 	dialer net.Dialer
 
 	several bool         // hosts: one that does not answer is passed over
+	direct  atomic.Bool  // no pooler is in between
 	limit   atomic.Int64 // nanoseconds that a server may be silent; 0 is for ever
 
 	mu      sync.Mutex // guards those below
@@ -261,11 +262,12 @@ func (w *wire) SetDeadline(t time.Time) error {
 }
 
 // RemoteAddr is where the driver asks the server to cancel a statement. It may only do so when a caller's context has ended:
-// a COMMIT that waits for a standby would otherwise be there without it, for a repeated request to find and acknowledge.
+// a COMMIT that waits for a standby would otherwise be there without it, for a repeated request to find and acknowledge. A pooler is
+// not asked: PgBouncer 1.18 to 1.20 may end by that (its issues 801, 822 and 904).
 func (w *wire) RemoteAddr() net.Addr {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gone {
+	if w.gone && w.reach.direct.Load() {
 		return w.Conn.RemoteAddr()
 	}
 	return nowhere{}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/commit"
 	"stoa/storage/storagetest"
 )
@@ -43,7 +44,7 @@ func openPostgres(t *testing.T, c commit.Config) *commit.DB {
 
 // sleeps is a statement that the server answers late.
 func sleeps(ctx context.Context, tx *commit.Tx) error {
-	return commit.First(tx.QueryRaw(ctx, `SELECT pg_sleep(4)`)).Scan(new(any))
+	return commit.First(tx.QueryRaw(ctx, `SELECT pg_sleep(60)`)).Scan(new(any))
 }
 
 // A statement that is not answered in time ends as overloaded. That of a write is not cancelled, because a commit that waits for a
@@ -64,19 +65,16 @@ func TestSilentServer(t *testing.T) {
 	gone, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer leave()
 	require.ErrorIs(t, db.Read(gone, sleeps), context.DeadlineExceeded)
-	require.Eventually(t, func() bool { return asleep() == 0 }, 3*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return asleep() == 0 }, 30*time.Second, 10*time.Millisecond)
 
 	db.Silence(300 * time.Millisecond)
-	began := time.Now()
 	for name, do := range map[string]func() error{
 		"read":  func() error { return db.Read(t.Context(), sleeps) },
 		"write": func() error { return db.Write(t.Context(), sleeps) },
 	} {
 		require.Equal(t, protocol.Overloaded, protocol.CodeOf(do()), name)
 	}
-	if time.Since(began) < 3*time.Second { // otherwise they may have ended
-		require.Equal(t, 2, asleep())
-	}
+	require.Equal(t, 2, asleep())
 	db.Silence(0)
 	require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, 1, "asha") }))
 	require.Equal(t, 1, counts(t, db)[things])
@@ -221,6 +219,19 @@ func TestOpen_PgBouncer(t *testing.T) {
 			}
 			group.Wait()
 			require.Equal(t, 100, counts(t, db)[things])
+
+			// Where a caller leaves, the statement goes on: PgBouncer 1.18 to 1.20 may end when it is asked to cancel one.
+			plain, err := sql.Open("pgx", c.URL)
+			require.NoError(t, err)
+			defer plain.Close()
+			must.Get(plain.Exec(`CREATE SEQUENCE ended`))(t)
+			gone, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer leave()
+			require.ErrorIs(t, db.Lookup(gone, `SELECT pg_sleep(0.5)::text || nextval('ended')`).Scan(new(string)), context.DeadlineExceeded)
+			require.Eventually(t, func() bool {
+				var ended bool
+				return plain.QueryRow(`SELECT is_called FROM ended`).Scan(&ended) == nil && ended
+			}, time.Minute, 10*time.Millisecond)
 		})
 	}
 }

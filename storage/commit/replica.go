@@ -88,6 +88,7 @@ func (db *DB) openReplicas(n int) error {
 			return fmt.Errorf("replica: %w", err)
 		}
 		reach.limit.Store(int64(silenceLimit))
+		reach.direct.Store(db.direct)
 		pool := reach.open()
 		pool.SetMaxOpenConns(n)
 		pool.SetMaxIdleConns(n)
