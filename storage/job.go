@@ -144,6 +144,18 @@ func (js Jobs) Bury(ctx context.Context, id int64, errText string) error {
 	return js.leaveLane(ctx, id)
 }
 
+// RenewJobs lets the leases that the owner has of these jobs end that much later than now. Jobs that ended, or that another owner has, are unchanged.
+func (db *DB) RenewJobs(ctx context.Context, owner string, ids []int64, lease time.Duration) error {
+	return db.Write(ctx, func(ctx context.Context, tx *Tx) error {
+		args := []any{millis(tx.Now.Add(lease)), owner}
+		for _, id := range ids {
+			args = append(args, id)
+		}
+		_, err := tx.write(ctx, `UPDATE job SET run_at = ? WHERE owner = ? AND id IN (`+marks(len(ids))+`)`, args...)
+		return err
+	})
+}
+
 // ReleaseJobs ends every lease of the owner: its jobs are due at once, and the
 // attempt does not count. For a process that stops.
 func (db *DB) ReleaseJobs(ctx context.Context, owner string) error {

@@ -1,7 +1,7 @@
 // Package worker runs the durable jobs: it claims due jobs, runs the handler of each kind, and
-// either marks a job done, together with what follows from it, or retries it later. A job whose
-// worker dies becomes due again when its lease ends, or on SQLite when the next process starts,
-// so a handler may run more than once and must tolerate that.
+// either marks a job done, together with what follows from it, or retries it later. The lease of a
+// job is renewed while it runs. A job whose worker dies becomes due again when its lease ends, or
+// on SQLite when the next process starts, so a handler may run more than once and must tolerate that.
 package worker
 
 import (
@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	lease       = 2 * time.Minute
-	timeout     = 90 * time.Second      // for one run of a handler; shorter than the lease
+	lease       = 45 * time.Second // longer than a fail-over of the database takes, in which nothing is renewed
+	renewal     = 10 * time.Second
+	timeout     = 90 * time.Second      // for one run of a handler
 	poll        = time.Second           // how late a job of another process may be noticed
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
@@ -42,6 +43,9 @@ type Worker struct {
 
 	handlers map[storage.JobKind]storage.JobHandler
 	lost     atomic.Bool // a claim or an outcome was not answered: the database may have leases of this process for jobs that it does not run
+
+	mu    sync.Mutex
+	since map[int64]time.Time // when the jobs that run here were begun, by id
 }
 
 // Handle registers the handler of a kind; it panics on a second. Call it before Run.
@@ -78,9 +82,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		parallel = 8
 	}
 	places := &places{all: make(chan struct{}, parallel), late: make(chan struct{}, lateAtOnce), left: make(chan struct{}, 1)}
-	var running sync.WaitGroup
+	var running, renewing sync.WaitGroup
+	renew, stop := context.WithCancel(context.WithoutCancel(ctx))
+	renewing.Go(func() { w.renew(renew) })
 	defer func() {
 		running.Wait()
+		stop()
+		renewing.Wait()
 		giveBack, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		if err := w.DB.ReleaseJobs(giveBack, w.Owner); err != nil {
@@ -172,6 +180,55 @@ func (w *Worker) claim(ctx context.Context, room, running int) (jobs []storage.J
 	return jobs, taken, err
 }
 
+// renew extends the leases of jobs that have run for some time, until ctx ends. One that is not renewed in time is run by another process too.
+func (w *Worker) renew(ctx context.Context) {
+	tick := time.NewTicker(renewal)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ids := w.runs(renewal)
+		if len(ids) == 0 {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, renewal)
+		if err := w.DB.RenewJobs(within, w.Owner, ids, lease); err != nil && ctx.Err() == nil {
+			w.Log.Warn("renew leases of jobs", "err", err)
+		}
+		cancel()
+	}
+}
+
+// runs are the jobs that have run here for at least that long.
+func (w *Worker) runs(atLeast time.Duration) (ids []int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, since := range w.since {
+		if time.Since(since) >= atLeast {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// begins notes that a job runs here, until the returned function is called.
+func (w *Worker) begins(id int64) (ends func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since == nil {
+		w.since = map[int64]time.Time{}
+	}
+	w.since[id] = time.Now()
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.since, id)
+	}
+}
+
 // misses notes an error after which a write may have been committed or not.
 func (w *Worker) misses(err error) {
 	if protocol.CodeOf(err) == protocol.Overloaded {
@@ -191,6 +248,7 @@ func (w *Worker) lane(ctx context.Context, first storage.Job) {
 // there is one.
 func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storage.Job) {
 	start := time.Now()
+	defer w.begins(j.ID)()
 	ctx, span := w.Traces.Begin(protocol.WithRequestID(ctx, j.Request), "job", trace.Consumer, trace.Context{}, trace.Stored(j.Trace))
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -173,4 +174,35 @@ func TestWorker_Late(t *testing.T) {
 	<-ran
 	close(silent)
 	require.Eventually(t, func() bool { return len(jobs(t, db, "done")) == 8 }, time.Minute, 10*time.Millisecond)
+}
+
+// What a killed process had is run when its lease ends, by one of the others, also when it takes longer than a lease.
+func TestWorker_Lease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := storagetest.Open(t)
+		enqueue(t, db, storage.Job{Kind: storage.EraseJob})
+		claimed, _, err := db.ClaimJobs(t.Context(), "killed", 1, lease)
+		require.NoError(t, err)
+		require.Len(t, claimed, 1)
+
+		var runs atomic.Int64
+		for _, owner := range []string{"one", "two"} {
+			w := newWorker(t, db)
+			w.Owner = owner
+			w.Handle(storage.EraseJob, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) {
+				runs.Add(1)
+				time.Sleep(timeout - renewal)
+				return nil, nil
+			})
+			run(t, w)
+		}
+		time.Sleep(lease - poll)
+		require.Zero(t, runs.Load())
+		time.Sleep(3 * poll)
+		require.EqualValues(t, 1, runs.Load())
+		time.Sleep(2 * timeout)
+		require.EqualValues(t, 1, runs.Load())
+		require.Len(t, jobs(t, db, "done"), 1)
+	})
 }
