@@ -46,6 +46,12 @@ func (c Config) doctor(base string) *doctor.Doctor {
 		d.Releases.Address = c.Releases
 		d.Releases.Key, _ = sshsig.ParseKey(c.ReleaseKey) // it was checked with the settings
 	}
+	if e, err := c.traceExporter(base); e != nil {
+		e.Log = slog.New(slog.DiscardHandler)
+		d.Traces = e.Probe
+	} else if err != nil {
+		d.Traces = func(context.Context) error { return err }
+	}
 	if c.SMTP != "" {
 		d.Mail = func(ctx context.Context, lookup func(context.Context, string) ([]string, error)) ([]mail.Record, error) {
 			return c.CheckMail(ctx, lookup)

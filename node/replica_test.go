@@ -54,6 +54,8 @@ func TestReplica(t *testing.T) {
 		return n != "" && n != "0" && n != "1"
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "1", counted(of("stoa_database_replica_up")))
+	h.Work()
+	require.Contains(t, examined(h)["standbys"].Seen, standby.Address)
 	standby.Exec(`SELECT pg_wal_replay_pause()`)
 	for range 3 {
 		found()
@@ -64,4 +66,5 @@ func TestReplica(t *testing.T) {
 		found()
 	}
 	require.Equal(t, "0", counted(of("stoa_database_replica_up")))
+	require.Equal(t, standby.Address, examined(h)["standby-away"].Seen)
 }

@@ -88,25 +88,34 @@ func readHeader(file string) (http.Header, error) {
 	return head, nil
 }
 
-// openTraces makes what records traces and sends them, where a collector is set.
-func (n *Node) openTraces() error {
-	c := n.Config
+// traceExporter sends to the collector; nil without one.
+func (c Config) traceExporter(base string) (*otlp.Exporter, error) {
 	to, err := c.collector()
 	if to == "" || err != nil {
-		return err
+		return nil, err
 	}
 	head, err := readHeader(c.TraceHeaders)
 	if err != nil {
-		return fmt.Errorf("%w: traces-headers: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: traces-headers: %w", ErrConfig, err)
 	}
-	n.exporter = &otlp.Exporter{
-		URL: to, Header: head, Log: n.log,
+	return &otlp.Exporter{
+		URL: to, Header: head,
 		Resource: []trace.Attr{trace.Text("service.name", "stoa"), trace.Text("service.version", cmp.Or(c.Version, "unknown")),
-			trace.Text("service.instance.id", owner()), trace.Text("stoa.base", n.Base)},
+			trace.Text("service.instance.id", owner()), trace.Text("stoa.base", base)},
 		// The address is the operator's own: it may be on this machine or its network.
 		Client: outbound.New(outbound.Options{AllowPrivate: true, Ports: []uint16{443, urlPort(to)}, UserAgent: "stoa/" + c.Version, Timeout: 10 * time.Second}),
+	}, nil
+}
+
+// openTraces makes what records traces and sends them, where a collector is set.
+func (n *Node) openTraces() error {
+	c := n.Config
+	e, err := c.traceExporter(n.Base)
+	if e == nil || err != nil {
+		return err
 	}
-	n.tracer = &trace.Tracer{Share: c.TraceShare, Slow: time.Duration(c.TraceSlow) * time.Millisecond, Keep: n.exporter.Keep}
+	e.Log, n.exporter = n.log, e
+	n.tracer = &trace.Tracer{Share: c.TraceShare, Slow: time.Duration(c.TraceSlow) * time.Millisecond, Keep: e.Keep}
 	return nil
 }
 

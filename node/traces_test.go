@@ -241,6 +241,7 @@ func TestTraces(t *testing.T) {
 				})
 			}, time.Minute, 10*time.Millisecond, msg)
 		}
+		require.Equal(t, protocol.CheckOK, examined(h)["traces"].Verdict)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		require.Equal(t, []string{"Bearer of-the-collector", "stoa", "application/json"},

@@ -44,6 +44,7 @@ func CheckKinds() []CheckKind { return slices.Clone(checkKinds) }
 
 var checkKinds = []CheckKind{
 	{"database", "Database", "Opened with the settings, and asked for its version."},
+	{"standbys", "Standbys", "Each in database-replica is asked how far it is behind the primary."},
 	{"address", "Public address", "A request to it, which the node answers."},
 	{"dns", "Name", "Looked up, and each of its addresses connected to."},
 	{"ports", "Ports from outside", "Up to three peers connect to ports 443 and 80."},
@@ -58,6 +59,7 @@ var checkKinds = []CheckKind{
 	{"master-key", "Copy of the master key", "The file that you named as a copy was compared with the key."},
 	{"versions", "Versions", "Of the program, the running node, and its peers."},
 	{"release", "Releases", "The signed checksums at the address in the setting releases."},
+	{"traces", "Traces", "The collector is sent an empty request."},
 }
 
 // An Ailment is what a check can find wrong.
@@ -73,6 +75,10 @@ func Ailments() []Ailment { return slices.Clone(ailments) }
 var ailments = []Ailment{
 	{"database-closed", "database", CheckFault, "The database cannot be opened.",
 		"Give the settings that stoa serve has: --config, --data, --database. Does the database server run?"},
+	{"standby-away", "standbys", CheckAttention, "A standby is not read: it does not answer, or is on another history than the primary.",
+		"Is its server up, and does it replicate from this primary? If it is gone for good, take it out of database-replica, and restart."},
+	{"standby-behind", "standbys", CheckAttention, "A standby is behind, so the primary answers in its place.",
+		"Its log and disk say why. A long query on it holds up what it replays."},
 	{"address-silent", "address", CheckFault, "The public address does not answer.",
 		"Start stoa serve, and have the proxy lead to the address that it listens on."},
 	{"address-other", "address", CheckFault, "Something else answers at the public address.",
@@ -142,6 +148,8 @@ var ailments = []Ailment{
 		"Read its CHANGELOG, try it on a copy (stoa admin migrate --dry-run), and replace the program."},
 	{"release-unread", "release", CheckAttention, "It cannot be seen which release is the newest.",
 		"Correct the settings releases and releases-key, and restart."},
+	{"traces-refused", "traces", CheckAttention, "The collector does not take traces.",
+		"Is it up? Correct the settings traces and traces-headers, and restart."},
 }
 
 // Passed is a check that found nothing wrong.

@@ -61,7 +61,7 @@ func encode(of []trace.Attr, batch []*trace.Trace) (out request) {
 	r := &out.ResourceSpans[0]
 	r.Resource.Attributes = attributes(of)
 	to := &r.ScopeSpans[0]
-	to.Scope.Name = "stoa"
+	to.Scope.Name, to.Spans = "stoa", []span{}
 	for _, t := range batch {
 		id := hex.EncodeToString(t.ID[:])
 		for i, s := range t.Spans {

@@ -172,6 +172,12 @@ func (e *Exporter) say(err error) {
 	}
 }
 
+// Probe sends a request without spans, and returns why the collector does not take it.
+func (e *Exporter) Probe(ctx context.Context) error {
+	_, err := e.post(ctx, nil)
+	return err
+}
+
 // post makes one request. With an error, again is how long to wait at least before the next, less than 0 where none helps (OTLP/HTTP "Failures").
 func (e *Exporter) post(ctx context.Context, batch []*trace.Trace) (again time.Duration, err error) {
 	var body bytes.Buffer

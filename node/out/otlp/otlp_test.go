@@ -252,6 +252,11 @@ func TestRefused(t *testing.T) {
 		e.Keep(ended(t, 3, true))
 		pass(time.Minute)
 		require.Contains(t, log.String(), "too old")
+		require.NoError(t, e.Probe(t.Context()))
+		c.mu.Lock()
+		c.answer = func(*http.Request, int) (*http.Response, error) { return answers(401), nil }
+		c.mu.Unlock()
+		require.ErrorContains(t, e.Probe(t.Context()), "answered 401")
 	})
 }
 

@@ -53,6 +53,8 @@ type Doctor struct {
 	Ask   func(ctx context.Context, base string) (protocol.Sight, error)                                           // a peer how it sees this node
 	Peers func(ctx context.Context) ([]string, error)                                                              // base addresses, the best first
 
+	Traces func(ctx context.Context) error // asks the collector; nil: none is set
+
 	Dirs      []string // of the data and the backups
 	Backup    func(ctx context.Context) (Backup, error)
 	MasterKey string // file
@@ -101,7 +103,7 @@ func (d *Doctor) Look(ctx context.Context) protocol.CheckUp {
 		f.peers = f.peers[:min(len(f.peers), maxPeers)]
 	}
 	checks := []func(context.Context, *found) []protocol.Check{
-		d.database, d.address, d.dns, d.ports, d.clock, d.chains, d.mail, d.disk, d.backup, d.masterKey, d.release,
+		d.database, d.standbys, d.address, d.dns, d.ports, d.clock, d.chains, d.mail, d.disk, d.backup, d.masterKey, d.release, d.traces,
 	}
 	all := make([][]protocol.Check, len(checks))
 	var wg sync.WaitGroup
@@ -150,6 +152,44 @@ func (d *Doctor) database(ctx context.Context, _ *found) []protocol.Check {
 		return []protocol.Check{protocol.Found("database-closed", err.Error())}
 	}
 	return []protocol.Check{protocol.Passed("database", fmt.Sprintf("%s %s, tables of version %d", d.DB.Engine(), s.Version, s.Schema))}
+}
+
+// behindFor is how old what a standby has replayed last may be.
+const behindFor = 10 * time.Second
+
+// standbys asks each one that reads may go to.
+func (d *Doctor) standbys(ctx context.Context, _ *found) (all []protocol.Check) {
+	if d.DB == nil {
+		return nil
+	}
+	states, _ := d.DB.Replicas(ctx)
+	var fine []string
+	for _, s := range states {
+		seen := fmt.Sprintf("%s: %d bytes, %s behind", s.Host, s.Bytes, s.Lag.Round(time.Millisecond))
+		switch {
+		case !s.Up:
+			all = append(all, protocol.Found("standby-away", s.Host))
+		case s.Lag > behindFor:
+			all = append(all, protocol.Found("standby-behind", seen))
+		default:
+			fine = append(fine, seen)
+		}
+	}
+	if len(fine) > 0 {
+		all = append(all, protocol.Passed("standbys", strings.Join(fine, "; ")))
+	}
+	return all
+}
+
+// traces asks the collector.
+func (d *Doctor) traces(ctx context.Context, _ *found) []protocol.Check {
+	if d.Traces == nil {
+		return nil
+	}
+	if err := d.Traces(ctx); err != nil {
+		return []protocol.Check{protocol.Found("traces-refused", cause(err))}
+	}
+	return []protocol.Check{protocol.Passed("traces", "the collector takes them")}
 }
 
 // public is what others see of the node: nil for one on loopback.
