@@ -22,13 +22,14 @@ import (
 
 const (
 	lease       = 2 * time.Minute
-	timeout     = 90 * time.Second      // for one run of a handler; shorter than the lease
+	timeout     = 90 * time.Second      // for one run of a handler
+	settleFor   = 20 * time.Second      // for storing how it failed; with timeout shorter than the lease
 	poll        = time.Second           // how late a job of another process may be noticed
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
 	maxAttempts = 8
-	lateAfter   = 500 * time.Millisecond // after that a job, which then mostly waits for another server, leaves its place to others,
-	lateAtOnce  = 64                     // while not more than these do
+	lateAfter   = 500 * time.Millisecond // a job that has run for so long mostly waits for another server, and leaves its place to others,
+	lateAtOnce  = 64                     // unless so many have left theirs
 )
 
 // A Worker runs jobs until its context ends.
@@ -36,7 +37,7 @@ type Worker struct {
 	DB       *storage.DB
 	Log      *slog.Logger
 	Owner    string // name of this process in leases
-	Parallel int    // jobs at once, beside those that are late; default 8
+	Parallel int    // jobs at once, in addition to those that are late; default 8
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
 	Traces   *trace.Tracer // nil for none
 
@@ -59,7 +60,7 @@ func (w *Worker) Handle(kind storage.JobKind, h storage.JobHandler) {
 func (w *Worker) Complete(all []storage.JobKind) error {
 	for _, kind := range all {
 		if w.handlers[kind] == nil {
-			return fmt.Errorf("jobs of kind %s have no handler: give the worker one in node/node.go", kind)
+			return fmt.Errorf("jobs of kind %s have no handler: return one from the method Jobs of a room", kind)
 		}
 	}
 	for kind := range w.handlers {
@@ -192,9 +193,9 @@ func (w *Worker) lane(ctx context.Context, first storage.Job) {
 func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storage.Job) {
 	start := time.Now()
 	ctx, span := w.Traces.Begin(protocol.WithRequestID(ctx, j.Request), "job", trace.Consumer, trace.Context{}, trace.Stored(j.Trace))
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	next, err := w.run(ctx, j, more)
+	next, err := w.run(limited, j, more)
 	log := w.Log
 	if span != nil {
 		log = log.With("trace", trace.ID(ctx))
@@ -212,6 +213,8 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 		log.Debug("job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "dur", time.Since(start))
 		return next
 	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleFor) // the time of the run may be over
+	defer cancel()
 	if final(err) || j.Attempt >= maxAttempts {
 		log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
