@@ -312,8 +312,8 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	return c, nil
 }
 
-// alone admits an Ethereum account, or a key that the request itself gives, that claims no identity. It costs nothing to make, so that it
-// pays the proof of work and is limited by its network as a caller without signature is; it is named, so that readers see that texts have the
+// alone admits an Ethereum account, or a key that the request itself gives, that claims no identity. Such a key costs nothing to make, so the
+// caller needs a proof of work and is limited by its network, as without a signature. It is named, so that readers see which texts have the
 // same author.
 func (g *Gate) alone(ctx context.Context, ev Evidence, op *protocol.Operation, res *httpsig.Result) (protocol.Caller, error) {
 	c, err := g.proof(ctx, ev, op)
