@@ -28,6 +28,7 @@ const (
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
 	maxAttempts = 8
+	maxLong     = 720                    // attempts of a job whose runs use up their time, a day of them: each may do a part of its work
 	lateAfter   = 500 * time.Millisecond // a job that has run for so long mostly waits for another server, and leaves its place to others,
 	lateAtOnce  = 64                     // unless so many have left theirs
 )
@@ -213,13 +214,17 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 		log.Debug("job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "dur", time.Since(start))
 		return next
 	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleFor) // the time of the run may be over
+	most, longest := maxAttempts, 24*time.Hour
+	if limited.Err() != nil {
+		most, longest = maxLong, lease
+	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleFor)
 	defer cancel()
-	if final(err) || j.Attempt >= maxAttempts {
+	if final(err) || j.Attempt >= most {
 		log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
 	} else {
-		wait := Backoff(j.Attempt, err)
+		wait := min(Backoff(j.Attempt, err), longest)
 		log.Debug("job is tried again", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
 		err = w.DB.RetryJob(ctx, j.ID, wait, err.Error())
 	}

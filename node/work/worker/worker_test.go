@@ -150,7 +150,7 @@ func TestWorker_Request(t *testing.T) {
 	})
 }
 
-// A run that took all of its time is settled as any other that failed: it is retried later, and after the last attempt dead.
+// A run that used up its time is settled: its error is kept, it is retried soon, since it may have done a part of its work, and in the end it is dead.
 func TestWorker_OutOfTime(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
@@ -166,8 +166,12 @@ func TestWorker_OutOfTime(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, claimed, 1)
 		require.Nil(t, w.do(over, claimed[0], true))
-		require.Equal(t, "context canceled", jobs(t, db, storage.JobWaiting)[0].LastError)
 		claimed[0].Attempt = maxAttempts
+		require.Nil(t, w.do(over, claimed[0], true))
+		waiting := jobs(t, db, storage.JobWaiting)[0]
+		require.Equal(t, "context canceled", waiting.LastError)
+		require.False(t, waiting.RunAt.After(time.Now().Add(lease)))
+		claimed[0].Attempt = maxLong
 		require.Nil(t, w.do(over, claimed[0], true))
 		require.Equal(t, "context canceled", jobs(t, db, storage.JobDead)[0].LastError)
 	})
