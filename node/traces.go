@@ -129,8 +129,8 @@ func (n *Node) sendTraces() (end func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// traced begins a trace for each request, which continues that of a trusted proxy. Probes of monitoring have none, and requests over the limit of
-// their network leave none.
+// traced begins a trace for each request, which continues that of a trusted proxy. Probes of monitoring have none, and requests that are answered
+// 429 leave none.
 func traced(t *trace.Tracer, trusted []netip.Prefix, next http.Handler) http.Handler {
 	if t == nil {
 		return next
