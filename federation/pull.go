@@ -326,8 +326,8 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, ch
 	return applied, err
 }
 
-// nearDeadline reports whether the job must end soon, so that what it has read is
-// applied before it is stopped.
+// nearDeadline reports whether a job, or the service of an outlet, must end soon, so that
+// what it has done is stored before it is stopped.
 func nearDeadline(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second
