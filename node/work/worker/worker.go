@@ -23,7 +23,7 @@ import (
 const (
 	lease       = 2 * time.Minute
 	timeout     = 90 * time.Second      // for one run of a handler
-	settleFor   = 20 * time.Second      // for storing how it failed; with timeout shorter than the lease
+	settleBy    = 110 * time.Second     // from its begin its outcome is stored; shorter than the lease
 	poll        = time.Second           // how late a job of another process may be noticed
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
@@ -196,7 +196,9 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 	ctx, span := w.Traces.Begin(protocol.WithRequestID(ctx, j.Request), "job", trace.Consumer, trace.Context{}, trace.Stored(j.Trace))
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	next, err := w.run(limited, j, more)
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), settleBy)
+	defer end()
+	next, err := w.run(limited, ctx, j, more)
 	log := w.Log
 	if span != nil {
 		log = log.With("trace", trace.ID(ctx))
@@ -218,8 +220,6 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 	if limited.Err() != nil {
 		most, longest = maxLong, lease
 	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleFor)
-	defer cancel()
 	if final(err) || j.Attempt >= most {
 		log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
@@ -235,7 +235,8 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 	return nil
 }
 
-func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *storage.Job, err error) {
+// run runs the handler of a job within one context, and stores what it returns within another.
+func (w *Worker) run(ctx, settle context.Context, j storage.Job, more bool) (next *storage.Job, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			next, err = nil, fmt.Errorf("panic: %v", r)
@@ -249,7 +250,7 @@ func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *stora
 	if err != nil {
 		return nil, err
 	}
-	err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+	err = w.DB.Write(settle, func(ctx context.Context, tx *storage.Tx) (err error) {
 		// Done first, so that a follow-up may enqueue the job again with the same dedupe key.
 		next = nil
 		if more && j.Lane != "" {

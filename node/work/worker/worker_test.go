@@ -174,6 +174,16 @@ func TestWorker_OutOfTime(t *testing.T) {
 		claimed[0].Attempt = maxLong
 		require.Nil(t, w.do(over, claimed[0], true))
 		require.Equal(t, "context canceled", jobs(t, db, storage.JobDead)[0].LastError)
+
+		w.Handle("late", func(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			<-ctx.Done()
+			return nil, nil
+		})
+		enqueue(t, db, storage.Job{Kind: "late"})
+		claimed, _, err = db.ClaimJobs(t.Context(), w.Owner, 1, lease)
+		require.NoError(t, err)
+		require.Nil(t, w.do(over, claimed[0], true))
+		require.Len(t, jobs(t, db, storage.JobDone), 1, "what it returned is stored")
 	})
 }
 
