@@ -31,7 +31,7 @@ type metrics struct {
 
 var (
 	operationBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5} // seconds
-	jobBuckets       = []float64{.001, .01, .1, 1, 10, 60}
+	jobBuckets       = []float64{.001, .01, .1, 1, 10, 60}                                // the same
 )
 
 func newMetrics(db *storage.DB, version string, hub *feed.Hub) *metrics {
