@@ -13,8 +13,8 @@ import (
 	"stoa/storage"
 )
 
-// A reading is an entry of a page of a log. It is read beside the entries before it; its
-// members hold once done is closed.
+// A reading is an entry of a page of a log. It is read while the entries before it are stored;
+// its members are set once done is closed.
 type reading struct {
 	raw       json.RawMessage
 	done      chan struct{}

@@ -172,7 +172,7 @@ func (f *Federation) readEntry(ctx context.Context, s *storage.Subscription, e *
 func (f *Federation) skipEntry(s *storage.Subscription, err error) (after, error) {
 	f.observe("kept-out", s.Host, err)
 	f.log.Warn("log entry kept out", "host", s.Host, "board", s.Board, "err", err)
-	reason := err.Error()
+	reason := clipError(err)
 	return func(ctx context.Context, tx *storage.Tx) error {
 		if err := f.grow(ctx, tx, storage.StockTold); err != nil {
 			return err

@@ -104,8 +104,8 @@ type Config struct {
 	// with a key of a known host; the request is then charged to the host instead. May
 	// be nil.
 	Return func(r *http.Request)
-	// Reach connects to a port of a host, by tcp4 or tcp6, unless the address is private. Nil: other nodes are not helped to see whether
-	// they can be reached.
+	// Reach connects to a port of a host, by tcp4 or tcp6, unless the address is private. Nil: this node does not check for others
+	// whether they can be reached.
 	Reach func(ctx context.Context, network, host string, port uint16) error
 }
 
@@ -127,8 +127,8 @@ type Federation struct {
 	limits    *buckets                 // rate of verified deliveries of hosts that are not peers
 	peers     *buckets                 // the same for peers
 	mentions  *buckets                 // rate of posts that mention our board
-	reaches   *buckets                 // rate of looks at other nodes, for them
-	reaching  chan struct{}            // these looks that run
+	reaches   *buckets                 // rate of the checks whether another node can be reached, which it asks for
+	reaching  chan struct{}            // running checks of these
 	hosts     *slots                   // running fetches and deliveries, by host
 	strangers places                   // running fetches caused by unverified requests
 	fetchFor  time.Duration            // how long a fetch may take; fetchTimeout but in tests

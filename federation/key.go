@@ -182,7 +182,7 @@ func (f *Federation) fetchKey(ctx context.Context, id string) (*remoteKey, error
 	return keyIn(a, id)
 }
 
-// keyIn finds a key in the document of its owner.
+// keyIn finds a key by its id in the document of its owner.
 func keyIn(a *activity.Actor, id string) (*remoteKey, error) {
 	found := &remoteKey{ID: id, Owner: string(a.ID), actor: a}
 	k, ok := a.AssertionMethod.Find(id)
@@ -246,8 +246,8 @@ func (f *Federation) withKey(ctx context.Context, id, owner string, verify func(
 	return nil
 }
 
-// byAnother verifies what a key has not signed with the other keys by which its owner signs documents now: the owner may have rotated its
-// key, and what it signed before is on its way still. failed is the error when none of them has signed it.
+// byAnother verifies with the other keys that the owner's document names now: the owner may have rotated its key, and what it signed
+// before may still arrive. It returns failed when none of them verifies.
 func (f *Federation) byAnother(ctx context.Context, k *remoteKey, verify func(ed25519.PublicKey) error, failed error) error {
 	a, err := f.lookUpActor(ctx, k.Owner)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 
 // Limits of yielding.
 const (
-	yieldPause = 50 * time.Millisecond // until it is looked again whether activities wait
+	yieldPause = 50 * time.Millisecond // between two checks whether activities wait
 	maxYield   = 10 * time.Second      // at a stretch, so that a flood of activities cannot stop the deliveries
 )
 
 // A preparation limits how many deliveries are read, built and signed at once: one on each
-// processor, whatever number waits for its host to answer. Those of the fan-out yield while received
+// processor, however many wait for their hosts to answer. Those of the fan-out yield while received
 // activities wait to be applied, so that what readers see here comes first.
 type preparation struct {
 	places chan struct{}

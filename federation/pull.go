@@ -52,7 +52,7 @@ func (f *Federation) enqueuePull(ctx context.Context, tx *storage.Tx, board stri
 	return tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Lane: storage.WalkName + board, Dedupe: storage.WalkName + board, Args: args})
 }
 
-// A followed log as a walk reads it.
+// A followed is a followed board's log as a walk reads it.
 type followed struct {
 	storage.Subscription
 	taken    []storage.Taken       // compared when the log is read next
@@ -180,13 +180,9 @@ func (f *Federation) pullFailed(board string, head int64, cause error) after {
 	}
 }
 
-func clipError(err error) string {
-	s := err.Error()
-	if len(s) > 500 {
-		s = s[:500]
-	}
-	return s
-}
+// clipError returns the text of an error as it is stored: without what PostgreSQL refuses, since parts of it may be a peer's, and some 500
+// bytes at most.
+func clipError(err error) string { return protocol.Clip(protocol.CleanText(err.Error()), 500) }
 
 // readPage reads the page of a log after a number.
 func (f *Federation) readPage(ctx context.Context, s *followed, after int64) (*logPage, error) {
@@ -330,8 +326,8 @@ func (f *Federation) applyChunk(ctx context.Context, s *storage.Subscription, ch
 	return applied, err
 }
 
-// nearDeadline reports whether the job must end soon, so that what it has read is
-// applied before it is stopped.
+// nearDeadline reports whether a job, or the service of an outlet, must end soon, so that
+// what it has done is stored before it is stopped.
 func nearDeadline(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < fetchTimeout+5*time.Second

@@ -18,7 +18,7 @@ import (
 	"stoa/storage"
 )
 
-// nameTree adds to a page of our log where its tree is, and the key of its checkpoints.
+// nameTree adds to a page of our log the address of its tree, and the key of its checkpoints.
 func (f *Federation) nameTree(ctx context.Context, tx *storage.Tx, page activity.Object, epoch string) error {
 	t, err := tx.Logs().Tree(ctx, f.site.Board())
 	if err != nil || t.ID == 0 {
@@ -41,7 +41,7 @@ func (f *Federation) signTree(epoch string, size int64, root []byte) ([]byte, er
 	return tree.Sign(c, f.c.Keys.Ed25519.Signer())
 }
 
-// checkpoint is the checkpoint of our log's tree, with our signature and the cosignatures that there are of it.
+// checkpoint is the checkpoint of our log's tree, with our signature and every cosignature of it.
 func (f *Federation) checkpoint(ctx context.Context, tx *storage.Tx, t storage.LogTree) ([]byte, error) {
 	cosigned, err := tx.Logs().Cosignatures(ctx, t.Epoch, t.Size)
 	if err != nil {
@@ -180,8 +180,8 @@ func (f *Federation) LogHead(ctx context.Context, tx *storage.Tx) (attest.Head, 
 	return attest.Head{Epoch: t.Epoch, Size: t.Size, Checkpoint: string(signed)}, err
 }
 
-// Logged shows that our log's tree has a post as it is now, at the current checkpoint. It is nil for a post that our log has not (yet), or
-// not with its content: one that another server wrote or that was hidden since, and before the entry is in the tree.
+// Logged proves, at the current checkpoint, that our log's tree has a post as it is now. It is nil for a post of another server, for one whose
+// entry no longer has its content (it was hidden since), and until the entry is in the tree.
 func (f *Federation) Logged(ctx context.Context, tx *storage.Tx, p *protocol.StoredPost) (*attest.Inclusion, error) {
 	t, err := tx.Logs().Tree(ctx, f.site.Board())
 	if err != nil || p.Node != nil {

@@ -41,7 +41,7 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// unread adds to a refusal what of a request this node does not read, and where it says what it does.
+// unread adds to a refusal the credential of another scheme that the request has, and the page that says which ones this node reads.
 func (g *Gate) unread(err *protocol.Error, r *http.Request) *protocol.Error {
 	if seen := foreign(r); seen != "" {
 		err.Detail += "; the request has " + seen + ", which this node does not read: " + g.Target.Scheme + "://" + g.Target.Authority + "/skill/signing.md"

@@ -62,7 +62,7 @@ type Directory interface {
 	// HostedAgent finds the profile that is enrolled to a chain identity, if the key with that
 	// thumbprint is its key and owner and wallet are those of the enrolment.
 	HostedAgent(ctx context.Context, k ChainKey, thumbprint string) (h Hosted, ok bool, err error)
-	// DelegatedKey finds a key that signs for a chain identity by the word of an account, which has to be asked whether it still controls it.
+	// DelegatedKey finds a key to which an account has delegated a chain identity. Whether the account still controls it is for the caller to check.
 	DelegatedKey(ctx context.Context, erc8004, thumbprint string) (key httpsig.Key, by httpsig.Account, ok bool, err error)
 	// KeyUsed notes that a key of a hosted profile, or a delegated one of a chain identity, has signed a request.
 	KeyUsed(ctx context.Context, erc8004, thumbprint string)
@@ -312,8 +312,8 @@ func (g *Gate) signature(ctx context.Context, ev Evidence, op *protocol.Operatio
 	return c, nil
 }
 
-// alone admits an Ethereum account, or a key that the request itself gives, that claims no identity. It costs nothing to make, so that it
-// pays the proof of work and is limited by its network as a caller without signature is; it is named, so that readers see that texts have the
+// alone admits an Ethereum account, or a key that the request itself gives, that claims no identity. Such a key costs nothing to make, so the
+// caller needs a proof of work and is limited by its network, as without a signature. It is named, so that readers see which texts have the
 // same author.
 func (g *Gate) alone(ctx context.Context, ev Evidence, op *protocol.Operation, res *httpsig.Result) (protocol.Caller, error) {
 	c, err := g.proof(ctx, ev, op)

@@ -19,8 +19,8 @@ type principal struct {
 	public                                 crypto.PublicKey // with erc8004
 	claimed                                string           // name that its key directory gives itself
 	proof                                  protocol.AuthorProof
-	delegated                              bool // the key signs by the word of an account
-	alone                                  bool // an account without identity, which proves only that it is the same
+	delegated                              bool // an account has delegated the identity to the key
+	alone                                  bool // a key without identity, which proves only that the author is the same
 }
 
 // resolver finds the key of a signature: for a claimed chain identity only on the chain; otherwise
@@ -29,7 +29,7 @@ type resolver struct {
 	g       *Gate
 	network string              // of the client, see Evidence
 	op      *protocol.Operation // nil where nobody may be an account alone
-	proof   bool                // a proof of work is there, which has not been checked
+	proof   bool                // a proof of work was sent, and has not been checked
 }
 
 func (r resolver) Resolve(ctx context.Context, q httpsig.KeyRequest) (httpsig.Resolved, error) {
@@ -87,7 +87,7 @@ func (r resolver) published(ctx context.Context, q httpsig.KeyRequest) (httpsig.
 	return httpsig.Resolved{Key: k, Principal: principal{alone: true}}, err
 }
 
-// payable refuses a caller whom a key of his own making does not identify, unless strangers may do this with a proof of work and one is there.
+// payable refuses a key that identifies nobody, unless the operation accepts a proof of work and one was sent.
 func (r resolver) payable(nobody string) error {
 	nobody += ": send Agent-Identity, covered by the signature, with an ERC-8004 identity that it controls"
 	switch {

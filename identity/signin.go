@@ -196,7 +196,7 @@ func controlling(network string, k ChainKey, level protocol.ProofLevel) protocol
 // signInWithX is the field in which x402 sends a signed text; its value is base64 of JSON, with the members of the text.
 const signInWithX = "Sign-In-With-X"
 
-// maxSignInWithX is the length of its value at most.
+// maxSignInWithX is the longest value that is read, in bytes.
 const maxSignInWithX = 8192
 
 func hasSignInWithX(r *http.Request) bool { return r != nil && r.Header[signInWithX] != nil }
@@ -222,7 +222,7 @@ func (g *Gate) withX(ctx context.Context, ev Evidence, op *protocol.Operation) (
 	return c, nil
 }
 
-// textOfX returns the text that the members in SIGN-IN-WITH-X are of, and its signature.
+// textOfX rebuilds the signed text from the members in SIGN-IN-WITH-X, and returns its signature too.
 func textOfX(lines []string) (text, signature string, err error) {
 	if len(lines) != 1 || len(lines[0]) > maxSignInWithX {
 		return "", "", fmt.Errorf("there has to be one, of at most %d bytes", maxSignInWithX)

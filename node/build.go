@@ -140,10 +140,10 @@ func (n *Node) build(ctx context.Context) error {
 	return n.route(documents, n.signer.Client(client))
 }
 
-// A room does operations; one with a method Jobs, what is to be done after their commits too.
+// A room does operations. One with a method Jobs also does the jobs that they enqueue.
 type room interface{ Bind(*hall.Table) }
 
-// rooms makes the rooms. One more is one more line of what it returns.
+// rooms makes the rooms. A new one is one more line of the result.
 func (n *Node) rooms(ctx context.Context, client *http.Client, mail account.Mailer) ([]room, error) {
 	c := n.Config
 	var faults []error
@@ -231,7 +231,7 @@ func (n *Node) joining(c Config) account.Joining {
 	return j
 }
 
-// author is a profile as the author of what the node says about it.
+// author is a profile as the Author of what the node publishes for it.
 func (n *Node) author(p *storage.StoredProfile, at time.Time) protocol.Author {
 	return directory.Author(n.Base, p, at)
 }
@@ -241,7 +241,7 @@ func (n *Node) name() string {
 	return n.Config.name(strings.TrimPrefix(strings.TrimPrefix(n.Base, "https://"), "http://"))
 }
 
-// readChain is what reads the chain, for what needs one.
+// readChain returns the chain; conflict on a node that reads none.
 func (n *Node) readChain() (*credential.Chain, error) {
 	if n.Chain == nil {
 		return nil, protocol.Errorf(protocol.Conflict, "this node reads no blockchain, so it cannot check an identity")
@@ -249,7 +249,7 @@ func (n *Node) readChain() (*credential.Chain, error) {
 	return n.Chain, nil
 }
 
-// current is what a page shows; the pages are made after the rooms.
+// current is what a page shows. It reads n.Web when it is called, since the pages are made after the rooms.
 func (n *Node) current(ctx context.Context, c protocol.Caller, in protocol.PageInput) (protocol.CurrentPage, error) {
 	return n.Web.Current(ctx, c, in)
 }

@@ -31,7 +31,7 @@ type metrics struct {
 
 var (
 	operationBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5} // seconds
-	jobBuckets       = []float64{.001, .01, .1, 1, 10, 60}
+	jobBuckets       = []float64{.001, .01, .1, 1, 10, 60}                                // the same
 )
 
 func newMetrics(db *storage.DB, version string, hub *feed.Hub) *metrics {
@@ -66,7 +66,7 @@ func series(name string, labels ...string) string {
 	return name + "}"
 }
 
-// replicas has, for each standby that reads may go to, how it is and what it answered.
+// replicas adds, for each standby, whether it is up, how far it is behind, and how many reads it answered.
 func (m *metrics) replicas(db *storage.DB) {
 	m.RegisterMetricsWriter(func(w io.Writer) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -92,7 +92,7 @@ func (m *metrics) replicas(db *storage.DB) {
 	})
 }
 
-// certificate has for how long the certificate that the node serves HTTPS with is valid.
+// certificate adds for how many seconds the certificate of HTTPS is still valid; 0 for none.
 func (m *metrics) certificate(c certifier) {
 	m.NewGauge("stoa_certificate_expires_seconds", func() float64 {
 		until, _ := c.State(context.Background())
@@ -103,8 +103,8 @@ func (m *metrics) certificate(c certifier) {
 	})
 }
 
-// chains has, for each configured chain, a gauge that is 1 while its setting is right and enough endpoints answered the last time, one for
-// each endpoint, and how often endpoints gave different answers.
+// chains adds, for each configured chain, a gauge that is 1 while its setting is right and enough endpoints answered the last time, the same
+// for each endpoint, and how often endpoints gave different answers.
 func (m *metrics) chains(reader *erc8004.Reader) {
 	up := func(bad bool) float64 {
 		if bad {

@@ -56,8 +56,8 @@ type Node struct {
 	URL    string // where it listens, http://host:port
 	Config Config // what it was made of
 
-	// What New made of the configuration. Who runs a node in its own process, as tests do, may ask the parts, and before Run
-	// give them what they dial with: mail, a payment provider, a chain.
+	// The parts that New made. A program that runs a node in its own process, as tests do, may call them, and before Run
+	// replace what they dial with: mail, a payment provider, a chain.
 	DB         *storage.DB
 	Keys       *credential.Keyring
 	Chain      *credential.Chain
@@ -105,7 +105,7 @@ type Node struct {
 
 	sockets                    sockets // that no setting has taken yet
 	listener, operatorListener net.Listener
-	plain                      net.Listener // without TLS, beside HTTPS; nil for none
+	plain                      net.Listener // without TLS, in addition to HTTPS; nil for none
 	certifier                  certifier    // nil when the node serves without TLS
 	lmtp                       net.Listener // nil when no answers to mail are taken
 	handler                    http.Handler
@@ -200,7 +200,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger, serve bool) (*st
 // Handler is the public handler of the node, for tests that need no socket.
 func (n *Node) Handler() http.Handler { return n.handler }
 
-// OperatorHandler is the handler of the operator's address, under whatever name it is asked.
+// OperatorHandler is the handler of the operator's address, without the check of the host's name.
 func (n *Node) OperatorHandler() http.Handler {
 	return n.metrics.operatorHandler(http.HandlerFunc(n.health), http.HandlerFunc(n.ready))
 }

@@ -36,8 +36,7 @@ type mux struct {
 	problem func(w http.ResponseWriter, r *http.Request, err error) // renders an error, as a page or as a document
 	routes  map[string]*route                                       // shape of a pattern → its route
 	front   *front
-	// spoken: first parts of a path, none of them those of another → the renderer of errors of its door, if it is
-	// not problem.
+	// spoken has, by the first parts of a path, the renderer of errors of a door that does not use problem.
 	spoken map[string]func(http.ResponseWriter, *http.Request, error)
 }
 

@@ -42,7 +42,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.backup != nil {
 		group.Go(func() error { return n.backup.Run(streaming) })
 	}
-	defer context.AfterFunc(ctx, n.prober.Stop)() // which the worker waits for
+	defer context.AfterFunc(ctx, n.prober.Stop)() // the worker waits for it
 	group.Go(func() error { return n.Worker.Run(failed) })
 	if r := n.receiver(); r != nil {
 		group.Go(func() error { return r.Serve(failed, n.lmtp) })
@@ -139,6 +139,7 @@ func orderly(err error) error {
 	return err
 }
 
+// owner names this process in leases, as host:pid:random.
 func owner() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), randomName())

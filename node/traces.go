@@ -24,7 +24,7 @@ import (
 
 // traceFaults reports the faults of the settings of traces.
 func (c Config) traceFaults(bad func(format string, args ...any)) {
-	if c.TraceShare < 0 || c.TraceShare > 1 {
+	if !(c.TraceShare >= 0 && c.TraceShare <= 1) { // not a number either
 		bad("traces-share: must be from 0 to 1")
 	}
 	if c.TraceSlow < 0 {
@@ -41,7 +41,7 @@ func (c Config) traceFaults(bad func(format string, args ...any)) {
 	}
 }
 
-// collector is where traces are sent, "" for nowhere: by OTLP/HTTP an address without a path gets the default one.
+// collector returns the URL that traces are posted to, "" for none. An address without a path gets the default path of OTLP/HTTP.
 func (c Config) collector() (string, error) {
 	if c.Traces == "" {
 		return "", nil
@@ -71,7 +71,7 @@ func readHeader(file string) (http.Header, error) {
 		return nil, err
 	}
 	if len(raw) > maxHeaderFile {
-		return nil, fmt.Errorf("%s is too long", file)
+		return nil, fmt.Errorf("%s has more than %d bytes", file, maxHeaderFile)
 	}
 	n := 0
 	for line := range strings.Lines(string(raw)) {
@@ -81,7 +81,7 @@ func readHeader(file string) (http.Header, error) {
 		}
 		parts := headerLine.FindStringSubmatch(line)
 		if parts == nil {
-			return nil, fmt.Errorf("%s, line %d: is not like Authorization: Bearer …", file, n) // a value is a secret
+			return nil, fmt.Errorf("%s, line %d: is not like Authorization: Bearer …", file, n) // without the line: it may hold a secret
 		}
 		head.Add(parts[1], parts[2])
 	}
@@ -119,7 +119,7 @@ func (n *Node) openTraces() error {
 	return nil
 }
 
-// exported has how many traces were sent, and how many were not since too many waited or the collector took none.
+// exported adds counters of the traces that were sent, and of those that were dropped because too many waited or the collector refused them.
 func (m *metrics) exported(e *otlp.Exporter) {
 	m.RegisterMetricsWriter(func(w io.Writer) {
 		vm.WriteCounterUint64(w, "stoa_traces_sent_total", e.Sent.Load())
@@ -138,8 +138,8 @@ func (n *Node) sendTraces() (end func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// traced begins a trace for each request, which continues that of a trusted proxy. Probes of monitoring have none, and requests over the limit of
-// their network leave none.
+// traced begins a trace for each request, which continues that of a trusted proxy. Probes of monitoring have none, and requests that are answered
+// 429 leave none.
 func traced(t *trace.Tracer, trusted []netip.Prefix, next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -186,7 +186,7 @@ func method(r *http.Request) string {
 	return "_OTHER"
 }
 
-// routed names the trace of a request after its route, which has no values.
+// routed names the span of a request after its route: a pattern, without the values of the request.
 func routed(r *http.Request, pattern string) {
 	if s := trace.Of(r.Context()); s != nil {
 		s.Name = method(r) + " " + pattern
@@ -214,7 +214,7 @@ func (a *answered) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// Flush is for the compression.
+// Flush is called by gzhttp.
 func (a *answered) Flush() { _ = a.FlushError() }
 
 func (a *answered) FlushError() error { return http.NewResponseController(a.ResponseWriter).Flush() }

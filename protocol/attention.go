@@ -26,9 +26,9 @@ const (
 	MaxOpenOnNode   = 3     // and on all boards of the node
 	MaxLapsed       = 3     // lapsed holds of one author in LapsedWithin; then only competing holds
 	LapsedWithin    = 24 * time.Hour
-	MaxClaims       = 3 // references that a payer may give for one bid
-	MaxDenied       = 3 // claims of one author that the owner denied; then it is blocked on the board
-	LateFor         = 3 * 24 * time.Hour
+	MaxClaims       = 3                  // references that a payer may give for one bid
+	MaxDenied       = 3                  // claims of one author that the owner denied; then it is blocked on the board
+	LateFor         = 3 * 24 * time.Hour // after the hold; for so long a payment is still looked for, and may be reported
 )
 
 // BoardTerms are the rules of an attention board, as they are stored. Zero is "none" for

@@ -173,7 +173,7 @@ func (c Caller) ID() string {
 
 const platformNetwork = "platform:"
 
-// PlatformCaller is a platform of UCP, a key of whose profile signed the request: nobody in particular, but the same from every network.
+// PlatformCaller is a platform of UCP whose profile has the key that signed the request. It is anonymous, and limited by its profile in place of a network.
 func PlatformCaller(profile string) *Caller {
 	return &Caller{Standing: Anonymous, Network: platformNetwork + profile}
 }
@@ -250,9 +250,9 @@ type AuthorProof struct {
 	CheckedAt *time.Time `json:"checkedAt" doc:"When this node verified; null for none, or when it is not known."`
 }
 
-// Complete fills in the author's proof and name. A missing level follows from the other members, which
-// allowed only one each before levels were stored. checked is when this node verified the author,
-// the zero time if unknown.
+// Complete fills in the author's proof and name. A level is missing in what was stored before there were
+// levels; the other members allow only one. checked is when this node verified the author, the zero time
+// if unknown.
 func (a *Author) Complete(checked time.Time) {
 	a.completeProof(checked)
 	a.settleName()

@@ -29,8 +29,8 @@
 //
 // # One folder
 //
-// What stands alone has a folder of its own below (pow, rate, netx, schedule, ics, activity, a2a). The
-// rest is one package, since subjects use each other's types in both directions ([Author] and [Caller]
-// are in every one, a [Digest] has threads, bids and meetings) and Go allows no circles. A file is
-// named by its subject.
+// What needs no other subject has a folder of its own below (pow, rate, netx, schedule, ics, activity,
+// a2a). The rest is one package, since subjects use each other's types in both directions ([Author] and
+// [Caller] are in every one, a [Digest] has threads, bids and meetings) and Go allows no import cycles.
+// A file is named by its subject.
 package protocol

@@ -161,7 +161,7 @@ type Error struct {
 	Scope      Scope         // with forbidden: what the token lacks
 	Confirm    *Confirm      // of a write that a person may confirm instead
 	Refused    string        // handle of the profile that had no room for the caller; the hall counts it for the owner
-	Places     []Place       // with a near of several places: these
+	Places     []Place       // with a near that several places have as their name: these
 	Slot       *SlotPrice    // with slot-taken and below-floor of a bid: what a slot costs
 	Err        error         // the cause, for the log only
 }

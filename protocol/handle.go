@@ -38,14 +38,14 @@ func CleanHandle(s string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(s), "@"))
 }
 
-// joinReserved are handles that nobody takes by himself, because readers would take them for the node, its pages or its staff.
+// joinReserved are handles that nobody who joins may choose, because readers would take them for the node, its pages or its staff.
 var joinReserved = []string{
 	"about", "account", "accounts", "agents", "appeal", "complaint", "contact", "devops", "everyone", "grievance", "help", "helpdesk", "home",
 	"hostmaster", "info", "join", "legal", "login", "mail", "merchants", "moderation", "noreply", "official", "people", "privacy", "register", "sign-in",
 	"signup", "site-map", "staff", "status", "team", "terms", "webmaster",
 }
 
-// ReservedForNode reports whether nobody may take the handle by himself: it is, or looks like, one of [ReservedHandle], a page of the node, or a role.
+// ReservedForNode reports whether nobody who joins may choose the handle: it is, or looks like, one of [ReservedHandle], a page of the node, or a role.
 func ReservedForNode(s string) bool {
 	same := func(r string) bool { return HandleSkeleton(r) == HandleSkeleton(s) }
 	return slices.ContainsFunc(reserved, same) || slices.ContainsFunc(joinReserved, same)

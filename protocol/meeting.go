@@ -30,7 +30,7 @@ const (
 )
 
 // ConfirmMailWait is how long after the last confirmation mail to a mailbox a stranger may cause the next,
-// when so many went there and no link of them was used.
+// when sent mails went there and no link of them was used.
 func ConfirmMailWait(sent int) time.Duration {
 	switch sent {
 	case 0:
@@ -49,7 +49,7 @@ type MeetingWindow struct {
 	To   string `json:"to" shape:"until" doc:"HH:MM, local time, up to 26:00, two hours after midnight." example:"18:00"`
 }
 
-// MeetingHours are a part of each such day of the week.
+// MeetingHours are a window of one day of the week, every week.
 type MeetingHours struct {
 	Day string `json:"day" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" doc:"Day of the week, in local time."`
 	MeetingWindow
@@ -243,7 +243,7 @@ type MeetingQuery struct {
 // Slots is how many open times a query that names no limit gets at most.
 const Slots = 30
 
-// Range returns the asked range of open times at a moment. The faults are of Check.
+// Range returns the range of open times that the query asks for at a moment, or its faults.
 func (q MeetingQuery) Range(now time.Time) (from, to time.Time, faults []Fault) {
 	read := func(at, text string, otherwise time.Time) time.Time {
 		t, err := time.Parse(time.RFC3339, text)

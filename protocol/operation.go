@@ -143,7 +143,7 @@ func declare[In, Out any](o Operation) Op[In, Out] {
 	return op
 }
 
-// add adds an operation to those that are declared. It is no part of declare, of which there are as many in the program as operations.
+// add adds an operation to those that are declared. It is not part of declare, which the program contains once for each pair of types.
 func add(o *Operation) {
 	if byName[o.Name] != nil {
 		panic(fmt.Sprintf("protocol: operation %s declared twice", o.Name))

@@ -4,7 +4,7 @@ import "context"
 
 type requestIDKey struct{}
 
-// WithRequestID returns a context that carries the id of a request: what the request causes, its jobs and their log lines too, has it.
+// WithRequestID returns a context that carries the id of a request: the jobs that it causes have it too, and log lines name it.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx
@@ -18,7 +18,7 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-// GoodRequestID reports whether an id that another program gives to a request is taken: 8 to 64 letters, digits and -._
+// GoodRequestID reports whether an id that a proxy gave to a request is accepted: 8 to 64 letters, digits and -._
 func GoodRequestID(id string) bool {
 	if len(id) < 8 || len(id) > 64 {
 		return false

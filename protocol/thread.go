@@ -51,7 +51,7 @@ func (l ThreadLimits) OrDefault() ThreadLimits {
 	return ThreadLimits{cmp.Or(l.Open, MaxOpenThreads), cmp.Or(l.OfNetwork, MaxOpenOfNetwork), cmp.Or(l.Unanswered, MaxUnanswered)}
 }
 
-// AnswerWait is when one who has reached such a limit may ask again: a person answers.
+// AnswerWait is the Retry-After of a caller who has reached such a limit: it waits for a person.
 const AnswerWait = time.Hour
 
 // A LimitReached is the cause of a conflict: no more are allowed.

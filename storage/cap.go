@@ -71,7 +71,7 @@ var Caps = map[Stock]Cap{
 	StockTwins:      {Rows: 200_000, Bytes: 64 << 20},
 }
 
-// PictureCap bounds the pictures of a node: a further one is refused, as those that are there are used.
+// PictureCap bounds the pictures of a node: one more is refused, because those that are stored are in use.
 var PictureCap = Cap{Rows: 100_000, Bytes: 16 << 30}
 
 // A stock describes how to measure a stock and which rows are evicted first.
@@ -87,7 +87,7 @@ type stock struct {
 const ofPeer = `(EXISTS (SELECT 1 FROM follower f WHERE f.host = s.host) OR EXISTS (SELECT 1 FROM subscription b WHERE b.host = s.host))`
 
 // abandoned selects bids that were never paid, are over and have no dispute of a known payer; the index bid_unpaid has them. latePaid
-// selects those for which a bank may still answer, as of the newest.
+// selects those for which a bank may still answer: they moved within three days, in milliseconds, of the newest.
 const (
 	abandoned = `NOT s.paid AND s.state IN ('lapsed', 'withdrawn', 'unconfirmed') AND COALESCE(s.dispute, '') = ''`
 	latePaid  = `s.moved_at > (SELECT max(b.moved_at) - 259200000 FROM bid b WHERE NOT b.paid AND b.state IN ('lapsed', 'withdrawn', 'unconfirmed'))`
@@ -123,7 +123,7 @@ var stocks = map[Stock]stock{
 	StockDocuments: {table: "agent_document", key: "agent", age: "read_at", size: "length(agent) + length(uri) + length(fault)",
 		last: "EXISTS (SELECT 1 FROM profile p WHERE p.erc8004 = s.agent)"},
 	StockTwins: {table: "agent_twin", key: "id", age: "at", size: "length(id) + length(agent)"},
-	// || keeps the index by done_at
+	// || '' keeps the planner off the index by state: the rows are read in the order of done_at.
 	StockJobs: {table: "job", key: "id", age: "done_at", size: "length(args)", of: "s.state <> 'waiting'", last: "s.state || '' = 'dead'"},
 }
 

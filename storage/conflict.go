@@ -146,12 +146,15 @@ func (ss Subscriptions) EnqueueForget(ctx context.Context, a ForgetArgs) error {
 
 const postsOfNode = `SELECT seq, uri FROM post WHERE state = 'visible' AND node IS NOT NULL AND seq > ? AND node = ? AND board = ? ORDER BY seq LIMIT ?`
 
-// PostsToForget returns the ids of up to 50 visible posts that a forget job has to look at next, and the place of the last
-// one; no posts at the end.
-func (ss Subscriptions) PostsToForget(ctx context.Context, a ForgetArgs, host string) (uris []string, last int64, err error) {
-	rows, err := ss.tx.query(ctx, postsOfNode, max(a.After, seqAt(a.Since)), host, a.Board, 50)
-	uris, err = collect(rows, err, func(s scanner) (uri string, err error) { return uri, s.Scan(&last, &uri) })
-	return uris, last, err
+// A PostToForget is a visible post that a forget job has to look at: its ActivityPub id, and its place for ForgetArgs.After.
+type PostToForget struct {
+	Seq int64
+	URI string
+}
+
+// PostsToForget returns up to 50 posts that a forget job has to look at next; none at the end.
+func (ss Subscriptions) PostsToForget(ctx context.Context, a ForgetArgs, host string) ([]PostToForget, error) {
+	return list[PostToForget](ctx, ss.tx, postsOfNode, max(a.After, seqAt(a.Since)), host, a.Board, 50)
 }
 
 // forget deletes what the next reading of a board's log would be compared with.

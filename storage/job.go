@@ -210,8 +210,8 @@ var (
 	jobsDead    = jobTable.from + `WHERE state = 'dead' AND kind = ? ORDER BY id DESC LIMIT 100`
 )
 
-// Named returns the jobs of a kind that wait under names which begin with the
-// kind and a space, at most 1000, by name, and the newest dead ones, at most 100.
+// Named returns the waiting jobs of a kind whose Dedupe begins with the kind and a
+// space, at most 1000, by Dedupe, and the newest dead ones of the kind, at most 100.
 func (js Jobs) Named(ctx context.Context, kind JobKind) ([]Job, error) {
 	waiting, err := list[Job](ctx, js.tx, jobsWaiting, string(kind)+" ", string(kind)+"!") // ! is the character after the space
 	if err != nil {
@@ -238,8 +238,8 @@ func (js Jobs) LaneFull(ctx context.Context, lane string, most int) (bool, error
 	return n >= most, err
 }
 
-// DropNamed deletes the jobs of that name: the waiting one, which leaves its lane,
-// unless it is running; and dead ones. It returns how many.
+// DropNamed deletes the jobs with that Dedupe: the waiting one, which leaves its
+// lane, unless it is running; and dead ones of the kind. It returns how many.
 func (js Jobs) DropNamed(ctx context.Context, kind JobKind, dedupe string) (int, error) {
 	if err := js.tx.lockName(ctx, claiming); err != nil { // no claim gives it a lane meanwhile
 		return 0, err

@@ -28,13 +28,13 @@ import (
 // A row is in the file, on disk, before the post refers to it, and is erased an hour after the post no longer does: so a
 // process that is killed loses nothing, and a reader whose snapshot is older still finds it. One process at a time works on the files,
 // by a lease. One that was held up for longer than its lease does no harm: what it put into a file counts only if nobody has taken over
-// since (mine), and what it erases it looks up while it alone writes the file.
+// since (renew), and what it erases it looks up while it alone writes the file.
 
 const (
 	partChunk  = 50              // posts that one transaction moves: other writes wait for it
 	partLease  = 2 * time.Minute // of the process that moves some
 	eraseAfter = time.Hour
-	firstMonth = 202001 // also has what says that it is older, so that foreign ids cannot cause many files
+	firstMonth = 202001 // has older posts too, so that ids of other nodes cannot cause many files
 	partSetup  = `PRAGMA secure_delete = ON; CREATE TABLE IF NOT EXISTS post (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, body TEXT NOT NULL,
 		evidence BLOB, statement BLOB, object BLOB) STRICT`
 )
@@ -49,8 +49,8 @@ var ErrMonth = errors.New("only posts of a month that is over move into a file")
 type Part struct {
 	Month int64  `json:"month"` // as 202601
 	Posts int64  `json:"posts"`
-	Bytes int64  `json:"bytes"`
-	Kept  bool   `json:"takenBack"` // by an operator, so that it is not filled again by itself
+	Bytes int64  `json:"bytes"`     // -1 when posts refer to it and it is missing
+	Taken bool   `json:"takenBack"` // back by an operator, so that the job does not fill it again
 	File  string `json:"file"`
 
 	Version string `json:"-"` // of the file: another one after each change
@@ -61,12 +61,12 @@ func MonthOf(t time.Time) int64 {
 	return max(int64(t.UTC().Year()*100+int(t.UTC().Month())), firstMonth)
 }
 
-// nextMonth is the month after one.
+// nextMonth is the month after m.
 func nextMonth(m int64) int64 {
 	return MonthOf(time.Date(int(m/100), time.Month(m%100)+1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// monthSeqs are the numbers between which the posts of a month are.
+// monthSeqs returns the range of the numbers of a month's posts, without its ends.
 func monthSeqs(m int64) (after, before int64) {
 	begin := func(m int64) int64 { return seqAt(time.Date(int(m/100), time.Month(m%100), 1, 0, 0, 0, 0, time.UTC)) }
 	if after = begin(m) - 1; m == firstMonth {
@@ -96,7 +96,7 @@ func (ps *parts) reader(month int64) (*sql.DB, error) {
 	if _, err := os.Stat(ps.file(month)); err != nil {
 		return nil, err
 	}
-	// Of a process that was killed a reader may find a journal to roll back: it must be able to.
+	// rw, because a reader has to roll back the journal of a process that was killed.
 	db, err := openPart(ps.file(month), "?mode=rw&_pragma=busy_timeout(5000)&_pragma=query_only(1)")
 	if err == nil {
 		db.SetMaxOpenConns(4)
@@ -112,7 +112,7 @@ func openPart(file, query string) (*sql.DB, error) {
 // change runs fn in a transaction of the file of a month, which is made if it is missing.
 func (ps *parts) change(ctx context.Context, month int64, fn func(tx *sql.Tx) error) (err error) {
 	if ps.dir == "" {
-		return errors.New("name a directory for the posts of old months with parts-dir")
+		return errors.New("there is no directory for the posts of old months: name one with parts-dir")
 	}
 	if err := os.MkdirAll(ps.dir, 0o700); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (ps Posts) leave(ctx context.Context, seq int64, p *protocol.StoredPost) er
 		seq, p.Part, millis(ps.tx.Now))
 }
 
-// Parts returns the parts that there are, oldest first, with what the files say. Bytes are -1 of a file that is missing and has the text of a post.
+// Parts returns every part, oldest first, with what its file says.
 func (db *DB) Parts(ctx context.Context) (all []Part, err error) {
 	err = db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
 		if all, err = tx.partRows(ctx); err != nil {
@@ -271,8 +271,8 @@ func (db *DB) CopyPart(ctx context.Context, month int64, w io.Writer) error {
 	return err
 }
 
-// PutPart makes the file of a month, which must not be there, of what read reads.
-func (db *DB) PutPart(month int64, read func(w io.Writer) error) error {
+// PutPart makes the file of a month from what write writes. It fails with fs.ErrExist when there is one.
+func (db *DB) PutPart(month int64, write func(w io.Writer) error) error {
 	file := db.parts.file(month)
 	if err := os.MkdirAll(db.parts.dir, 0o700); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (db *DB) PutPart(month int64, read func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if err = read(f); err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

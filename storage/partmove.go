@@ -38,8 +38,8 @@ func (w partWork) claim(ctx context.Context, tx *Tx, until time.Time) error {
 	return tx.Settings().Put(ctx, partsSetting, fmt.Sprintf("%d %s", millis(until), w.owner))
 }
 
-// mine renews the right, unless another process has had it since hold.
-func (w partWork) mine(ctx context.Context, tx *Tx) error {
+// renew renews the right, unless another process has had it since hold.
+func (w partWork) renew(ctx context.Context, tx *Tx) error {
 	held, err := tx.Settings().Get(ctx, partsSetting)
 	if err == nil && !strings.HasSuffix(held, " "+w.owner) {
 		err = ErrPartsBusy
@@ -59,8 +59,8 @@ func (w partWork) end(ctx context.Context) error {
 	return w.db.Write(context.WithoutCancel(ctx), func(ctx context.Context, tx *Tx) error { return w.claim(ctx, tx, tx.Now) })
 }
 
-// DetachOld moves the posts of months that have been over for so many months, or one less, into their parts, oldest first, for at most
-// so long, and reports whether some are left. Months that an operator took back stay. It is ErrPartsBusy while another process does.
+// DetachOld moves the posts of each month that has been over for at least so many months into its part, oldest first. It stops after atMost,
+// and reports whether some are left. Months that an operator took back stay. It is ErrPartsBusy while another process moves posts.
 func (db *DB) DetachOld(ctx context.Context, months int, owner string, atMost time.Duration) (more bool, err error) {
 	w := partWork{db, owner}
 	if err := w.hold(ctx); err != nil {
@@ -84,8 +84,8 @@ func (db *DB) DetachOld(ctx context.Context, months int, owner string, atMost ti
 		return false, err
 	}
 	until := time.Now().Add(atMost)
-	for m := MonthOf(time.UnixMilli(first >> 21)); m < month; m = nextMonth(m) {
-		if done[m].Kept {
+	for m := MonthOf(timeAt(first)); m < month; m = nextMonth(m) {
+		if done[m].Taken {
 			continue
 		}
 		for left := true; left; {
@@ -148,7 +148,7 @@ func (tx *Tx) putPart(ctx context.Context, month, upto int64, kept bool) error {
 func (tx *Tx) partRows(ctx context.Context) ([]Part, error) {
 	rows, err := tx.query(ctx, `SELECT month, kept FROM part ORDER BY month`)
 	return collect(rows, err, func(s scanner) (p Part, err error) {
-		err = s.Scan(&p.Month, &p.Kept)
+		err = s.Scan(&p.Month, &p.Taken)
 		p.File = tx.db.parts.file(p.Month)
 		return p, err
 	})
@@ -156,7 +156,7 @@ func (tx *Tx) partRows(ctx context.Context) ([]Part, error) {
 
 const monthPosts = `SELECT ` + storedColumns + ` FROM post WHERE seq > ? AND seq < ? AND part = ? AND state <> 'deleted' ORDER BY seq LIMIT ?`
 
-// monthSome reads some posts of a month, whole, that are in a part, or in their rows, after the number that the month is done up to.
+// monthSome reads the next posts of a month, at most partChunk and whole, whose text is in that part, or with part 0 in their rows.
 func (w partWork) monthSome(ctx context.Context, month, part int64) (posts []numberedPost, err error) {
 	if err := w.hold(ctx); err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func (w partWork) each(ctx context.Context, posts []numberedPost, fn func(ctx co
 		if err := tx.dirty(); err != nil {
 			return err
 		}
-		if err := w.mine(ctx, tx); err != nil {
+		if err := w.renew(ctx, tx); err != nil {
 			return err
 		}
 		in, args := inSeqs(seqs)
@@ -297,7 +297,7 @@ func (ps Posts) indexAgain(ctx context.Context, was, now *protocol.StoredPost, s
 	return ps.holdWords(now, seq)
 }
 
-// EraseParts deletes from the files what no post has referred to for an hour, for at most so long, and reports whether there
+// EraseParts deletes from the files what no post has referred to for an hour. It stops after atMost, and reports whether there
 // is more. It is ErrPartsBusy while another process moves posts.
 func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration) (more bool, err error) {
 	w := partWork{db, owner}

@@ -197,7 +197,7 @@ func boardFacets(q protocol.BoardQuery, anywhere bool) (all []condition) {
 // boardQuery selects the numbers of a page. Kind and verified lead every index of
 // the board, so each filter is a handful of index ranges that are merged, and no
 // filter reads posts that it does not show: no kind means each of the seven, not
-// verified means both. Author and tag together use the index of words (boardWords).
+// verified means both. Author and tag together use the index of words (List).
 func boardQuery(q protocol.BoardQuery, anywhere bool, before int64, limit int) (string, []any) {
 	kinds := protocol.PostKinds
 	if q.Kind != "" {

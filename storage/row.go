@@ -52,14 +52,14 @@ type member struct {
 type shape struct {
 	members []*member // of a struct
 	form    form      // of a type that is one column
-	cells   int       // members that are not as the driver has them
+	cells   int       // members that are scanned by a cell
 	loaded  bool      // it has the method of loader
 }
 
 // A loader completes a row that was read.
 type loader interface{ loaded() }
 
-// shapes are those of the types that were used, as encoding/json has them.
+// shapes caches the shape of each type that was used.
 var shapes sync.Map // of *shape by reflect.Type
 
 func shapeOf(t reflect.Type) *shape {
@@ -122,7 +122,7 @@ func (s *shape) member(column string) *member {
 	return nil
 }
 
-// of is the member of a row.
+// of returns the member's value in a row.
 func (m *member) of(row reflect.Value) reflect.Value {
 	if len(m.index) == 1 {
 		return row.Field(m.index[0])
@@ -194,7 +194,7 @@ func newReader(rows *sql.Rows, t reflect.Type) (r reader, err error) {
 	return r, nil
 }
 
-// read reads the present row into a value, which is a pointer.
+// read reads the current row into a value, which is a pointer.
 func (r *reader) read(rows *sql.Rows, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	if r.cells == nil {
@@ -225,13 +225,13 @@ func (r *reader) target(v reflect.Value, f form) any {
 	return &r.cells[len(r.cells)-1]
 }
 
-// A cell is a pointer to a value that the driver does not have in its form.
+// A cell scans a column into a value whose form the driver does not know.
 type cell struct {
 	to   any
 	form form
 }
 
-// Scan reads what a driver has of a column: an int64, a text or bytes.
+// Scan reads what a driver returns for a column: an int64, a text or bytes.
 func (c *cell) Scan(from any) error {
 	v := reflect.ValueOf(c.to).Elem()
 	switch from := from.(type) {
@@ -334,7 +334,7 @@ func list[T any](ctx context.Context, tx *Tx, query string, args ...any) ([]T, e
 	return items, err
 }
 
-// list adds every row of a query to a list, which items points to; with an error that a row has, nothing.
+// list reads every row of a query into the empty list that items points to. When a row cannot be read, the list stays empty.
 func (tx *Tx) list(ctx context.Context, items any, query string, args []any) error {
 	rows, err := tx.query(ctx, query, args...)
 	if err != nil {

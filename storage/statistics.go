@@ -13,6 +13,9 @@ const statisticDays = 30
 // seqAt is the smallest number of an id made at t or later.
 func seqAt(t time.Time) int64 { return t.UnixMilli() << 21 }
 
+// timeAt is when the id with a number was made, to the millisecond.
+func timeAt(seq int64) time.Time { return time.UnixMilli(seq >> 21) }
+
 // postsOfDay counts through the index of feed items: posts have no index ordered
 // only by time that is narrower than the table.
 const (

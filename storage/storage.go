@@ -17,8 +17,8 @@
 // package starts no goroutine except the writer of package commit, and on PostgreSQL one that
 // numbers (number.go) and one that moves words into their indexes (pending.go), and knows nothing about callers.
 //
-// The subjects are files of one folder: a method of [Tx] that returns each of them would make a
-// circle with packages that take a Tx, and a delete or a sale goes through the tables of many.
+// The subjects are files of one folder: packages of their own, which take a Tx, could not be returned by
+// its methods, and a delete or a sale goes through the tables of many.
 // What knows no table is in package commit.
 package storage
 
@@ -46,7 +46,7 @@ var (
 	ErrServed   = commit.ErrServed // another process serves the SQLite database
 )
 
-// Missing is IfMissing for a row that was found and is as good as missing: then err is nil, and the other error is returned.
+// Missing is IfMissing for a row that counts as missing although it was found: another is also returned when err is nil.
 func Missing(err, another error) error {
 	if err == nil {
 		return another
@@ -54,7 +54,7 @@ func Missing(err, another error) error {
 	return IfMissing(err, another)
 }
 
-// IfMissing returns err; instead of ErrNotFound another error, which is nil where it is none that there is no such row.
+// IfMissing returns err, or another in place of ErrNotFound: nil where a missing row is no error.
 func IfMissing(err, another error) error {
 	if errors.Is(err, ErrNotFound) {
 		return another
@@ -72,7 +72,7 @@ type Config struct {
 	Serve bool             // this process serves the node, and is on SQLite the only one that does
 
 	NoCopy   bool     // a SQLite database is not copied before it is migrated
-	moving   bool     // by Move, which a mark of a move does not stop
+	moving   bool     // opened by Move: no part is checked, and no lease ends
 	Parts    string   // directory of the parts of old posts (DB.Detach); "" means parts beside the file, or none on PostgreSQL
 	Replicas []string // postgres://… of standbys, for ReadAnywhere; PostgreSQL only
 }
@@ -86,11 +86,11 @@ type DB struct {
 	numbering numbering    // PostgreSQL only
 	tail      newsTail     // PostgreSQL only
 	parts     *parts
-	endMoving func() // nil before it began
+	endMoving func() // ends startMoving; nil before
 }
 
-// Watch calls see with each statement from now on, nil for none: whether two answers take the same steps
-// is compared so. It is set while nothing runs.
+// Watch calls see with each statement from now on, and with nil calls nothing. Tests compare by it whether two
+// answers take the same steps. It is called while nothing runs.
 func (db *DB) Watch(see func(query string)) {
 	if see == nil {
 		db.sql.Watch(nil)
@@ -143,8 +143,8 @@ func openTables(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// begin begins what a database does by itself, and builds what another version of the program has built otherwise. It closes the
-// database with an error.
+// begin starts the background work of a database, and rebuilds indexes that another version of the program built differently. When
+// it fails, the database is closed.
 func (db *DB) begin(ctx context.Context, c Config) error {
 	if err := db.startNumbering(ctx); err != nil {
 		return errors.Join(err, db.Close())
@@ -256,10 +256,10 @@ func (db *DB) reading(fn func(ctx context.Context, tx *Tx) error) func(ctx conte
 	}
 }
 
-// A ReplicaState is how a standby is.
+// A ReplicaState is the state of a standby.
 type ReplicaState = commit.ReplicaState
 
-// Replicas asks the standbys how they are, and returns how many reads that one might have answered the primary did.
+// Replicas asks each standby for its state. primary is how many reads the primary answered although a standby could have.
 func (db *DB) Replicas(ctx context.Context) (all []ReplicaState, primary uint64) {
 	return db.sql.Replicas(ctx)
 }

@@ -40,7 +40,7 @@ func (c *partsListCmd) Run(w *world, all *adminCmd) error {
 				switch {
 				case p.Bytes < 0:
 					note = "MISSING"
-				case p.Kept:
+				case p.Taken:
 					note = "taken back"
 				}
 				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\n", monthText(p.Month), p.Posts, max(p.Bytes, 0), p.File, note)

@@ -16,7 +16,7 @@ import (
 )
 
 // A program that cannot solve a proof of work gives its person a link: the write waits as a draft, sealed, until somebody confirms it on a page of
-// this node, whose network and session pay and count. The program asks with the same arguments and the draft's id what became of it.
+// this node, whose proof, session and limits then count. The program asks with the same arguments and the draft's id what became of it.
 
 // Bounds of drafts.
 const (
@@ -24,7 +24,7 @@ const (
 	maxDraft      = 64 << 10         // bytes of arguments
 	draftsOf      = 100              // of one network, which may be that of many people's programs
 	maxDrafts     = 5000             // of the node; over it no link is offered
-	countedFor    = 5 * time.Second
+	countedFor    = 5 * time.Second  // how long their number is remembered
 )
 
 // ConfirmPath is the page of a draft's link, before its secret.

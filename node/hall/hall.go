@@ -216,7 +216,7 @@ func (t *Table) add(op *protocol.Operation, plain bool, run func(context.Context
 func (t *Table) Complete(all []*protocol.Operation) error {
 	for _, op := range all {
 		if t.entries[op.Name] == nil && op.Doors != protocol.InPage {
-			return fmt.Errorf("operation %s is declared and not bound: hall.Bind it in node/node.go", op.Name)
+			return fmt.Errorf("operation %s is declared and not bound: hall.Bind it in the method Bind of its room", op.Name)
 		}
 	}
 	return nil
@@ -229,7 +229,7 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	ctx, span := trace.Start(ctx, "operation", trace.Internal)
 	res, err := t.invoke(ctx, req)
 	if span != nil {
-		describe(span, req.Door, res, err)
+		endSpan(span, req.Door, res, err)
 	}
 	if t.Observe != nil && !req.Quiet {
 		t.Observe(Observation{
@@ -240,8 +240,8 @@ func (t *Table) Invoke(ctx context.Context, req Request) (Result, error) {
 	return res, err
 }
 
-// describe ends the span of an operation.
-func describe(s *trace.Span, door string, res Result, err error) {
+// endSpan ends the span of an operation with what came of it.
+func endSpan(s *trace.Span, door string, res Result, err error) {
 	code := protocol.CodeOf(err)
 	if res.Op != nil {
 		s.Name = res.Op.Name

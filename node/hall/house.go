@@ -15,9 +15,9 @@ type House struct {
 	Base string // public address of the node, without a slash at the end
 	DB   *storage.DB
 	Log  *slog.Logger
-	// Words has the texts of letters in a language, by its code; in English for one that it does not have.
+	// Words returns the texts of letters in a language, by its code; in English for an unknown one.
 	Words   func(language string) Words
-	Private bool // addresses on this machine and in private networks are taken: development
+	Private bool // addresses of this machine and of private networks are accepted: development
 }
 
 // Words are texts in one language. A key is the English text.

@@ -9,7 +9,7 @@ import (
 // An Observation is one finished Invoke, for the log and the metrics.
 type Observation struct {
 	ID       string // of the request
-	Trace    string // its id, "" for none
+	Trace    string // id of the request's trace, "" for none
 	Op, Door string
 	Caller   protocol.Caller
 	Err      error

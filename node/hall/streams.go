@@ -28,8 +28,8 @@ type Sink interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// Serve writes a stream until follow returns, the client disconnects, or StreamLife is over, which ends life. first is what
-// is to be written before anything else, and may be added to. The head of w has the fields of the answer.
+// Serve writes a stream until follow returns. life ends when the client disconnects or StreamLife is over. follow writes first
+// before anything else, and may append to it. The header of w has the fields of the answer.
 //
 // The server keeps two goroutines with deep stacks, two buffers and the request for each request.
 // A stream over HTTP/1 lasts for hours, so it hijacks the connection and keeps one small

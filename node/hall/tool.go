@@ -80,7 +80,7 @@ func alike(p *huma.Schema, where string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, Description: strings.TrimSpace(p.Description + " As " + where + ".")}
 }
 
-// once replaces the objects in the schema at a path that were seen before, but for their description, by references in words.
+// once keeps the first description of each object in the schema at a path, and replaces further objects with the same members by "As <its path>.".
 func once(path string, s *huma.Schema, seen map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		at, p := strings.TrimPrefix(path+"."+name, "."), s.Properties[name]

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// A watcher notices that the clients of connections have closed them, by one goroutine for all while there are any, where the system can: one
-// that waits in Read for each would be half of what a quiet stream costs.
+// A watcher notices when the clients of streams close their connections. Where the system can, one goroutine watches all connections: one that
+// waits in Read for each would be half of what a quiet stream costs.
 type watcher struct {
 	mu    sync.Mutex
 	poll  *poll // while it runs
@@ -24,7 +24,7 @@ func (w *watcher) watch(conn net.Conn, gone func()) (stop func()) {
 			}
 		}
 	}
-	go func() { // a client that sends more is only noticed when it stops reading
+	go func() { // of a client that sends more, the end is noticed by a write that fails
 		if n, _ := conn.Read(make([]byte, 1)); n == 0 {
 			gone()
 		}

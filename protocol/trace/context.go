@@ -10,7 +10,7 @@ import (
 type Context struct {
 	Trace   [16]byte
 	Span    [8]byte
-	Sampled bool // who began the trace keeps it
+	Sampled bool // its sender keeps the trace (the flag sampled)
 }
 
 // Valid reports whether the context names a span.
@@ -24,7 +24,7 @@ func (c Context) ID() string {
 	return hex.EncodeToString(c.Trace[:])
 }
 
-// Bytes are the ids as they are stored, nil for none.
+// Bytes returns the two ids as they are stored, 24 bytes; nil for none.
 func (c Context) Bytes() []byte {
 	if !c.Valid() {
 		return nil
@@ -32,7 +32,7 @@ func (c Context) Bytes() []byte {
 	return append(c.Trace[:], c.Span[:]...)
 }
 
-// Stored is the context of Bytes.
+// Stored parses what Bytes returned, which has no Sampled; any other length gives the zero value.
 func Stored(ids []byte) (c Context) {
 	if len(ids) == len(c.Trace)+len(c.Span) {
 		copy(c.Span[:], ids[copy(c.Trace[:], ids):])
@@ -40,7 +40,7 @@ func Stored(ids []byte) (c Context) {
 	return c
 }
 
-// Parent is the context that a request carries in traceparent, the zero value where that is missing or not valid (W3C Trace Context §3.2).
+// Parent parses the field traceparent of a request; the zero value when it is missing, repeated or not valid (W3C Trace Context §3.2).
 func Parent(head http.Header) (c Context) {
 	all := head["Traceparent"]
 	if len(all) != 1 {

@@ -41,16 +41,16 @@ type Tracer struct {
 type Trace struct {
 	ID      [16]byte
 	Cause   Context // the span of another trace that caused this one, if any
-	Spans   []*Span // that have ended; the first span is the last
+	Spans   []*Span // in the order in which they ended: the one that began the trace is the last
 	Dropped int     // spans beyond MaxSpans
 
 	Matters bool // it failed or was slow
 
-	tracer *Tracer
-	chosen bool // by who began it
-	long   bool // its length says nothing
-	ended  bool
-	mu     sync.Mutex // guards all but ID, Cause, tracer and chosen until the trace has ended; then nothing changes
+	tracer  *Tracer
+	sampled bool // by the caller whose trace this continues
+	long    bool // of a stream: Slow does not apply
+	ended   bool
+	mu      sync.Mutex // guards all but ID, Cause, tracer and sampled until the trace has ended; then nothing changes
 }
 
 // A Span is one step. A nil one records nothing.
@@ -89,12 +89,12 @@ func Number[N int | int64 | uint64](key string, value N) Attr {
 
 type spanKey struct{}
 
-// Begin begins a trace, or continues that of a parent elsewhere, with its first span here. cause is what is linked.
+// Begin begins a trace, or continues that of a valid parent elsewhere, with its first span here. A valid cause is linked from that span.
 func (t *Tracer) Begin(ctx context.Context, name string, kind Kind, parent, cause Context) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
 	}
-	tr := &Trace{ID: parent.Trace, Cause: cause, tracer: t, chosen: parent.Sampled}
+	tr := &Trace{ID: parent.Trace, Cause: cause, tracer: t, sampled: parent.Sampled}
 	if !parent.Valid() {
 		binary.BigEndian.PutUint64(tr.ID[:8], rand.Uint64())
 		binary.BigEndian.PutUint64(tr.ID[8:], rand.Uint64()|1)
@@ -119,7 +119,7 @@ func Of(ctx context.Context) *Span {
 	return s
 }
 
-// Cause is what a job or a delivery that is caused now links to: the request, also where that caused a job which causes this.
+// Cause is what a job or a delivery that is enqueued now links to: the span of the request, also within a job that the request caused.
 func Cause(ctx context.Context) Context {
 	s := Of(ctx)
 	switch {
@@ -131,10 +131,10 @@ func Cause(ctx context.Context) Context {
 	return Context{Trace: s.trace.ID, Span: s.ID}
 }
 
-// ID is the id of the trace that the request belongs to, or that of the request which caused this; "" for none.
+// ID is the id of the trace of that request, in hexadecimal; "" for none.
 func ID(ctx context.Context) string { return Cause(ctx).ID() }
 
-// Child begins a step.
+// Child begins a step of the span, for code that passes no context on.
 func (s *Span) Child(name string, kind Kind) *Span {
 	if s == nil {
 		return nil
@@ -148,7 +148,7 @@ func (tr *Trace) span(name string, kind Kind, parent [8]byte) *Span {
 	return s
 }
 
-// Set adds attributes. The span is of one goroutine until it ends.
+// Set adds attributes. Until it ends, a span is used by one goroutine.
 func (s *Span) Set(attrs ...Attr) {
 	if s != nil {
 		s.Attrs = append(s.Attrs, attrs...)
@@ -162,7 +162,7 @@ func (s *Span) Fail() {
 	}
 }
 
-// Long says that the length of the trace is no sign of trouble, as that of a stream.
+// Long exempts the trace from Slow: it is that of a stream.
 func (s *Span) Long() {
 	if s != nil {
 		s.trace.mu.Lock()
@@ -178,7 +178,7 @@ func (s *Span) End() {
 	}
 }
 
-// Drop ends the first span of a trace that is not kept whatever happened.
+// Drop ends a trace that is never kept. It is called on the first span, in place of End.
 func (s *Span) Drop() {
 	if s != nil {
 		s.trace.mu.Lock()
@@ -216,15 +216,15 @@ func (tr *Trace) add(s *Span) (kept bool) {
 	}
 	tr.ended = true
 	tr.Matters = tr.Matters || tr.tracer.Slow > 0 && s.Duration >= tr.tracer.Slow && !tr.long
-	return tr.Matters || tr.chosen || tr.shared()
+	return tr.Matters || tr.sampled || tr.shared()
 }
 
-// shared reports whether the trace is in the share. That is told by the id of what caused it, so that a request that is kept for its share is
-// kept with what it causes (OpenTelemetry's consistent probability sampling: the last 56 bits).
+// shared reports whether the trace is in the share. The id of the trace that caused it decides, so that a request in the share is kept with what
+// it causes: its last 56 bits are at least the threshold (OpenTelemetry, TraceState: Probability Sampling).
 func (tr *Trace) shared() bool {
 	id := tr.ID
 	if tr.Cause.Valid() {
 		id = tr.Cause.Trace
 	}
-	return float64(binary.BigEndian.Uint64(id[8:])&(1<<56-1)) < tr.tracer.Share*(1<<56)
+	return binary.BigEndian.Uint64(id[8:])&(1<<56-1) >= uint64((1-tr.tracer.Share)*(1<<56))
 }

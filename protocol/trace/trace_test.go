@@ -67,8 +67,11 @@ func keeping(share float64) (*trace.Tracer, *[]*trace.Trace) {
 func TestTail(t *testing.T) {
 	t.Parallel()
 	low, high := trace.Context{Trace: [16]byte{0: 9, 15: 1}, Span: [8]byte{1}}, trace.Context{Trace: [16]byte{0: 9, 9: 0xff}, Span: [8]byte{1}}
-	chosen := high
+	chosen, greatest := high, high
 	chosen.Sampled = true
+	for i := 8; i < 16; i++ {
+		greatest.Trace[i] = 0xff
+	}
 	step := func(kind trace.Kind, fail bool) func(context.Context, *trace.Span) {
 		return func(ctx context.Context, _ *trace.Span) {
 			_, s := trace.Start(ctx, "step", kind)
@@ -94,10 +97,13 @@ func TestTail(t *testing.T) {
 		{"a stream", 0, high, trace.Context{}, func(_ context.Context, s *trace.Span) { s.Long(); time.Sleep(time.Hour) }, false, false},
 		{"refused", 1, high, trace.Context{}, func(_ context.Context, s *trace.Span) { s.Fail(); s.Drop() }, false, false},
 		{"all", 1, high, trace.Context{}, step(trace.Internal, false), true, false},
-		{"of the share", .01, low, trace.Context{}, step(trace.Internal, false), true, false},
-		{"not of the share", .01, high, trace.Context{}, step(trace.Internal, false), false, false},
-		{"its cause is of the share", .01, high, low, step(trace.Internal, false), true, false},
-		{"its cause is not", .01, low, high, step(trace.Internal, false), false, false},
+		{"of the share", .01, high, trace.Context{}, step(trace.Internal, false), true, false},
+		{"of the share of a collector that samples less", .001, high, trace.Context{}, step(trace.Internal, false), false, false},
+		{"not of the share", .01, low, trace.Context{}, step(trace.Internal, false), false, false},
+		{"its cause is of the share", .01, low, high, step(trace.Internal, false), true, false},
+		{"its cause is not", .01, high, low, step(trace.Internal, false), false, false},
+		{"none, of the greatest id", 0, greatest, trace.Context{}, step(trace.Internal, false), false, false},
+		{"all, of the least", 1, low, trace.Context{}, step(trace.Internal, false), true, false},
 		{"the proxy keeps it", 0, chosen, trace.Context{}, step(trace.Internal, false), true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

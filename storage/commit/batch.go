@@ -179,7 +179,7 @@ func (b *batch) run(o *op) (result, fatal error) {
 	}
 	m := o.marks()
 	if m != nil {
-		m.began = time.Now()
+		m.began, m.commits = time.Now(), time.Time{}
 	}
 	result = b.call(o)
 	if m != nil {

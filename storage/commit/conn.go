@@ -29,8 +29,8 @@ type conn struct {
 	heard  *pulse               // is told of each statement that was answered
 }
 
-// A pulse is when a server was last heard from, as those see it who wait for one of its connections. A server that answers
-// is slow, however long a transaction takes; one that does not is away.
+// A pulse is when a server last answered, for those who wait for one of its connections. A server that answers is only slow,
+// however long a transaction takes; one that does not is away.
 type pulse struct {
 	opened time.Time
 	limit  time.Duration // of silence, after which nobody need wait

@@ -21,8 +21,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// For how long a PostgreSQL server that does not answer holds a caller up. Together they are less than the 30 seconds in which
-// a node answers a request.
+// How long a PostgreSQL server that does not answer holds a caller up. What one request meets of them is less than the 30
+// seconds in which a node answers.
 const (
 	connectLimit = 3 * time.Second        // each host of the URL, unless it has connect_timeout
 	silenceLimit = 15 * time.Second       // a statement of a process that serves, from byte to byte
@@ -158,17 +158,17 @@ func (r *reach) passOver(address string) {
 	}
 }
 
-// A wire is a connection that gives a server up which is silent for too long.
+// A wire is a connection that fails when the server has been silent for too long.
 type wire struct {
 	net.Conn
 	reach   *reach
 	address string
 
 	mu    sync.Mutex    // guards those below
-	own   time.Duration // for how long the server may be silent, if not as the reach has it
-	limit time.Duration // the same, of the deadline
+	own   time.Duration // how long the server may be silent; 0 is the limit of the reach
+	limit time.Duration // the one that the deadline was set by
 	until time.Time     // the deadline; zero for none
-	done  bool          // with connecting
+	done  bool          // connecting
 	ended bool          // the driver has set a deadline: the context of a caller has ended
 	gone  bool          // the same, since the connection was taken
 }
@@ -183,14 +183,14 @@ func wireUnder(c *pgconn.PgConn) *wire {
 	return under.(*wire)
 }
 
-// patience is for how long the server may be silent from now on; 0 is as the reach has it.
+// patience sets how long the server may be silent from now on; 0 is the limit of the reach.
 func (w *wire) patience(own time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own, w.gone = own, false
 }
 
-// connected ends the time in which a late answer makes the address one that is passed over.
+// connected ends the time in which a silent server is passed over.
 func (w *wire) connected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,13 +18,13 @@ import (
 
 // A read of a standby finds all that was committed before it began, as a read of the primary does: the process asks the primary for
 // its position in the write-ahead log, one question for all reads that wait for it, and a standby answers that has replayed it. So
-// whoever wrote reads it, at whichever process, without a word about it in the request. A standby that is behind, away, or on another
-// history than the primary is passed over.
+// a client reads what it wrote, at every process, and its requests say nothing about it. A standby that is behind, away, or on another
+// timeline than the primary is passed over.
 
 const (
 	replayWait  = 16 * time.Millisecond // how long a read waits for a standby that is behind
 	passedOver  = time.Second / 2       // how long reads do not try a standby that was behind or away
-	replicaName = "timeline"            // of the row of the table generation with the history that the primary is on
+	replicaName = "timeline"            // of the row of the table generation with the primary's timeline
 )
 
 var (
@@ -32,7 +32,7 @@ var (
 	errUnknown = errors.New("storage: the standby does not say where it is") // as one that has not replayed the first migration
 )
 
-// A mark is a position of the primary: a place in its log, on a history that began with a fail-over.
+// A mark is a position of the primary: a place in its log, on a timeline that began with a fail-over.
 type mark struct {
 	lsn      string
 	timeline int64
@@ -42,8 +42,8 @@ type mark struct {
 const primaryMark = `SELECT CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END::text,
 	pg_walfile_name(pg_current_wal_insert_lsn())`
 
-// hasMark asks a standby, or one that was made the primary. That the row is there proves its history: after a fail-over a standby that
-// went on with the old one may be further than the new primary.
+// hasMark asks a standby, or one that was made the primary. That the row is there proves its timeline: after a fail-over a standby that
+// continued the old one may be ahead of the new primary.
 const hasMark = `SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() >= $1::text::pg_lsn
 	ELSE pg_current_wal_flush_lsn() >= $1::text::pg_lsn AND ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8 = $2 END
 	AND EXISTS (SELECT FROM generation WHERE name = '` + replicaName + `' AND n = $2)`
@@ -260,17 +260,17 @@ func (rs *replicas) position(ctx context.Context) (m mark, err error) {
 	return m, err
 }
 
-// A ReplicaState is how a standby is.
+// A ReplicaState is the state of a standby.
 type ReplicaState struct {
 	Host   string
-	Up     bool          // it answers, on the history of the primary
+	Up     bool          // it answers, on the timeline of the primary
 	Bytes  int64         // of the log that it has not replayed
 	Lag    time.Duration // how old the last transaction is that it has replayed, 0 when it has all
 	Reads  uint64        // that it answered
-	Behind uint64        // reads that it was behind for
+	Behind uint64        // reads that it could not answer because it was behind
 }
 
-// Replicas asks the standbys how they are, and returns how many reads that one might have answered the primary did.
+// Replicas asks each standby for its state. primary is how many reads the primary answered although a standby could have.
 func (db *DB) Replicas(ctx context.Context) (all []ReplicaState, primary uint64) {
 	if db.replicas == nil {
 		return nil, 0

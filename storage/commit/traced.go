@@ -8,16 +8,16 @@ import (
 	"stoa/protocol/trace"
 )
 
-// marked is the context of a write whose steps are recorded. Whoever has the op may write its fields; the caller reads them after the answer.
+// marked is the context of a write whose steps are recorded. The writer sets its fields; the caller reads them after the answer.
 type marked struct {
 	context.Context
 	taken      time.Time // when the write left the queue
-	began, ran time.Time // its function, the last time
-	commits    time.Time // when the batch began to commit
+	began, ran time.Time // when its function began and returned, in the last attempt
+	commits    time.Time // when that attempt began to commit
 	batch      int       // writes in the transaction
 }
 
-// marks is the context of a recorded write, nil for others.
+// marks returns the marked of a recorded write, nil for others.
 func (o *op) marks() *marked {
 	m, _ := o.ctx.(*marked)
 	return m
@@ -32,7 +32,7 @@ func (db *DB) traced(ctx context.Context, s *trace.Span, fn func(ctx context.Con
 	o := &op{ctx: m, fn: fn, done: make(chan error, 1), spends: spends}
 	err := db.write(ctx, o)
 	if o.state.Load() != opTaken {
-		return err // it did not begin
+		return err // no writer took it
 	}
 	end := time.Now()
 	s.Set(trace.Number("db.operation.batch.size", m.batch))

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	maxWaiting = 8192 // spans; those of traces that are kept for their share fill half
-	atOnce     = 1024 // spans of one request
-	rest       = time.Second
-	attempts   = 5
-	flushFor   = 3 * time.Second
-	maxAnswer  = 64 << 10 // bytes
-	maxPause   = 30 * time.Second
-	sayEvery   = time.Minute
+	maxWaiting = 8192             // spans; those of traces that are kept for their share fill half
+	perRequest = 1024             // spans; the trace that reaches it goes whole
+	pause      = time.Second      // between two requests
+	attempts   = 5                // at one request
+	maxPause   = 30 * time.Second // between two attempts
+	flushFor   = 3 * time.Second  // at the end of the process
+	maxAnswer  = 64 << 10         // bytes
+	warnEvery  = time.Minute
 )
 
 // An Exporter sends what it is given by Keep while it runs.
@@ -39,11 +39,11 @@ type Exporter struct {
 	Log           *slog.Logger
 	Sent, Dropped atomic.Uint64 // traces
 
-	mu    sync.Mutex // guards queue, spans and wake
-	queue []*trace.Trace
-	spans int // of queue
-	wake  chan struct{}
-	said  time.Time // when the log last named a fault; of Run
+	mu     sync.Mutex // guards queue, spans and wake
+	queue  []*trace.Trace
+	spans  int // of queue
+	wake   chan struct{}
+	warned time.Time // when the log last named a fault; used by Run only
 }
 
 // Keep takes a trace to send, or drops it where too much waits. It does not wait.
@@ -82,15 +82,15 @@ func (e *Exporter) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-wake:
-			for e.some() && ctx.Err() == nil {
+			for e.waiting() && ctx.Err() == nil {
 				e.send(ctx, e.take())
-				wait(ctx, rest)
+				wait(ctx, pause)
 			}
 		}
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushFor)
 	defer cancel()
-	for e.some() {
+	for e.waiting() {
 		batch := e.take()
 		if _, err := e.post(end, batch); err != nil {
 			e.drop(batch, err)
@@ -100,8 +100,8 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 }
 
-// some reports whether something waits.
-func (e *Exporter) some() bool {
+// waiting reports whether a trace waits to be sent.
+func (e *Exporter) waiting() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.queue) > 0
@@ -112,7 +112,7 @@ func (e *Exporter) take() []*trace.Trace {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n, spans := 0, 0
-	for n < len(e.queue) && spans < atOnce {
+	for n < len(e.queue) && spans < perRequest {
 		spans += len(e.queue[n].Spans)
 		n++
 	}
@@ -123,7 +123,7 @@ func (e *Exporter) take() []*trace.Trace {
 	return batch
 }
 
-// send sends a batch, with more attempts where the collector may take it later. What ctx ends is put back.
+// send sends a batch, and tries again where the collector may take it later. When ctx ends before, the batch is put back.
 func (e *Exporter) send(ctx context.Context, batch []*trace.Trace) {
 	for try := 1; ; try++ {
 		again, err := e.post(ctx, batch)
@@ -135,7 +135,7 @@ func (e *Exporter) send(ctx context.Context, batch []*trace.Trace) {
 			e.drop(batch, err)
 			return
 		case ctx.Err() == nil:
-			e.say(err)
+			e.warn(err)
 			wait(ctx, max(again, netx.Backoff(time.Second, maxPause, try)))
 		}
 		if ctx.Err() != nil {
@@ -161,13 +161,13 @@ func wait(ctx context.Context, d time.Duration) {
 
 func (e *Exporter) drop(batch []*trace.Trace, err error) {
 	e.Dropped.Add(uint64(len(batch)))
-	e.say(err)
+	e.warn(err)
 }
 
-// say names a fault in the log, once a minute.
-func (e *Exporter) say(err error) {
-	if now := time.Now(); now.Sub(e.said) >= sayEvery {
-		e.said = now
+// warn names a fault in the log, once a minute.
+func (e *Exporter) warn(err error) {
+	if now := time.Now(); now.Sub(e.warned) >= warnEvery {
+		e.warned = now
 		e.Log.Warn("traces are not sent", "err", err, "dropped", e.Dropped.Load())
 	}
 }
@@ -178,7 +178,7 @@ func (e *Exporter) Probe(ctx context.Context) error {
 	return err
 }
 
-// post makes one request. With an error, again is how long to wait at least before the next, less than 0 where none helps (OTLP/HTTP "Failures").
+// post makes one request. With an error, again is the least wait before the next attempt, less than 0 when no attempt can help (OTLP/HTTP "Failures").
 func (e *Exporter) post(ctx context.Context, batch []*trace.Trace) (again time.Duration, err error) {
 	var body bytes.Buffer
 	z := gzip.NewWriter(&body)
@@ -206,13 +206,10 @@ func (e *Exporter) post(ctx context.Context, batch []*trace.Trace) (again time.D
 	switch res.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		var a struct {
-			PartialSuccess struct {
-				RejectedSpans any
-				ErrorMessage  string
-			}
+			PartialSuccess struct{ ErrorMessage string }
 		}
 		if json.Unmarshal(answer, &a) == nil && a.PartialSuccess.ErrorMessage != "" {
-			e.say(fmt.Errorf("the collector took not all: %.200q", a.PartialSuccess.ErrorMessage))
+			e.warn(fmt.Errorf("the collector did not take everything: %.200q", a.PartialSuccess.ErrorMessage))
 		}
 		return 0, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

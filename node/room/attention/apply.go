@@ -9,7 +9,7 @@ import (
 	"stoa/storage"
 )
 
-// A paid is a bid as what is paid for (money.Subject).
+// A paid is a bid as the subject of a payment (money.Subject).
 type paid struct {
 	*Attention
 	bid *storage.StoredBid
@@ -68,7 +68,7 @@ func (p paid) TellRefund(ctx context.Context, tx *storage.Tx, failed bool) error
 	return p.tells(ctx, tx, noticeTitle(what, p.bid))
 }
 
-// Refund moves the bid by how far the refund of its money is, unless its state says so already or it is live.
+// Refund moves the bid to the state that a step of its refund leads to, unless it is there already or is live.
 func (p paid) Refund(ctx context.Context, tx *storage.Tx, step money.Step) error {
 	bid := p.bid
 	to, note := protocol.BidRefunding, ""

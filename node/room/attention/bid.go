@@ -158,8 +158,8 @@ func mayReserve(bid *storage.StoredBid, n storage.BidderCount, board *storage.At
 	return !bid.Anonymous || n.Unknown < protocol.Shared{Most: board.Terms.Slots}.Strangers()
 }
 
-// makeRoom ends so many unpaid bids that keep no slot, the oldest first. What is paid for one of them
-// all the same is as late money is.
+// makeRoom lapses as many unpaid bids that keep no slot as giveWay says, the oldest first. Money that
+// still comes for one of them is treated as late.
 func (a *Attention) makeRoom(ctx context.Context, tx *storage.Tx, board *storage.AttentionBoard, giveWay protocol.Waiting) error {
 	for _, of := range []struct {
 		anonymous bool

@@ -302,7 +302,7 @@ func hidden(ctx context.Context, tx *storage.Tx, id string) error {
 	return protocol.Errorf(protocol.Gone, "this post is hidden")
 }
 
-// Authored returns a post of this node or another to its author: to its verified one, or to who has the secret of an anonymous one.
+// Authored returns a post, of this node or another, to its author: the verified one, or the holder of an anonymous post's deleteToken.
 func (b *Board) Authored(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostDeletion) (*protocol.StoredPost, error) {
 	p, err := tx.Posts().ForUpdate(ctx, in.ID)
 	if err != nil {
@@ -326,7 +326,7 @@ func (b *Board) Authored(ctx context.Context, tx *storage.Tx, c protocol.Caller,
 	return p, nil
 }
 
-// Withdraw is Delete, also by the secret of an anonymous post.
+// Withdraw is Delete that also accepts the deleteToken of an anonymous post.
 func (b *Board) Withdraw(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.PostDeletion) (protocol.None, error) {
 	if cmp.Or(in.DeleteToken, c.ReadToken) == "" {
 		if c.Standing == 0 {

@@ -74,7 +74,7 @@ type Hub struct {
 	head  *wake         // the next wake
 	live  int           // readers that wait for it or for an earlier one
 	seats seats
-	turns uint64 // streams that ever began or ended
+	turns uint64 // times that a stream began or ended
 }
 
 // A wake is what the hub hands to all live readers at once. They wait for the newest; a late
@@ -172,7 +172,7 @@ func (h *Hub) Run(ctx context.Context) error {
 			}
 		}
 		now := time.Now()
-		tidy.look(h.everything(), now)
+		tidy.look(h.turnsSoFar(), now)
 		due := !now.Before(beat)
 		if due {
 			beat = now.Add(heartbeat)
@@ -193,8 +193,8 @@ func (h *Hub) Streams() int {
 	return h.seats.count()
 }
 
-// everything is how many streams ever began or ended.
-func (h *Hub) everything() uint64 {
+// turnsSoFar is how many times a stream began or ended.
+func (h *Hub) turnsSoFar() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.turns

@@ -115,8 +115,7 @@ func (m *Meeting) check(ctx context.Context, tx *storage.Tx, in protocol.NewMeet
 	return w, err
 }
 
-// judge returns what is to be known about a time. The error is validation when it is too soon or too far
-// ahead.
+// judge returns the warnings about a time. The error is validation when it is too soon or too far ahead.
 func (m *Meeting) judge(ctx context.Context, tx *storage.Tx, handle string, rules protocol.MeetingRules, t protocol.MeetingTime,
 	except string) ([]protocol.MeetingWarning, error) {
 	taken, _, err := takenBy(ctx, tx, handle, rules, t.StartsAt, t.EndsAt, except)
@@ -161,7 +160,7 @@ func (m *Meeting) admit(ctx context.Context, tx *storage.Tx, c protocol.Caller, 
 		return errDomain(handle)
 	}
 	names := c.KnownAs(c.ID())
-	if m.Mail() == nil { // where a mailbox is confirmed, its reader alone learns that it is blocked
+	if m.Mail() == nil { // where a mailbox is confirmed, only its reader learns that it is blocked
 		names = append(append(names, blockedMailbox(mailbox)), blockedDomains(domain)...)
 	}
 	blocked, err := tx.ContactBlocks().Match(ctx, handle, names)
@@ -205,7 +204,7 @@ func refused(handle, format string, args ...any) error {
 	return e
 }
 
-// makeRoom ends so many unconfirmed requests to a person, the oldest first.
+// makeRoom ends as many unconfirmed requests to a person as giveWay says, the oldest first.
 func (m *Meeting) makeRoom(ctx context.Context, tx *storage.Tx, handle string, giveWay protocol.Waiting) error {
 	if giveWay == (protocol.Waiting{}) {
 		return nil

@@ -30,10 +30,10 @@ import (
 const (
 	leaseFor  = 5 * time.Minute
 	renewWait = time.Minute
-	lookEvery = time.Minute // whether one is due
-	tryFirst  = 10 * time.Minute
+	lookEvery = time.Minute      // between two checks whether one is due
+	tryFirst  = 10 * time.Minute // after the first failure
 	tryMost   = 6 * time.Hour
-	spread    = time.Hour // within which nodes begin
+	spread    = time.Hour // after At, within which nodes begin
 )
 
 // A Backup makes backups. Its members are set before its first use.
@@ -55,7 +55,7 @@ type Backup struct {
 	Tell func(ctx context.Context, tx *storage.Tx, s storage.BackupState, works bool) error
 }
 
-// ErrRunning means that another process makes a backup.
+// ErrRunning means that another process is making a backup.
 var ErrRunning = errors.New("another process makes a backup now: wait until it has ended")
 
 // Run makes a backup each day until ctx ends.
@@ -132,7 +132,7 @@ func (b *Backup) Make(ctx context.Context, progress storage.Progress) (s storage
 	return b.finish(context.WithoutCancel(ctx), done, err)
 }
 
-// ended reports whether the process of an owner, host:pid:name, was one of this machine and is no more: its lease need not run out.
+// ended reports whether the process of an owner, host:pid:name, ran on this machine and has ended: then its lease counts no more.
 func ended(owner string) bool {
 	parts := strings.Split(owner, ":")
 	host, _ := os.Hostname()
@@ -312,7 +312,7 @@ func (b *Backup) Write(ctx context.Context, w io.Writer, at time.Time, sums *sto
 	})
 }
 
-// check reads what was stored, back from the place, and restores it where that is due.
+// check reads the backup back from the place, and restores it on trial when that is due.
 func (b *Backup) check(ctx context.Context, m made, identity age.Identity, sums storage.DumpSums, progress storage.Progress) error {
 	f, err := b.Place.Open(ctx, Stored{m.name, m.size})
 	if err != nil {
@@ -342,7 +342,7 @@ func (b *Backup) check(ctx context.Context, m made, identity age.Identity, sums 
 	return full(b.Temp, fullCopy(b.Temp, err))
 }
 
-// drop deletes old ones.
+// drop deletes the backups, and the files of old posts, that are no longer kept.
 func (b *Backup) drop(ctx context.Context, m *made, s storage.BackupState) error {
 	all, err := b.Place.List(ctx)
 	if err != nil {
@@ -372,7 +372,7 @@ func (b *Backup) drop(ctx context.Context, m *made, s storage.BackupState) error
 	return nil
 }
 
-// release ends the lease of a run that the process had no time to end; what is left of it the next one removes.
+// release ends the lease of a run that was cut short by the end of the process; the next run removes what it left.
 func (b *Backup) release(ctx context.Context) error {
 	return b.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
 		s, err := tx.Settings().Backup(ctx)
@@ -384,7 +384,7 @@ func (b *Backup) release(ctx context.Context) error {
 	})
 }
 
-// finish stores what came of it.
+// finish stores the outcome of a run, and when the next one is due.
 func (b *Backup) finish(ctx context.Context, m made, failed error) (s storage.BackupState, err error) {
 	faulty := errors.Is(failed, storage.ErrFaults)
 	kept := failed == nil || faulty || errors.Is(failed, errOld) || errors.Is(failed, errParts)

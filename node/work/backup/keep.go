@@ -87,7 +87,7 @@ func surplus(names []string, host string, now time.Time, held ...string) (drop [
 	return drop
 }
 
-// nextDaily is the next time after now at which a day has come so far, and some more by which nodes differ.
+// nextDaily is the next time after now that is at after midnight UTC, plus more, by which nodes differ.
 func nextDaily(now time.Time, at, more time.Duration) time.Time {
 	day := now.UTC().Truncate(24 * time.Hour)
 	next := day.Add(at)

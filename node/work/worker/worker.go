@@ -21,15 +21,18 @@ import (
 )
 
 const (
-	lease       = 45 * time.Second // longer than a fail-over of the database takes, in which nothing is renewed
-	renewal     = 10 * time.Second
+	lease       = 45 * time.Second      // longer than a fail-over of the database takes, in which nothing is renewed
+	renewal     = 10 * time.Second      // how often the leases of jobs that run are renewed
 	timeout     = 90 * time.Second      // for one run of a handler
+	settleBy    = 110 * time.Second     // from its begin its outcome is stored
 	poll        = time.Second           // how late a job of another process may be noticed
 	busy        = 20 * time.Millisecond // pause before the next claim while another process claims
 	streak      = 32                    // jobs of one lane that are run one after another before other lanes
 	maxAttempts = 8
-	lateAfter   = 500 * time.Millisecond // after that a job, which then mostly waits for another server, leaves its place to others,
-	lateAtOnce  = 64                     // while not more than these do
+	maxLong     = 720                    // attempts of a job whose runs use up their time, a day of them: each may do a part of its work
+	longPause   = 30 * time.Second       // at most, between such runs
+	lateAfter   = 500 * time.Millisecond // a job that has run for so long mostly waits for another server, and leaves its place to others,
+	lateAtOnce  = 64                     // unless so many have left theirs
 )
 
 // A Worker runs jobs until its context ends.
@@ -37,7 +40,7 @@ type Worker struct {
 	DB       *storage.DB
 	Log      *slog.Logger
 	Owner    string // name of this process in leases
-	Parallel int    // jobs at once, beside those that are late; default 8
+	Parallel int    // jobs at once, in addition to those that are late; default 8
 	Observe  func(kind storage.JobKind, d time.Duration, err error)
 	Traces   *trace.Tracer // nil for none
 
@@ -63,7 +66,7 @@ func (w *Worker) Handle(kind storage.JobKind, h storage.JobHandler) {
 func (w *Worker) Complete(all []storage.JobKind) error {
 	for _, kind := range all {
 		if w.handlers[kind] == nil {
-			return fmt.Errorf("jobs of kind %s have no handler: give the worker one in node/node.go", kind)
+			return fmt.Errorf("jobs of kind %s have no handler: return one from the method Jobs of a room", kind)
 		}
 	}
 	for kind := range w.handlers {
@@ -250,9 +253,11 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 	start := time.Now()
 	defer w.begins(j.ID)()
 	ctx, span := w.Traces.Begin(protocol.WithRequestID(ctx, j.Request), "job", trace.Consumer, trace.Context{}, trace.Stored(j.Trace))
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	next, err := w.run(ctx, j, more)
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), settleBy)
+	defer end()
+	next, err := w.run(limited, ctx, j, more)
 	log := w.Log
 	if span != nil {
 		log = log.With("trace", trace.ID(ctx))
@@ -270,11 +275,15 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 		log.Debug("job", "rid", j.Request, "job", j.ID, "kind", j.Kind, "dur", time.Since(start))
 		return next
 	}
-	if final(err) || j.Attempt >= maxAttempts {
+	most, longest := maxAttempts, 24*time.Hour
+	if limited.Err() != nil {
+		most, longest = maxLong, longPause
+	}
+	if final(err) || j.Attempt >= most {
 		log.Warn("job is dead", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 		err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, j.ID, err.Error()) })
 	} else {
-		wait := Backoff(j.Attempt, err)
+		wait := min(Backoff(j.Attempt, err), longest)
 		log.Debug("job is tried again", "rid", j.Request, "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "in", wait, "err", err)
 		err = w.DB.RetryJob(ctx, j.ID, wait, err.Error())
 	}
@@ -285,7 +294,8 @@ func (w *Worker) do(ctx context.Context, j storage.Job, more bool) (next *storag
 	return nil
 }
 
-func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *storage.Job, err error) {
+// run runs the handler of a job within one context, and stores what it returns within another.
+func (w *Worker) run(ctx, settle context.Context, j storage.Job, more bool) (next *storage.Job, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			next, err = nil, fmt.Errorf("panic: %v", r)
@@ -299,7 +309,7 @@ func (w *Worker) run(ctx context.Context, j storage.Job, more bool) (next *stora
 	if err != nil {
 		return nil, err
 	}
-	err = w.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) (err error) {
+	err = w.DB.Write(settle, func(ctx context.Context, tx *storage.Tx) (err error) {
 		// Done first, so that a follow-up may enqueue the job again with the same dedupe key.
 		next = nil
 		if more && j.Lane != "" {

@@ -123,7 +123,7 @@ func TestComplete(t *testing.T) {
 	for _, kind := range all[1:] {
 		w.Handle(kind, func(context.Context, storage.Job) (func(context.Context, *storage.Tx) error, error) { return nil, nil })
 	}
-	require.EqualError(t, w.Complete(all), "jobs of kind process have no handler: give the worker one in node/node.go")
+	require.EqualError(t, w.Complete(all), "jobs of kind process have no handler: return one from the method Jobs of a room")
 	require.NoError(t, w.Complete(all[1:]))
 	require.ErrorContains(t, w.Complete(all[1:len(all)-1]), "jobs of kind "+string(all[len(all)-1])+" have a handler")
 	require.Panics(t, func() { w.Handle(all[1], w.handlers[all[1]]) }, "a second handler")
@@ -148,6 +148,43 @@ func TestWorker_Request(t *testing.T) {
 		}))
 		require.Equal(t, "edge-1", <-seen)
 		require.Equal(t, "edge-1", <-seen)
+	})
+}
+
+// A run that used up its time is settled: its error is kept, it is retried soon, since it may have done a part of its work, and in the end it is dead.
+func TestWorker_OutOfTime(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+		w := newWorker(t, db)
+		w.Handle("slow", func(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		enqueue(t, db, storage.Job{Kind: "slow"})
+		over, stop := context.WithCancel(t.Context())
+		stop()
+		claimed, _, err := db.ClaimJobs(t.Context(), w.Owner, 1, lease)
+		require.NoError(t, err)
+		require.Len(t, claimed, 1)
+		require.Nil(t, w.do(over, claimed[0], true))
+		claimed[0].Attempt = maxAttempts
+		require.Nil(t, w.do(over, claimed[0], true))
+		waiting := jobs(t, db, storage.JobWaiting)[0]
+		require.Equal(t, "context canceled", waiting.LastError)
+		require.False(t, waiting.RunAt.After(time.Now().Add(longPause)))
+		claimed[0].Attempt = maxLong
+		require.Nil(t, w.do(over, claimed[0], true))
+		require.Equal(t, "context canceled", jobs(t, db, storage.JobDead)[0].LastError)
+
+		w.Handle("late", func(ctx context.Context, _ storage.Job) (func(context.Context, *storage.Tx) error, error) {
+			<-ctx.Done()
+			return nil, nil
+		})
+		enqueue(t, db, storage.Job{Kind: "late"})
+		claimed, _, err = db.ClaimJobs(t.Context(), w.Owner, 1, lease)
+		require.NoError(t, err)
+		require.Nil(t, w.do(over, claimed[0], true))
+		require.Len(t, jobs(t, db, storage.JobDone), 1, "what it returned is stored")
 	})
 }
 
