@@ -282,8 +282,19 @@ func (m *mux) recover(w http.ResponseWriter, r *http.Request, log *slog.Logger) 
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	log.Error("panic while serving", "rid", w.Header().Get(httpapi.RequestIDHeader), "method", r.Method, "path", r.URL.Path, "err", v)
+	log.Error("panic while serving", "rid", w.Header().Get(httpapi.RequestIDHeader), "method", r.Method, "path", withoutSecrets(r.URL.Path), "err", v)
 	m.refused(w, r, &protocol.Error{Code: protocol.Internal, Detail: "Something went wrong on our side."})
+}
+
+// withoutSecrets leaves out the long parts of a path, of which some are the secret of a link in a mail.
+func withoutSecrets(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if len(p) > 20 {
+			parts[i] = "…"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // preflight answers CORS preflights: public reads and writes admit any origin, without

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -67,4 +69,20 @@ func TestMux_Finds(t *testing.T) {
 		require.Equal(t, tt.answer, fmt.Sprint(w.Code, " ", w.Body), "%s %s", tt.method, tt.path)
 		require.Equal(t, tt.allow, w.Header().Get("Allow"), "%s %s", tt.method, tt.path)
 	}
+}
+
+// A panic is answered without its cause, and logged without what a path may have of secrets.
+func TestMux_Panic(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := newMux(func(w http.ResponseWriter, _ *http.Request, err error) { fmt.Fprint(w, err) }, nil)
+	w := httptest.NewRecorder()
+	func() {
+		defer m.recover(w, httptest.NewRequest("GET", "/confirm/bid/one-time-token-of-a-mail", nil), slog.New(slog.NewTextHandler(&log, nil)))
+		panic("cause")
+	}()
+	require.NotContains(t, w.Body.String(), "cause")
+	require.Contains(t, log.String(), "cause")
+	require.Contains(t, log.String(), "path=/confirm/bid/…")
+	require.NotContains(t, log.String(), "token")
 }

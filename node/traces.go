@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -48,7 +49,7 @@ func (c Config) collector() (string, error) {
 	}
 	u, err := url.Parse(c.Traces)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q is not the address of a collector such as http://127.0.0.1:4318", c.Traces)
+		return "", errors.New("is not the address of a collector such as http://127.0.0.1:4318, without user, password and query")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"

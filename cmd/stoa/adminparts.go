@@ -70,6 +70,9 @@ func movePosts(w *world, all *adminCmd, month string, move func(*node.Admin, con
 	if err != nil {
 		return usagef("%q is no month such as 2026-01", month)
 	}
+	if at.Year() < 2020 {
+		return usagef("%s: no post is from before 2020-01", month)
+	}
 	return all.with(w, func(ctx context.Context, a *node.Admin) error {
 		if err := move(a, ctx, storage.MonthOf(at), (&steps{w: w}).progress); err != nil {
 			return err

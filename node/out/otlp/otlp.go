@@ -25,7 +25,7 @@ const (
 	pause      = time.Second      // between two requests
 	attempts   = 5                // at one request
 	maxPause   = 30 * time.Second // between two attempts
-	flushFor   = 3 * time.Second  // at the end of the process
+	flushFor   = 2 * time.Second  // at the end of the process
 	maxAnswer  = 64 << 10         // bytes
 	warnEvery  = time.Minute
 )
