@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -35,18 +36,13 @@ func TestAccounts(t *testing.T) {
 			return tx.Accounts().Rename(ctx, asha.ID, "Asha R")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Accounts().ByMail(ctx, "asha@example.org")
-			require.NoError(t, err)
+			got := must.Get(tx.Accounts().ByMail(ctx, "asha@example.org"))(t)
 			asha.Name = "Asha R"
 			require.Equal(t, asha, got)
-			handles, err := tx.Accounts().Handles(ctx, asha.ID)
-			require.NoError(t, err)
-			require.Equal(t, []string{"asha", "shop"}, handles)
-			page, err := tx.Accounts().List(ctx, "", 1, "")
-			require.NoError(t, err)
+			require.Equal(t, []string{"asha", "shop"}, must.Get(tx.Accounts().Handles(ctx, asha.ID))(t))
+			page := must.Get(tx.Accounts().List(ctx, "", 1, ""))(t)
 			require.Equal(t, ravi.ID, page.Items[0].ID)
-			page, err = tx.Accounts().List(ctx, "", 1, *page.Next)
-			require.NoError(t, err)
+			page = must.Get(tx.Accounts().List(ctx, "", 1, *page.Next))(t)
 			require.Equal(t, asha.ID, page.Items[0].ID)
 			require.Nil(t, page.Next)
 			return nil
@@ -55,15 +51,10 @@ func TestAccounts(t *testing.T) {
 			return tx.Accounts().LinkProfile(ctx, ravi.ID, "shop")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Accounts().OfProfile(ctx, "shop")
-			require.NoError(t, err)
-			require.Equal(t, "Ravi", got.Name)
-			gone, err := tx.Tokens().ByID(ctx, token.ID)
-			require.NoError(t, err)
-			require.NotNil(t, gone.RevokedAt, "a profile that changes hands takes no token along")
-			n, err := tx.Tokens().Count(ctx, asha.ID)
-			require.Zero(t, n)
-			return err
+			require.Equal(t, "Ravi", must.Get(tx.Accounts().OfProfile(ctx, "shop"))(t).Name)
+			require.NotNil(t, must.Get(tx.Tokens().ByID(ctx, token.ID))(t).RevokedAt, "a profile that changes hands takes no token along")
+			require.Zero(t, must.Get(tx.Tokens().Count(ctx, asha.ID))(t))
+			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.Accounts().UnlinkProfile(ctx, "shop"))
@@ -91,10 +82,7 @@ func TestTicket_Race(t *testing.T) {
 		var group sync.WaitGroup
 		for range 24 {
 			group.Go(func() {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Tickets().Spend(ctx, hash)
-					return err
-				})
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return made(tx.Tickets().Spend(ctx, hash)) })
 				if err == nil {
 					won.Add(1)
 				} else if !errors.Is(err, storage.ErrNotFound) {
@@ -104,10 +92,7 @@ func TestTicket_Race(t *testing.T) {
 		}
 		group.Wait()
 		require.EqualValues(t, 1, won.Load())
-		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Tickets().Spend(ctx, late)
-			return err
-		})
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return made(tx.Tickets().Spend(ctx, late)) })
 		require.ErrorIs(t, err, storage.ErrNotFound, "it has expired")
 	})
 }
@@ -148,9 +133,8 @@ func TestSessions(t *testing.T) {
 		require.Equal(t, []string{ids[3], ids[2]}, list())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.Sessions().Touch(ctx, ids[2]))
-			n, err := tx.Sessions().EndAll(ctx, "acc", "")
-			require.Equal(t, 2, n)
-			return err
+			require.Equal(t, 2, must.Get(tx.Sessions().EndAll(ctx, "acc", ""))(t))
+			return nil
 		})
 		require.Empty(t, list())
 	})

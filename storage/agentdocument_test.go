@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -108,9 +109,8 @@ func TestAgentDocuments(t *testing.T) {
 		require.Empty(t, links("asha"))
 		require.Empty(t, due())
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			twin, err := tx.AgentDocuments().TwinIn(ctx, "eip155:10:0xaa")
-			require.False(t, twin)
-			return err
+			require.False(t, must.Get(tx.AgentDocuments().TwinIn(ctx, "eip155:10:0xaa"))(t))
+			return nil
 		})
 		enrols(t, db, "bina", ashasID, "0xb")
 		require.Empty(t, links("bina"))
@@ -132,8 +132,7 @@ func TestEvict_Documents(t *testing.T) {
 		require.Positive(t, evict(t, db, storage.StockDocuments, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		require.Positive(t, evict(t, db, storage.StockTwins, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.AgentDocuments().ByAgent(ctx, ashasID)
-			return err
+			return made(tx.AgentDocuments().ByAgent(ctx, ashasID))
 		})
 	})
 }

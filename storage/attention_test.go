@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -16,8 +17,7 @@ func person(t *testing.T, db *storage.DB, handle string, unlisted bool) {
 	t.Helper()
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		draft := protocol.ProfileDraft{Handle: handle, Name: "Name of " + handle, Kind: protocol.Person}
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft, Unlisted: unlisted})
-		return err
+		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft, Unlisted: unlisted}))
 	})
 }
 
@@ -78,8 +78,7 @@ func TestAttentionBoard(t *testing.T) {
 		require.ElementsMatch(t, []string{"agent-2", "agent-1", "agent-0"}, capable())
 
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			b, err := tx.AttentionBoards().ByHandle(ctx, "agent-1")
-			require.NoError(t, err)
+			b := must.Get(tx.AttentionBoards().ByHandle(ctx, "agent-1"))(t)
 			require.Equal(t, boards["agent-1"].ID, b.ID)
 			b.Open = false
 			return tx.AttentionBoards().Put(ctx, b)
@@ -88,12 +87,10 @@ func TestAttentionBoard(t *testing.T) {
 		require.Equal(t, []string{"agent-3", "agent-2", "agent-0"}, boardsListed(t, db, "yarn", 20))
 		require.ElementsMatch(t, []string{"agent-3", "agent-2", "agent-0"}, capable())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true})
-			return err
+			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true}))
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}})
-			return err
+			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}}))
 		})
 		require.Equal(t, []string{"agent-3", "agent-0"}, boardsListed(t, db, "", 20))
 		require.ElementsMatch(t, []string{"agent-3", "agent-0"}, capable(), "a profile that is written again keeps its board")
@@ -110,9 +107,8 @@ func TestBoardCursor(t *testing.T) {
 			attentionBoard(t, db, fmt.Sprint("agent-", i), protocol.AttentionDraft{Categories: []protocol.BoardCategory{{Name: "Yarn"}}})
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.AttentionBoards().List(ctx, "", 1, "")
-			require.NoError(t, err)
-			_, err = tx.AttentionBoards().List(ctx, "yarn", 1, *page.Next)
+			page := must.Get(tx.AttentionBoards().List(ctx, "", 1, ""))(t)
+			_, err := tx.AttentionBoards().List(ctx, "yarn", 1, *page.Next)
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
 			return nil
 		})
@@ -127,10 +123,8 @@ func TestPaymentAccount(t *testing.T) {
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PaymentAccounts().Put(ctx, a) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.PaymentAccounts().ByHook(ctx, "razorpay", "h1")
-			require.NoError(t, err)
-			require.Equal(t, a, got)
-			_, err = tx.PaymentAccounts().ByHook(ctx, "sandbox", "h1")
+			require.Equal(t, a, must.Get(tx.PaymentAccounts().ByHook(ctx, "razorpay", "h1"))(t))
+			_, err := tx.PaymentAccounts().ByHook(ctx, "sandbox", "h1")
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			owes, err := tx.PaymentAccounts().Owes(ctx, a.ID)
 			require.False(t, owes)

@@ -47,26 +47,18 @@ func TestBegun_End(t *testing.T) {
 			})
 			return ended, newer
 		}
-		names := func() (names []string) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				names, err = tx.Begun().List(ctx, "eip155:1:0x1", "", 10)
-				return err
+		names := func() []string {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) ([]string, error) {
+				return tx.Begun().List(ctx, "eip155:1:0x1", "", 10)
 			})
-			return names
 		}
-		has := func(agent string) (has bool) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				has, err = tx.Begun().Has(ctx, agent)
-				return err
-			})
-			return has
+		has := func(agent string) bool {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (bool, error) { return tx.Begun().Has(ctx, agent) })
 		}
-		get := func(id string) (got *storage.StoredThread) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Threads().ByID(ctx, id)
-				return err
+		get := func(id string) *storage.StoredThread {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.StoredThread, error) {
+				return tx.Threads().ByID(ctx, id)
 			})
-			return got
 		}
 		require.Equal(t, []string{protocol.AgentName(soldAgent+"7", "0xa"), protocol.AgentName(soldAgent, "0xa"), protocol.AgentName(soldAgent, "0xb")}, names())
 		before := get("thr_000")

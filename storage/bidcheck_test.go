@@ -95,7 +95,6 @@ func TestCheck_OneSlot(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		require.NoError(t, storage.Exec(t.Context(), db, soundMoney[0], blobs(soundMoney[0])...))
-		err := storage.Exec(t.Context(), db, `UPDATE bid SET slot_no = 1 WHERE id = 'bid_held'`)
-		require.Error(t, err)
+		require.Error(t, storage.Exec(t.Context(), db, `UPDATE bid SET slot_no = 1 WHERE id = 'bid_held'`))
 	})
 }

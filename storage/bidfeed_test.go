@@ -95,10 +95,8 @@ func TestRetractBids(t *testing.T) {
 				}
 				require.ElementsMatch(t, want, bidsShown(t, db))
 				require.Eventually(t, func() bool {
-					var log []storage.LogEntry
-					read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-						log, err = tx.Logs().After(ctx, bidsHere, 0, 10)
-						return err
+					log := reads(t, db, func(ctx context.Context, tx *storage.Tx) ([]storage.LogEntry, error) {
+						return tx.Logs().After(ctx, bidsHere, 0, 10)
 					})
 					return len(log) == entries
 				}, time.Minute, 5*time.Millisecond)

@@ -20,16 +20,14 @@ func TestCheck_AfterSearch(t *testing.T) {
 		for round := range 6 {
 			for i := range 30 {
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{
+					return made(tx.Profiles().Put(ctx, &storage.StoredProfile{
 						Draft:     protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d-%d", round, i), Name: fmt.Sprintf("Weaver %d", i), Kind: protocol.Person},
 						CreatedAt: tx.Now, UpdatedAt: tx.Now,
-					})
-					return err
+					}))
 				})
 				if i%10 == 0 {
 					read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-						_, err := tx.Profiles().List(ctx, protocol.AgentQuery{Q: "weaver"})
-						return err
+						return made(tx.Profiles().List(ctx, protocol.AgentQuery{Q: "weaver"}))
 					})
 				}
 			}

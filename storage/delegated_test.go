@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -43,9 +44,8 @@ func TestDelegatedKeys(t *testing.T) {
 		}
 		require.True(t, has(other, 1))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.DelegatedKeys().Delete(ctx, mine)
-			require.Equal(t, protocol.MaxDelegatedKeys, n)
-			return err
+			require.Equal(t, protocol.MaxDelegatedKeys, must.Get(tx.DelegatedKeys().Delete(ctx, mine))(t))
+			return nil
 		})
 		require.False(t, has(mine, 5))
 		require.True(t, has(other, 1))

@@ -43,10 +43,7 @@ func TestGeneration(t *testing.T) {
 		}
 		profile := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}
 		key := storage.AgentKey{Handle: "asha", Thumbprint: "t1", PublicJWK: []byte(`{}`)}
-		other(storage.GroupKeys, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, profile)
-			return err
-		})
+		other(storage.GroupKeys, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().Put(ctx, profile)) })
 		other(storage.GroupKeys, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Put(ctx, key) })
 		write(t, one, func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Accounts().Insert(ctx, storage.Account{ID: "acc_1", Name: "A", Role: protocol.RoleOwner})

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -195,25 +196,17 @@ var grown = []struct {
 		}
 		return db.ReleaseOutlets(ctx, "growth")
 	}},
-	{"due subscriptions", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Subscriptions().ListDue(ctx, 32)
-		return err
-	})},
+	{"due subscriptions", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().ListDue(ctx, 32)) })},
 	{"entries taken of a log", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Subscriptions().ListTaken(ctx, "https://p.example/ap/board")
-		return err
+		return made(tx.Subscriptions().ListTaken(ctx, "https://p.example/ap/board"))
 	})},
 	{"documents of identities", reading(func(ctx context.Context, tx *storage.Tx) error {
 		all, err := tx.AgentDocuments().Due(ctx, 60)
 		return found(len(all), err)
 	})},
-	{"nodes that are gone", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.RemoteAgents().Prune(ctx)
-		return err
-	})},
+	{"nodes that are gone", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.RemoteAgents().Prune(ctx)) })},
 	{"entries of a directory", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.ARDSources().Entries(ctx, "https://d5.example/x.json")
-		return err
+		return made(tx.ARDSources().Entries(ctx, "https://d5.example/x.json"))
 	})},
 	{"an entry of a directory is replaced", func(ctx context.Context, db *storage.DB) error {
 		return db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -221,32 +214,25 @@ var grown = []struct {
 		})
 	}},
 	{"tickets sent to an address", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Tickets().CountTo(ctx, storage.TicketSignIn, "a@example.org", start)
-		return err
+		return made(tx.Tickets().CountTo(ctx, storage.TicketSignIn, "a@example.org", start))
 	})},
 	{"tickets of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Tickets().CountOf(ctx, storage.TicketSignIn, "acc_1")
-		return err
+		return made(tx.Tickets().CountOf(ctx, storage.TicketSignIn, "acc_1"))
 	})},
 	{"count followers", reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.Followers().Count(ctx, boardID)
 		return found(n, err)
 	})},
-	{"is peer", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Peers().Has(ctx, "nobody.example")
-		return err
-	})},
+	{"is peer", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Peers().Has(ctx, "nobody.example")) })},
 	{"count a thread", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
 		n, err := tx.Posts().CountThread(ctx, root)
 		return found(n-1, err)
 	})},
 	{"list a thread", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
-		_, err := tx.Posts().ListThread(ctx, root, 20, "")
-		return err
+		return made(tx.Posts().ListThread(ctx, root, 20, ""))
 	})},
 	{"list replies", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
-		_, err := tx.Posts().ListReplies(ctx, root, 20, "")
-		return err
+		return made(tx.Posts().ListReplies(ctx, root, 20, ""))
 	})},
 	{"reply in a thread", inThreadUndone(func(ctx context.Context, tx *storage.Tx, root string) error {
 		p := samplePost(start.Add(time.Hour), 1)
@@ -267,8 +253,7 @@ var grown = []struct {
 		return tx.Posts().SetVerdict(ctx, root, protocol.AuthorProof{}, "", "")
 	})},
 	{"author in a thread", inThread(func(ctx context.Context, tx *storage.Tx, root string) error {
-		_, err := tx.Posts().ThreadAuthor(ctx, root, "asha", "h.example")
-		return err
+		return made(tx.Posts().ThreadAuthor(ctx, root, "asha", "h.example"))
 	})},
 	{"posts of an actor", reading(func(ctx context.Context, tx *storage.Tx) error {
 		posts, err := tx.Posts().OfActor(ctx, "https://far.example/u/asha", 10)
@@ -278,10 +263,7 @@ var grown = []struct {
 		entries, err := tx.Logs().After(ctx, boardID, 100, 50)
 		return found(len(entries), err)
 	})},
-	{"tree of the log", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().Tree(ctx, boardID)
-		return err
-	})},
+	{"tree of the log", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Logs().Tree(ctx, boardID)) })},
 	{"feed", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Feed().List(ctx, nil, false, 20, "")
 		return found(len(page.Items), err)
@@ -323,8 +305,7 @@ var grown = []struct {
 	})},
 	{"spend", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, spend()) })},
 	{"keep an activity", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Inbox().Keep(ctx, storage.Kept{Key: sha256.Sum256([]byte("x")), Host: "a.example", Actor: "x", Body: []byte("{}")})
-		return err
+		return made(tx.Inbox().Keep(ctx, storage.Kept{Key: sha256.Sum256([]byte("x")), Host: "a.example", Actor: "x", Body: []byte("{}")}))
 	})},
 	{"empty a kept activity", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Inbox().Empty(ctx, [32]byte([]byte("waits1                          ")))
@@ -375,10 +356,7 @@ var grown = []struct {
 	{"tell usage", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Requests().PutUsage(ctx, storage.Usage{Process: "other", N: 1, Doc: []byte{}})
 	})},
-	{"tokens of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Tokens().Count(ctx, "acc_1")
-		return err
-	})},
+	{"tokens of an account", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Tokens().Count(ctx, "acc_1")) })},
 	{"thread by its token", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, err := tx.Threads().IDByToken(ctx, [32]byte{1})
 		if errors.Is(err, storage.ErrNotFound) {
@@ -387,40 +365,27 @@ var grown = []struct {
 		return err
 	})},
 	{"tombstoned", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Inbox().Tombstoned(ctx, "https://h.example/1")
-		return err
+		return made(tx.Inbox().Tombstoned(ctx, "https://h.example/1"))
 	})},
 	{"sessions of an account", reading(func(ctx context.Context, tx *storage.Tx) error {
 		page, err := tx.Sessions().List(ctx, "acc_1", 20, "")
 		return found(len(page.Items), err)
 	})},
-	{"audit log", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.AuditLog().List(ctx, "", "", 20, "")
-		return err
-	})},
-	{"next probe", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Probes().Next(ctx)
-		return err
-	})},
+	{"audit log", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.AuditLog().List(ctx, "", "", 20, "")) })},
+	{"next probe", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Probes().Next(ctx)) })},
 	{"claim probes", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Probes().Claim(ctx, storage.ProbeClaim{Most: 4, PerDomain: 4, Lease: time.Minute})
-		return err
+		return made(tx.Probes().Claim(ctx, storage.ProbeClaim{Most: 4, PerDomain: 4, Lease: time.Minute}))
 	})},
 	{"enqueue", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Enqueue(ctx, storage.Job{Kind: "notice", Lane: "host:crowd", Dedupe: "notice x"})
 	})},
 	{"is a lane full", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Jobs().LaneFull(ctx, "host:crowd", 200)
-		return err
+		return made(tx.Jobs().LaneFull(ctx, "host:crowd", 200))
 	})},
 	{"next job of a lane", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Jobs().Next(ctx, 1, "growth", time.Minute)
-		return err
+		return made(tx.Jobs().Next(ctx, 1, "growth", time.Minute))
 	})},
-	{"jobs by name", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Jobs().Named(ctx, "webhook")
-		return err
-	})},
+	{"jobs by name", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Jobs().Named(ctx, "webhook")) })},
 	{"prune spent", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
 		_, n, err := tx.Requests().PruneSpent(ctx, nil)
 		return found(n, err)
@@ -435,33 +400,23 @@ var grown = []struct {
 	{"prune kept activities", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Inbox().Prune(ctx, longAgo) })},
 	{"prune tombstones", pruning(storage.PruneTable("tombstone"))},
 	{"prune news", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.News().Prune(ctx, longAgo) })},
-	{"prune callbacks", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Callbacks().Prune(ctx, longAgo)
-		return err
-	})},
+	{"prune callbacks", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Callbacks().Prune(ctx, longAgo)) })},
 	{"prune tokens", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Tokens().Prune(ctx, longAgo) })},
 	{"prune audit", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) {
 		return tx.AuditLog().Prune(ctx, longAgo, longAgo)
 	})},
 	{"prune schemes", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Peers().PruneSchemes(ctx, longAgo) })},
 	{"prune blocks", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Blocks().Prune(ctx) })},
-	{"prune writers", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Posts().PruneWriters(ctx, longAgo)
-		return err
-	})},
+	{"prune writers", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().PruneWriters(ctx, longAgo)) })},
 	{"prune actors and keys", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Peers().PruneFetched(ctx, longAgo) })},
 	{"prune sightings", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Probes().ForgetSightings(ctx) })},
-	{"hours that begin or end", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Merchants().RefreshHours(ctx)
-		return err
-	})},
+	{"hours that begin or end", rolledBack(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Merchants().RefreshHours(ctx)) })},
 	{"news", reading(func(ctx context.Context, tx *storage.Tx) error {
 		_, _, _, err := tx.News().After(ctx, []string{"handle:asha"}, 0, 20)
 		return err
 	})},
 	{"list dead jobs", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Jobs().List(ctx, storage.JobDead, "", 20, "")
-		return err
+		return made(tx.Jobs().List(ctx, storage.JobDead, "", 20, ""))
 	})},
 }
 
@@ -498,8 +453,7 @@ var bounded = []struct {
 		return found(int(n), err)
 	})},
 	{"measure what may be evicted, on a snapshot", 700_000, func(ctx context.Context, db *storage.DB) error {
-		_, err := db.Evict(ctx, storage.StockKept, storage.Caps[storage.StockKept])
-		return err
+		return made(db.Evict(ctx, storage.StockKept, storage.Caps[storage.StockKept]))
 	}},
 	{"count the review queue", 30_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.Moderation().CountReview(ctx)
@@ -580,9 +534,7 @@ func reading(fn func(ctx context.Context, tx *storage.Tx) error) func(ctx contex
 func TestGrowth(t *testing.T) {
 	large := 100
 	if text := os.Getenv("STOA_GROWTH"); text != "" {
-		var err error
-		large, err = strconv.Atoi(text)
-		require.NoError(t, err)
+		large = must.Get(strconv.Atoi(text))(t)
 	}
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		c.Now = func() time.Time { return start }

@@ -122,10 +122,7 @@ var grownBids = []struct {
 		refunds, f := tx.Refunds().ListOpen(ctx, "B", 20, "")
 		return found(len(bids.Items)*len(payments.Items)*len(refunds.Items), errors.Join(err, e, f))
 	})},
-	{"does an account owe", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PaymentAccounts().Owes(ctx, "A")
-		return err
-	})},
+	{"does an account owe", reading(func(ctx context.Context, tx *storage.Tx) error { return made(tx.PaymentAccounts().Owes(ctx, "A")) })},
 	{"prune bids", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Bids().Prune(ctx, longAgo) })},
 	{"prune events of payments", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Payments().PruneEvents(ctx, longAgo) })},
 }

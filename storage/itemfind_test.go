@@ -10,17 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
 
-func (d directory) search(q storage.ItemQuery) (p storage.ItemPage) {
+func (d directory) search(q storage.ItemQuery) storage.ItemPage {
 	d.t.Helper()
-	read(d.t, d.db, func(ctx context.Context, tx *storage.Tx) (err error) {
-		p, err = tx.Items().Search(ctx, q)
-		return err
-	})
-	return p
+	return reads(d.t, d.db, func(ctx context.Context, tx *storage.Tx) (storage.ItemPage, error) { return tx.Items().Search(ctx, q) })
 }
 
 func skus(p storage.ItemPage) string {
@@ -187,19 +184,14 @@ func TestItems_Terms(t *testing.T) {
 		d.items("shop", protocol.ItemDraft{SKU: "b", Name: "Turmeric"})
 		require.Empty(t, had("safran"))
 		require.Equal(t, "turmeric", had("turmric"))
-		_, err := db.ImportItems(t.Context(), imported("shop", []protocol.ItemDraft{{SKU: "a", Name: "Turmeric"}, {SKU: "c", Name: "Cardamom"}}, nil))
-		require.NoError(t, err)
+		must.Get(db.ImportItems(t.Context(), imported("shop", []protocol.ItemDraft{{SKU: "a", Name: "Turmeric"}, {SKU: "c", Name: "Cardamom"}}, nil)))(t)
 		require.Equal(t, "cardamom", had("cardmom"))
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Items().Remove(ctx, "shop", "a")
-			return err
-		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Items().Remove(ctx, "shop", "a")) })
 		require.Empty(t, had("turmric"))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "shop") })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := storage.Count(ctx, tx, "item_term")
-			require.Zero(t, n)
-			return err
+			require.Zero(t, must.Get(storage.Count(ctx, tx, "item_term"))(t))
+			return nil
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -21,8 +22,7 @@ func clocked(t *testing.T, fn func(t *testing.T, db *storage.DB, advance func(ti
 		now := make(chan time.Time, 1)
 		now <- start
 		c.Now = func() time.Time { at := <-now; now <- at; return at }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
 		fn(t, db, func(d time.Duration) { at := <-now; now <- at.Add(d) })
 	})
@@ -84,9 +84,7 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 			require.Len(t, dead.Items, 1)
 			require.Equal(t, "for good", dead.Items[0].LastError)
 			require.NotNil(t, dead.Items[0].DoneAt)
-			stats, e := tx.Jobs().Stats(ctx)
-			require.NoError(t, e)
-			require.Len(t, stats, 7)
+			require.Len(t, must.Get(tx.Jobs().Stats(ctx))(t), 7)
 			return err
 		})
 	})
@@ -101,12 +99,10 @@ func TestJobs_NextOfALane(t *testing.T) {
 			storage.Job{Kind: "b1", Lane: "b"}, storage.Job{Kind: "free"})
 		jobs, kinds := claim(t, db, "one", 10)
 		require.Equal(t, []string{"a1", "b1", "free"}, kinds)
-		next := func(j storage.Job) (got *storage.Job) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Jobs().Next(ctx, j.ID, "one", time.Minute)
-				return err
+		next := func(j storage.Job) *storage.Job {
+			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.Job, error) {
+				return tx.Jobs().Next(ctx, j.ID, "one", time.Minute)
 			})
-			return got
 		}
 		require.Nil(t, next(jobs[1]), "a lane in which none waits")
 		require.Nil(t, next(jobs[2]), "no lane")
@@ -122,8 +118,7 @@ func TestJobs_NextOfALane(t *testing.T) {
 		again, kinds := claim(t, db, "two", 10)
 		require.Equal(t, []string{"a2"}, kinds)
 		require.Equal(t, 2, again[0].Attempt)
-		a3 := next(again[0])
-		require.EqualValues(t, "a3", a3.Kind)
+		require.EqualValues(t, "a3", next(again[0]).Kind)
 		require.NoError(t, db.ReleaseJobs(t.Context(), "one"))
 		last, kinds := claim(t, db, "two", 10)
 		require.Equal(t, []string{"a3"}, kinds)
@@ -302,9 +297,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, 0, text), name)
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, jobs[0].ID, text) })
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.Jobs().List(ctx, storage.JobDead, "", 1, "")
-				require.NoError(t, err)
-				require.LessOrEqual(t, len(page.Items[0].LastError), 2000)
+				require.LessOrEqual(t, len(must.Get(tx.Jobs().List(ctx, storage.JobDead, "", 1, ""))(t).Items[0].LastError), 2000)
 				return nil
 			})
 		}
@@ -341,9 +334,8 @@ func TestJobsNamed(t *testing.T) {
 					require.NoError(t, tx.Jobs().Bury(ctx, j.ID, "no"))
 				}
 			}
-			n, err := tx.Jobs().DropNamed(ctx, "follow", "follow b")
-			require.Zero(t, n, "it is being run")
-			return err
+			require.Zero(t, must.Get(tx.Jobs().DropNamed(ctx, "follow", "follow b"))(t), "it is being run")
+			return nil
 		})
 		require.Equal(t, []string{"follow a dead", "follow b waiting"}, names())
 		require.NoError(t, db.ReleaseJobs(t.Context(), "o"))
@@ -367,9 +359,7 @@ func TestDropNamed_LeavesLane(t *testing.T) {
 		follow := storage.Job{Kind: "follow", Lane: "follow x", Dedupe: "follow x"}
 		for _, back := range []func([]storage.Job) error{
 			func([]storage.Job) error { return db.ReleaseJobs(t.Context(), "one") }, // the process stopped
-			func(jobs []storage.Job) error {
-				return db.RetryJob(t.Context(), jobs[0].ID, time.Hour, "away")
-			},
+			func(jobs []storage.Job) error { return db.RetryJob(t.Context(), jobs[0].ID, time.Hour, "away") },
 		} {
 			enqueue(t, db, follow)
 			jobs, kinds := claim(t, db, "one", 10)

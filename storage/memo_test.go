@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 
 	"github.com/stretchr/testify/require"
@@ -34,9 +35,7 @@ func TestMemo(t *testing.T) {
 		}
 		is := func(want int) {
 			t.Helper()
-			n, err := get()
-			require.NoError(t, err)
-			require.Equal(t, want, n)
+			require.Equal(t, want, must.Get(get())(t))
 		}
 		renew := func() { require.NoError(t, m.Renew(t.Context(), db)) }
 

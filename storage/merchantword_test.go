@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
@@ -71,9 +72,8 @@ func TestPutMerchant_TextIsBounded(t *testing.T) {
 		d.merchant("large", protocol.MerchantDraft{Items: items})
 		for _, q := range []string{"thing99", "मसाला0डोसा"} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q})
-				require.Len(t, p.Items, 1, q)
-				return err
+				require.Len(t, must.Get(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q}))(t).Items, 1, q)
+				return nil
 			})
 		}
 	})
@@ -93,17 +93,13 @@ func plansOfMerchantWords(t *testing.T, db *storage.DB, index string) {
 		{Q: "zzz"}, {Q: "rice zzzs"}, {Near: "12.97,77.6", Radius: 5000}, {AcceptsReturns: true},
 	} {
 		plans = nil
-		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().ListMerchants(ctx, q)
-			return err
-		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().ListMerchants(ctx, q)) })
 		require.Contains(t, strings.Join(plans, "\n"), index, "%+v", q)
 	}
 	// An exact price is looked up in each shop.
 	plans = nil
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}})
-		return err
+		return made(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}}))
 	})
 	require.Regexp(t, `(?s)item_price_pkey.*seq = m.seq|PRIMARY KEY \(seq=\? AND currency=\? AND minor>\? AND minor<\?\)`, strings.Join(plans, "\n"))
 }
@@ -128,12 +124,8 @@ func plansOfPrices(t *testing.T, db *storage.DB, postgres bool) {
 		if tt.shop {
 			q.Handles = []string{fill.Handle(0)}
 		}
-		search := func(q storage.ItemQuery) (p storage.ItemPage) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				p, err = tx.Items().Search(ctx, q)
-				return err
-			})
-			return p
+		search := func(q storage.ItemQuery) storage.ItemPage {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.ItemPage, error) { return tx.Items().Search(ctx, q) })
 		}
 		plans = nil
 		var got, all []string

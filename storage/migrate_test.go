@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -84,8 +85,7 @@ func TestMigrate_TakenOver(t *testing.T) {
 		var log bytes.Buffer
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		for range 2 {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			require.NoError(t, db.Close())
 		}
 		require.Regexp(t, `^(time=.* msg="copying the database before it is migrated" .*\n)?`+
@@ -122,11 +122,8 @@ func TestMigrate_Kept(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, unpacked(t, "testdata/unreleased.db.gz"), 0o600))
 	db := storagetest.OpenConfig(t, storage.Config{Path: path})
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Profiles().ByHandle(ctx, "asha")
-		require.NoError(t, err)
-		require.Equal(t, "Paper from rags", p.Draft.Headline)
-		page, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "rag paper"})
-		require.NoError(t, err)
+		require.Equal(t, "Paper from rags", must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t).Draft.Headline)
+		page := must.Get(tx.Posts().List(ctx, protocol.BoardQuery{Q: "rag paper"}))(t)
 		require.Len(t, page.Items, 1)
 		require.Equal(t, "Ravi", page.Items[0].Author.Name)
 		return nil

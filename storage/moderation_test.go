@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -34,9 +35,7 @@ func TestBlocks(t *testing.T) {
 			for host, want := range map[string]bool{
 				"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false,
 			} {
-				got, err := tx.Peers().Refused(ctx, host)
-				require.NoError(t, err)
-				require.Equal(t, want, got, host)
+				require.Equal(t, want, must.Get(tx.Peers().Refused(ctx, host))(t), host)
 			}
 			got, err := tx.Blocks().Match(ctx, protocol.BlockActor, "https://a.example/u")
 			require.True(t, got)
@@ -101,9 +100,8 @@ func TestWriters(t *testing.T) {
 		}
 		require.Empty(t, of(ids[5]))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Posts().PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour))
-			require.Equal(t, 3, n)
-			return err
+			require.Equal(t, 3, must.Get(tx.Posts().PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour)))(t))
+			return nil
 		})
 		require.Empty(t, of(ids[2]))
 		require.Equal(t, "net3", of(ids[3]))
@@ -131,10 +129,8 @@ func TestReview(t *testing.T) {
 		}
 		walk := func() (ids []string) {
 			for after := ""; ; {
-				var page protocol.Page[string]
-				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					page, err = tx.Moderation().ListReview(ctx, 2, after)
-					return err
+				page := reads(t, db, func(ctx context.Context, tx *storage.Tx) (protocol.Page[string], error) {
+					return tx.Moderation().ListReview(ctx, 2, after)
 				})
 				ids = append(ids, page.Items...)
 				if page.Next == nil {
@@ -147,9 +143,8 @@ func TestReview(t *testing.T) {
 		setState(t, db, want[0], protocol.Hidden)
 		setState(t, db, want[2], protocol.Deleted)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().SpendReports(ctx, want[4])
-			require.Equal(t, 2, n)
-			return err
+			require.Equal(t, 2, must.Get(tx.Moderation().SpendReports(ctx, want[4]))(t))
+			return nil
 		})
 		require.Equal(t, []string{want[1], want[3]}, walk())
 		setState(t, db, want[0], protocol.Visible)
@@ -193,9 +188,8 @@ func TestFlags(t *testing.T) {
 		require.False(t, flag(ids[0], "a.example"), "one domain counts once")
 		require.Equal(t, ids[:1], queue())
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().OpenReports(ctx, ids[0])
-			require.Zero(t, n, "it hides nothing")
-			return err
+			require.Zero(t, must.Get(tx.Moderation().OpenReports(ctx, ids[0]))(t), "it hides nothing")
+			return nil
 		})
 		for n := range storage.MaxFlagsOfPost + 5 {
 			require.Equal(t, n < storage.MaxFlagsOfPost-1, flag(ids[0], fmt.Sprintf("b%d.example", n)), n)
@@ -207,9 +201,8 @@ func TestFlags(t *testing.T) {
 		require.False(t, flag(ids[1], "c.example"), "someone has decided")
 		require.True(t, flag(ids[len(ids)-1], "a.example"), "which makes room")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().SpendReports(ctx, ids[0])
-			require.Equal(t, storage.MaxFlagsOfPost, n)
-			return err
+			require.Equal(t, storage.MaxFlagsOfPost, must.Get(tx.Moderation().SpendReports(ctx, ids[0]))(t))
+			return nil
 		})
 		require.False(t, flag(ids[0], "a.example"), "heard, and dismissed")
 		require.NotContains(t, queue(), ids[0])
@@ -242,9 +235,8 @@ func TestInsertReport_Bounded(t *testing.T) {
 			require.Equal(t, storage.MaxReportsOfPost, n)
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().SpendReports(ctx, p.ID)
-			require.Equal(t, storage.MaxReportsOfPost, n)
-			return err
+			require.Equal(t, storage.MaxReportsOfPost, must.Get(tx.Moderation().SpendReports(ctx, p.ID))(t))
+			return nil
 		})
 		fresh, n = report("one more")
 		require.True(t, fresh)

@@ -31,8 +31,7 @@ import (
 func opened(t *testing.T, c storage.Config, do func(db *storage.DB)) {
 	t.Helper()
 	c.Log = slog.New(slog.DiscardHandler)
-	db, err := storage.Open(t.Context(), c)
-	require.NoError(t, err)
+	db := must.Get(storage.Open(t.Context(), c))(t)
 	do(db)
 	require.NoError(t, db.Close())
 }
@@ -283,8 +282,7 @@ func TestMove_EveryTable(t *testing.T) {
 	require.Len(t, want, n) // with profile_clock, without generation
 	pg, back := storage.Config{URL: storagetest.EmptyPostgresURL(t)}, storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
 	for _, way := range [][2]storage.Config{{lite, pg}, {pg, back}} {
-		report := must.Get(storage.Move(t.Context(), way[0], way[1], func(storage.MoveStep) {}))(t)
-		require.Equal(t, want, report.Tables)
+		require.Equal(t, want, must.Get(storage.Move(t.Context(), way[0], way[1], func(storage.MoveStep) {}))(t).Tables)
 		require.Equal(t, want, tables(t, way[1]))
 	}
 	opened(t, storage.Config{Path: back.Path}, func(a *storage.DB) {
@@ -306,8 +304,7 @@ func TestMove_Refused(t *testing.T) {
 	lite, other := storage.Config{Path: filepath.Join(dir, "a.db")}, storage.Config{Path: filepath.Join(dir, "b.db")}
 	filled(t, lite, 100)
 	try := func(from, to storage.Config) error {
-		_, err := storage.Move(t.Context(), from, to, func(storage.MoveStep) {})
-		return err
+		return made(storage.Move(t.Context(), from, to, func(storage.MoveStep) {}))
 	}
 	require.ErrorContains(t, try(lite, other), "stoa admin backup")
 	pg := storage.Config{URL: storagetest.EmptyPostgresURL(t)}
@@ -327,8 +324,7 @@ func TestMove_Refused(t *testing.T) {
 			return tx.Settings().PutSecret(ctx, "another", []byte("changed"))
 		}))
 	})
-	err := try(lite, pg)
-	require.ErrorContains(t, err, "the row of secret with name = another is not the same")
+	require.ErrorContains(t, try(lite, pg), "the row of secret with name = another is not the same")
 	opened(t, lite, func(db *storage.DB) {
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Settings().PutSecret(ctx, "a new one", []byte("x"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -21,8 +22,7 @@ func TestQuiet(t *testing.T) {
 		const readers, rounds = 40, 60
 		var dbs [2]*storage.DB
 		for i := range dbs {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			defer db.Close()
 			dbs[i] = db
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -98,11 +99,9 @@ func TestFindPlaces_Gone(t *testing.T) {
 		d := directory{t, db}
 		list := func(yes bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Profiles().ForUpdate(ctx, "a")
-				require.NoError(t, err)
+				p := must.Get(tx.Profiles().ForUpdate(ctx, "a"))(t)
 				p.Unlisted = !yes
-				_, err = tx.Profiles().Put(ctx, p)
-				return err
+				return made(tx.Profiles().Put(ctx, p))
 			})
 		}
 		d.shopAt("a", "Old Lane", "", "", 12.9, 77.6)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
@@ -59,8 +60,7 @@ func TestPlans_Filled(t *testing.T) {
 		if c.URL != "" {
 			c.URL += "&random_page_cost=1.1"
 		}
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		defer db.Close()
 		size := fill.Config{Base: base, Posts: 6_000, Profiles: 1000, Threads: 3000, Items: 6000, Seed: 1}
 		if c.URL == "" { // whose plans do not follow the sizes of tables

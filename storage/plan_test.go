@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,8 +20,7 @@ import (
 // table, and none sorts more than the pages it merges.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	type query struct {
 		text string
@@ -420,8 +420,7 @@ func TestPlans(t *testing.T) {
 // What is evicted is found by walking an index from the oldest: nothing is sorted.
 func TestPlans_Evict(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, s := range stocks {
@@ -455,11 +454,8 @@ func explain(t *testing.T, ctx context.Context, tx *Tx, text string, args []any)
 func TestSeqOf(t *testing.T) {
 	t.Parallel()
 	id := "post_01k9y3v6k8e5w9q2x4z7c1m0ad"
-	seq, err := seqOf(id)
-	require.NoError(t, err)
-	next, err := seqOf("post_01k9y3v6k9e5w9q2x4z7c1m0ad")
-	require.NoError(t, err)
-	require.Greater(t, next, seq)
+	seq := must.Get(seqOf(id))(t)
+	require.Greater(t, must.Get(seqOf("post_01k9y3v6k9e5w9q2x4z7c1m0ad"))(t), seq)
 	for _, bad := range []string{
 		"", "post_", "post-01k9y3v6k8e5w9q2x4z7c1m0ad", "post_01k9y3v6k8e5w9q2x4z7c1m0aU", "post_00000000000000000000000000", "post_7zzzzzzzzzzzzzzzzzzzzzzzzz",
 	} {

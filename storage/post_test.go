@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -26,6 +27,31 @@ func read(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage
 	t.Helper()
 	require.NoError(t, db.Read(t.Context(), fn))
 }
+
+// reads gives what a read returns.
+func reads[T any](t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
+	t.Helper()
+	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v
+}
+
+// writes gives what a write returns.
+func writes[T any](t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
+	t.Helper()
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v
+}
+
+// made drops what a call returns besides its error.
+func made[T any](_ T, err error) error { return err }
 
 // store writes posts as a room does, and returns them.
 func store(t testing.TB, db *storage.DB, posts ...*protocol.StoredPost) {
@@ -52,11 +78,9 @@ func TestPost_RoundTrip(t *testing.T) {
 		store(t, db, local, remote)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, want := range []*protocol.StoredPost{local, remote} {
-				got, err := tx.Posts().ByID(ctx, want.ID)
-				require.NoError(t, err)
+				got := must.Get(tx.Posts().ByID(ctx, want.ID))(t)
 				require.Equal(t, want, got)
-				got, err = tx.Posts().ByURI(ctx, want.URI)
-				require.NoError(t, err)
+				got = must.Get(tx.Posts().ByURI(ctx, want.URI))(t)
 				require.Equal(t, want, got)
 			}
 			for _, absent := range []string{"", "post_x", protocol.NewID(protocol.PostID, start), "post_" + strings.Repeat("0", 26), "post_" + strings.Repeat("!", 26)} {
@@ -65,9 +89,8 @@ func TestPost_RoundTrip(t *testing.T) {
 				_, err = tx.Posts().ByURI(ctx, base+"/ap/posts/"+absent)
 				require.ErrorIs(t, err, storage.ErrNotFound)
 			}
-			n, err := tx.Posts().Count(ctx)
-			require.Equal(t, 1, n)
-			return err
+			require.Equal(t, 1, must.Get(tx.Posts().Count(ctx))(t))
+			return nil
 		})
 		require.NoError(t, db.Check(t.Context()))
 	})
@@ -128,9 +151,7 @@ func TestInsertPost_NeighbouringIDs(t *testing.T) {
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 3}}), 10)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range posts {
-				got, err := tx.Posts().ByURI(ctx, p.URI)
-				require.NoError(t, err)
-				require.Equal(t, p.ID, got.ID)
+				require.Equal(t, p.ID, must.Get(tx.Posts().ByURI(ctx, p.URI))(t).ID)
 			}
 			return nil
 		})
@@ -141,10 +162,8 @@ func TestInsertPost_NeighbouringIDs(t *testing.T) {
 func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []string) {
 	t.Helper()
 	for {
-		var p protocol.List[protocol.Post]
-		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err = tx.Posts().List(ctx, q)
-			return err
+		p := reads(t, db, func(ctx context.Context, tx *storage.Tx) (protocol.List[protocol.Post], error) {
+			return tx.Posts().List(ctx, q)
 		})
 		for _, post := range p.Items {
 			ids = append(ids, post.ID)
@@ -160,8 +179,7 @@ func TestListPosts_FiltersCombine(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
-			return err
+			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 		})
 		var all []*protocol.StoredPost
 		for n := range 120 {
@@ -213,8 +231,7 @@ func TestListings_RefuseForeignCursors(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		for _, after := range []string{"x", "????", *protocol.Cursor("feed", "12"), *protocol.Cursor("board", "post_1"), *protocol.Cursor("board", "-4")} {
 			err := db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}})
-				return err
+				return made(tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}}))
 			})
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
 		}
@@ -355,17 +372,15 @@ func TestSetPostState_Delete(t *testing.T) {
 		store(t, db, p)
 		setState(t, db, p.ID, protocol.Deleted)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Posts().ByID(ctx, p.ID)
-			require.NoError(t, err)
+			got := must.Get(tx.Posts().ByID(ctx, p.ID))(t)
 			require.Equal(t, protocol.Deleted, got.State)
 			require.Equal(t, []string{"", "", ""}, []string{got.Title, got.Body, got.Author.Name})
 			require.Empty(t, got.Tags)
 			require.Nil(t, got.Evidence)
 			require.Nil(t, got.Statement)
 			require.Nil(t, got.Object)
-			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
-			require.True(t, entries[0].Redacted)
-			return err
+			require.True(t, must.Get(tx.Logs().After(ctx, boardID, 0, 10))(t)[0].Redacted)
+			return nil
 		})
 		require.Empty(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag"}))
 		require.Empty(t, feedSubjects(t, db))
@@ -411,8 +426,7 @@ func TestSetPostVerdict(t *testing.T) {
 			})
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			found, err := tx.Posts().ByID(ctx, p.ID)
-			require.NoError(t, err)
+			found := must.Get(tx.Posts().ByID(ctx, p.ID))(t)
 			require.Equal(t, "thumb", *found.Author.KeyID)
 			require.Equal(t, []string{"Agent 7", "Asha"}, []string{found.Author.Name, found.Author.ClaimedName}, "what it was called is its own word")
 			require.Equal(t, int64(9), *found.Author.Proof.Block)
@@ -420,7 +434,7 @@ func TestSetPostVerdict(t *testing.T) {
 			_, note, e := tx.Posts().Standing(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, "why", note)
-			return err
+			return nil
 		})
 	})
 }
@@ -533,9 +547,7 @@ func TestReports(t *testing.T) {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			reports, err := tx.Moderation().ListReports(ctx, p.ID, 100)
 			require.Len(t, reports, 6)
-			got, e := tx.Posts().ByID(ctx, p.ID)
-			require.NoError(t, e)
-			require.Equal(t, 6, got.Reports)
+			require.Equal(t, 6, must.Get(tx.Posts().ByID(ctx, p.ID))(t).Reports)
 			return err
 		})
 	})

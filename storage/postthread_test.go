@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -31,14 +32,12 @@ func TestThread_Circles(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range []*protocol.StoredPost{one, self} {
-				got, err := tx.Posts().ByID(ctx, p.ID)
-				require.NoError(t, err)
+				got := must.Get(tx.Posts().ByID(ctx, p.ID))(t)
 				require.Nil(t, got.Root)
 				require.Nil(t, got.InReplyTo)
 			}
-			thread, err := tx.Posts().ListThread(ctx, one.ID, 10, "")
-			require.Len(t, thread.Items, 2)
-			return err
+			require.Len(t, must.Get(tx.Posts().ListThread(ctx, one.ID, 10, ""))(t).Items, 2)
+			return nil
 		})
 	})
 }
@@ -78,8 +77,7 @@ func TestThread_LateParent(t *testing.T) {
 		count := func() (replies, thread int) {
 			require.NoError(t, db.Check(t.Context()))
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err := tx.Posts().ByID(ctx, question.ID)
-				require.NoError(t, err)
+				got := must.Get(tx.Posts().ByID(ctx, question.ID))(t)
 				replies = got.ReplyCount
 				thread, err = tx.Posts().CountThread(ctx, question.ID)
 				return err
@@ -108,9 +106,7 @@ func TestThread_LateParent(t *testing.T) {
 		replies, thread = count()
 		require.Equal(t, []int{2 + short, 1 + whole + short}, []int{replies, thread})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Posts().ByID(ctx, question.ID)
-			require.NoError(t, err)
-			require.Equal(t, &resolution.ID, got.ResolvedBy)
+			require.Equal(t, &resolution.ID, must.Get(tx.Posts().ByID(ctx, question.ID))(t).ResolvedBy)
 			n, err := tx.Posts().CountThread(ctx, walkID(ctx, t, tx, "https://far.example/notes/chain-1"))
 			require.Equal(t, large, n, "too large: it stays a thread of its own")
 			return err
@@ -120,8 +116,7 @@ func TestThread_LateParent(t *testing.T) {
 }
 
 func walkID(ctx context.Context, t *testing.T, tx *storage.Tx, uri string) string {
-	p, err := tx.Posts().ByURI(ctx, uri)
-	require.NoError(t, err)
+	p := must.Get(tx.Posts().ByURI(ctx, uri))(t)
 	return p.ID
 }
 
@@ -130,11 +125,7 @@ func walkID(ctx context.Context, t *testing.T, tx *storage.Tx, uri string) strin
 func TestReindex(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		open := func() *storage.DB {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
-			return db
-		}
+		open := func() *storage.DB { return must.Get(storage.Open(t.Context(), c))(t) }
 		db := open()
 		shown, hidden := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		shown.Kind = protocol.QuestionPost

@@ -28,7 +28,7 @@ func TestPutProbes(t *testing.T) {
 			return p
 		}
 		put := func(p *storage.StoredProfile) {
-			write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err })
+			write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().Put(ctx, p)) })
 		}
 		targets := func(handle string) (list []string) {
 			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 			for i, e := range endpoints {
 				p.Draft.Capabilities = append(p.Draft.Capabilities, protocol.Capability{ID: fmt.Sprint("c", i), Name: "C", Description: "d", Endpoint: e})
 			}
-			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err }))
+			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().Put(ctx, p)) }))
 		}
 		settle := func(target string, alive protocol.Liveness) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 
 	"github.com/stretchr/testify/require"
@@ -168,8 +169,7 @@ func TestPrune_Ended(t *testing.T) {
 			require.Len(t, tokens, 2)
 			require.NoError(t, err)
 			for _, id := range []string{waits, young} {
-				_, err := tx.Callbacks().ByID(ctx, id)
-				require.NoError(t, err)
+				must.Get(tx.Callbacks().ByID(ctx, id))(t)
 			}
 			audit, err := tx.AuditLog().List(ctx, "", "", 100, "")
 			require.Len(t, audit.Items, 2)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -46,8 +47,7 @@ func TestSetPostState_DeletedBesideHiding(t *testing.T) {
 		root, reply := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		reply.InReplyTo = &root.ID
 		store(t, db, root, reply)
-		err := concurrently(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))
-		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		require.Equal(t, protocol.Gone, protocol.CodeOf(concurrently(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			p, err := tx.Posts().ByID(ctx, reply.ID)
 			require.NoError(t, err)
@@ -73,9 +73,8 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 			}
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Posts().ByID(ctx, root.ID)
-			require.Equal(t, 1, p.ReplyCount, "taken out once, and another came")
-			return err
+			require.Equal(t, 1, must.Get(tx.Posts().ByID(ctx, root.ID))(t).ReplyCount, "taken out once, and another came")
+			return nil
 		})
 	})
 }
@@ -97,9 +96,8 @@ func TestSetting_Beside(t *testing.T) {
 			require.NoError(t, concurrently(t, db, add(what[:1]), add(what[1:])))
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Settings().Get(ctx, "list")
-			require.Equal(t, "abcd", got)
-			return err
+			require.Equal(t, "abcd", must.Get(tx.Settings().Get(ctx, "list"))(t))
+			return nil
 		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -76,9 +77,8 @@ func TestReactions_DropHost(t *testing.T) {
 			return err
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			q, err := tx.Posts().ByID(ctx, p.ID)
-			require.Equal(t, 2, q.Shares)
-			return err
+			require.Equal(t, 2, must.Get(tx.Posts().ByID(ctx, p.ID))(t).Shares)
+			return nil
 		})
 		require.NoError(t, db.Check(t.Context()))
 	})

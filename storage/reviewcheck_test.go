@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -25,8 +26,7 @@ func TestCheck_Reviews(t *testing.T) {
 			for i, id := range []string{"rev_a", "rev_b"} {
 				f := storage.Feedback{ID: id, Agent: agent, Client: "0x1", Index: uint64(i), Place: int64(i), At: tx.Now, State: storage.FeedbackCounted, Rating: 9000,
 					Reason: protocol.ByConfirmed, Proof: "payment " + id}
-				_, err := tx.Feedbacks().Insert(ctx, f)
-				require.NoError(t, err)
+				must.Get(tx.Feedbacks().Insert(ctx, f))(t)
 				free, err := tx.Feedbacks().Claim(ctx, id, []string{f.Proof})
 				require.True(t, free)
 				require.NoError(t, err)
@@ -88,9 +88,8 @@ func TestFeedbacks_ShowDeleted(t *testing.T) {
 			return tx.Feedbacks().Show(ctx, reviewedAgent, "rao", true)
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			shown, err := storage.Count(ctx, tx, `feed WHERE visible`)
-			require.Equal(t, 1, shown)
-			return err
+			require.Equal(t, 1, must.Get(storage.Count(ctx, tx, `feed WHERE visible`))(t))
+			return nil
 		})
 	})
 }

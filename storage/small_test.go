@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -21,12 +22,10 @@ func TestReceipts(t *testing.T) {
 		keep := func() error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().KeepReceipt(ctx, r) })
 		}
-		get := func() (got *storage.Receipt) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Requests().Receipt(ctx, "c", "k")
-				return err
+		get := func() *storage.Receipt {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.Receipt, error) {
+				return tx.Requests().Receipt(ctx, "c", "k")
 			})
-			return got
 		}
 		require.Nil(t, get())
 		require.NoError(t, keep())
@@ -39,9 +38,8 @@ func TestReceipts(t *testing.T) {
 		require.Equal(t, &r, get())
 		advance(2 * time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneExpired(ctx)
-			require.Equal(t, 1, n)
-			return err
+			require.Equal(t, 1, must.Get(tx.PruneExpired(ctx))(t))
+			return nil
 		})
 	})
 }
@@ -103,17 +101,12 @@ func TestKeysAndTokens(t *testing.T) {
 		require.NoError(t, insert())
 		require.ErrorIs(t, insert(), storage.ErrExists)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Keys().ByThumbprint(ctx, "t1")
-			require.NoError(t, err)
-			require.Equal(t, &key, got)
-			keys, err := tx.Keys().OfProfile(ctx, "asha")
-			require.NoError(t, err)
+			require.Equal(t, &key, must.Get(tx.Keys().ByThumbprint(ctx, "t1"))(t))
+			keys := must.Get(tx.Keys().OfProfile(ctx, "asha"))(t)
 			require.Len(t, keys, 2)
 			require.NotNil(t, keys[0].RetiredAt)
-			tok, err := tx.Tokens().ByHash(ctx, token.Hash)
-			require.NoError(t, err)
-			require.Equal(t, &token, tok)
-			_, err = tx.Tokens().ByHash(ctx, [32]byte{})
+			require.Equal(t, &token, must.Get(tx.Tokens().ByHash(ctx, token.Hash))(t))
+			_, err := tx.Tokens().ByHash(ctx, [32]byte{})
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			return nil
 		})
@@ -151,9 +144,7 @@ func TestIssuedAndAudit(t *testing.T) {
 			require.Zero(t, at)
 			require.NoError(t, err)
 			for id, want := range map[string]bool{"id": true, "i": false, "id2": false} {
-				known, err := tx.Keys().KnownIdentity(ctx, id)
-				require.NoError(t, err)
-				require.Equal(t, want, known, id)
+				require.Equal(t, want, must.Get(tx.Keys().KnownIdentity(ctx, id))(t), id)
 			}
 			page, err := tx.AuditLog().List(ctx, "", "", 1, "")
 			require.Equal(t, "restore", page.Items[0].Action)
@@ -168,8 +159,7 @@ func TestMigrate_Twice(t *testing.T) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		p := samplePost(start, 1)
 		for n := range 3 {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			if n == 0 {
 				store(t, db, p)
 			}
@@ -191,8 +181,7 @@ func TestBackup(t *testing.T) {
 			return
 		}
 		require.NoError(t, err)
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(path))(t)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 		require.Error(t, db.Backup(t.Context(), path), "never over a file that is there")
 		copied := storagetest.OpenConfig(t, storage.Config{Path: path})

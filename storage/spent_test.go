@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -111,8 +112,7 @@ func TestSpend_LikeAModel(t *testing.T) {
 		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
 		var dbs [2]*storage.DB
 		for i := range dbs {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			defer db.Close()
 			dbs[i] = db
 		}

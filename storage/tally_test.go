@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -28,8 +29,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 		const writers, each = 8, 40
 		var dbs []*storage.DB
 		for range 2 {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			defer db.Close()
 			dbs = append(dbs, db)
 		}
@@ -167,9 +167,7 @@ func TestFeedPlace_OfADeletedPost(t *testing.T) {
 			return tx.Posts().SetState(ctx, p.ID, protocol.Deleted, "by its author")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.Feed().After(ctx, 0, 10)
-			require.NoError(t, err)
-			require.Empty(t, entries)
+			require.Empty(t, must.Get(tx.Feed().After(ctx, 0, 10))(t))
 			n, _, err := tx.Feed().Place(ctx, entry.ID)
 			require.Equal(t, entry.N, n)
 			return err
@@ -221,10 +219,8 @@ func TestNews(t *testing.T) {
 		refs, _, _ = ask(0, 100, append(many, "account:x", "key:k", "visitor:v", "agent:a")...)
 		require.Len(t, refs, 5, "no name is passed over")
 
-		n, err := storage.ParseNewsCursor(storage.NewsCursor(upTo))
-		require.NoError(t, err)
-		require.Equal(t, upTo, n)
-		_, err = storage.ParseNewsCursor("nonsense")
+		require.Equal(t, upTo, must.Get(storage.ParseNewsCursor(storage.NewsCursor(upTo)))(t))
+		_, err := storage.ParseNewsCursor("nonsense")
 		require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
 		err = db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.News().Append(ctx, storage.NewsReply, "x", "handle:asha")
@@ -238,10 +234,7 @@ func TestNews_AfterARestore(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		const beyond = 500 // handed out after the backup was made
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Logs().NewEpoch(ctx, boardID)
-			return err
-		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Logs().NewEpoch(ctx, boardID)) })
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			if err := tx.Feed().Append(ctx, someNews(tx.Now, "new")); err != nil {
 				return err
@@ -249,9 +242,7 @@ func TestNews_AfterARestore(t *testing.T) {
 			return tx.News().Append(ctx, storage.NewsReply, "new", "handle:asha")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.Feed().After(ctx, beyond, 10)
-			require.NoError(t, err)
-			require.Len(t, entries, 1)
+			require.Len(t, must.Get(tx.Feed().After(ctx, beyond, 10))(t), 1)
 			items, upTo, _, err := tx.News().After(ctx, []string{"handle:asha"}, beyond, 10)
 			require.Len(t, items, 1)
 			require.Greater(t, upTo, int64(beyond))

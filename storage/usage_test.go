@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -42,9 +43,8 @@ func TestUsage(t *testing.T) {
 		advance(time.Minute)
 		tell("c", 1, "")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Requests().PruneUsage(ctx)
-			require.Zero(t, n, "each report deletes the old ones")
-			return err
+			require.Zero(t, must.Get(tx.Requests().PruneUsage(ctx))(t), "each report deletes the old ones")
+			return nil
 		})
 		require.Equal(t, []string{"c"}, others("a"))
 	})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -35,8 +36,7 @@ func TestPruneSpent(t *testing.T) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { return now }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		defer db.Close()
 		old, young := spend(), spend()
 		old.Until, young.Until = start.Add(time.Minute), start.Add(time.Hour)
@@ -53,14 +53,13 @@ func TestPruneSpent(t *testing.T) {
 			})
 		}
 		require.Equal(t, 1, total)
-		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, young) })
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, young) })
 		require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
 
 		use := func(key byte, want bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				first, err := tx.Requests().UseSignature(ctx, [32]byte{key}, now.Add(time.Hour))
-				require.Equal(t, want, first)
-				return err
+				require.Equal(t, want, must.Get(tx.Requests().UseSignature(ctx, [32]byte{key}, now.Add(time.Hour)))(t))
+				return nil
 			})
 		}
 		prune := func() int {
@@ -86,8 +85,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		defer db.Close()
 		taken := samplePost(start, 0)
 		store(t, db, taken)
@@ -181,8 +179,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 				require.EqualValues(t, i+1, e.Seq)
 				require.True(t, succeeded[e.ObjectID])
 			}
-			audit, e := tx.AuditLog().List(ctx, "", "", 100, "")
-			require.NoError(t, e)
+			audit := must.Get(tx.AuditLog().List(ctx, "", "", 100, ""))(t)
 			for _, a := range audit.Items {
 				require.True(t, succeeded[a.Subject])
 			}
@@ -330,8 +327,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 				}
 			}
 		})
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		defer db.Close()
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}}), 30)
 		require.NoError(t, db.Check(t.Context()))
@@ -347,22 +343,19 @@ func TestRead_IsOneMoment(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		store(t, db, samplePost(start, 1))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			first, err := tx.Posts().Count(ctx)
-			require.NoError(t, err)
+			first := must.Get(tx.Posts().Count(ctx))(t)
 			store(t, db, samplePost(start, 2))
-			second, err := tx.Posts().Count(ctx)
-			require.Equal(t, first, second)
-			return err
+			require.Equal(t, first, must.Get(tx.Posts().Count(ctx))(t))
+			return nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			cancel()
-			_, err := tx.Posts().Count(ctx)
-			return err
+			return made(tx.Posts().Count(ctx))
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		for range 40 { // every reader still works
-			read(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Posts().Count(ctx); return err })
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().Count(ctx)) })
 		}
 	})
 }
@@ -422,9 +415,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 						return look(ctx, tx)
 					})
 				} else {
-					errs := storage.Together(t.Context(), db, hold, func(ctx context.Context, tx *storage.Tx) error {
-						return errors.Join(look(ctx, tx), errRoom)
-					})
+					errs := storage.Together(t.Context(), db, hold, func(ctx context.Context, tx *storage.Tx) error { return errors.Join(look(ctx, tx), errRoom) })
 					require.NoError(t, errs[0])
 					require.ErrorIs(t, errs[1], errRoom)
 				}
@@ -432,10 +423,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 				require.Equal(t, held, unasked, "a statement that names no such table wrote what is held back")
 				require.Greater(t, found, before, table)
 				require.NotContains(t, left, table)
-				read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Posts().ByID(ctx, p.ID)
-					return err
-				})
+				read(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().ByID(ctx, p.ID)) })
 			}
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/commit"
 	"stoa/storage/storagetest"
 )
@@ -35,8 +36,7 @@ func postgres(t *testing.T) commit.Config {
 
 func openPostgres(t *testing.T, c commit.Config) *commit.DB {
 	t.Helper()
-	db, err := commit.Open(t.Context(), c)
-	require.NoError(t, err)
+	db := must.Get(commit.Open(t.Context(), c))(t)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
@@ -52,8 +52,7 @@ func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)
 	db := openPostgres(t, c)
-	plain, err := sql.Open("pgx", c.URL)
-	require.NoError(t, err)
+	plain := must.Get(sql.Open("pgx", c.URL))(t)
 	defer plain.Close()
 	asleep := func() (n int) {
 		require.NoError(t, plain.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'
@@ -128,8 +127,7 @@ func TestWrite_Standby(t *testing.T) {
 func TestOpen_Hosts(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	through, cut := storagetest.Wire(t, c.URL)
 	c.URL = strings.Replace(through, "@", "@"+l.Addr().String()+",", 1) + "&connect_timeout=1"
@@ -156,11 +154,10 @@ func TestOpen_Waits(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)
 	none := c
-	u, err := url.Parse(c.URL)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(c.URL))(t)
 	u.Path = "/nowhere"
 	none.URL = u.String()
-	_, err = commit.Open(t.Context(), none)
+	_, err := commit.Open(t.Context(), none)
 	require.ErrorContains(t, err, `database "nowhere" does not exist`)
 
 	var cut func(bool)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/commit"
 
 	"github.com/stretchr/testify/require"
@@ -30,9 +31,8 @@ func TestWrite_Settles(t *testing.T) {
 				return tx.Lookup(ctx, `SELECT owner FROM thing WHERE n = ?`, n).Scan(&owner)
 			},
 			"exec": func(ctx context.Context, tx *commit.Tx) error {
-				changed, err := tx.Exec(ctx, `UPDATE thing SET owner = 'rao' WHERE n = ?`, n)
-				require.EqualValues(t, 1, changed)
-				return err
+				require.EqualValues(t, 1, must.Get(tx.Exec(ctx, `UPDATE thing SET owner = 'rao' WHERE n = ?`, n))(t))
+				return nil
 			},
 			"bun select": func(ctx context.Context, tx *commit.Tx) error {
 				return tx.Select(new(thing)).Where("n = ?", n).Scan(tx.In(ctx))
@@ -75,8 +75,7 @@ func TestWrite_Settles(t *testing.T) {
 				}
 				nothing := func(context.Context, *commit.Tx) error { return nil }
 				if own {
-					errs := together(t, db, nothing, second, nothing)
-					require.ErrorIs(t, errs[1], errRoom, name)
+					require.ErrorIs(t, together(t, db, nothing, second, nothing)[1], errRoom, name)
 				} else {
 					errs := together(t, db, first, second)
 					require.NoError(t, errs[0], name)
@@ -143,12 +142,10 @@ func TestWrite_LeavesOtherKeys(t *testing.T) {
 			if err := hold(tx, 1, "asha"); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "rao")
-			require.NoError(t, err)
+			must.Get(tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "rao"))(t)
 			require.Equal(t, 1, tx.Held(things))
-			n, err := tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "asha")
-			require.EqualValues(t, 1, n)
-			return err
+			require.EqualValues(t, 1, must.Get(tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "asha"))(t))
+			return nil
 		}))
 	})
 }
@@ -209,8 +206,7 @@ func TestWrite_Refusals(t *testing.T) {
 	t.Parallel()
 	eachConfig(t, func(t *testing.T, c commit.Config) {
 		c.Queue = 1
-		db, err := commit.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(commit.Open(t.Context(), c))(t)
 		defer db.Close()
 		held, running := make(chan struct{}), make(chan struct{}, 1)
 		var wg sync.WaitGroup
@@ -223,7 +219,7 @@ func TestWrite_Refusals(t *testing.T) {
 		gone := make(chan error, 1)
 		go func() { gone <- db.Write(ctx, nothing) }()
 		require.Eventually(t, func() bool { return db.QueueLen() == 1 }, time.Minute, time.Millisecond)
-		err = db.Write(context.Background(), nothing)
+		err := db.Write(context.Background(), nothing)
 		e, ok := errors.AsType[*protocol.Error](err)
 		require.True(t, ok)
 		require.Equal(t, protocol.Overloaded, e.Code)
