@@ -15,6 +15,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -197,8 +198,7 @@ func within(object map[string]any, path ...string) map[string]any {
 // is checked here.
 func TestShopsElsewhere_Verdicts(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	a, b := two(t, &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}})
 	b.follow(a)
 	signed, plain := shop{a, "cloth", pair}, shop{n: a, name: "tea"}

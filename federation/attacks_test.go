@@ -20,6 +20,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -42,8 +43,7 @@ type attack struct {
 
 func attacks(t *testing.T) []attack {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/attacks.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/attacks.json"))(t)
 	var file struct{ Cases []attack }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	require.Len(t, file.Cases, 71)
@@ -141,8 +141,7 @@ func (w *world) fill(doc string) []byte {
 // document is what an actor's id serves.
 func (a *actorKeys) document(t testing.TB) []byte {
 	t.Helper()
-	pem, err := key.PublicPEM(a.keys.RSA.Public())
-	require.NoError(t, err)
+	pem := must.Get(key.PublicPEM(a.keys.RSA.Public()))(t)
 	method := func(id string, k ed25519.PublicKey) any {
 		return map[string]any{"id": a.id + "#" + id, "type": "Multikey", "controller": a.id, "publicKeyMultibase": key.Multikey(k)}
 	}
@@ -187,8 +186,7 @@ func (w *world) as(actor string) *Federation {
 // request is a delivery signed by an actor, ready to be bent.
 func (w *world) request(actor, scheme string, body []byte) *http.Request {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), "POST", w.base+"/ap/board/inbox", bytes.NewReader(body))
-	require.NoError(w.t, err)
+	r := must.Get(http.NewRequestWithContext(w.t.Context(), "POST", w.base+"/ap/board/inbox", bytes.NewReader(body)))(w.t)
 	r.Header.Set("Content-Type", activity.MediaType)
 	require.NoError(w.t, w.as(actor).sign(r, body, actor, scheme))
 	return r
@@ -196,8 +194,7 @@ func (w *world) request(actor, scheme string, body []byte) *http.Request {
 
 func (w *world) do(r *http.Request) int {
 	w.t.Helper()
-	res, err := w.net.RoundTrip(r)
-	require.NoError(w.t, err)
+	res := must.Get(w.net.RoundTrip(r))(w.t)
 	defer res.Body.Close()
 	return res.StatusCode
 }
@@ -217,12 +214,10 @@ func (w *world) unharmed(posts int) {
 	require.Len(w.t, w.room.got, posts)
 	require.Equal(w.t, storage.SubscriptionPending, w.subscription("https://victim.example/ap/board").State)
 	w.read(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.Followers().Count(ctx, protocol.BoardID(w.base))
-		require.Equal(w.t, 1, n)
-		return err
+		require.Equal(w.t, 1, must.Get(tx.Followers().Count(ctx, protocol.BoardID(w.base)))(w.t))
+		return nil
 	})
-	known, err := w.f.knownKey(w.t.Context(), alice+"#main-key")
-	require.NoError(w.t, err)
+	known := must.Get(w.f.knownKey(w.t.Context(), alice+"#main-key"))(w.t)
 	require.Equal(w.t, w.actors[alice].keys.RSA.Public(), known.Public)
 }
 
@@ -281,8 +276,7 @@ func TestAttacks(t *testing.T) {
 // pem is an actor's key as part of a JSON string.
 func (w *world) pem(actor string) []byte {
 	w.t.Helper()
-	pem, err := key.PublicPEM(w.actors[actor].keys.RSA.Public())
-	require.NoError(w.t, err)
+	pem := must.Get(key.PublicPEM(w.actors[actor].keys.RSA.Public()))(w.t)
 	return bytes.Trim(asJSON(w.t, pem), `"`)
 }
 
@@ -312,12 +306,9 @@ func TestAttack_Proofs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	prove := func(body []byte, actor, method string) []byte {
-		raw, err := integrity.Sign(body, w.actors[actor].keys.Ed25519.Signer(), method, w.tick.now())
-		require.NoError(t, err)
-		return raw
+		return must.Get(integrity.Sign(body, w.actors[actor].keys.Ed25519.Signer(), method, w.tick.now()))(t)
 	}
-	good := prove(w.note(20, ""), alice, alice+"#ed25519-key")
-	require.Equal(t, 202, w.deliver(mallory, good), "relayed with the actor's own proof")
+	require.Equal(t, 202, w.deliver(mallory, prove(w.note(20, ""), alice, alice+"#ed25519-key")), "relayed with the actor's own proof")
 	settle(t, w.node)
 	require.Equal(t, protocol.Visible, w.state("https://victim.example/n/20"))
 
@@ -389,8 +380,7 @@ func TestAttack_Transport(t *testing.T) {
 		} {
 			n++
 			body := w.note(n, "")
-			code := w.do(bend(w.request(alice, scheme, body), body))
-			require.Contains(t, []int{400, 401}, code, "%s %s", scheme, name)
+			require.Contains(t, []int{400, 401}, w.do(bend(w.request(alice, scheme, body), body)), "%s %s", scheme, name)
 		}
 		body := w.note(n+100, "")
 		r := w.request(alice, scheme, body)
@@ -566,8 +556,7 @@ func TestAttack_Fetch(t *testing.T) {
 	require.LessOrEqual(t, w.net.count("GET victim.example/x/loop"), 4)
 	w.served["https://evil.example/fake"] = answer(activity.MediaType, good)
 	require.Zero(t, w.net.count("GET evil.example/fake"))
-	_, err := w.f.keyOf(t.Context(), alice+"#main-key", false)
-	require.NoError(t, err)
+	must.Get(w.f.keyOf(t.Context(), alice+"#main-key", false))(t)
 }
 
 // Nothing in a document makes this node fetch: no context, no mention, no parent.
@@ -642,9 +631,7 @@ func TestAttack_Log(t *testing.T) {
 	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": protocol.BoardID(a.base), "object": p.URI,
 		"target": protocol.BoardID(a.base) + "/posts"})
 	forge := func(f *Federation, seq int64, epoch string) []byte {
-		raw, err := f.prove(f.site.Entry(epoch, seq, w.tick.now(), inner), f.site.Board(), w.tick.now())
-		require.NoError(t, err)
-		return raw
+		return must.Get(f.prove(f.site.Entry(epoch, seq, w.tick.now(), inner), f.site.Board(), w.tick.now()))(t)
 	}
 	require.Contains(t, []int{401, 403}, w.deliver(bob, forge(w.as(bob), 2, epoch)), "announced by another actor than it says")
 	for name, body := range map[string][]byte{

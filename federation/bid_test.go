@@ -12,6 +12,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -135,13 +136,10 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 	undo := func(bid, actor string) {
 		o := b.f.site.Withdrawn("", 9, a.tick.now())
 		o["actor"], o["object"].(activity.Object)["object"] = actor, bid
-		raw, err := json.Marshal(o)
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(o))(t)
 		var act activity.Activity
 		require.NoError(t, json.Unmarshal(raw, &act))
-		effect, err := b.f.readUndo(s, &act)
-		require.NoError(t, err)
-		require.NoError(t, b.write(effect))
+		require.NoError(t, b.write(must.Get(b.f.readUndo(s, &act))(t)))
 	}
 	theirs, others := a.bid(protocol.Author{Name: "Ada"}), "https://c.example/ap/bids/"+protocol.NewID(protocol.BidID, a.tick.now())
 	settle(t, a, b)

@@ -15,6 +15,7 @@ import (
 	"stoa/identity/integrity"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -210,16 +211,14 @@ func TestConflict_OldAnswer(t *testing.T) {
 	a.titled("two")
 	b.tick.pass(2 * time.Minute)
 	settle(t, a, b)
-	s, err := b.f.following(t.Context(), board)
-	require.NoError(t, err)
+	s := must.Get(b.f.following(t.Context(), board))(t)
 	require.EqualValues(t, 2, s.LastSeq)
-	head, err := b.f.readHead(t.Context(), &s.Subscription, &old)
-	require.NoError(t, err)
+	head := must.Get(b.f.readHead(t.Context(), &s.Subscription, &old))(t)
 	require.ErrorContains(t, b.f.fallback(t.Context(), s, *old.Head, head), "an old answer")
 
 	_, now := a.page("?after=0")
 	now.SignedHead = old.SignedHead
-	_, err = b.f.readHead(t.Context(), &s.Subscription, &now)
+	_, err := b.f.readHead(t.Context(), &s.Subscription, &now)
 	require.ErrorContains(t, err, "not the head of this page")
 	forged := old
 	forged.SignedHead = asJSON(t, b.f.site.Head(s.Epoch, 1, "sha256:"+strings.Repeat("00", 32), b.tick.now()))

@@ -13,6 +13,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -42,8 +43,7 @@ func strangerIn(w *world) *stranger {
 	s.actors[carol] = &actorKeys{id: carol, keys: nodeKeys(103)}
 	s.net.hosts["peer.example"] = http.HandlerFunc(s.remote)
 	s.served[carol+"/inbox"] = func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
+		body := must.Get(io.ReadAll(r.Body))(t)
 		var a activity.Activity
 		require.NoError(t, json.Unmarshal(body, &a))
 		if s.status != 0 {
@@ -162,8 +162,7 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 	t.Parallel()
 	deliver := func(s *stranger, actor string) *http.Response {
 		body := fmt.Sprintf(`{"id":"%s/v","type":"View","actor":%q,"object":"x"}`, actor, actor)
-		res, err := s.net.RoundTrip(s.request(actor, schemeCavage, []byte(body)))
-		require.NoError(t, err)
+		res := must.Get(s.net.RoundTrip(s.request(actor, schemeCavage, []byte(body))))(t)
 		require.NoError(t, res.Body.Close())
 		return res
 	}
@@ -335,9 +334,8 @@ func TestDeletedAccount(t *testing.T) {
 		}
 		require.NotContains(t, s.logText(), "How much")
 		s.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Followers().Count(ctx, s.f.site.Board())
-			require.Equal(t, 1+1, n, "alice and the stoa node")
-			return err
+			require.Equal(t, 1+1, must.Get(tx.Followers().Count(ctx, s.f.site.Board()))(t), "alice and the stoa node")
+			return nil
 		})
 		late := s.fill(fmt.Sprintf(`{"id":"https://peer.example/n/9#create","type":"Create","actor":%q,"to":"as:Public",
 			"object":{"id":"https://peer.example/n/9","type":"Note","attributedTo":%q,"content":"<p>late</p>","published":"2026-11-20T10:00:00Z",
@@ -351,8 +349,7 @@ func TestDeletedAccount(t *testing.T) {
 // get reads a document of the node.
 func (n *node) get(path string) (doc map[string]any) {
 	n.t.Helper()
-	res, err := (&http.Client{Transport: n.net}).Get(path)
-	require.NoError(n.t, err)
+	res := must.Get((&http.Client{Transport: n.net}).Get(path))(n.t)
 	defer res.Body.Close()
 	require.Equal(n.t, 200, res.StatusCode, path)
 	require.NoError(n.t, json.NewDecoder(res.Body).Decode(&doc))
@@ -460,8 +457,7 @@ func TestMentions(t *testing.T) {
 // fetch reads a post signed by an actor.
 func (w *world) fetchAs(actor, scheme, uri string, bend func(*http.Request)) int {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), "GET", uri, nil)
-	require.NoError(w.t, err)
+	r := must.Get(http.NewRequestWithContext(w.t.Context(), "GET", uri, nil))(w.t)
 	require.NoError(w.t, w.as(actor).sign(r, nil, actor, scheme))
 	bend(r)
 	code := w.do(r)

@@ -14,6 +14,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -28,8 +29,7 @@ func (w *world) mailbox(inbox string) *mailbox {
 	m := &mailbox{w: w}
 	w.net.hosts[hostOf(inbox)] = http.HandlerFunc(w.remote)
 	w.served[inbox] = func(rw http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(w.t, err)
+		body := must.Get(io.ReadAll(r.Body))(w.t)
 		var a activity.Activity
 		require.NoError(w.t, json.Unmarshal(body, &a))
 		m.got = append(m.got, a)

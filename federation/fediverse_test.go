@@ -14,6 +14,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -44,8 +45,7 @@ func followerOf(w *world) *follower {
 	t := w.t
 	f := &follower{w: w}
 	w.served[alice+"/inbox"] = func(rw http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
+		body := must.Get(io.ReadAll(r.Body))(t)
 		f.headers = r.Header
 		for name, v := range f.reply {
 			rw.Header()[name] = v
@@ -159,9 +159,8 @@ func TestFediverseAnswers(t *testing.T) {
 		settle(t, f.w.node)
 		require.Nil(t, outlet(f.w))
 		f.w.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Followers().Count(ctx, protocol.BoardID(f.w.base))
-			require.Zero(t, n)
-			return err
+			require.Zero(t, must.Get(tx.Followers().Count(ctx, protocol.BoardID(f.w.base)))(t))
+			return nil
 		})
 	})
 	t.Run("429 waits as long as asked", func(t *testing.T) {
@@ -223,8 +222,7 @@ func TestFediverseReply(t *testing.T) {
 	require.Equal(t, 202, w.deliver(alice, body))
 	private := strings.ReplaceAll(string(w.note(61, "")), `"to":["as:Public"]`, `"to":["https://u.example/ap/board"]`)
 	require.Equal(t, 202, w.deliver(alice, []byte(private)))
-	future := strings.Replace(string(w.note(62, "")), "2026-11-20T10", "2036-11-20T10", 1)
-	require.Equal(t, 202, w.deliver(alice, []byte(future)))
+	require.Equal(t, 202, w.deliver(alice, []byte(strings.Replace(string(w.note(62, "")), "2026-11-20T10", "2036-11-20T10", 1))))
 	settle(t, w.node)
 	p := w.held("https://victim.example/n/60")
 	require.Equal(t, []any{"A <i>title</i>", protocol.Offer, []string{"jaipur", "हिन्दी", "дом"}, "A <b>name</b>", "hi"},
@@ -317,10 +315,8 @@ func TestServedDocuments(t *testing.T) {
 		"/ap/posts/post_00000000000000000000000000": {404, "problem"}, "/ap/posts/x": {404, "problem"}, "/ap/board/log/1": {200, `"stoa:seq":1`},
 		"/ap/board/log/99": {404, "problem"}, "/ap/board/announces/3": {200, p.URI},
 	} {
-		res, err := client.Get(w.base + path)
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
+		res := must.Get(client.Get(w.base + path))(t)
+		body := must.Get(io.ReadAll(res.Body))(t)
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, c.code, res.StatusCode, path)
 		if c.want == "problem" {
@@ -333,11 +329,9 @@ func TestServedDocuments(t *testing.T) {
 		if c.code != 200 {
 			continue
 		}
-		r, err := http.NewRequestWithContext(t.Context(), "GET", w.base+path, nil)
-		require.NoError(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", w.base+path, nil))(t)
 		r.Header.Set("If-None-Match", res.Header.Get("ETag"))
-		res, err = client.Do(r)
-		require.NoError(t, err)
+		res = must.Get(client.Do(r))(t)
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, 304, res.StatusCode, path)
 	}

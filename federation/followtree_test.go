@@ -13,6 +13,7 @@ import (
 
 	"stoa/identity/tree"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -134,10 +135,8 @@ func TestFollowedTree_Fork(t *testing.T) {
 		a.titled("four")
 		b.tick.pass(21 * time.Minute)
 		c := requireTreeConflict(t, a, b, board, 3)
-		ours, err := b.f.openCheckpoint(t.Context(), board, c.Epoch, c.OursDoc)
-		require.NoError(t, err)
-		theirs, err := b.f.openCheckpoint(t.Context(), board, c.Epoch, c.TheirsDoc)
-		require.NoError(t, err)
+		ours := must.Get(b.f.openCheckpoint(t.Context(), board, c.Epoch, c.OursDoc))(t)
+		theirs := must.Get(b.f.openCheckpoint(t.Context(), board, c.Epoch, c.TheirsDoc))(t)
 		require.Equal(t, []int64{3, 4}, []int64{ours.Size, theirs.Size})
 
 		// The operator decides: the log is read again, with its tree.
@@ -199,8 +198,7 @@ func TestFollowedTree_Entry(t *testing.T) {
 // What is not signed shows nothing about the board: it stops the reading, and is no conflict.
 func TestFollowedTree_InTransit(t *testing.T) {
 	t.Parallel()
-	other, err := tree.Sign(tree.Checkpoint{Origin: "a.example/x", Size: 1}, nodeKeys(2).Ed25519.Signer())
-	require.NoError(t, err)
+	other := must.Get(tree.Sign(tree.Checkpoint{Origin: "a.example/x", Size: 1}, nodeKeys(2).Ed25519.Signer()))(t)
 	for suffix, fn := range map[string]func([]byte) []byte{
 		"/checkpoint": func([]byte) []byte { return other },
 		"/tile/0/000.p/3": func(b []byte) []byte {

@@ -12,6 +12,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -138,8 +139,7 @@ func TestEntry_Redacted(t *testing.T) {
 	a.read(func(ctx context.Context, tx *storage.Tx) error {
 		for _, kind := range []storage.LogKind{storage.LogCreate, storage.LogUpdate} {
 			for _, redacted := range []bool{false, true} {
-				raw, err := a.f.innerOf(ctx, tx, storage.LogEntry{Seq: 1, Kind: kind, ObjectID: p.ID, At: p.CreatedAt, Redacted: redacted})
-				require.NoError(t, err)
+				raw := must.Get(a.f.innerOf(ctx, tx, storage.LogEntry{Seq: 1, Kind: kind, ObjectID: p.ID, At: p.CreatedAt, Redacted: redacted}))(t)
 				require.Equal(t, redacted, raw == nil, kind)
 			}
 		}

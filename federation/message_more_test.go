@@ -12,6 +12,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -190,9 +191,8 @@ func TestMessage_Blocked(t *testing.T) {
 	require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 	require.Equal(t, 404, s.fetchAs(carol, schemeCavage, note, func(*http.Request) {}))
 	s.read(func(ctx context.Context, tx *storage.Tx) error {
-		left, err := tx.RemoteThreads().OfNote(ctx, last)
-		require.Empty(t, left)
-		return err
+		require.Empty(t, must.Get(tx.RemoteThreads().OfNote(ctx, last))(t))
+		return nil
 	})
 	s.create(carol, "Still there?", nil)
 	require.Len(t, s.got, 1, "nobody is there to refuse")
@@ -264,7 +264,6 @@ func TestMessage_BoardMention(t *testing.T) {
 		require.NoError(s.t, s.node.write(func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "peer.example", Policy: storage.PolicyTrusted})
 		}))
-		last := s.create(carol, "Trusted", map[string]any{"to": []string{activity.Public, board}, "tag": []any{}})
-		require.NotNil(s.t, s.held(last))
+		require.NotNil(s.t, s.held(s.create(carol, "Trusted", map[string]any{"to": []string{activity.Public, board}, "tag": []any{}})))
 	})
 }

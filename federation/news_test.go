@@ -14,6 +14,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -48,10 +49,8 @@ func (s shop) news(kind protocol.FeedType, title, summary string, review *protoc
 	}
 	e := protocol.NewsEvidence{Review: review}
 	if !s.pair.IsZero() {
-		var err error
-		e.Statement, err = integrity.SignStatement(integrity.Statement{Author: agentID, Actor: *item.Actor.Actor, Board: protocol.BoardID(s.n.base),
-			Kind: string(kind), Title: title, Body: summary, Created: now.Format(time.RFC3339), Nonce: item.ID}, s.pair.Signer(), now)
-		require.NoError(s.n.t, err)
+		e.Statement = must.Get(integrity.SignStatement(integrity.Statement{Author: agentID, Actor: *item.Actor.Actor, Board: protocol.BoardID(s.n.base),
+			Kind: string(kind), Title: title, Body: summary, Created: now.Format(time.RFC3339), Nonce: item.ID}, s.pair.Signer(), now))(s.n.t)
 	}
 	item.Evidence = asJSON(s.n.t, e)
 	return item
@@ -191,10 +190,8 @@ func TestNews_RepeatsAndReordering(t *testing.T) {
 // A node verifies by itself who a shop is, by the shop's own statement and the chain, and refuses what was forged.
 func TestNews_Verdicts(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	other, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	other := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -214,8 +211,7 @@ func TestNews_Verdicts(t *testing.T) {
 	s := new(b.subscription(board))
 	read := func(item protocol.FeedItem, change func(offer, news activity.Object)) (err error) {
 		a.tick.pass(time.Second)
-		news, err := a.f.site.NewsObject(item)
-		require.NoError(t, err)
+		news := must.Get(a.f.site.NewsObject(item))(t)
 		offer := a.f.site.OfferNews(news)
 		if change != nil {
 			change(offer, news)
@@ -329,8 +325,7 @@ func TestNews_Bounds(t *testing.T) {
 		b.read(func(ctx context.Context, tx *storage.Tx) error {
 			n, after := 0, ""
 			for {
-				page, err := tx.Feed().List(ctx, nil, false, 100, after)
-				require.NoError(t, err)
+				page := must.Get(tx.Feed().List(ctx, nil, false, 100, after))(t)
 				n += len(page.Items)
 				if page.Next == nil {
 					break

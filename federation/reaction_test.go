@@ -14,6 +14,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -157,9 +158,8 @@ func TestAttack_Reactions(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			r := storage.Reaction{PostID: p.ID, Actor: fmt.Sprintf("https://h%d.example/u", i), Kind: storage.Like, URI: fmt.Sprintf("https://h%d.example/l", i)}
-			stored, err := w.f.react(ctx, tx, r)
-			require.True(t, stored)
-			return err
+			require.True(t, must.Get(w.f.react(ctx, tx, r))(t))
+			return nil
 		}))
 		w.tick.pass(time.Second)
 		settle(t, w.node)

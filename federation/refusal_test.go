@@ -16,6 +16,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -90,8 +91,7 @@ var refusals = map[string]func(w *world) *http.Request{
 // a fault that stays, and the other way round: Mastodon repeats after 401, 408, 429 and 5xx.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../FEDERATION.md")
-	require.NoError(t, err)
+	doc := must.Get(os.ReadFile("../FEDERATION.md"))(t)
 	_, text, found := strings.Cut(string(doc), "| fault | status |")
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -99,8 +99,7 @@ func TestRefusals(t *testing.T) {
 	require.Len(t, rows, len(refusals))
 	for _, row := range rows {
 		fault, kind := row[1], row[3]
-		status, err := strconv.Atoi(row[2])
-		require.NoError(t, err)
+		status := must.Get(strconv.Atoi(row[2]))(t)
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			require.Contains(t, refusals, fault)

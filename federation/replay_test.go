@@ -11,6 +11,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestSignatureIsGoodForOnePost is a node that publishes an author's signed
@@ -18,8 +19,7 @@ import (
 // refused, and the log continues.
 func TestSignatureIsGoodForOnePost(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -39,8 +39,7 @@ func TestSignatureIsGoodForOnePost(t *testing.T) {
 // post is shown unverified first and verified once the key is seen.
 func TestRecheck(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -65,8 +64,7 @@ func TestRecheck(t *testing.T) {
 func TestRecheck_Directory(t *testing.T) {
 	t.Parallel()
 	const agent = "https://agent.example"
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	a, b := two(t, nil)
 	var listed atomic.Bool
 	var asked atomic.Int64

@@ -11,6 +11,7 @@ import (
 
 	"stoa/identity/integrity"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -66,9 +67,7 @@ func TestAttack_PaddedReply(t *testing.T) {
 	require.Less(t, len(entry.Activity), 500)
 
 	prove := func(body []byte) []byte {
-		raw, err := integrity.Sign(body, w.actors[alice].keys.Ed25519.Signer(), alice+"#ed25519-key", w.tick.now())
-		require.NoError(t, err)
-		return raw
+		return must.Get(integrity.Sign(body, w.actors[alice].keys.Ed25519.Signer(), alice+"#ed25519-key", w.tick.now()))(t)
 	}
 	small := prove(pad(w.note(81, ""), 20_000))
 	require.Equal(t, 202, w.deliver(alice, small))

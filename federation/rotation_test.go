@@ -100,9 +100,8 @@ func TestRotation(t *testing.T) {
 		ring.Bind(table)
 		rotate := func(args string) {
 			t.Helper()
-			_, err := table.Invoke(t.Context(), hall.Request{Op: protocol.RotateNodeKey.Name, Args: []byte(args), Door: "operator",
-				Evidence: identity.Evidence{Operator: true}})
-			require.NoError(t, err)
+			must.Get(table.Invoke(t.Context(), hall.Request{Op: protocol.RotateNodeKey.Name, Args: []byte(args), Door: "operator",
+				Evidence: identity.Evidence{Operator: true}}))(t)
 			require.NoError(t, ring.Refresh(t.Context()), "as every minute")
 		}
 		k := &keeper{}

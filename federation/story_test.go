@@ -19,6 +19,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -159,19 +160,16 @@ func TestReplyAcrossNodes(t *testing.T) {
 	settle(t, a, b, c)
 	require.Equal(t, protocol.Deleted, a.state(r.URI))
 	require.Equal(t, protocol.Deleted, c.state(r.URI))
-	page := a.log(t, 0)
-	require.NotContains(t, page, "I make it", "no deleted text stays in the log")
+	require.NotContains(t, a.log(t, 0), "I make it", "no deleted text stays in the log")
 }
 
 // log is a page of the node's log, as text.
 func (n *node) log(t *testing.T, after int) string {
 	t.Helper()
-	res, err := (&http.Client{Transport: n.net}).Get(fmt.Sprintf("%s/ap/board/log?after=%d", n.base, after))
-	require.NoError(t, err)
+	res := must.Get((&http.Client{Transport: n.net}).Get(fmt.Sprintf("%s/ap/board/log?after=%d", n.base, after)))(t)
 	defer res.Body.Close()
 	var b bytes.Buffer
-	_, err = b.ReadFrom(res.Body)
-	require.NoError(t, err)
+	must.Get(b.ReadFrom(res.Body))(t)
 	require.Equal(t, 200, res.StatusCode)
 	return b.String()
 }
@@ -186,23 +184,18 @@ func signed(t *testing.T, n *node, pair key.Pair, in protocol.NewPost) json.RawM
 func signedAs(t *testing.T, n *node, pair key.Pair, in protocol.NewPost, field, value string) json.RawMessage {
 	t.Helper()
 	body := asJSON(t, in)
-	r, err := http.NewRequestWithContext(t.Context(), "POST", n.base+integrity.PostPath, bytes.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), "POST", n.base+integrity.PostPath, bytes.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(field, value)
 	target := httpsig.NewTarget("https", n.name)
 	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: n.tick.now()}))
-	msg, err := httpsig.FromRequest(r, target)
-	require.NoError(t, err)
-	k, err := httpsig.NewKey(pair.Public())
-	require.NoError(t, err)
+	msg := must.Get(httpsig.FromRequest(r, target))(t)
+	k := must.Get(httpsig.NewKey(pair.Public()))(t)
 	policy := httpsig.WritePolicy()
 	policy.At = n.tick.now()
 	v := httpsig.Verifier{Keys: fixedKey{k}}
-	res, err := v.Verify(t.Context(), &msg, body, policy)
-	require.NoError(t, err)
-	e, err := httpsig.Capture(&msg, body, res)
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), &msg, body, policy))(t)
+	e := must.Get(httpsig.Capture(&msg, body, res))(t)
 	return asJSON(t, e)
 }
 
@@ -233,8 +226,7 @@ func agentPost(t *testing.T, n *node, pair key.Pair, text string) func(*protocol
 // the operator here has blocked, and takes it again when the block is lifted.
 func TestVerdicts_Blocked(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -261,8 +253,7 @@ func TestVerdicts_Blocked(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -309,8 +300,7 @@ func TestVerdicts(t *testing.T) {
 // A chain that cannot be read decides nothing: the post waits.
 func TestChainAway(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -410,11 +400,9 @@ func TestDeleteBeforeCreate(t *testing.T) {
 		create, err = b.f.createOf(ctx, tx, r)
 		return err
 	})
-	del, err := b.f.prove(b.f.site.Delete(r, b.tick.now()), b.f.site.Anon(), b.tick.now())
-	require.NoError(t, err)
+	del := must.Get(b.f.prove(b.f.site.Delete(r, b.tick.now()), b.f.site.Anon(), b.tick.now()))(t)
 	for _, body := range [][]byte{del, create} {
-		res := b.f.send(t.Context(), b.f.site.Anon(), a.base+"/ap/board/inbox", body)
-		require.NoError(t, res.err)
+		require.NoError(t, b.f.send(t.Context(), b.f.site.Anon(), a.base+"/ap/board/inbox", body).err)
 		for a.work() {
 			continue
 		}
@@ -486,9 +474,7 @@ func TestCrashOfTheSender(t *testing.T) {
 	a, b := two(t, nil)
 	b.follow(a)
 	p := a.post(nil)
-	claimed, err := a.db.ClaimOutlets(t.Context(), "killed", 10, 10, time.Minute)
-	require.NoError(t, err)
-	require.Len(t, claimed, 1)
+	require.Len(t, must.Get(a.db.ClaimOutlets(t.Context(), "killed", 10, 10, time.Minute))(t), 1)
 	a.push(b, a.entries()[0]) // delivered, and then the process is gone
 	a.f = a.start(nodeKeys(0), nil)
 	a.tick.pass(2 * time.Minute) // the lease ends
@@ -507,8 +493,7 @@ func TestCrashOfAJob(t *testing.T) {
 	jobs, _, err := b.db.ClaimJobs(t.Context(), "killed", 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
-	_, err = b.f.process(t.Context(), jobs[0])
-	require.NoError(t, err)
+	must.Get(b.f.process(t.Context(), jobs[0]))(t)
 	require.Nil(t, b.held(p.URI))
 	a.tick.pass(2 * time.Minute)
 	settle(t, a, b)
@@ -570,13 +555,11 @@ func TestLog_Preconditions(t *testing.T) {
 	a, _ := two(t, nil)
 	client := &http.Client{Transport: a.net}
 	get := func(query, header, value string) *http.Response {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", a.base+"/ap/board/log"+query, nil)
-		require.NoError(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", a.base+"/ap/board/log"+query, nil))(t)
 		if header != "" {
 			r.Header.Set(header, value)
 		}
-		res, err := client.Do(r)
-		require.NoError(t, err)
+		res := must.Get(client.Do(r))(t)
 		t.Cleanup(func() { _ = res.Body.Close() })
 		return res
 	}
@@ -659,8 +642,7 @@ func TestFollow_DeliveryShows(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
 	board := protocol.BoardID(a.base)
-	_, err := b.f.Follow(t.Context(), a.base)
-	require.NoError(t, err)
+	must.Get(b.f.Follow(t.Context(), a.base))(t)
 	a.net.set("a.example", true)
 	settle(t, b)
 	s := b.subscription(board)

@@ -15,6 +15,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/protocol/rate"
 	"stoa/storage"
 )
@@ -71,8 +72,7 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 	require.Less(t, len(kept.Doc), 1<<10)
 	require.Equal(t, padded+"/inbox", kept.Inbox)
 	require.Equal(t, "padded", kept.Handle)
-	again, err := w.f.actorOf(t.Context(), padded, actorAge)
-	require.NoError(t, err)
+	again := must.Get(w.f.actorOf(t.Context(), padded, actorAge))(t)
 	require.Equal(t, padded+"/inbox", again.Inbox.One())
 	require.Equal(t, 1, w.net.count("GET evil.example/u/padded"), "what is kept is enough")
 
@@ -127,8 +127,7 @@ func TestAttack_CapsOfStocks(t *testing.T) {
 		w.actors[id(i)] = &actorKeys{id: id(i), keys: nodeKeys(100)}
 		w.net.hosts[host] = http.HandlerFunc(w.remote)
 		body := fmt.Appendf(nil, `{"id":"%s/d","type":"Delete","actor":%q,"object":"https://%s/n/1"}`, id(i), id(i), host)
-		r := w.request(id(i), schemeRSA, body)
-		require.Equal(t, 202, w.do(r))
+		require.Equal(t, 202, w.do(w.request(id(i), schemeRSA, body)))
 		w.tick.pass(time.Second)
 	}
 	settle(t, w.node)
