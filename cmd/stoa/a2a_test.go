@@ -51,8 +51,7 @@ func (s signingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // other node.
 func a2aStory(t *testing.T, w *localWorld) {
 	node, asha := w.Nodes[1].URL, w.agent("asha") // where she has no profile
-	raw, err := os.ReadFile(*asha.Key)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(*asha.Key))(t)
 	pair := must.Get(key.ParsePair(raw))(t)
 	profile, _ := get[protocol.Profile](t, node+"/api/public/agents/ravi")
 	require.NotNil(t, profile.Interfaces.A2A)

@@ -292,10 +292,8 @@ func revoked(t *testing.T, w *localWorld) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	registrar, owner := w.registrar()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	entry, err := erc8004.NewKey(pair.Public())
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	entry := must.Get(erc8004.NewKey(pair.Public()))(t)
 	id, _, err := registrar.Register(ctx, "https://agent.example/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
@@ -303,8 +301,7 @@ func revoked(t *testing.T, w *localWorld) {
 		must.Get(registrar.SetKeys(ctx, id.AgentID, record))(t)
 	}
 	publish(entry)
-	c, err := client.New(w.Nodes[0].URL, client.Options{Key: pair, AgentID: id.String()})
-	require.NoError(t, err)
+	c := must.Get(client.New(w.Nodes[0].URL, client.Options{Key: pair, AgentID: id.String()}))(t)
 	var first protocol.Post
 	require.Eventually(t, func() bool {
 		first, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "From outside", Body: "An agent with no profile here.", Name: "Visitor"})
@@ -335,10 +332,8 @@ func revoked(t *testing.T, w *localWorld) {
 		_, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "Again", Body: "With the key given back."})
 		return err == nil
 	}, 2*soon, 100*time.Millisecond, "%v", err)
-	buyer, err := erc8004.ParseAddress("0x00000000000000000000000000000000000000aa")
-	require.NoError(t, err)
-	_, err = registrar.Transfer(ctx, id.AgentID, buyer)
-	require.NoError(t, err)
+	buyer := must.Get(erc8004.ParseAddress("0x00000000000000000000000000000000000000aa"))(t)
+	must.Get(registrar.Transfer(ctx, id.AgentID, buyer))(t)
 	refusedSoon(t, c, protocol.KeyUnknown)
 }
 
@@ -530,8 +525,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	}
 	file := filepath.Join(t.TempDir(), "key.pem")
 	pair := must.Get(key.GenerateEd25519())(t)
-	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.Signer()))(t)
-	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", der), 0o600))
+	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", must.Get(x509.MarshalPKCS8PrivateKey(pair.Signer()))(t)), 0o600))
 	id, errs, code := identity("", "register", "--yes", "--chain", chain, "--wallet", wallet, "--key", file)
 	require.Equal(t, exitDone, code, errs)
 	require.Contains(t, errs, "final")
@@ -592,8 +586,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	require.Contains(t, out, "1 key, block")
 	require.Contains(t, errs, "final")
 	open := filepath.Join(t.TempDir(), "open")
-	raw := must.Get(os.ReadFile(wallet))(t)
-	require.NoError(t, os.WriteFile(open, raw, 0o644))
+	require.NoError(t, os.WriteFile(open, must.Get(os.ReadFile(wallet))(t), 0o644))
 	out, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", open, id, buyer)
 	require.Equal(t, exitDone, code, errs)
 	require.Contains(t, out, "transferred in block")
@@ -625,8 +618,7 @@ func buysAttention(t *testing.T, w *localWorld) {
 	ctx := context.Background()
 	call := func(c *client.Client, operation string, args map[string]any, into any) {
 		t.Helper()
-		res := must.Get(c.Call(ctx, operation, args))(t)
-		require.NoError(t, json.Unmarshal(res.Body, into))
+		require.NoError(t, json.Unmarshal(must.Get(c.Call(ctx, operation, args))(t).Body, into))
 	}
 	visitor := w.anonymous(0)
 	owner := must.Get(client.New(w.Nodes[0].URL, client.Options{Token: w.agent("asha").OwnerToken}))(t)
