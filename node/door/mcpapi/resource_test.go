@@ -14,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -112,8 +113,7 @@ func TestResources_Scopes(t *testing.T) {
 	}
 	templates := func(token []string) (names []string) {
 		var list resourceList
-		a := h.ModernAt(protocol.OwnerMCPPath, "resources/templates/list", "", token...)
-		require.NoError(t, json.Unmarshal(a.Result, &list))
+		require.NoError(t, json.Unmarshal(h.ModernAt(protocol.OwnerMCPPath, "resources/templates/list", "", token...).Result, &list))
 		require.Equal(t, "private", list.CacheScope)
 		for _, r := range list.ResourceTemplates {
 			names = append(names, r.Name)
@@ -186,8 +186,7 @@ func TestPrompts(t *testing.T) {
 			}
 		}
 		get := func(given map[string]string) string {
-			raw, err := json.Marshal(given)
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(given))(t)
 			a := h.Modern("prompts/get", fmt.Sprintf(`"name":%q,"arguments":%s`, p.Name, raw), "Mcp-Name", p.Name)
 			require.Nil(t, a.Error, "%s", a.Body)
 			var got struct {

@@ -115,8 +115,7 @@ func TestTasks(t *testing.T) {
 			}
 		}
 		require.Equal(t, 404, h.ModernAt(protocol.MCPPath, "tasks/list", "").Answer.Code)
-		plain := h.Tool("post_to_board", nodetest.GoodPost)
-		require.Equal(t, protocol.PowRequired, plain.Refused.Code, "a client without tasks gets none")
+		require.Equal(t, protocol.PowRequired, h.Tool("post_to_board", nodetest.GoodPost).Refused.Code, "a client without tasks gets none")
 	})
 }
 

@@ -165,8 +165,7 @@ func (s ucpSigner) send(pair key.Pair, change func(*http.Request, *httpsig.SignO
 	if change != nil {
 		change(r, &o)
 	}
-	target := must.Get(httpsig.ParseTarget(s.h.Base))(s.h.T)
-	require.NoError(s.h.T, httpsig.SignRequest(r, target, body, o))
+	require.NoError(s.h.T, httpsig.SignRequest(r, must.Get(httpsig.ParseTarget(s.h.Base))(s.h.T), body, o))
 	if after != nil {
 		after(r)
 	}

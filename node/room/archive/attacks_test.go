@@ -166,8 +166,7 @@ func TestArchive_Forger(t *testing.T) {
 	bare := export(victim, map[string]any{"handle": "asha"})
 
 	// Without the private half, a key proves nothing: the posts are the node's word.
-	report, err := here.Imports(bare, map[string]any{"as": "asha-two"})
-	require.NoError(t, err)
+	report := must.Get(here.Imports(bare, map[string]any{"as": "asha-two"}))(t)
 	require.Equal(t, count(3, 0, 0), report.Posts)
 	require.Equal(t, count(0, 0, 1), report.PrivateKeys)
 	var page protocol.Page[protocol.Post]
@@ -206,7 +205,7 @@ func TestArchive_Forger(t *testing.T) {
 	// A handle that is someone's is refused, and a token of one profile makes no other.
 	other := nodetest.NewMover(t)
 	other.Hosted("asha")
-	_, err = other.Imports(whole, nil)
+	_, err := other.Imports(whole, nil)
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
 	single := other.TokenOf("home", "one")
 	err = other.CallWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)

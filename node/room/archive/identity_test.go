@@ -16,6 +16,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -85,14 +86,11 @@ func TestArchive_Identity(t *testing.T) {
 			}
 			room := *two.Archive
 			room.Chain = c.chain
-			file, err := os.Create(t.TempDir() + "/a")
-			require.NoError(t, err)
+			file := must.Get(os.Create(t.TempDir() + "/a"))(t)
 			defer file.Close()
-			_, err = file.Write(raw)
-			require.NoError(t, err)
+			must.Get(file.Write(raw))(t)
 			var account protocol.Account
-			all := two.AccountToken("home", "all", protocol.ScopeAccount)
-			require.NoError(t, two.CallWith(all, protocol.GetAccount.Operation, nil, nil, &account))
+			require.NoError(t, two.CallWith(two.AccountToken("home", "all", protocol.ScopeAccount), protocol.GetAccount.Operation, nil, nil, &account))
 			order := archive.Order{ImportRequest: protocol.ImportRequest{Passphrase: c.passphrase}, Limits: archive.OwnerLimits,
 				By: protocol.Caller{Standing: protocol.Session, Account: account.ID}}
 			if c.operator {

@@ -126,10 +126,9 @@ func TestArchive(t *testing.T) {
 	require.NotContains(t, nodetest.Unpacked(t, raw), "stoa_", "no token and no session")
 
 	want := map[string]any{"passphrase": passphrase}
-	dry, err := two.Imports(raw, map[string]any{"passphrase": passphrase, "dryRun": true})
-	require.NoError(t, err)
+	dry := must.Get(two.Imports(raw, map[string]any{"passphrase": passphrase, "dryRun": true}))(t)
 	require.True(t, dry.DryRun)
-	_, err = two.Admin().Profile(t.Context(), "asha")
+	_, err := two.Admin().Profile(t.Context(), "asha")
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(err), "a dry run leaves nothing")
 
 	report := must.Get(two.Imports(raw, want))(t)

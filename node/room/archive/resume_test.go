@@ -167,9 +167,8 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.Contains(t, arrived(t, n, "asha"), "profile ")
 		require.Eventually(t, func() bool { return arrived(t, n, "asha") == "profile 3 posts 2 threads " }, time.Minute, 50*time.Millisecond)
 		require.NoError(t, n.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			posts, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "yarn"})
-			require.True(t, posts.Items[0].Author.Verified, "by the key that came along")
-			return err
+			require.True(t, must.Get(tx.Posts().List(ctx, protocol.BoardQuery{Q: "yarn"}))(t).Items[0].Author.Verified, "by the key that came along")
+			return nil
 		}))
 
 		require.NoError(t, n.Admin().DeleteProfile(t.Context(), "asha")) // with its threads
@@ -205,8 +204,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 		_, posts := settle(one)
 		raw := export(one, map[string]any{"handle": "asha"})
 		host := strings.TrimPrefix(one.Base, "http://")
-		_, err := two.Imports(raw, nil)
-		require.NoError(t, err)
+		must.Get(two.Imports(raw, nil))(t)
 		var here protocol.Post
 		secret := two.TokenOf("asha", "t")
 		require.NoError(t, two.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &here))
@@ -238,7 +236,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 		require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "home"}, nil, &others))
 		require.Empty(t, others.Items)
 
-		err = two.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": list[3].ID}, nil, nil)
+		err := two.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": list[3].ID}, nil, nil)
 		require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
 		require.ErrorContains(t, err, posts[0].URI)
 		require.ErrorContains(t, err, "a new archive")

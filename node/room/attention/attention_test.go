@@ -144,8 +144,7 @@ func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
 	w.t.Helper()
 	w.person("asha", protocol.Person)
 	must.Get(w.account("asha", upiDraft))(w.t)
-	got := must.Get(w.board("asha", in))(w.t)
-	return got
+	return must.Get(w.board("asha", in))(w.t)
 }
 
 func (w *world) readBoard() (got protocol.AttentionBoard, err error) {
@@ -183,8 +182,7 @@ func TestBoard(t *testing.T) {
 		require.True(w.t, own.Wanted)
 		require.False(w.t, own.Accepting, "there is no account to pay to")
 		require.Nil(w.t, own.Price)
-		out := must.Get(w.check("900", ""))(w.t)
-		require.False(w.t, out.WouldGetSlot)
+		require.False(w.t, must.Get(w.check("900", ""))(w.t).WouldGetSlot)
 
 		must.Get(w.account("asha", upiDraft))(w.t)
 		b := must.Get(w.readBoard())(w.t)
@@ -247,8 +245,7 @@ func TestAccount(t *testing.T) {
 		again := must.Get(w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", LegalName: "Asha Rao"}))(w.t)
 		require.Equal(w.t, 2, again.WebhookSecrets)
 		require.Equal(w.t, got.WebhookURL, again.WebhookURL)
-		other := must.Get(w.account("asha", upiDraft))(w.t)
-		require.Nil(w.t, other.WebhookURL)
+		require.Nil(w.t, must.Get(w.account("asha", upiDraft))(w.t).WebhookURL)
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
 			all := must.Get(tx.PaymentAccounts().OfProfile(ctx, "asha"))(w.t)
 			require.Len(w.t, all, 2)

@@ -23,11 +23,10 @@ func TestBid_HoldLapses(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		w.market(protocol.AttentionDraft{Slots: 1})
-		got, err := w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
 		require.Equal(w.t, start.Add(20*time.Minute), got.HoldExpiresAt)
-		_, err = w.bids(keyed(2), "500")
+		_, err := w.bids(keyed(2), "500")
 		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(err))
 		require.Equal(w.t, got.HoldExpiresAt, *protocol.AsError(err).Slot.SlotAt)
 
@@ -43,8 +42,7 @@ func TestBid_HoldLapses(t *testing.T) {
 		require.True(w.t, out.WouldGetSlot)
 		w.runJobs(nil)
 		require.Equal(w.t, []protocol.BidState{protocol.BidHeld, protocol.BidLapsed}, states(w.bid(got.Bid.ID)))
-		second := must.Get(w.bids(keyed(2), "500"))(w.t)
-		require.Equal(w.t, protocol.HoldReserving, *second.Bid.Hold)
+		require.Equal(w.t, protocol.HoldReserving, *must.Get(w.bids(keyed(2), "500"))(w.t).Bid.Hold)
 	})
 }
 
@@ -81,8 +79,7 @@ func TestBid_Crowds(t *testing.T) {
 				}
 				all.Wait()
 				require.Equal(w.t, tt.kept, kept)
-				b := must.Get(w.readBoard())(w.t)
-				require.Equal(w.t, 5-tt.kept, b.FreeSlots)
+				require.Equal(w.t, 5-tt.kept, must.Get(w.readBoard())(w.t).FreeSlots)
 			})
 		})
 	}
@@ -94,22 +91,19 @@ func TestBid_Limits(t *testing.T) {
 	each(t, func(w *world) {
 		w.market(protocol.AttentionDraft{Slots: 5})
 		for range 3 {
-			got, err := w.bids(keyed(1), "500")
-			require.NoError(w.t, err)
-			require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
-			_, err = w.bids(keyed(1), "600")
+			require.Equal(w.t, protocol.HoldReserving, *must.Get(w.bids(keyed(1), "500"))(w.t).Bid.Hold)
+			_, err := w.bids(keyed(1), "600")
 			require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 			w.pass(20 * time.Minute)
 			w.runJobs(nil)
 		}
-		got, err := w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldCompeting, *got.Bid.Hold)
 		w.pass(24 * time.Hour)
 		w.runJobs(nil)
 		got = must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
-		_, err = w.bids(owner("asha"), "500")
+		_, err := w.bids(owner("asha"), "500")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
 		_, err = w.bids(keyed(2), "99.99")
 		require.Equal(w.t, protocol.BelowFloor, protocol.CodeOf(err))
@@ -186,8 +180,7 @@ func TestPaid_Late(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		w.pass(21 * time.Minute)
 		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)), "the job has not run: within two minutes it is in time")
 		two, err := w.bids(keyed(2), "700")
@@ -259,15 +252,13 @@ func TestUPI(t *testing.T) {
 				return err
 			})
 		}
-		one, err := w.bids(unknown(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(unknown(1), "700"))(w.t)
 		w.runJobs(nil)
-		paid := must.Get(claim(one.PaymentURL, "431298765012"))(w.t)
-		require.Equal(w.t, protocol.BidClaimed, paid.State)
+		require.Equal(w.t, protocol.BidClaimed, must.Get(claim(one.PaymentURL, "431298765012"))(w.t).State)
 		w.pass(time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidClaimed, w.bid(one.Bid.ID).State, "a claim ends the hold")
-		_, err = w.bids(unknown(2), "900")
+		_, err := w.bids(unknown(2), "900")
 		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(err), "and keeps its slot")
 		require.NoError(w.t, confirm(one.Bid.ID))
 		require.Equal(w.t, protocol.BidLive, w.bid(one.Bid.ID).State)
@@ -322,9 +313,7 @@ func TestBoard_Closes(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 2, SlotDays: 10})
-		one, err := w.bids(keyed(1), "1000")
-		require.NoError(w.t, err)
-		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 1000_00)))
+		require.Equal(w.t, "live", w.delivers(v.Pays(must.Get(w.bids(keyed(1), "1000"))(w.t).Bid.ID, 1000_00)))
 		w.pass(24 * time.Hour)
 		two := must.Get(w.bids(keyed(2), "1000"))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -336,7 +325,7 @@ func TestBoard_Closes(t *testing.T) {
 		w.runJobs(nil)
 		require.EqualValues(w.t, 100_00, w.kept())
 		require.Equal(w.t, v.Balance(), w.kept())
-		_, err = w.readBoard()
+		_, err := w.readBoard()
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 	})
 }

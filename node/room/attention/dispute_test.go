@@ -152,8 +152,7 @@ func TestDispute_Closes(t *testing.T) {
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
 		board := func() protocol.AttentionBoard {
-			b := must.Get(w.readBoard())(w.t)
-			return b
+			return must.Get(w.readBoard())(w.t)
 		}
 		for n := range 5 {
 			id, token := w.unconfirmed(unknown(n), utr(100+n))
@@ -174,17 +173,15 @@ func TestDispute_Closes(t *testing.T) {
 		id, token := w.unconfirmed(unknown(9), utr(300))
 		require.NoError(w.t, w.disputes(owner("ravi"), id, token, utr(300)), "a stranger's bid, a signed-in payer")
 		require.True(w.t, board().Accepting)
-		waiting, err := w.bids(keyed(7), "700")
-		require.NoError(w.t, err)
+		waiting := must.Get(w.bids(keyed(7), "700"))(w.t)
 		last, _ := w.unconfirmed(keyed(3), utr(301))
 		require.NoError(w.t, w.disputes(keyed(3), last, "", utr(301)))
 		require.Equal(w.t, 3, board().Unconfirmed.Disputed)
 		require.False(w.t, board().Accepting)
-		_, err = w.bids(keyed(4), "700")
+		_, err := w.bids(keyed(4), "700")
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "until its owner decides about payments that 3 payers dispute")
-		out := must.Get(w.check("700", ""))(w.t)
-		require.False(w.t, out.WouldGetSlot)
+		require.False(w.t, must.Get(w.check("700", ""))(w.t).WouldGetSlot)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			_, err := w.PutOwn(ctx, tx, owner("asha"), protocol.AttentionDraft{Slots: 30})
 			return err

@@ -11,6 +11,7 @@ import (
 	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -39,10 +40,8 @@ func TestDeleted_PaidLate(t *testing.T) {
 			}
 			return v, nil
 		}
-		late, err := w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
-		live, err := w.bids(keyed(2), "700")
-		require.NoError(w.t, err)
+		late := must.Get(w.bids(keyed(1), "500"))(w.t)
+		live := must.Get(w.bids(keyed(2), "700"))(w.t)
 		w.delivers(v.Pays(live.Bid.ID, 700_00))
 		require.ErrorIs(w.t, w.deletes("asha"), storage.ErrOwing)
 		w.pass(20 * time.Minute)

@@ -172,13 +172,12 @@ func TestRefund_ByHand(t *testing.T) {
 			t.Parallel()
 			w := single(t)
 			v := w.market(protocol.AttentionDraft{Slots: 1})
-			one, err := w.bids(keyed(1), "700")
-			require.NoError(t, err)
+			one := must.Get(w.bids(keyed(1), "700"))(t)
 			require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 			tt.answer(v)
 			w.removed(one.Bid.ID)
 			before := w.bid(one.Bid.ID).Refunds[0]
-			_, err = does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: before.ID, Reference: "by hand"})
+			_, err := does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: before.ID, Reference: "by hand"})
 			require.Equal(t, tt.code, protocol.CodeOf(err))
 			if tt.code != "" || name == "done" {
 				require.Equal(t, before, w.bid(one.Bid.ID).Refunds[0])

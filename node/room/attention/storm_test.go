@@ -16,6 +16,7 @@ import (
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -206,8 +207,7 @@ func (s *storm) workerDies() {
 			}
 			break
 		}
-		after, failed := w.handle(j)
-		require.NoError(s.t(), failed)
+		after := must.Get(w.handle(j))(s.t())
 		if err = w.finish(j, after); err != nil {
 			break
 		}
@@ -359,8 +359,7 @@ func conflict(done bool) string {
 
 // differs says in what the board is not as a model says, "" when it is.
 func (s *storm) differs(m *model) string {
-	board, err := s.w().readBoard()
-	require.NoError(s.t(), err)
+	board := must.Get(s.w().readBoard())(s.t())
 	var have, want []string
 	for _, b := range board.Bids {
 		have = append(have, b.ID)

@@ -59,8 +59,7 @@ func (w *world) confirmsBid(c protocol.Caller, r protocol.BidReceipt, utr string
 // bidsOn bids on a board of any profile.
 func (w *world) bidsOn(handle string, c protocol.Caller) protocol.BidReceipt {
 	w.t.Helper()
-	got := must.Get(does(w, w.Bid, c, protocol.NewBid{Handle: handle, Amount: "700", Message: "Yarn.", Name: "Meera"}))(w.t)
-	return got
+	return must.Get(does(w, w.Bid, c, protocol.NewBid{Handle: handle, Amount: "700", Message: "Yarn.", Name: "Meera"}))(w.t)
 }
 
 // TestBlocked: whom the owner has blocked by any of its names may not bid, and nobody else is meant.
@@ -125,8 +124,7 @@ func TestOwners(t *testing.T) {
 	w := single(t)
 	v := w.market(protocol.AttentionDraft{Slots: 2})
 	w.person("ravi", protocol.Person)
-	one, err := w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	one := must.Get(w.bids(keyed(1), "700"))(t)
 	require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 	v.Refused = pay.Fail(pay.ErrRefused, "no")
 	two := must.Get(w.bids(keyed(2), "700"))(t)
@@ -159,7 +157,7 @@ func TestOwners(t *testing.T) {
 		}
 	}
 	require.Equal(t, before, []protocol.OwnBid{w.bid(one.Bid.ID), w.bid(two.Bid.ID)})
-	_, err = does(w, w.Deny, owner("asha"), ref)
+	_, err := does(w, w.Deny, owner("asha"), ref)
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "nobody reported a payment of it")
 	must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: refund.ID, Reference: "x"}))(t)
 	require.Equal(t, protocol.BidRefunded, w.bid(two.Bid.ID).State)
@@ -170,8 +168,7 @@ func TestReaders(t *testing.T) {
 	t.Parallel()
 	w := single(t)
 	w.market(protocol.AttentionDraft{Slots: 3})
-	one, err := w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	one := must.Get(w.bids(keyed(1), "700"))(t)
 	two := must.Get(w.bids(keyed(2), "700"))(t)
 	pay := one.PaymentURL[strings.LastIndexByte(one.PaymentURL, '/')+1:]
 	for _, tt := range []struct {
@@ -214,7 +211,7 @@ func TestReaders(t *testing.T) {
 	stored.Author = protocol.Author{Name: "Meera", Handle: new("meera"), Method: protocol.ByProof}
 	stored.TokenHash, stored.PayHash = protocol.SecretHash("a"), protocol.SecretHash("b")
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Bids().Insert(ctx, stored) }))
-	_, err = does(w, w.Get, owner("meera"), protocol.BidInput{ID: stored.ID})
+	_, err := does(w, w.Get, owner("meera"), protocol.BidInput{ID: stored.ID})
 	require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
 }
 
@@ -229,11 +226,8 @@ func TestApply_Account(t *testing.T) {
 	one := must.Get(w.bids(keyed(1), "700"))(t)
 	ev := v.Pays(one.Bid.ID, 700_00)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		others, err := tx.PaymentAccounts().OfProfile(ctx, "ravi")
-		require.NoError(t, err)
-		outcome, err := w.Apply(ctx, tx, &others[0], ev)
-		require.Equal(t, "unknown reference", outcome)
-		return err
+		require.Equal(t, "unknown reference", must.Get(w.Apply(ctx, tx, &must.Get(tx.PaymentAccounts().OfProfile(ctx, "ravi"))(t)[0], ev))(t))
+		return nil
 	}))
 	require.Equal(t, protocol.BidHeld, w.bid(one.Bid.ID).State)
 	require.Zero(t, w.kept())
@@ -338,8 +332,7 @@ func TestDisplaced_WholeRefund(t *testing.T) {
 			require.Less(t, want, int64(700_00))
 		}
 		w.pass(after)
-		two := must.Get(w.bids(keyed(2), "900"))(t)
-		require.Equal(t, "live", w.delivers(v.Pays(two.Bid.ID, 900_00)))
+		require.Equal(t, "live", w.delivers(v.Pays(must.Get(w.bids(keyed(2), "900"))(t).Bid.ID, 900_00)))
 		require.Equal(t, protocol.MoneyOf("INR", want).Amount, w.bid(one.Bid.ID).Refunds[0].Amount.Amount, after)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/room/moderation"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -43,9 +44,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 				}
 				var s submission
 				require.NoError(t, json.Unmarshal(j.Args, &s))
-				to, err := url.Parse(s.To)
-				require.NoError(t, err)
-				require.Equal(t, "to:"+to.Host, j.Lane)
+				require.Equal(t, "to:"+must.Get(url.Parse(s.To))(t).Host, j.Lane)
 				s.At = 0
 				list = append(list, s)
 			}
@@ -102,9 +101,8 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 			require.Equal(t, []submission{{Post: id, Kind: "delete", To: to, Direct: true}}, told())
 			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				left, err := tx.Posts().Readers(ctx, id)
-				require.Empty(t, left)
-				return err
+				require.Empty(t, must.Get(tx.Posts().Readers(ctx, id))(t))
+				return nil
 			}))
 		}
 

@@ -22,6 +22,7 @@ import (
 	"stoa/node/room/catalog"
 	"stoa/node/room/directory"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -172,8 +173,7 @@ func (w *world) run() {
 			var after func(context.Context, *storage.Tx) error
 			switch j.Kind {
 			case storage.CatalogJob:
-				after, err = w.Jobs()[j.Kind](ctx, j)
-				require.NoError(w.t, err)
+				after = must.Get(w.Jobs()[j.Kind](ctx, j))(w.t)
 			case storage.NoticeJob:
 				var n protocol.Notice
 				require.NoError(w.t, j.Decode(&n))

@@ -107,8 +107,7 @@ func (w *world) work() {
 				continue
 			}
 			w.done[j.ID] = true
-			after, err := storage.HandlerOf(w.Letter)(w.t.Context(), j)
-			require.NoError(w.t, err)
+			after := must.Get(storage.HandlerOf(w.Letter)(w.t.Context(), j))(w.t)
 			require.NoError(w.t, w.tx(func(ctx context.Context, tx *storage.Tx) error {
 				if after != nil {
 					return after(ctx, tx)

@@ -17,6 +17,7 @@ import (
 	"stoa/node/out/signed"
 	"stoa/node/out/webhook"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -67,8 +68,7 @@ func (r *receiver) received() []string {
 // sends gives the room a sender.
 func (w *world) sends(private bool) {
 	w.t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(w.t, err)
+	pair := must.Get(key.GenerateEd25519())(w.t)
 	client := outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute})
 	w.t.Cleanup(client.CloseIdleConnections)
 	w.Webhook = &webhook.Sender{Client: client, Sign: &signed.Signer{Key: pair, Base: w.Base}, Private: private}
@@ -77,10 +77,8 @@ func (w *world) sends(private bool) {
 // replied begins a thread with a callback address and answers it.
 func (w *world) replied(address string) (threadID, messageID string) {
 	w.t.Helper()
-	begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", CallbackURL: address})
-	require.NoError(w.t, err)
-	said, err := w.answer(asha, begun.ThreadID, "Yes.")
-	require.NoError(w.t, err)
+	begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", CallbackURL: address}))(w.t)
+	said := must.Get(w.answer(asha, begun.ThreadID, "Yes."))(w.t)
 	return begun.ThreadID, said.Message.ID
 }
 
@@ -220,13 +218,11 @@ func TestCallback_Gone(t *testing.T) {
 		r := newReceiver(w.t, 500, 410)
 		thread, _ := w.replied(r.URL)
 		require.NoError(w.t, w.runJobs(nil)) // 500: waits
-		_, err := w.answer(asha, thread, "Still yes.")
-		require.NoError(w.t, err)
+		must.Get(w.answer(asha, thread, "Still yes."))(w.t)
 		require.NoError(w.t, w.runJobs(nil)) // 410
 		gone := w.callbacks(asha, protocol.CallbackQuery{State: protocol.CallbackGone, ThreadID: thread})
 		require.Len(w.t, gone, 2)
-		said, err := w.answer(asha, thread, "And yes again.")
-		require.NoError(w.t, err)
+		said := must.Get(w.answer(asha, thread, "And yes again."))(w.t)
 		w.pass(25 * time.Hour)
 		require.NoError(w.t, w.runJobs(nil))
 		require.Len(w.t, r.received(), 2)

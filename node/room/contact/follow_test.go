@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/room/contact"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -40,8 +41,7 @@ func TestFollow(t *testing.T) {
 				_, err := w.Answer(ctx, tx, asha, protocol.NewAnswer{ThreadRef: protocol.ThreadRef{ThreadID: task.ThreadID}, Message: "Let me see.", As: as})
 				return err
 			}))
-			b, err := s.Next(ctx)
-			require.NoError(t, err)
+			b := must.Get(s.Next(ctx))(t)
 			require.Len(t, b.Events, 1)
 			var told protocol.Exchange
 			require.NoError(t, json.Unmarshal(b.Events[0].Data, &told))

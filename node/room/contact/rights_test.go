@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -121,8 +122,7 @@ func TestToken_Name(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
-		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"})
-		require.NoError(w.t, err)
+		begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"}))(w.t)
 		for _, c := range []protocol.Caller{visitor, outsider} {
 			require.NoError(w.t, w.addMessage(c, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And?"}))
 		}
@@ -159,16 +159,13 @@ func TestInbox(t *testing.T) {
 		}
 		_, err := w.answer(operator, begun.ThreadID, "Yes.")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err), "nobody speaks for an agent but its owner")
-		said, err := w.answer(both, begun.ThreadID, "Yes.")
-		require.NoError(w.t, err)
+		said := must.Get(w.answer(both, begun.ThreadID, "Yes."))(w.t)
 		require.Equal(w.t, "asha", *said.Message.Author.Handle, "as the one that was written to")
 		require.Equal(w.t, "ASHA", said.Message.Author.Name)
 
 		require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			page, err := w.List(ctx, tx, bob, protocol.ThreadQuery{})
-			require.NoError(w.t, err)
-			require.Empty(w.t, page.Items)
-			_, err = w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}})
+			require.Empty(w.t, must.Get(w.List(ctx, tx, bob, protocol.ThreadQuery{}))(w.t).Items)
+			_, err := w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}})
 			require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
 			_, err = w.ListCallbacks(ctx, tx, bob, protocol.CallbackQuery{ThreadID: begun.ThreadID})
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
@@ -177,9 +174,8 @@ func TestInbox(t *testing.T) {
 			got, err := w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}, Paging: protocol.Paging{Limit: 1}})
 			require.NoError(w.t, err)
 			require.Len(w.t, got.Messages.Items, 1)
-			got, err = w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID},
-				Paging: protocol.Paging{After: *got.Messages.Next}})
-			require.NoError(w.t, err)
+			got = must.Get(w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID},
+				Paging: protocol.Paging{After: *got.Messages.Next}}))(w.t)
 			require.Equal(w.t, "Yes.", got.Messages.Items[0].Text)
 			require.Nil(w.t, got.Messages.Next)
 			return nil
@@ -206,8 +202,7 @@ func TestList(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for q := (protocol.ThreadQuery{Paging: protocol.Paging{Limit: 7}}); ; {
-			p, err := list(q)
-			require.NoError(w.t, err)
+			p := must.Get(list(q))(w.t)
 			for _, item := range p.Items {
 				require.False(w.t, seen[item.ThreadID], "doubled")
 				seen[item.ThreadID] = true
@@ -217,16 +212,12 @@ func TestList(t *testing.T) {
 			}
 			q.After = *p.Next
 			newest := w.begun(protocol.Caller{Standing: protocol.Proof, Network: "net-x"})
-			_, err = w.answer(asha, newest.ThreadID, "Yes.")
-			require.NoError(w.t, err)
+			must.Get(w.answer(asha, newest.ThreadID, "Yes."))(w.t)
 		}
 		require.Equal(w.t, want, seen)
-		answered, err := list(protocol.ThreadQuery{State: protocol.ThreadAnswered})
-		require.NoError(w.t, err)
-		require.Len(w.t, answered.Items, 3)
-		some, err := list(protocol.ThreadQuery{State: protocol.ThreadOpen, Paging: protocol.Paging{Limit: 1}})
-		require.NoError(w.t, err)
-		_, err = list(protocol.ThreadQuery{State: protocol.ThreadAnswered, Paging: protocol.Paging{After: *some.Next}})
+		require.Len(w.t, must.Get(list(protocol.ThreadQuery{State: protocol.ThreadAnswered}))(w.t).Items, 3)
+		some := must.Get(list(protocol.ThreadQuery{State: protocol.ThreadOpen, Paging: protocol.Paging{Limit: 1}}))(w.t)
+		_, err := list(protocol.ThreadQuery{State: protocol.ThreadAnswered, Paging: protocol.Paging{After: *some.Next}})
 		require.Equal(w.t, protocol.InvalidCursor, protocol.CodeOf(err), "a cursor is of one listing")
 	})
 }
@@ -271,9 +262,7 @@ func TestBlocks(t *testing.T) {
 			b, err := w.block(asha, begun.ThreadID)
 			require.NoError(w.t, err, tt.name)
 			require.Equal(w.t, tt.knownBy, b.KnownBy, tt.name)
-			again, err := w.block(asha, begun.ThreadID)
-			require.NoError(w.t, err)
-			require.Equal(w.t, b, again, "blocked once")
+			require.Equal(w.t, b, must.Get(w.block(asha, begun.ThreadID))(w.t), "blocked once")
 			for _, c := range append(tt.same, tt.caller) {
 				_, err := w.begin(c, protocol.NewContact{Handle: "asha", Message: "Me again"})
 				require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err), tt.name)
@@ -292,12 +281,8 @@ func TestBlocks(t *testing.T) {
 				require.NoError(w.t, err, "a block is one agent's")
 			}
 			require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				page, err := w.ListBlocked(ctx, tx, asha, protocol.BlockQuery{})
-				require.NoError(w.t, err)
-				require.Equal(w.t, []protocol.BlockedWriter{b}, page.Items)
-				none, err := w.ListBlocked(ctx, tx, bob, protocol.BlockQuery{})
-				require.NoError(w.t, err)
-				require.Empty(w.t, none.Items)
+				require.Equal(w.t, []protocol.BlockedWriter{b}, must.Get(w.ListBlocked(ctx, tx, asha, protocol.BlockQuery{}))(w.t).Items)
+				require.Empty(w.t, must.Get(w.ListBlocked(ctx, tx, bob, protocol.BlockQuery{}))(w.t).Items)
 				return nil
 			}))
 			lift := func(c protocol.Caller) error {
@@ -325,13 +310,11 @@ func TestNotices(t *testing.T) {
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org"})
 		}))
-		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"})
-		require.NoError(w.t, err)
+		begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"}))(w.t)
 		for range 3 { // told of once, as long as the owner was not told
 			require.NoError(w.t, w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Another secret"}))
 		}
-		_, err = w.answer(asha, begun.ThreadID, "No.")
-		require.NoError(w.t, err)
+		must.Get(w.answer(asha, begun.ThreadID, "No."))(w.t)
 		got := w.notices()
 		require.Len(w.t, got, 2)
 		for i, event := range []protocol.NoticeEvent{protocol.ThreadBegun, protocol.ThreadMessage} {
@@ -349,11 +332,10 @@ func TestProfileDeleted(t *testing.T) {
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		begun := w.begun(visitor)
-		_, err := w.block(asha, begun.ThreadID)
-		require.NoError(w.t, err)
+		must.Get(w.block(asha, begun.ThreadID))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 		w.profile("asha", everybody)
-		_, err = w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID})
+		_, err := w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID})
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 		w.begun(visitor)
 	})

@@ -12,6 +12,7 @@ import (
 	"stoa/node/room/directory"
 	"stoa/node/room/leave"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -84,8 +85,7 @@ func (w *world) runs() storage.JobKind {
 	}
 	var after func(context.Context, *storage.Tx) error
 	if handler := w.Jobs()[jobs[0].Kind]; handler != nil {
-		after, err = handler(w.t.Context(), jobs[0])
-		require.NoError(w.t, err)
+		after = must.Get(handler(w.t.Context(), jobs[0]))(w.t)
 	}
 	w.write(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Jobs().Finish(ctx, jobs[0].ID); err != nil || after == nil {
@@ -179,9 +179,8 @@ func TestLeave_Orders(t *testing.T) {
 		w.now = w.now.Add(8 * 24 * time.Hour)
 		w.runAll()
 		w.write(func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Tills().ByID(ctx, till.ID)
-			require.Empty(t, got.Handle, "it is erased")
-			return err
+			require.Empty(t, must.Get(tx.Tills().ByID(ctx, till.ID))(t).Handle, "it is erased")
+			return nil
 		})
 	})
 }
@@ -229,9 +228,8 @@ func TestLeave_Undone(t *testing.T) {
 		w.runAll()
 		require.Equal(t, before, w.visible())
 		w.write(func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Posts().ByID(ctx, bad)
-			require.Equal(t, protocol.Hidden, p.State)
-			return err
+			require.Equal(t, protocol.Hidden, must.Get(tx.Posts().ByID(ctx, bad))(t).State)
+			return nil
 		})
 	})
 }
@@ -296,8 +294,7 @@ func TestLeave_Gone(t *testing.T) {
 			_, err = tx.Leavings().BySubject(ctx, "asha")
 			require.ErrorIs(t, err, storage.ErrNotFound)
 			for _, id := range ids {
-				p, err := tx.Posts().ByID(ctx, id)
-				require.NoError(t, err)
+				p := must.Get(tx.Posts().ByID(ctx, id))(t)
 				require.Equal(t, protocol.Deleted, p.State)
 				require.Empty(t, p.Body)
 			}

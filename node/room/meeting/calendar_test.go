@@ -104,14 +104,12 @@ func (w *world) connect(address string) protocol.CalendarAccount {
 
 func (w *world) account(id string) protocol.CalendarAccount {
 	w.t.Helper()
-	a := must.Get(does(w, w.GetCalendar, owner("asha"), protocol.CalendarRef{ID: id}))(w.t)
-	return a
+	return must.Get(does(w, w.GetCalendar, owner("asha"), protocol.CalendarRef{ID: id}))(w.t)
 }
 
 func (w *world) own(r protocol.MeetingReceipt) protocol.OwnMeeting {
 	w.t.Helper()
-	m := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
-	return m
+	return must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 }
 
 // TestCalendar_Life is the life of a meeting as the calendar server sees it: nothing before the approval,
@@ -156,8 +154,7 @@ func TestCalendar_Life(t *testing.T) {
 			require.Equal(w.t, []any{protocol.CalendarWritten, "Work 🗓"}, []any{view.State, *view.Calendar})
 			require.Empty(w.t, w.own(r).Warnings, "its own event is not busy time")
 
-			moved, err := does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: at.Add(4 * time.Hour).Format(time.RFC3339)})
-			require.NoError(w.t, err)
+			moved := must.Get(does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: at.Add(4 * time.Hour).Format(time.RFC3339)}))(w.t)
 			require.Equal(w.t, 1, moved.Sequence)
 			w.runJobs()
 			got = d.events(w.t, calendartest.Collection)
@@ -220,8 +217,7 @@ func TestCalendar_Busy(t *testing.T) {
 		info := func() protocol.MeetingInfo {
 			w.t.Helper()
 			q := protocol.MeetingQuery{Handle: "asha", From: at.Format(time.RFC3339), To: at.Add(2 * time.Hour).Format(time.RFC3339)}
-			i := must.Get(does(w, w.Info, protocol.Caller{}, q))(w.t)
-			return i
+			return must.Get(does(w, w.Info, protocol.Caller{}, q))(w.t)
 		}
 		require.Len(w.t, info().Slots, 4)
 		event := func(uid string, at time.Time) string {
@@ -260,8 +256,7 @@ func TestCalendar_Busy(t *testing.T) {
 		require.True(w.t, info().BusyStale)
 		require.Len(w.t, info().Slots, 2, "the last known are used")
 		require.Contains(w.t, *w.account(a.ID).LastError, "cannot answer")
-		list := must.Get(does(w, w.Calendars, owner("asha"), protocol.OwnInput{}))(w.t)
-		require.True(w.t, list.BusyStale)
+		require.True(w.t, must.Get(does(w, w.Calendars, owner("asha"), protocol.OwnInput{}))(w.t).BusyStale)
 		at = at.Add(24 * time.Hour)
 		d.answers(0)
 		require.Equal(w.t, 201, calendartest.Put(w.t, d.real, calendartest.Collection+"c.ics", event("c", at)))
@@ -363,8 +358,7 @@ func TestCalendar_Choose(t *testing.T) {
 		require.Len(w.t, protocol.AsError(err).Faults, 2)
 
 		w.dies = true
-		_, err = choose(protocol.CalendarChoice{Create: "Meetings & more"})
-		require.NoError(w.t, err)
+		must.Get(choose(protocol.CalendarChoice{Create: "Meetings & more"}))(w.t)
 		w.runJobs()
 		made := w.account(a.ID)
 		require.Len(w.t, made.Calendars, 2, "made once")
@@ -386,15 +380,13 @@ func TestCalendar_Choose(t *testing.T) {
 
 		second := w.connect(d.url + "/asha/")
 		require.Nil(w.t, second.Writes, "another account is written")
-		_, err = does(w, w.ChooseCalendars, owner("asha"),
-			protocol.CalendarChoice{CalendarRef: protocol.CalendarRef{ID: second.ID}, Writes: second.Calendars[0].URL})
-		require.NoError(w.t, err)
+		must.Get(does(w, w.ChooseCalendars, owner("asha"),
+			protocol.CalendarChoice{CalendarRef: protocol.CalendarRef{ID: second.ID}, Writes: second.Calendars[0].URL}))(w.t)
 		require.Nil(w.t, w.account(a.ID).Writes)
 
 		changes := len(d.changes)
 		for _, id := range []string{a.ID, second.ID} {
-			_, err = does(w, w.DisconnectCalendar, owner("asha"), protocol.CalendarRef{ID: id})
-			require.NoError(w.t, err)
+			must.Get(does(w, w.DisconnectCalendar, owner("asha"), protocol.CalendarRef{ID: id}))(w.t)
 		}
 		w.pass(time.Hour)
 		asked := d.asked
@@ -443,9 +435,8 @@ func TestCalendar_Limits(t *testing.T) {
 		}))
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 		require.NoError(w.t, w.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			all, err := tx.Calendars().OfProfile(ctx, "asha")
-			require.Empty(w.t, all)
-			return err
+			require.Empty(w.t, must.Get(tx.Calendars().OfProfile(ctx, "asha"))(w.t))
+			return nil
 		}))
 	})
 }

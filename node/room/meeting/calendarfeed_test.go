@@ -41,8 +41,7 @@ func TestFeed(t *testing.T) {
 		}
 		read := func(address string) string {
 			w.t.Helper()
-			text := must.Get(w.reads(address, "/feeds/cal/", w.Feed))(w.t)
-			return text
+			return must.Get(w.reads(address, "/feeds/cal/", w.Feed))(w.t)
 		}
 		first := feed()
 		require.NotContains(w.t, read(first), "VEVENT")
@@ -105,23 +104,18 @@ func TestAddToCalendar(t *testing.T) {
 			require.NotContains(w.t, address, "Yarn")
 			require.NotContains(w.t, address, "example.org")
 		}
-		file, err := w.reads(*got.ICS, "/feeds/meeting/", w.Event)
-		require.NoError(w.t, err)
+		file := must.Get(w.reads(*got.ICS, "/feeds/meeting/", w.Event))(w.t)
 		require.Contains(w.t, file, "SEQUENCE:0\r\n")
 		require.Contains(w.t, file, "UID:"+r.Request.ID+"@node.example\r\n")
 		require.NotContains(w.t, file, "METHOD")
-		same, err := ics()
-		require.NoError(w.t, err)
-		require.Equal(w.t, file, same)
+		require.Equal(w.t, file, must.Get(ics())(w.t))
 
 		require.NoError(w.t, moves["move"](w, r))
-		file, err = w.reads(*got.ICS, "/feeds/meeting/", w.Event)
-		require.NoError(w.t, err)
+		file = must.Get(w.reads(*got.ICS, "/feeds/meeting/", w.Event))(w.t)
 		require.Contains(w.t, file, "SEQUENCE:1\r\n")
 		require.NoError(w.t, moves["cancel"](w, r))
 		require.Nil(w.t, w.get(r).AddToCalendar)
-		file, err = w.reads(*w.get(r).ICS, "/feeds/meeting/", w.Event)
-		require.NoError(w.t, err)
+		file = must.Get(w.reads(*w.get(r).ICS, "/feeds/meeting/", w.Event))(w.t)
 		require.Contains(w.t, file, "STATUS:CANCELLED\r\n")
 		for _, wrong := range []string{*got.ICS + "x.ics", strings.Replace(*got.ICS, "stoa_read_e", "stoa_read_c", 1), "https://node.example/feeds/meeting/.ics"} {
 			_, err = w.reads(wrong, "/feeds/meeting/", w.Event)

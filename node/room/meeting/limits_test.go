@@ -289,13 +289,12 @@ func TestBlocked(t *testing.T) {
 	t.Parallel()
 	each(t, false, func(w *world) {
 		key := protocol.Caller{Standing: protocol.Signed, KeyID: "k1", Network: "n"}
-		_, err := w.asks(key, "a@example.org", start.Add(24*time.Hour))
-		require.NoError(w.t, err)
+		must.Get(w.asks(key, "a@example.org", start.Add(24*time.Hour)))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			b := storage.ContactBlock{ID: protocol.NewID(protocol.BlockID, tx.Now), Handle: "asha", Writer: "key:k1", Names: []string{"key:k1"}}
 			return tx.ContactBlocks().Insert(ctx, &b)
 		}))
-		_, err = w.asks(key, "b@example.org", start.Add(25*time.Hour))
+		_, err := w.asks(key, "b@example.org", start.Add(25*time.Hour))
 		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
 		must.Get(w.asks(stranger(1), "b@example.org", start.Add(25*time.Hour)))(w.t)
 	})

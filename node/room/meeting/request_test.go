@@ -254,8 +254,7 @@ func TestWarnings(t *testing.T) {
 		at := start.Add(24 * time.Hour) // Tuesday, 10:00 in India
 		one, two, night := w.asked(1, at), w.asked(2, at), w.asked(3, at.Add(12*time.Hour))
 		own := func(r protocol.MeetingReceipt) protocol.OwnMeeting {
-			got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
-			return got
+			return must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 		}
 		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOverlaps}, own(one).Warnings, "the other request")
 		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOutsideHours}, own(night).Warnings)
@@ -383,8 +382,7 @@ func TestMail_Outcome(t *testing.T) {
 		}
 		is := func(r protocol.MeetingReceipt, want protocol.MeetingMail) {
 			w.t.Helper()
-			got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
-			require.Equal(w.t, want, got.Mail)
+			require.Equal(w.t, want, must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t).Mail)
 		}
 		r := confirmed(1)
 		w.fail = protocol.Errorf(protocol.Overloaded, "greylisted")

@@ -13,6 +13,7 @@ import (
 
 	"stoa/node/room/meeting"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -68,9 +69,8 @@ func TestPick(t *testing.T) {
 	proposed := func(t *testing.T) (*world, protocol.MeetingReceipt) {
 		w := single(t, false)
 		r := w.asked(1, start.Add(30*24*time.Hour))
-		_, err := does(w, w.Propose, owner("asha"), protocol.MeetingProposal{OwnMeetingRef: ref(r),
-			Times: []string{soon.Format(time.RFC3339), late.Format(time.RFC3339)}})
-		require.NoError(t, err)
+		must.Get(does(w, w.Propose, owner("asha"), protocol.MeetingProposal{OwnMeetingRef: ref(r),
+			Times: []string{soon.Format(time.RFC3339), late.Format(time.RFC3339)}}))(t)
 		return w, r
 	}
 	pick := func(w *world, r protocol.MeetingReceipt, at time.Time) error {
@@ -86,12 +86,10 @@ func TestPick(t *testing.T) {
 		{"ahead and free", nil, soon, ""},
 		{"one that was not proposed", nil, soon.Add(time.Hour), protocol.Validation},
 		{"another meeting is then", func(w *world) {
-			other := w.asked(2, soon)
-			require.NoError(w.t, moves["approve"](w, other))
+			require.NoError(w.t, moves["approve"](w, w.asked(2, soon)))
 		}, soon, protocol.Conflict},
 		{"another one overlaps it", func(w *world) {
-			other := w.asked(2, soon.Add(15*time.Minute))
-			require.NoError(w.t, moves["approve"](w, other))
+			require.NoError(w.t, moves["approve"](w, w.asked(2, soon.Add(15*time.Minute))))
 		}, soon, protocol.Conflict},
 		{"another one waits for the time", func(w *world) { w.asked(2, soon) }, soon, ""},
 		{"it is over", func(w *world) { w.pass(25 * time.Hour) }, soon, protocol.Validation},
@@ -175,8 +173,7 @@ func TestDecision_Addresses(t *testing.T) {
 		r := w.asked(1, start.Add(24*time.Hour))
 		var ticket string
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			link, err := w.LinkFor(ctx, tx, r.Request.ID, "asha", tt.sent)
-			require.NoError(t, err)
+			link := must.Get(w.LinkFor(ctx, tx, r.Request.ID, "asha", tt.sent))(t)
 			ticket, tt.to.Handle = link.Ticket, "asha"
 			return tx.Profiles().PutNotifySettings(ctx, tt.to)
 		}))

@@ -18,6 +18,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/room/meeting"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -67,8 +68,7 @@ func inWords(language string) hall.Words { return cmp.Or(words.All().Find(langua
 func open(t *testing.T, c storage.Config, now *atomic.Int64, mails bool) *world {
 	c.Now = func() time.Time { return time.UnixMilli(now.Load()).UTC() }
 	w := &world{t: t, db: storagetest.OpenConfig(t, c), now: now}
-	seal, err := key.NewSealer(make([]byte, 32))
-	require.NoError(t, err)
+	seal := must.Get(key.NewSealer(make([]byte, 32)))(t)
 	w.Meeting = &meeting.Meeting{Base: "https://node.example", DB: w.db, Words: inWords, LinkKey: []byte("key"),
 		Mail: func() meeting.Mailer { return nil }, Seal: seal}
 	if mails {
@@ -151,9 +151,7 @@ func (w *world) asks(c protocol.Caller, mail string, at time.Time) (got protocol
 // asked is asks by somebody new, submitted.
 func (w *world) asked(n int, at time.Time) protocol.MeetingReceipt {
 	w.t.Helper()
-	got, err := w.asks(stranger(n), fmt.Sprintf("ravi%d@example.org", n), at)
-	require.NoError(w.t, err)
-	return got
+	return must.Get(w.asks(stranger(n), fmt.Sprintf("ravi%d@example.org", n), at))(w.t)
 }
 
 func (w *world) get(r protocol.MeetingReceipt) (got protocol.MeetingRequest) {
@@ -196,11 +194,9 @@ func (w *world) runJobs() {
 		for _, j := range jobs {
 			var after func(context.Context, *storage.Tx) error
 			if handle := handlers[j.Kind]; handle != nil {
-				after, err = handle(ctx, j)
-				require.NoError(w.t, err)
+				after = must.Get(handle(ctx, j))(w.t)
 				if w.dies {
-					after, err = handle(ctx, j)
-					require.NoError(w.t, err)
+					after = must.Get(handle(ctx, j))(w.t)
 				}
 			}
 			require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {

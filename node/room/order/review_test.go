@@ -110,8 +110,7 @@ func TestReview_Order(t *testing.T) {
 		require.Equal(w.t, r, *w.order(made.Token).Review)
 		require.Equal(w.t, []protocol.Review{r}, w.list("rao", false))
 		for n := range 2 { // changed: the same review
-			got := w.review(made.Token, 2+n)
-			require.Equal(w.t, r.ID, got.ID)
+			require.Equal(w.t, r.ID, w.review(made.Token, 2+n).ID)
 			require.Equal(w.t, [3]int64{1, 1, 0}, w.rated("rao"))
 		}
 		feed := must.Get(does(w, func(ctx context.Context, tx *storage.Tx, _ protocol.Caller, _ struct{}) (protocol.Page[protocol.FeedItem], error) {
@@ -207,10 +206,8 @@ func TestReview_Mailbox(t *testing.T) {
 
 		w.pass(protocol.ReviewsApart)
 		key := protocol.Caller{Standing: protocol.Signed, KeyID: "abc", Network: "n"}
-		bare := w.reported(key, 2)
-		require.Equal(w.t, protocol.KnownStated, *w.order(bare.Token).Known, "a key proves that it is the same again, and no more")
-		named := w.reported(known(3), 3)
-		require.Equal(w.t, protocol.KnownConfirmed, *w.order(named.Token).Known)
+		require.Equal(w.t, protocol.KnownStated, *w.order(w.reported(key, 2).Token).Known, "a key proves that it is the same again, and no more")
+		require.Equal(w.t, protocol.KnownConfirmed, *w.order(w.reported(known(3), 3).Token).Known)
 
 		// What the shop alone reported stays its word.
 		alone := must.Get(does(w, w.Make, known(4), wants(4, w.dal, 1)))(w.t)
@@ -306,8 +303,7 @@ func TestReview_Abuse(t *testing.T) {
 			w.razorpay()
 			for n, mail := range []string{"Meera+a@Example.org", "meera@example.org"} {
 				made := w.provided(stranger(n), n, func(in *protocol.NewOrder) { in.Mail = mail })
-				got := w.review(made.Token, 5)
-				require.Equal(w.t, []protocol.ReviewReason{protocol.ByProvider, protocol.TooSoon}[n], got.Reason)
+				require.Equal(w.t, []protocol.ReviewReason{protocol.ByProvider, protocol.TooSoon}[n], w.review(made.Token, 5).Reason)
 				w.pass(protocol.ReviewsApart - time.Hour)
 			}
 			w.pass(2 * time.Hour)
