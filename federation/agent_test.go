@@ -47,10 +47,9 @@ func (s shop) tells(sum protocol.AgentSummary) {
 		require.NoError(s.n.t, err)
 	}
 	require.NoError(s.n.t, s.n.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
+		return made(tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
 			return s.n.f.site.OfferAgent(s.author(), s.n.base+"/@"+s.name, raw, statement, now).Bytes()
-		})
-		return err
+		}))
 	}))
 }
 
@@ -66,11 +65,7 @@ func (n *node) elsewhere(q protocol.MerchantQuery) []string {
 func (n *node) remote(list func(context.Context, *storage.Tx, protocol.Paging) (storage.AgentPage, error)) (names []string) {
 	n.t.Helper()
 	for at := (protocol.Paging{Limit: 2}); ; {
-		var page storage.AgentPage
-		n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			page, err = list(ctx, tx, at)
-			return err
-		})
+		page := reads(n, func(ctx context.Context, tx *storage.Tx) (storage.AgentPage, error) { return list(ctx, tx, at) })
 		for _, p := range page.Items {
 			if p.Remote != nil {
 				names = append(names, p.Draft.Name)
@@ -167,7 +162,7 @@ func TestShopsElsewhere(t *testing.T) {
 		require.WithinDuration(t, a.tick.now(), last, time.Hour)
 		a.net.set("a.example", true)
 		prune := func() {
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.RemoteAgents().Prune(ctx); return err }))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.RemoteAgents().Prune(ctx)) }))
 		}
 		for range 29 {
 			a.tick.pass(24 * time.Hour)

@@ -84,8 +84,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 	require.Len(t, c.bidsInFeed(), 1, "what has left the feed is not in the log any more")
 
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	require.NoError(t, b.f.pullAll(t.Context()))
 	settle(t, a, b)

@@ -45,12 +45,8 @@ func (n *node) conflict(board string) (c *storage.Conflict) {
 	return c
 }
 
-func (n *node) reports() (all []storage.Conflict) {
-	n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		all, err = tx.Logs().Reports(ctx)
-		return err
-	})
-	return all
+func (n *node) reports() []storage.Conflict {
+	return reads(n, func(ctx context.Context, tx *storage.Tx) ([]storage.Conflict, error) { return tx.Logs().Reports(ctx) })
 }
 
 // onEach runs a test with a node, and a node that follows it on each engine.
@@ -106,10 +102,7 @@ func TestConflict_Fork(t *testing.T) {
 
 		// The operator has the log read again: what it has now is taken.
 		reread := func() {
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Subscriptions().Reread(ctx, board)
-				return err
-			}))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().Reread(ctx, board)) }))
 			settle(t, a, b)
 		}
 		reread()
@@ -187,7 +180,7 @@ func TestConflict_Fallback(t *testing.T) {
 		require.Len(t, a.reports(), 1)
 		require.Empty(t, b.state(q.URI))
 
-		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Logs().NewEpoch(ctx, board); return err }))
+		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Logs().NewEpoch(ctx, board)) }))
 		b.tick.pass(21 * time.Minute)
 		settle(t, a, b)
 		require.Nil(t, b.conflict(board))
@@ -331,6 +324,6 @@ func TestLogReport_Refused(t *testing.T) {
 	require.Len(t, a.reports(), 1)
 	require.Equal(t, storage.ConflictFallback, a.reports()[0].Kind)
 	a.tick.pass(31 * 24 * time.Hour)
-	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PruneExpired(ctx); return err }))
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.PruneExpired(ctx)) }))
 	require.Empty(t, a.reports())
 }

@@ -233,8 +233,7 @@ func TestDeletedAccount(t *testing.T) {
 	gone := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }
 	forget := func(s *stranger) {
 		require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour))
-			return err
+			return made(tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour)))
 		}))
 		s.tick.pass(keyMemory + time.Second)
 	}
@@ -401,9 +400,8 @@ func TestOutbox(t *testing.T) {
 	require.Equal(t, []any{hidden.URI, first.URI, w.reply}, w.get(w.base + "/ap/board/posts?before=first")["orderedItems"])
 
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
-			CreatedAt: tx.Now, UpdatedAt: tx.Now})
-		return err
+		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+			CreatedAt: tx.Now, UpdatedAt: tx.Now}))
 	}))
 	for range collectionPage {
 		w.node.post(known)
@@ -486,8 +484,7 @@ func TestReadersAreTold(t *testing.T) {
 				s := newStranger(t)
 				if !known {
 					require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-						_, err := tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour))
-						return err
+						return made(tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour)))
 					}))
 				}
 				anonymous := s.node.post(nil)

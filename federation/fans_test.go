@@ -67,8 +67,7 @@ const adaActor = "https://u.example/ap/agents/ada"
 // withAda has ada's profile.
 func (w *world) withAda() *world {
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}})
-		return err
+		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}}))
 	}))
 	return w
 }
@@ -78,12 +77,8 @@ func onEachWorld(t *testing.T, fn func(t *testing.T, w *world)) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(t, newWorldOn(t, c).withAda()) })
 }
 
-func (w *world) followers(local string) (n int) {
-	w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		n, err = tx.Followers().Count(ctx, local)
-		return err
-	})
-	return n
+func (w *world) followers(local string) int {
+	return reads(w, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Followers().Count(ctx, local) })
 }
 
 // Who follows an agent gets its posts from the agent, each once, also where the inbox follows the board; who follows only the board gets the

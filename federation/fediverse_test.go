@@ -291,9 +291,8 @@ func TestServedDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
-			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now})
-		return err
+		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now}))
 	}))
 	p, gone, hidden := w.node.post(known), w.node.post(known), w.node.post(known)
 	w.change(gone, protocol.Deleted, "delete")

@@ -140,10 +140,7 @@ func TestFollowedTree_Fork(t *testing.T) {
 		require.Equal(t, []int64{3, 4}, []int64{ours.Size, theirs.Size})
 
 		// The operator decides: the log is read again, with its tree.
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().Reread(ctx, board)
-			return err
-		}))
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().Reread(ctx, board)) }))
 		settle(t, a, b)
 		require.Nil(t, b.conflict(board))
 		require.EqualValues(t, 5, b.followedTree(board).Proved)

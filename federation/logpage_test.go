@@ -94,8 +94,7 @@ func TestLogPages_Borders(t *testing.T) {
 		a.post(nil)
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	_, q := a.page("?after=20")
 	require.NotEqual(t, p.Epoch, q.Epoch)
@@ -113,8 +112,7 @@ func TestAttack_LogPagesNotInMemory(t *testing.T) {
 		a.f.blocks.making <- struct{}{}
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	w := httptest.NewRecorder()
 	a.f.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "https://a.example/ap/board/log?after=0", nil))

@@ -287,8 +287,7 @@ func TestTree_Epoch(t *testing.T) {
 		path, size, root := a.signed()
 		a.tick.pass(time.Minute)
 		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Logs().NewEpoch(ctx, a.f.site.Board())
-			return err
+			return made(tx.Logs().NewEpoch(ctx, a.f.site.Board()))
 		}))
 		require.Equal(t, 404, a.ask(path+"/checkpoint").Code)
 		settle(t, a)

@@ -151,8 +151,7 @@ func TestMessage_Blocked(t *testing.T) {
 	owner := protocol.Caller{Standing: protocol.Session, Account: "acc_1", Handle: "asha", Handles: []string{"asha"}}
 	first := s.thread().ThreadID
 	require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := s.room.Close(ctx, tx, owner, protocol.ThreadRef{ThreadID: first})
-		return err
+		return made(s.room.Close(ctx, tx, owner, protocol.ThreadRef{ThreadID: first}))
 	}))
 	s.say("Update", carol, "Changed", map[string]any{"id": uri, "updated": s.tick.now().Add(time.Second).Format(time.RFC3339)})
 	s.create(carol, "On", map[string]any{"inReplyTo": uri})
@@ -175,7 +174,7 @@ func TestMessage_Blocked(t *testing.T) {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockActor: carol, protocol.BlockHost: "peer.example", protocol.BlockHandle: "asha"} {
 		b := nodeBlock(kind, value)
 		deliveries(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, b) },
-			func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Blocks().Delete(ctx, b.ID); return err })
+			func(ctx context.Context, tx *storage.Tx) error { return made(tx.Blocks().Delete(ctx, b.ID)) })
 	}
 	deliveries(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "peer.example", Policy: storage.PolicySilence})
@@ -214,12 +213,8 @@ func TestMessage_HostAway(t *testing.T) {
 	require.Len(t, s.got, 1)
 }
 
-func (n *node) has(uri string) (known bool) {
-	n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		known, err = tx.Posts().Has(ctx, uri)
-		return err
-	})
-	return known
+func (n *node) has(uri string) bool {
+	return reads(n, func(ctx context.Context, tx *storage.Tx) (bool, error) { return tx.Posts().Has(ctx, uri) })
 }
 
 // A public Note that mentions the board and answers nothing is a post there, with its origin, in the log and on the nodes that

@@ -338,6 +338,21 @@ func (n *node) read(fn func(ctx context.Context, tx *storage.Tx) error) {
 	require.NoError(n.t, n.db.Read(n.t.Context(), fn))
 }
 
+// reads gives what a read of a node returns.
+func reads[T any](n interface {
+	read(fn func(ctx context.Context, tx *storage.Tx) error)
+}, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
+	n.read(func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v
+}
+
+// made drops what a call returns besides its error.
+func made[T any](_ T, err error) error { return err }
+
 // post writes a post as the board room does.
 func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 	n.t.Helper()

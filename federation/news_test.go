@@ -134,7 +134,7 @@ func TestNewsReachTheFollower(t *testing.T) {
 		settle(t, a, b, c)
 		all[0] = "Bazaar offers Cloth 3. And 3 more within a day."
 		require.Equal(t, all, b.summaries(false))
-		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Logs().NewEpoch(ctx, board); return err }))
+		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Logs().NewEpoch(ctx, board)) }))
 		require.NoError(t, b.f.pullAll(t.Context()))
 		require.NoError(t, c.f.pullAll(t.Context()))
 		settle(t, a, b, c)

@@ -40,9 +40,7 @@ var refusals = map[string]func(w *world) *http.Request{
 		r.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id":`), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		return r
 	},
-	"no JSON, a limit of its shape, no id, not one actor": func(w *world) *http.Request {
-		return w.request(alice, schemeCavage, []byte(`[{"id":"x"}]`))
-	},
+	"no JSON, a limit of its shape, no id, not one actor": func(w *world) *http.Request { return w.request(alice, schemeCavage, []byte(`[{"id":"x"}]`)) },
 	"no signature": func(w *world) *http.Request {
 		r := w.request(alice, schemeCavage, view(alice, 1))
 		r.Header.Del("Signature")

@@ -234,18 +234,11 @@ func TestVerdicts_Blocked(t *testing.T) {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockAgent: agentID, protocol.BlockKey: pair.Thumbprint(), protocol.BlockActor: actor} {
 		block := nodeBlock(kind, value)
 		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, block) }))
-		post := a.post(func(p *protocol.StoredPost) {
-			agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p)
-		})
+		post := a.post(func(p *protocol.StoredPost) { agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p) })
 		settle(t, a, b)
 		require.Nil(t, b.held(post.URI), kind)
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Blocks().Delete(ctx, block.ID)
-			return err
-		}))
-		post = a.post(func(p *protocol.StoredPost) {
-			agentPost(t, a, pair, "Signed and heard again after "+string(kind))(p)
-		})
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Blocks().Delete(ctx, block.ID)) }))
+		post = a.post(func(p *protocol.StoredPost) { agentPost(t, a, pair, "Signed and heard again after "+string(kind))(p) })
 		settle(t, a, b)
 		require.NotNil(t, b.held(post.URI), kind)
 	}
@@ -395,11 +388,7 @@ func TestDeleteBeforeCreate(t *testing.T) {
 	p := a.post(nil)
 	settle(t, a, b)
 	r := b.post(func(r *protocol.StoredPost) { r.ReplyTo = p.URI })
-	var create []byte
-	b.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		create, err = b.f.createOf(ctx, tx, r)
-		return err
-	})
+	create := reads(b, func(ctx context.Context, tx *storage.Tx) ([]byte, error) { return b.f.createOf(ctx, tx, r) })
 	del := must.Get(b.f.prove(b.f.site.Delete(r, b.tick.now()), b.f.site.Anon(), b.tick.now()))(t)
 	for _, body := range [][]byte{del, create} {
 		require.NoError(t, b.f.send(t.Context(), b.f.site.Anon(), a.base+"/ap/board/inbox", body).err)
@@ -417,8 +406,7 @@ func TestEpochChange(t *testing.T) {
 	p := a.post(nil)
 	settle(t, a, b)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { // the backup is older than the Follow
 		if err := tx.Followers().Delete(ctx, protocol.BoardID(a.base), b.f.site.Node()); err != nil {

@@ -167,12 +167,10 @@ func TestKeptIsEmptied(t *testing.T) {
 	} {
 		require.Equal(t, 202, w.deliver(alice, body), i)
 	}
-	waiting := func() (n int64) {
-		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			n, err = tx.Inbox().WaitingBytes(ctx, maxBacklog)
-			return err
+	waiting := func() int64 {
+		return reads(w, func(ctx context.Context, tx *storage.Tx) (int64, error) {
+			return tx.Inbox().WaitingBytes(ctx, maxBacklog)
 		})
-		return n
 	}
 	require.Positive(t, waiting())
 	settle(t, w.node)
@@ -367,12 +365,10 @@ func TestAttack_Followers(t *testing.T) {
 		body := fmt.Appendf(nil, `{"id":"%s/f/%d","type":"Follow","actor":%q,"object":"https://u.example/ap/board"}`, id(i), n, id(i))
 		require.Equal(t, 202, w.deliver(id(i), body))
 	}
-	followers := func() (n int) {
-		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			n, err = tx.Followers().Count(ctx, protocol.BoardID(w.base))
-			return err
+	followers := func() int {
+		return reads(w, func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.Followers().Count(ctx, protocol.BoardID(w.base))
 		})
-		return n
 	}
 	for i := range 5 {
 		follow(i, 0)

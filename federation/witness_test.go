@@ -67,10 +67,7 @@ func TestWitness(t *testing.T) {
 		before := a.net.count("POST b.example/ap/witness/add-checkpoint")
 		for range 4 {
 			b.tick.pass(15 * time.Second)
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Subscriptions().Hasten(ctx, board)
-				return err
-			}))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().Hasten(ctx, board)) }))
 			settle(t, a, b)
 		}
 		require.Equal(t, before, a.net.count("POST b.example/ap/witness/add-checkpoint"))
