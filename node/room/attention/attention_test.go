@@ -110,8 +110,7 @@ func (w *world) read(fn func(ctx context.Context, tx *storage.Tx) error) error {
 func (w *world) person(handle string, kind protocol.ProfileKind) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}})
-		return err
+		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}}))
 	}))
 }
 
@@ -122,19 +121,11 @@ func owner(handle string) protocol.Caller {
 }
 
 func (w *world) account(handle string, in protocol.PaymentDraft) (got protocol.PaymentAccount, err error) {
-	err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.PutAccount(ctx, tx, owner(handle), in)
-		return err
-	})
-	return got, err
+	return does(w, w.PutAccount, owner(handle), in)
 }
 
 func (w *world) board(handle string, in protocol.AttentionDraft) (got protocol.OwnAttentionBoard, err error) {
-	err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.PutOwn(ctx, tx, owner(handle), in)
-		return err
-	})
-	return got, err
+	return does(w, w.PutOwn, owner(handle), in)
 }
 
 var upiDraft = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
@@ -148,19 +139,11 @@ func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
 }
 
 func (w *world) readBoard() (got protocol.AttentionBoard, err error) {
-	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.ReadBoard(ctx, tx, protocol.Caller{}, protocol.HandleInput{Handle: "asha"})
-		return err
-	})
-	return got, err
+	return sees(w, w.ReadBoard, protocol.Caller{}, protocol.HandleInput{Handle: "asha"})
 }
 
 func (w *world) check(amount protocol.Decimal, category string) (got protocol.BidOutlook, err error) {
-	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.Check(ctx, tx, protocol.Caller{}, protocol.BidCheck{Handle: "asha", Amount: amount, Category: category})
-		return err
-	})
-	return got, err
+	return sees(w, w.Check, protocol.Caller{}, protocol.BidCheck{Handle: "asha", Amount: amount, Category: category})
 }
 
 // TestBoard: what an owner writes is what bidders read; it takes bids once there is an account to
@@ -220,10 +203,7 @@ func TestBoard(t *testing.T) {
 		own = must.Get(w.board("asha", protocol.AttentionDraft{Accepting: new(false)}))(w.t)
 		require.False(w.t, own.Accepting)
 		require.Equal(w.t, "100.00", own.Floor.Amount, "what is left out gets its default")
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.DeleteAccount(ctx, tx, owner("asha"), protocol.OwnInput{})
-			return err
-		}))
+		must.Get(does(w, w.DeleteAccount, owner("asha"), protocol.OwnInput{}))(w.t)
 		own = must.Get(w.board("asha", protocol.AttentionDraft{}))(w.t)
 		require.False(w.t, own.Accepting)
 	})

@@ -206,10 +206,7 @@ func TestRefund_Fails(t *testing.T) {
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 		v.Refused = pay.Fail(pay.ErrTemporary, "503")
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: one.Bid.ID}, Reason: "spam"})
-			return err
-		}))
+		must.Get(does(w, w.Remove, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: one.Bid.ID}, Reason: "spam"}))(w.t)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunding, w.bid(one.Bid.ID).State)
 		v.Refused = pay.Fail(pay.ErrRefused, "the balance is too low")
@@ -240,17 +237,10 @@ func TestUPI(t *testing.T) {
 		}
 		w.opened(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0)})
 		claim := func(url, utr string) (got protocol.Payment, err error) {
-			err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-				got, err = w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: url[len("https://n1.example/pay/"):]})
-				return err
-			})
-			return got, err
+			return does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: url[len("https://n1.example/pay/"):]})
 		}
 		confirm := func(id string) error {
-			return w.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := w.Confirm(ctx, tx, owner("asha"), protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}})
-				return err
-			})
+			return made(does(w, w.Confirm, owner("asha"), protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}}))
 		}
 		one := must.Get(w.bids(unknown(1), "700"))(w.t)
 		w.runJobs(nil)
@@ -278,10 +268,7 @@ func TestUPI(t *testing.T) {
 		outbid := w.bid(one.Bid.ID)
 		require.Equal(w.t, protocol.BidRefunding, outbid.State, "a task of the owner at once")
 		require.Equal(w.t, "manual", outbid.Refunds[0].State)
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.MarkRefunded(ctx, tx, owner("asha"), protocol.RefundDone{ID: outbid.Refunds[0].ID, Reference: "UTR 431298765099"})
-			return err
-		}))
+		must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: outbid.Refunds[0].ID, Reference: "UTR 431298765099"}))(w.t)
 		require.Equal(w.t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
 	})
 }
@@ -298,8 +285,7 @@ func TestDenied(t *testing.T) {
 				if _, err := w.Claim(ctx, tx, protocol.Caller{ReadToken: got.StatusToken}, protocol.PaymentClaim{UTR: fmt.Sprint(431298765000 + n)}); err != nil {
 					return err
 				}
-				_, err := w.Deny(ctx, tx, owner("asha"), protocol.OwnBidRef{ID: got.Bid.ID})
-				return err
+				return made(w.Deny(ctx, tx, owner("asha"), protocol.OwnBidRef{ID: got.Bid.ID}))
 			}))
 		}
 		_, err := w.bids(unknown(1), "700")
@@ -339,10 +325,7 @@ func TestPromise(t *testing.T) {
 			got := must.Get(w.bids(keyed(n), "1000"))(w.t)
 			require.Equal(w.t, "live", w.delivers(v.Pays(got.Bid.ID, 1000_00)))
 			if n == 0 {
-				require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-					_, err := w.Answer(ctx, tx, owner("asha"), protocol.BidAnswer{OwnBidRef: protocol.OwnBidRef{ID: got.Bid.ID}, Answer: "Yes."})
-					return err
-				}))
+				must.Get(does(w, w.Answer, owner("asha"), protocol.BidAnswer{OwnBidRef: protocol.OwnBidRef{ID: got.Bid.ID}, Answer: "Yes."}))(w.t)
 			}
 		}
 		w.pass(48*time.Hour - time.Millisecond)

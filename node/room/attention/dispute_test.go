@@ -25,33 +25,23 @@ func (w *world) unconfirmed(c protocol.Caller, utr string) (id, token string) {
 }
 
 func (w *world) claims(token, utr string) error {
-	return w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: token, UTR: utr})
-		return err
-	})
+	return made(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{PayToken: token, UTR: utr}))
 }
 
 func (w *world) disputes(c protocol.Caller, id, token, utr string) error {
 	return w.write(func(ctx context.Context, tx *storage.Tx) error {
 		in := protocol.PaymentDispute{UTR: utr}
 		in.ID, in.StatusToken = id, token
-		_, err := w.Dispute(ctx, tx, c, in)
-		return err
+		return made(w.Dispute(ctx, tx, c, in))
 	})
 }
 
 func (w *world) denies(c protocol.Caller, id string) error {
-	return w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Deny(ctx, tx, c, protocol.OwnBidRef{ID: id})
-		return err
-	})
+	return made(does(w, w.Deny, c, protocol.OwnBidRef{ID: id}))
 }
 
 func (w *world) confirms(c protocol.Caller, id string, amount protocol.Decimal) error {
-	return w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Confirm(ctx, tx, c, protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}, Amount: amount})
-		return err
-	})
+	return made(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}, Amount: amount}))
 }
 
 func utr(n int) string { return fmt.Sprintf("43129876%04d", n) }
@@ -151,9 +141,7 @@ func TestDispute_Closes(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
-		board := func() protocol.AttentionBoard {
-			return must.Get(w.readBoard())(w.t)
-		}
+		board := func() protocol.AttentionBoard { return must.Get(w.readBoard())(w.t) }
 		for n := range 5 {
 			id, token := w.unconfirmed(unknown(n), utr(100+n))
 			require.NoError(w.t, w.disputes(protocol.Caller{}, id, token, utr(100+n)))
@@ -182,10 +170,7 @@ func TestDispute_Closes(t *testing.T) {
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "until its owner decides about payments that 3 payers dispute")
 		require.False(w.t, must.Get(w.check("700", ""))(w.t).WouldGetSlot)
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.PutOwn(ctx, tx, owner("asha"), protocol.AttentionDraft{Slots: 30})
-			return err
-		}))
+		must.Get(does(w, w.PutOwn, owner("asha"), protocol.AttentionDraft{Slots: 30}))(w.t)
 		require.False(w.t, board().Accepting, "saving the board opens nothing")
 		w.pass(100 * 24 * time.Hour)
 		w.runJobs(nil)

@@ -21,10 +21,7 @@ func (w *world) deletes(handle string) error {
 
 func (w *world) closes(handle string) {
 	w.t.Helper()
-	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Close(ctx, tx, owner(handle), protocol.OwnInput{})
-		return err
-	}))
+	must.Get(does(w, w.Close, owner(handle), protocol.OwnInput{}))(w.t)
 	w.runJobs(nil)
 }
 
@@ -91,10 +88,7 @@ func TestDeleted_UPI(t *testing.T) {
 		w.pass(20 * time.Minute)
 		w.runJobs(nil)
 		payment := func() (p protocol.Payment) {
-			require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
-				p, err = w.GetPayment(ctx, tx, protocol.Caller{}, protocol.PaymentInput{PayToken: got.StatusToken})
-				return err
-			}))
+			p = must.Get(sees(w, w.GetPayment, protocol.Caller{}, protocol.PaymentInput{PayToken: got.StatusToken}))(w.t)
 			return p
 		}
 		require.Equal(w.t, protocol.MaxClaims, payment().ClaimsLeft)
@@ -102,8 +96,7 @@ func TestDeleted_UPI(t *testing.T) {
 		require.NoError(w.t, w.deletes("asha"))
 		require.Zero(w.t, payment().ClaimsLeft)
 		err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"})
-			return err
+			return made(w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"}))
 		})
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "@asha has left this node")

@@ -23,10 +23,7 @@ func away(*http.Request) paytest.Fault { return paytest.Unavailable }
 // export is the CSV of a month.
 func (w *world) export(month string) (csv string) {
 	w.t.Helper()
-	require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		csv, err = w.Export(ctx, tx, owner("asha"), protocol.MonthQuery{Month: month})
-		return err
-	}))
+	csv = must.Get(sees(w, w.Export, owner("asha"), protocol.MonthQuery{Month: month}))(w.t)
 	return csv
 }
 

@@ -19,10 +19,7 @@ import (
 // removed has the owner of the board remove a live bid, whose money goes back.
 func (w *world) removed(id string) {
 	w.t.Helper()
-	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: id}, Reason: "spam"})
-		return err
-	}))
+	must.Get(does(w, w.Remove, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: id}, Reason: "spam"}))(w.t)
 	w.runJobs(nil)
 }
 

@@ -15,11 +15,7 @@ import (
 )
 
 func (w *world) traced(of string) (got protocol.MoneyTraces, err error) {
-	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.Trace(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.TraceQuery{ID: of})
-		return err
-	})
-	return got, err
+	return sees(w, w.Trace, protocol.Caller{Standing: protocol.Operator}, protocol.TraceQuery{ID: of})
 }
 
 // life is a trace as lines: after how long, and what.
@@ -138,8 +134,7 @@ func TestTrace_Own(t *testing.T) {
 		for _, of := range []string{got.Bid.ID, utr(1), w.bid(got.Bid.ID).Payments[0].ID} {
 			for who, want := range map[string]protocol.Code{"asha": "", "ravi": protocol.NotFound} {
 				err := w.read(func(ctx context.Context, tx *storage.Tx) error {
-					_, err := w.TraceOwn(ctx, tx, owner(who), protocol.TraceQuery{ID: of})
-					return err
+					return made(w.TraceOwn(ctx, tx, owner(who), protocol.TraceQuery{ID: of}))
 				})
 				require.Equal(w.t, want, protocol.CodeOf(err), "%s %s", who, of)
 			}

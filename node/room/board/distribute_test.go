@@ -52,8 +52,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		}
 		decide := func(do func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error), id string) {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := do(ctx, tx, operator, protocol.Decision{ID: id})
-				return err
+				return done(do(ctx, tx, operator, protocol.Decision{ID: id}))
 			}))
 		}
 
@@ -136,8 +135,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 			return err
 		}))
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, operator, protocol.PostRef{ID: id})
-			return err
+			return done(b.Delete(ctx, tx, operator, protocol.PostRef{ID: id}))
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -199,8 +197,7 @@ func TestPost_Mentions(t *testing.T) {
 		require.Equal(t, []protocol.Mention{{Handle: "carol", Host: "m.example", Actor: carol}, {Handle: "Dave_1", Host: "f.example:8443", Actor: dave}}, p.Mentions)
 		require.ElementsMatch(t, []string{"create " + carol, "create " + dave}, told())
 		require.Empty(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID})
-			return err
+			return done(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
 		}))
 		require.ElementsMatch(t, []string{"delete " + carol, "delete " + dave}, told())
 
@@ -233,13 +230,11 @@ func TestTell_Followers(t *testing.T) {
 		decisions := []func(context.Context, *storage.Tx, protocol.Caller, protocol.Decision) (protocol.PostStanding, error){mod.Hide, mod.Restore}
 		for _, decide := range decisions {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := decide(ctx, tx, operator, protocol.Decision{ID: p.ID})
-				return err
+				return done(decide(ctx, tx, operator, protocol.Decision{ID: p.ID}))
 			}))
 		}
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID})
-			return err
+			return done(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		var kinds []storage.LogKind

@@ -24,42 +24,32 @@ import (
 // moves are what may be done to a request.
 var moves = map[string]func(w *world, r protocol.MeetingReceipt) error{
 	"approve": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Approve, owner("asha"), decision(r))
-		return err
+		return made(does(w, w.Approve, owner("asha"), decision(r)))
 	},
 	"decline": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Decline, owner("asha"), protocol.MeetingRefusal{MeetingDecision: decision(r)})
-		return err
+		return made(does(w, w.Decline, owner("asha"), protocol.MeetingRefusal{MeetingDecision: decision(r)}))
 	},
 	"propose": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Propose, owner("asha"), protocol.MeetingProposal{
+		return made(does(w, w.Propose, owner("asha"), protocol.MeetingProposal{
 			OwnMeetingRef: ref(r), Times: []string{w.clock().Add(96 * time.Hour).Format(time.RFC3339)},
-		})
-		return err
+		}))
 	},
 	"move": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: w.clock().Add(120 * time.Hour).Format(time.RFC3339)})
-		return err
+		return made(does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: w.clock().Add(120 * time.Hour).Format(time.RFC3339)}))
 	},
 	"cancel own": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.CancelOwn, owner("asha"), decision(r))
-		return err
+		return made(does(w, w.CancelOwn, owner("asha"), decision(r)))
 	},
-	"no show": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.NoShow, owner("asha"), ref(r))
-		return err
-	},
+	"no show": func(w *world, r protocol.MeetingReceipt) error { return made(does(w, w.NoShow, owner("asha"), ref(r))) },
 	"cancel": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Cancel, protocol.Caller{}, input(r))
-		return err
+		return made(does(w, w.Cancel, protocol.Caller{}, input(r)))
 	},
 	"pick": func(w *world, r protocol.MeetingReceipt) error {
 		at := time.Time{}
 		if p := w.get(r).Proposals; len(p) > 0 {
 			at = p[0].StartsAt
 		}
-		_, err := does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at})
-		return err
+		return made(does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at}))
 	},
 	"wait": func(w *world, r protocol.MeetingReceipt) error { w.pass(200 * time.Hour); w.runJobs(); return nil },
 }
@@ -178,8 +168,7 @@ var linkIn = func(text string) string {
 
 // use uses a link.
 func (w *world) use(ticket string, do protocol.MeetingLinkDo) error {
-	_, err := does(w, w.UseLink, protocol.Caller{}, protocol.MeetingLinkUse{MeetingLinkInput: protocol.MeetingLinkInput{Ticket: ticket}, Do: do})
-	return err
+	return made(does(w, w.UseLink, protocol.Caller{}, protocol.MeetingLinkUse{MeetingLinkInput: protocol.MeetingLinkInput{Ticket: ticket}, Do: do}))
 }
 
 // TestConfirmation: the person sees nothing before the link of the mail was used; the mail has nothing

@@ -245,9 +245,7 @@ func TestOrder_Stock(t *testing.T) {
 		require.Equal(w.t, protocol.Validation, protocol.CodeOf(count(owner("sita"), "last")))
 		var group sync.WaitGroup
 		for range 8 {
-			group.Go(func() {
-				must.Get(does(w, w.PutTill, owner("sita"), protocol.TillDraft{Pickup: true}))(w.t)
-			})
+			group.Go(func() { must.Get(does(w, w.PutTill, owner("sita"), protocol.TillDraft{Pickup: true}))(w.t) })
 		}
 		group.Wait()
 	})
