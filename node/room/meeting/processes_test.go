@@ -73,7 +73,10 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		require.Equal(t, meetings, does(func(w *world, n int) error { return moves["approve"](w, made[n]) }, "REQUEST"))
 		require.Equal(t, strings.Repeat("PUT ", meetings), strings.Join(d.changes, " ")+" ")
-		require.Equal(t, meetings, does(func(w *world, n int) error { _, err := moveTo(w, made[n], start.Add(time.Duration(60+n)*time.Hour)); return err }, "REQUEST"))
+		require.Equal(t, meetings, does(func(w *world, n int) error {
+			_, err := moveTo(w, made[n], start.Add(time.Duration(60+n)*time.Hour))
+			return err
+		}, "REQUEST"))
 		require.Equal(t, strings.Repeat("PUT ", 3*meetings), strings.Join(d.changes, " ")+" ", "a move finds the event, which takes one PUT that is refused")
 		require.Len(t, d.events(t, calendartest.Collection), meetings)
 

@@ -227,11 +227,11 @@ func (s *storm) act() (name string, do func(ctx context.Context, tx *storage.Tx)
 	case k == 12:
 		x := s.m.orders[s.r.IntN(len(s.m.orders))]
 		return "buyer cancels", func(ctx context.Context, tx *storage.Tx) error {
-			_, err := s.Cancel(ctx, tx, protocol.Caller{}, protocol.OrderInput{Token: x.token})
-			return err
-		}, func() bool {
-			return (x.state == protocol.OrderAwaiting || x.state == protocol.OrderCanceled) && s.m.cancels(x)
-		}
+				_, err := s.Cancel(ctx, tx, protocol.Caller{}, protocol.OrderInput{Token: x.token})
+				return err
+			}, func() bool {
+				return (x.state == protocol.OrderAwaiting || x.state == protocol.OrderCanceled) && s.m.cancels(x)
+			}
 	case k == 13:
 		x := s.m.orders[s.r.IntN(len(s.m.orders))]
 		return "shop cancels", s.update(protocol.OrderUpdate{ID: x.id, Do: protocol.OrderCancel}), func() bool { return s.m.cancels(x) }
