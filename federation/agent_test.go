@@ -47,7 +47,7 @@ func (s shop) tells(sum protocol.AgentSummary) {
 		require.NoError(s.n.t, err)
 	}
 	require.NoError(s.n.t, s.n.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
+		return must.Err(tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
 			return s.n.f.site.OfferAgent(s.author(), s.n.base+"/@"+s.name, raw, statement, now).Bytes()
 		}))
 	}))
@@ -98,8 +98,7 @@ func TestShopsElsewhere(t *testing.T) {
 		settle(t, a, b)
 		both := []string{"Tea & More", "Cloth House"}
 		price := func(least, most string) protocol.PriceFilter {
-			var f protocol.PriceFilter
-			require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"minPrice":%q,"maxPrice":%q}`, least, most), &f))
+			f := must.JSON[protocol.PriceFilter](fmt.Appendf(nil, `{"minPrice":%q,"maxPrice":%q}`, least, most))(t)
 			return f
 		}
 		for name, c := range map[string]struct {
@@ -162,7 +161,7 @@ func TestShopsElsewhere(t *testing.T) {
 		require.WithinDuration(t, a.tick.now(), last, time.Hour)
 		a.net.set("a.example", true)
 		prune := func() {
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.RemoteAgents().Prune(ctx)) }))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.RemoteAgents().Prune(ctx)) }))
 		}
 		for range 29 {
 			a.tick.pass(24 * time.Hour)
@@ -210,8 +209,7 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 
 	var offer activity.Activity
 	_, page := a.page("?after=0")
-	var e activity.Activity
-	require.NoError(t, json.Unmarshal(page.OrderedItems[0], &e))
+	e := must.JSON[activity.Activity](page.OrderedItems[0])(t)
 	s := new(b.subscription(protocol.BoardID(a.base)))
 	for name, change := range map[string]func(shop map[string]any){
 		"text": func(m map[string]any) {
@@ -259,8 +257,7 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 		},
 	} {
 		require.NoError(t, json.Unmarshal(e.Object, &offer))
-		var object map[string]any
-		require.NoError(t, json.Unmarshal(offer.Object, &object))
+		object := must.JSON[map[string]any](offer.Object)(t)
 		change(object)
 		offer.Object = asJSON(t, object)
 		_, err := b.f.readOffer(t.Context(), s, &offer)

@@ -93,8 +93,10 @@ const (
 	bob     = "https://victim.example/u/bob"
 )
 
+// newWorld is a world of a test that runs beside others.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	return newWorldOn(t, storage.Config{})
 }
 
@@ -249,7 +251,6 @@ func TestAttacks(t *testing.T) {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			for id, s := range c.Served {
 				w.served[id] = func(rw http.ResponseWriter, r *http.Request) {
@@ -282,7 +283,6 @@ func (w *world) pem(actor string) []byte {
 
 // A squatted id does not keep the genuine activity out.
 func TestAttack_DedupeIsAfterVerification(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	body := w.fill(fmt.Sprintf(`{"id":"https://victim.example/a/9","type":"Create","actor":%q,"to":"as:Public",
 		"object":{"id":"https://victim.example/n/9","type":"Note",
@@ -303,7 +303,6 @@ func (w *world) note(n int, more string) []byte {
 }
 
 func TestAttack_Proofs(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	prove := func(body []byte, actor, method string) []byte {
 		return must.Get(integrity.Sign(body, w.actors[actor].keys.Ed25519.Signer(), method, w.tick.now()))(t)
@@ -313,8 +312,7 @@ func TestAttack_Proofs(t *testing.T) {
 	require.Equal(t, protocol.Visible, w.state("https://victim.example/n/20"))
 
 	one := prove(w.note(21, ""), alice, alice+"#ed25519-key")
-	var doc map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(one, &doc))
+	doc := must.JSON[map[string]json.RawMessage](one)(t)
 	change := func(name, value string) []byte {
 		copied := maps.Clone(doc)
 		copied[name] = json.RawMessage(value)
@@ -338,7 +336,6 @@ func TestAttack_Proofs(t *testing.T) {
 }
 
 func TestAttack_Transport(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for _, scheme := range []string{schemeCavage, schemeRSA, schemeEd25519} {
 		n := 30
@@ -393,7 +390,6 @@ func TestAttack_Transport(t *testing.T) {
 // A request with Signature-Input is never read in the older form, even where
 // that would verify.
 func TestAttack_NoDowngrade(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := w.request(alice, schemeCavage, w.note(29, ""))
 	r.Header.Set("Signature-Input", `sig1=("@method");created=1;keyid="x"`)
@@ -402,7 +398,6 @@ func TestAttack_NoDowngrade(t *testing.T) {
 }
 
 func TestAttack_Bodies(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	list := func(n int, s string) string { return "[" + strings.TrimSuffix(strings.Repeat(s+",", n), ",") + "]" }
 	for name, c := range map[string]struct {
@@ -453,15 +448,11 @@ func TestAttack_Blocked(t *testing.T) {
 			return tx.Blocks().Put(ctx, nodeBlock(protocol.BlockHost, "evil.example"))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			blocked(t, block)
-		})
+		t.Run(name, func(t *testing.T) { blocked(t, block) })
 	}
 }
 
 func TestAttack_BlockedActor(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Blocks().Put(ctx, nodeBlock(protocol.BlockActor, mallory))
@@ -511,7 +502,6 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 }
 
 func TestAttack_Fetch(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	good := w.actors[alice].document(t)
 	answer := func(kind string, body []byte) http.HandlerFunc {
@@ -546,11 +536,9 @@ func TestAttack_Fetch(t *testing.T) {
 		w.served[host+name] = h
 		w.served["https://victim.example/"+name] = answer(activity.MediaType, as(host+name)) // where some redirects lead
 		w.served["https://victim.example:8443/"+name] = w.served["https://victim.example/"+name]
-		_, err := w.f.keyOf(t.Context(), host+name+"#main-key", false)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(w.f.keyOf(t.Context(), host+name+"#main-key", false)), name)
 		before := w.net.count("GET victim.example/x/" + name)
-		_, err = w.f.keyOf(t.Context(), host+name+"#main-key", false)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(w.f.keyOf(t.Context(), host+name+"#main-key", false)), name)
 		require.Equal(t, before, w.net.count("GET victim.example/x/"+name), "not asked again: "+name)
 	}
 	require.LessOrEqual(t, w.net.count("GET victim.example/x/loop"), 4)
@@ -561,7 +549,6 @@ func TestAttack_Fetch(t *testing.T) {
 
 // Nothing in a document makes this node fetch: no context, no mention, no parent.
 func TestAttack_NoFetchFromContent(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	before := w.net.count("GET")
 	body := bytes.Replace(w.note(40,
@@ -578,7 +565,6 @@ func TestAttack_NoFetchFromContent(t *testing.T) {
 }
 
 func TestAttack_Flags(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i := range 5 {
 		host := fmt.Sprintf("throwaway%d.example", i)
@@ -600,7 +586,6 @@ func TestAttack_Flags(t *testing.T) {
 }
 
 func TestAttack_Flood(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	var codes []int
 	for i := range int(lookUpRate.Burst) + 20 {
@@ -617,7 +602,6 @@ func TestAttack_Flood(t *testing.T) {
 
 // Forged numbers and split views of a log.
 func TestAttack_Log(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := newNode(t, w.net, w.tick, 0, nil)
 	w.node.follow(a)
@@ -653,13 +637,11 @@ func TestAttack_Log(t *testing.T) {
 }
 
 func TestParseID(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for _, id := range []string{
 		"https://a.example/u", "https://a.example?c=1", "https://a.example:8443/u", "https://[2001:db8::1]/u", "https://xn--bcher-kva.example/u",
 	} {
-		_, err := w.f.parseID(id)
-		require.NoError(t, err, id)
+		require.NoError(t, must.Err(w.f.parseID(id)), id)
 	}
 	for _, id := range []string{
 		"", "http://a.example/u", "data:x", "javascript:1", "file:///etc/passwd", "gopher://a.example/", "ap://did:key:z/x", "/u", "u", "//a.example/u",
@@ -667,8 +649,7 @@ func TestParseID(t *testing.T) {
 		"https://%61.example/u", "https://bücher.example/u", "https://a.example/\\x", "https://a.example/ x", "https:///u", "https://a.example:/u",
 		"https://a.example/" + strings.Repeat("x", 2048), "https://a_b.example/",
 	} {
-		_, err := w.f.parseID(id)
-		require.ErrorIs(t, err, errIdentity, id)
+		require.ErrorIs(t, must.Err(w.f.parseID(id)), errIdentity, id)
 	}
 }
 

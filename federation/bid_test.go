@@ -84,7 +84,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 	require.Len(t, c.bidsInFeed(), 1, "what has left the feed is not in the log any more")
 
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	require.NoError(t, b.f.pullAll(t.Context()))
 	settle(t, a, b)
@@ -93,9 +93,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 
 // What a node says about bids of others, or in another's name, has no effect.
 func TestBidOfAnotherOrigin(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	here := b.bid(protocol.Author{Name: "Bo"})
 	board := protocol.BoardID(a.base)
 	s := new(b.subscription(board))
@@ -136,8 +134,7 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 		o := b.f.site.Withdrawn("", 9, a.tick.now())
 		o["actor"], o["object"].(activity.Object)["object"] = actor, bid
 		raw := must.Get(json.Marshal(o))(t)
-		var act activity.Activity
-		require.NoError(t, json.Unmarshal(raw, &act))
+		act := must.JSON[activity.Activity](raw)(t)
 		require.NoError(t, b.write(must.Get(b.f.readUndo(s, &act))(t)))
 	}
 	theirs, others := a.bid(protocol.Author{Name: "Ada"}), "https://c.example/ap/bids/"+protocol.NewID(protocol.BidID, a.tick.now())

@@ -142,7 +142,7 @@ func TestInbox_Burst(t *testing.T) {
 			t.Parallel()
 			sending, visible := newBurst(t, c.hosts, c.each, 0).deliver(t)
 			t.Logf("sent in %v, visible %v later", sending, visible)
-			require.Less(t, visible, time.Duration(c.each)*time.Second/2)
+			require.Less(t, visible, time.Duration(c.each)*time.Second/2+sending, "on a slow machine both take longer")
 		})
 	}
 }

@@ -50,8 +50,7 @@ type capture struct {
 func load(t *testing.T, file string) capture {
 	t.Helper()
 	raw := must.Get(os.ReadFile(file))(t)
-	var c capture
-	require.NoError(t, json.Unmarshal(raw, &c))
+	c := must.JSON[capture](raw)(t)
 	return c
 }
 

@@ -102,7 +102,9 @@ func TestConflict_Fork(t *testing.T) {
 
 		// The operator has the log read again: what it has now is taken.
 		reread := func() {
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().Reread(ctx, board)) }))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+				return must.Err(tx.Subscriptions().Reread(ctx, board))
+			}))
 			settle(t, a, b)
 		}
 		reread()
@@ -173,14 +175,13 @@ func TestConflict_Fallback(t *testing.T) {
 		c := b.conflict(board)
 		require.NotNil(t, c)
 		require.Equal(t, []any{storage.ConflictFallback, int64(7)}, []any{c.Kind, c.Seq})
-		var head activity.Activity
-		require.NoError(t, json.Unmarshal(c.TheirsDoc, &head))
+		head := must.JSON[activity.Activity](c.TheirsDoc)(t)
 		require.EqualValues(t, 4, *head.Seq)
 		require.NoError(t, b.f.verifyProof(t.Context(), c.TheirsDoc, board))
 		require.Len(t, a.reports(), 1)
 		require.Empty(t, b.state(q.URI))
 
-		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Logs().NewEpoch(ctx, board)) }))
+		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Logs().NewEpoch(ctx, board)) }))
 		b.tick.pass(21 * time.Minute)
 		settle(t, a, b)
 		require.Nil(t, b.conflict(board))
@@ -193,9 +194,7 @@ func TestConflict_Fallback(t *testing.T) {
 // An answer that was signed before one that was seen proves nothing, and one whose signed head is
 // not its own is refused.
 func TestConflict_OldAnswer(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	a.titled("one")
 	settle(t, a, b)
@@ -216,8 +215,7 @@ func TestConflict_OldAnswer(t *testing.T) {
 	forged := old
 	forged.SignedHead = asJSON(t, b.f.site.Head(s.Epoch, 1, "sha256:"+strings.Repeat("00", 32), b.tick.now()))
 	forged.SignedHead = bytes.ReplaceAll(forged.SignedHead, []byte("b.example"), []byte("a.example"))
-	_, err = b.f.readHead(t.Context(), &s.Subscription, &forged)
-	require.ErrorIs(t, err, integrity.ErrNoProof)
+	require.ErrorIs(t, must.Err(b.f.readHead(t.Context(), &s.Subscription, &forged)), integrity.ErrNoProof)
 	forged.SignedHead = nil
 	head, err = b.f.readHead(t.Context(), &s.Subscription, &forged)
 	require.NoError(t, err, "a node of version 0.1.0 signs none")
@@ -234,8 +232,7 @@ func TestConflict_OldPeer(t *testing.T) {
 			return body
 		}
 		delete(page, "stoa:signedHead")
-		var items []map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(page["orderedItems"], &items))
+		items := must.JSON[[]map[string]json.RawMessage](page["orderedItems"])(t)
 		for _, i := range items {
 			delete(i, "stoa:hash")
 		}
@@ -324,6 +321,6 @@ func TestLogReport_Refused(t *testing.T) {
 	require.Len(t, a.reports(), 1)
 	require.Equal(t, storage.ConflictFallback, a.reports()[0].Kind)
 	a.tick.pass(31 * 24 * time.Hour)
-	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.PruneExpired(ctx)) }))
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.PruneExpired(ctx)) }))
 	require.Empty(t, a.reports())
 }

@@ -24,7 +24,6 @@ func (w *world) proven(body []byte) []byte {
 // TestReply_Unlisted: a reply whose author wants it in no public list is on the board, here and on the nodes that follow, and
 // is boosted by neither: not to followers, and not in the outbox.
 func TestReply_Unlisted(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	w := f.w
 	a := newNode(t, w.net, w.tick, 0, nil)
@@ -46,7 +45,6 @@ func TestReply_Unlisted(t *testing.T) {
 
 // TestReply_Kept: what a post of the fediverse has beside its text is kept, or named as left out.
 func TestReply_Kept(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := newNode(t, w.net, w.tick, 0, nil)
 	a.follow(w.node)
@@ -94,7 +92,6 @@ func (w *world) edit(n int, updated, content, more string) []byte {
 // TestUpdate: a reply changes with its author's Update, here and on the nodes that follow; the log no longer has the earlier text,
 // and the board keeps it as a revision.
 func TestUpdate(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := newNode(t, w.net, w.tick, 0, nil)
 	a.follow(w.node)

@@ -58,12 +58,11 @@ func TestSlots_Late(t *testing.T) {
 		ends = append(ends, end)
 	}
 	require.GreaterOrEqual(t, time.Since(began), lateAfter/2)
-	require.Eventually(t, func() bool { return len(s.late) == 2*slotsInAll && len(s.all) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.late) == 2*slotsInAll && len(s.all) == 0 }, time.Minute, time.Millisecond)
 	one := must.Get(s.take(t.Context(), "h0"))(t)
 	short, cancel := context.WithTimeout(t.Context(), 2*lateAfter)
 	defer cancel()
-	_, err := s.take(short, "h0")
-	require.ErrorIs(t, err, context.DeadlineExceeded, "two requests to one host")
+	require.ErrorIs(t, must.Err(s.take(short, "h0")), context.DeadlineExceeded, "two requests to one host")
 	for _, end := range append(ends, one) {
 		end()
 	}
@@ -99,7 +98,6 @@ func TestFediverse_Gathered(t *testing.T) {
 
 // Deliveries yield to activities that wait to be applied, and not for ever.
 func TestFanOut_Yields(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	f := w.node.f
 	require.False(t, f.applying(t.Context()))
@@ -110,9 +108,8 @@ func TestFanOut_Yields(t *testing.T) {
 	require.True(t, f.applying(t.Context()))
 	short, cancel := context.WithTimeout(t.Context(), 3*yieldPause)
 	defer cancel()
-	began := time.Now()
 	f.prepare(short, true)()
-	require.GreaterOrEqual(t, time.Since(began), 3*yieldPause, "it waits")
+	require.Error(t, short.Err(), "it waits to the end")
 	f.prepare(t.Context(), false)() // an answer to a Follow does not
 	f.preparation.since = time.Now().Add(-maxYield)
 	require.False(t, f.applying(t.Context()), "a flood does not stop them")

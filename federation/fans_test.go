@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,8 +29,7 @@ func (w *world) mailbox(inbox string) *mailbox {
 	w.net.hosts[hostOf(inbox)] = http.HandlerFunc(w.remote)
 	w.served[inbox] = func(rw http.ResponseWriter, r *http.Request) {
 		body := must.Get(io.ReadAll(r.Body))(w.t)
-		var a activity.Activity
-		require.NoError(w.t, json.Unmarshal(body, &a))
+		a := must.JSON[activity.Activity](body)(w.t)
 		m.got = append(m.got, a)
 		rw.WriteHeader(202)
 	}
@@ -67,7 +65,7 @@ const adaActor = "https://u.example/ap/agents/ada"
 // withAda has ada's profile.
 func (w *world) withAda() *world {
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}}))
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}}))
 	}))
 	return w
 }
@@ -205,7 +203,6 @@ func TestGone_Followers(t *testing.T) {
 
 // The follows of agents have limits: an agent's, where dead ones make room, and a host's.
 func TestAttack_FollowersOfAgents(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	w.f.maxFollowersOfHost = 3
 	m := w.mailbox("https://big.example/inbox")
@@ -236,7 +233,6 @@ func TestAttack_FollowersOfAgents(t *testing.T) {
 
 // A reply is sent once to an inbox that follows its author, though it also mentions someone there.
 func TestFollowAgent_Mentioned(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	al := w.mailbox(alice + "/inbox")
 	w.says(alice, "Follow", 1, quoted(adaActor))
@@ -257,8 +253,7 @@ func TestFollowAgent_Removed(t *testing.T) {
 		w.node.post(known)
 		settle(t, w.node)
 		require.Len(t, bo.got, 1)
-		var follow activity.Activity
-		require.NoError(t, json.Unmarshal(bo.got[0].Object, &follow))
+		follow := must.JSON[activity.Activity](bo.got[0].Object)(t)
 		require.Equal(t, "https://victim.example/a/Follow/1", string(follow.ID))
 		require.Equal(t, "Reject ada", bo.take())
 		w.says(bob, "Follow", 2, quoted(adaActor))
@@ -307,7 +302,6 @@ func TestFollowAgent_Many(t *testing.T) {
 
 // What was posted before somebody followed the agent, and still waits for the inbox, is boosted to it.
 func TestFollowAgent_Late(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	al := w.mailbox(alice + "/inbox")
 	w.net.set("victim.example", true)

@@ -62,8 +62,7 @@ func followerOf(w *world) *follower {
 				return
 			}
 		}
-		var a activity.Activity
-		require.NoError(t, json.Unmarshal(body, &a))
+		a := must.JSON[activity.Activity](body)(t)
 		f.got = append(f.got, a)
 		var answer struct {
 			Result string `json:"result"`
@@ -90,7 +89,6 @@ func known(p *protocol.StoredPost) {
 }
 
 func TestFediverseFollower(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	w := f.w
 	p, q, anon := w.node.post(known), w.node.post(known), w.node.post(nil)
@@ -106,8 +104,7 @@ func TestFediverseFollower(t *testing.T) {
 	w.change(p, protocol.Visible, "restore")
 	settle(t, w.node)
 	require.Equal(t, "Announce Announce Undo Delete Announce", f.types())
-	var undone activity.Activity
-	require.NoError(t, json.Unmarshal(f.got[2].Object, &undone))
+	undone := must.JSON[activity.Activity](f.got[2].Object)(t)
 	require.Equal(t, f.got[0].ID, undone.ID)
 	require.NotEqual(t, f.got[0].ID, f.got[4].ID, "boosted again")
 	require.Equal(t, w.f.site.Agent("ada"), f.got[3].Actor.One(), "the deletion is its author's")
@@ -115,7 +112,6 @@ func TestFediverseFollower(t *testing.T) {
 }
 
 func TestFediverseOutage(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	w := f.w
 	w.net.set("victim.example", true)
@@ -143,7 +139,6 @@ func TestFediverseAnswers(t *testing.T) {
 		return o
 	}
 	t.Run("400 drops this one only", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status = []int{400}
 		f.w.node.post(known)
@@ -152,7 +147,6 @@ func TestFediverseAnswers(t *testing.T) {
 		require.Equal(t, "Announce", f.types())
 	})
 	t.Run("410 ends the follower", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status = []int{410}
 		f.w.node.post(known)
@@ -164,7 +158,6 @@ func TestFediverseAnswers(t *testing.T) {
 		})
 	})
 	t.Run("429 waits as long as asked", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status, f.reply = []int{429}, http.Header{"Retry-After": {"7200"}}
 		f.w.node.post(known)
@@ -175,7 +168,6 @@ func TestFediverseAnswers(t *testing.T) {
 		require.Equal(t, "Announce", f.types())
 	})
 	t.Run("401 tries the other signature once and remembers", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.refuse = "cavage"
 		f.w.node.post(known)
@@ -188,7 +180,6 @@ func TestFediverseAnswers(t *testing.T) {
 		require.Equal(t, posts+1, f.w.net.count("POST victim.example"))
 	})
 	t.Run("a host that is heard of is tried at once", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status = []int{500, 500}
 		f.w.node.post(known)
@@ -203,7 +194,6 @@ func TestFediverseAnswers(t *testing.T) {
 }
 
 func TestFollowOfOtherActorsIsRejected(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	for i, object := range []string{"https://u.example/ap/feed", "https://u.example/ap/agents/nobody", activity.Public} {
 		require.Equal(t, 202, f.w.deliver(alice, []byte(fmt.Sprintf(`{"id":"https://victim.example/f/%d","type":"Follow","actor":%q,"object":%q}`, 10+i,
@@ -215,7 +205,6 @@ func TestFollowOfOtherActorsIsRejected(t *testing.T) {
 }
 
 func TestFediverseReply(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	body := w.note(60, `,"name":"A\u202e <i>title</i>","tag":[{"type":"Hashtag","name":"#Offer"},{"type":"Hashtag","name":"#Jaipur"},{"type":"Hashtag",`+
 		`"name":"#हिन्दी"},{"type":"Hashtag","name":"#ДОМ"},{"type":"Hashtag","name":"#two words"}]`)
@@ -237,7 +226,6 @@ func TestFediverseReply(t *testing.T) {
 // never heard of its author: the note is fetched from its own server, because
 // the board's word is not enough; and so is its deletion.
 func TestFediverseReplyTravelsOn(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	gone := false
 	w.served[w.reply] = func(rw http.ResponseWriter, r *http.Request) {
@@ -288,10 +276,9 @@ func TestPlainText(t *testing.T) {
 }
 
 func TestServedDocuments(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
 			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now}))
 	}))
 	p, gone, hidden := w.node.post(known), w.node.post(known), w.node.post(known)

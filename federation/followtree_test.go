@@ -140,7 +140,9 @@ func TestFollowedTree_Fork(t *testing.T) {
 		require.Equal(t, []int64{3, 4}, []int64{ours.Size, theirs.Size})
 
 		// The operator decides: the log is read again, with its tree.
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().Reread(ctx, board)) }))
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+			return must.Err(tx.Subscriptions().Reread(ctx, board))
+		}))
 		settle(t, a, b)
 		require.Nil(t, b.conflict(board))
 		require.EqualValues(t, 5, b.followedTree(board).Proved)
@@ -149,9 +151,7 @@ func TestFollowedTree_Fork(t *testing.T) {
 
 // The text of an entry is another one than its tree has: the entry and the checkpoint, both signed, show it.
 func TestFollowedTree_Content(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	p := a.titled("one")
 	require.NoError(t, a.db.Numbered(t.Context()))
@@ -169,9 +169,7 @@ func TestFollowedTree_Content(t *testing.T) {
 
 // Another entry than the tree has, at a number that was not taken before.
 func TestFollowedTree_Entry(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	empty := a.copy()
 	a.titled("one")
@@ -207,9 +205,7 @@ func TestFollowedTree_InTransit(t *testing.T) {
 		"/salts/0":              func([]byte) []byte { return bytes.Repeat([]byte("x\n"), 30_000) },
 	} {
 		t.Run(strings.Trim(strings.ReplaceAll(suffix, "/", " "), " "), func(t *testing.T) {
-			t.Parallel()
-			a, b := two(t, nil)
-			b.follow(a)
+			a, b := pairOf(t)
 			board := protocol.BoardID(a.base)
 			for range 3 {
 				a.post(nil)
@@ -234,9 +230,7 @@ func TestFollowedTree_InTransit(t *testing.T) {
 
 // A log that had a tree does not lose it within the epoch, and one whose tree stays far behind is not read on.
 func TestFollowedTree_Missing(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	a.titled("one")
 	settle(t, a, b)
@@ -244,8 +238,7 @@ func TestFollowedTree_Missing(t *testing.T) {
 	settle(t, a, b)
 	require.EqualValues(t, 1, b.followedTree(board).Size)
 	a.forge("/log", func(body []byte) []byte {
-		var page map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(body, &page))
+		page := must.JSON[map[string]json.RawMessage](body)(t)
 		delete(page, "stoa:tree")
 		return asJSON(t, page)
 	})
@@ -259,9 +252,7 @@ func TestFollowedTree_Missing(t *testing.T) {
 
 // A checkpoint that is older than the one that was accepted is an old answer: nothing is taken with it.
 func TestFollowedTree_Old(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	a.titled("one")
 	settle(t, a, b)

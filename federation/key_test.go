@@ -16,7 +16,6 @@ import (
 // holds at once, what another one replaces after that moment, and a signature that
 // the remembered key does not verify is tried with the key of the database.
 func TestKeyMemory(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := alice + "#main-key"
 	elsewhere := func(k Keys) { // as another process does it

@@ -94,7 +94,7 @@ func TestLogPages_Borders(t *testing.T) {
 		a.post(nil)
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	_, q := a.page("?after=20")
 	require.NotEqual(t, p.Epoch, q.Epoch)
@@ -104,15 +104,13 @@ func TestLogPages_Borders(t *testing.T) {
 
 // Readers of uncached blocks share few slots; a peer needs none of them.
 func TestAttack_LogPagesNotInMemory(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	a.post(nil)
 	for range cap(a.f.blocks.making) {
 		a.f.blocks.making <- struct{}{}
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	w := httptest.NewRecorder()
 	a.f.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "https://a.example/ap/board/log?after=0", nil))

@@ -151,7 +151,7 @@ func TestMessage_Blocked(t *testing.T) {
 	owner := protocol.Caller{Standing: protocol.Session, Account: "acc_1", Handle: "asha", Handles: []string{"asha"}}
 	first := s.thread().ThreadID
 	require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(s.room.Close(ctx, tx, owner, protocol.ThreadRef{ThreadID: first}))
+		return must.Err(s.room.Close(ctx, tx, owner, protocol.ThreadRef{ThreadID: first}))
 	}))
 	s.say("Update", carol, "Changed", map[string]any{"id": uri, "updated": s.tick.now().Add(time.Second).Format(time.RFC3339)})
 	s.create(carol, "On", map[string]any{"inReplyTo": uri})
@@ -174,7 +174,7 @@ func TestMessage_Blocked(t *testing.T) {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockActor: carol, protocol.BlockHost: "peer.example", protocol.BlockHandle: "asha"} {
 		b := nodeBlock(kind, value)
 		deliveries(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, b) },
-			func(ctx context.Context, tx *storage.Tx) error { return made(tx.Blocks().Delete(ctx, b.ID)) })
+			func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Blocks().Delete(ctx, b.ID)) })
 	}
 	deliveries(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "peer.example", Policy: storage.PolicySilence})

@@ -350,9 +350,6 @@ func reads[T any](n interface {
 	return v
 }
 
-// made drops what a call returns besides its error.
-func made[T any](_ T, err error) error { return err }
-
 // post writes a post as the board room does.
 func (n *node) post(change func(*protocol.StoredPost)) *protocol.StoredPost {
 	n.t.Helper()

@@ -18,7 +18,6 @@ import (
 // TestReach_OnlyTheCaller: a look connects to the host of the node that signed, on two ports, whatever else the request says; actors of a node
 // other than itself, strangers and what is not signed get none; and there are few at a time.
 func TestReach_OnlyTheCaller(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := newNode(t, w.net, w.tick, 0, nil)
 	a.follow(w.node)

@@ -99,7 +99,6 @@ func TestRefusals(t *testing.T) {
 		fault, kind := row[1], row[3]
 		status := must.Get(strconv.Atoi(row[2]))(t)
 		t.Run(fault, func(t *testing.T) {
-			t.Parallel()
 			require.Contains(t, refusals, fault)
 			w := newWorld(t)
 			r, res := refusals[fault](w), httptest.NewRecorder()

@@ -18,11 +18,7 @@ import (
 // request a second time under another id: the first is accepted, the copy is
 // refused, and the log continues.
 func TestSignatureIsGoodForOnePost(t *testing.T) {
-	t.Parallel()
-	pair := must.Get(key.GenerateEd25519())(t)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, _ := granted(t)
 	first := a.post(agentPost(t, a, pair, "Said once."))
 	copied := a.post(func(p *protocol.StoredPost) {
 		agentPost(t, a, pair, "Said once.")(p)

@@ -28,7 +28,6 @@ func (w *world) logged() (all []storage.LogEntry) {
 // A reply is kept with what is shown of it, however much surrounds that; with
 // a proof of its own it is kept as it is, and so must be small.
 func TestAttack_PaddedReply(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	padding := strings.Repeat("a", 240_000)
 	pad := func(body []byte, bytes int) []byte {
@@ -82,7 +81,6 @@ func TestAttack_PaddedReply(t *testing.T) {
 // The answer to a Follow holds what makes it that Follow, and not what stood
 // around it.
 func TestAttack_PaddedFollow(t *testing.T) {
-	t.Parallel()
 	s := newStranger(t)
 	follow := "https://peer.example/f/9"
 	require.Equal(t, 202, s.deliver(carol, fmt.Appendf(nil, `{"id":%q,"type":"Follow","actor":%q,"object":"https://u.example/ap/agents/none","padding":%q}`,

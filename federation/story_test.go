@@ -32,6 +32,26 @@ func two(t *testing.T, authority Authority) (a, b *node) {
 	return a, b
 }
 
+// pairOf is two nodes, of which b follows a, for a test that runs beside others.
+func pairOf(t *testing.T) (a, b *node) {
+	t.Helper()
+	t.Parallel()
+	a, b = two(t, nil)
+	b.follow(a)
+	return a, b
+}
+
+// granted is pairOf with a chain that grants a key to the agent.
+func granted(t *testing.T) (a, b *node, pair key.Pair, chain *registry) {
+	t.Helper()
+	t.Parallel()
+	pair = must.Get(key.GenerateEd25519())(t)
+	chain = &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
+	a, b = two(t, chain)
+	b.follow(a)
+	return a, b, pair, chain
+}
+
 func TestPostReachesTheFollower(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
@@ -61,9 +81,7 @@ func TestPostReachesTheFollower(t *testing.T) {
 }
 
 func TestBurstIsOnePushAndPages(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	pushes := a.net.count("POST b.example")
 	var posts []*protocol.StoredPost
 	for range 230 {
@@ -85,9 +103,7 @@ func TestBurstIsOnePushAndPages(t *testing.T) {
 }
 
 func TestPeerAwayCatchesUp(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	a.net.set("b.example", true)
 	var posts []*protocol.StoredPost
 	for range 9 {
@@ -116,9 +132,7 @@ func TestPeerAwayCatchesUp(t *testing.T) {
 }
 
 func TestDeleteHideRestore(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p, q := a.post(nil), a.post(nil)
 	settle(t, a, b)
 	a.change(p, protocol.Deleted, "delete")
@@ -225,11 +239,7 @@ func agentPost(t *testing.T, n *node, pair key.Pair, text string) func(*protocol
 // TestVerdicts_Blocked keeps out what a followed board brings of an author whom
 // the operator here has blocked, and takes it again when the block is lifted.
 func TestVerdicts_Blocked(t *testing.T) {
-	t.Parallel()
-	pair := must.Get(key.GenerateEd25519())(t)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, _ := granted(t)
 	actor := a.base + "/ap/anon"
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockAgent: agentID, protocol.BlockKey: pair.Thumbprint(), protocol.BlockActor: actor} {
 		block := nodeBlock(kind, value)
@@ -237,7 +247,7 @@ func TestVerdicts_Blocked(t *testing.T) {
 		post := a.post(func(p *protocol.StoredPost) { agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p) })
 		settle(t, a, b)
 		require.Nil(t, b.held(post.URI), kind)
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Blocks().Delete(ctx, block.ID)) }))
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Blocks().Delete(ctx, block.ID)) }))
 		post = a.post(func(p *protocol.StoredPost) { agentPost(t, a, pair, "Signed and heard again after "+string(kind))(p) })
 		settle(t, a, b)
 		require.NotNil(t, b.held(post.URI), kind)
@@ -245,11 +255,7 @@ func TestVerdicts_Blocked(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	t.Parallel()
-	pair := must.Get(key.GenerateEd25519())(t)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, chain := granted(t)
 
 	good := a.post(agentPost(t, a, pair, "As signed."))
 	bad := a.post(func(p *protocol.StoredPost) {
@@ -292,11 +298,7 @@ func TestVerdicts(t *testing.T) {
 
 // A chain that cannot be read decides nothing: the post waits.
 func TestChainAway(t *testing.T) {
-	t.Parallel()
-	pair := must.Get(key.GenerateEd25519())(t)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, chain := granted(t)
 	chain.err = protocol.Errorf(protocol.ChainUnavailable, "no answer")
 	p := a.post(agentPost(t, a, pair, "Wait for it."))
 	settle(t, a, b)
@@ -315,9 +317,7 @@ func TestChainAway(t *testing.T) {
 // An attacker between two nodes can change nothing: neither what is pushed
 // nor what is pulled.
 func TestTamperedOnTheWay(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	bend := func(r *http.Request, body []byte) []byte {
 		return bytes.ReplaceAll(body, []byte("200 sheets"), []byte("900 sheets"))
 	}
@@ -337,9 +337,7 @@ func TestTamperedOnTheWay(t *testing.T) {
 
 // Pushes that come twice, late or out of order change nothing.
 func TestRepeatsAndReordering(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p, q := a.post(nil), a.post(nil)
 	a.change(p, protocol.Deleted, "delete")
 	entries := a.entries()
@@ -382,9 +380,7 @@ func (n *node) push(to *node, body []byte) outcome {
 }
 
 func TestDeleteBeforeCreate(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	settle(t, a, b)
 	r := b.post(func(r *protocol.StoredPost) { r.ReplyTo = p.URI })
@@ -400,13 +396,11 @@ func TestDeleteBeforeCreate(t *testing.T) {
 }
 
 func TestEpochChange(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	settle(t, a, b)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { // the backup is older than the Follow
 		if err := tx.Followers().Delete(ctx, protocol.BoardID(a.base), b.f.site.Node()); err != nil {
@@ -433,9 +427,7 @@ func TestCrashOfTheReceiver(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 7; at++ {
 		t.Run(fmt.Sprint("step ", at), func(t *testing.T) {
-			t.Parallel()
-			a, b := two(t, nil)
-			b.follow(a)
+			a, b := pairOf(t)
 			b.room.calls, b.room.failAt = 0, at
 			p, q := a.post(nil), a.post(nil)
 			settle(t, a, b)
@@ -458,9 +450,7 @@ func TestCrashOfTheReceiver(t *testing.T) {
 // A kill between commit and delivery, and one between delivery and the move of
 // the cursor: it goes out at restart, and counts once.
 func TestCrashOfTheSender(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	require.Len(t, must.Get(a.db.ClaimOutlets(t.Context(), "killed", 10, 10, time.Minute))(t), 1)
 	a.push(b, a.entries()[0]) // delivered, and then the process is gone
@@ -473,9 +463,7 @@ func TestCrashOfTheSender(t *testing.T) {
 
 // A job that is killed after its look-ups and before its transaction runs again.
 func TestCrashOfAJob(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	a.push(b, a.entries()[0])
 	jobs, _, err := b.db.ClaimJobs(t.Context(), "killed", 10, time.Minute)
@@ -490,9 +478,7 @@ func TestCrashOfAJob(t *testing.T) {
 }
 
 func TestUnfollowAndReject(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	require.NoError(t, b.f.Unfollow(t.Context(), protocol.BoardID(a.base)))
 	settle(t, a, b)
 	a.read(func(ctx context.Context, tx *storage.Tx) error {
@@ -505,8 +491,7 @@ func TestUnfollowAndReject(t *testing.T) {
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "b.example", Policy: storage.PolicyReject})
 	}))
-	_, err := b.f.Follow(t.Context(), a.base)
-	require.NoError(t, err, "asking is free")
+	require.NoError(t, must.Err(b.f.Follow(t.Context(), a.base)), "asking is free")
 	settle(t, a, b)
 	require.Equal(t, storage.SubscriptionPending, b.subscription(protocol.BoardID(a.base)).State)
 }
@@ -515,8 +500,7 @@ func TestFollow_RefusesWhatIsNoBoard(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
 	for _, address := range []string{a.base + "/ap/feed", "not a url", b.base, a.base + "/ap/posts/x", "http://a.example"} {
-		_, err := b.f.Follow(t.Context(), address)
-		require.Equal(t, protocol.InvalidRequest, protocol.CodeOf(err), address)
+		require.Equal(t, protocol.InvalidRequest, protocol.CodeOf(must.Err(b.f.Follow(t.Context(), address))), address)
 	}
 	_, err := b.f.Follow(t.Context(), "https://nobody.example")
 	require.Equal(t, protocol.Internal, protocol.CodeOf(err), "who does not answer may answer later")
@@ -569,9 +553,7 @@ func TestLog_Preconditions(t *testing.T) {
 // A reply to a board that is away for two days is handed in when it is back,
 // and meanwhile holds up nothing else that concerns that node.
 func TestReplyToABoardThatIsAway(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	settle(t, a, b)
 	a.net.set("a.example", true)
@@ -590,9 +572,7 @@ func TestReplyToABoardThatIsAway(t *testing.T) {
 // In real time, with the loops that a node runs: a post is on the other node
 // long before two seconds are over.
 func TestRun(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for _, n := range []*node{a, b} {

@@ -48,7 +48,6 @@ func (w *world) claimed(actor string, n int) *http.Request {
 // An actor that an unsigned stranger names is fetched once and kept nowhere; one
 // that signed is kept without what nobody reads again.
 func TestAttack_StrangersKeepNothing(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	const padded = "https://evil.example/u/padded"
 	a := &actorKeys{id: padded, keys: nodeKeys(103)}
@@ -96,7 +95,6 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 // A key that fails is fetched again and put in the place of the known one only when
 // it verifies something.
 func TestAttack_RotationNeedsASignature(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	_, before := w.known(alice)
 	w.tick.pass(keyRetryAge + time.Minute)
@@ -115,7 +113,6 @@ func TestAttack_RotationNeedsASignature(t *testing.T) {
 
 // Rows that throw-away actors cause have a cap, and those of peers go last.
 func TestAttack_CapsOfStocks(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.f.growth.caps = map[storage.Stock]storage.Cap{}
 	for of := range storage.Caps {
@@ -160,7 +157,6 @@ func TestAttack_CapsOfStocks(t *testing.T) {
 
 // An activity that is processed leaves its key and no body.
 func TestKeptIsEmptied(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i, body := range [][]byte{
 		view(alice, 1), w.note(60, ""), []byte(`{"id":"https://victim.example/f/2","type":"Flag","actor":"` + alice + `","object":[]}`),
@@ -227,7 +223,6 @@ func TestAttack_SlowHosts(t *testing.T) {
 		"domains, one network": {func(i int) string { return fmt.Sprintf("slow%d.example", i) }, one, strangersOfNetwork},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
 			w.f.lookUps = newBuckets(rate.PerSecond(1e6, 1e6))
@@ -271,7 +266,6 @@ func (w *world) newcomer() string {
 // A crowd of many networks and many domains fills every place; a fetch that has run
 // for a while gives way.
 func TestAttack_SlowHostsGiveWay(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
 	w.patient()
@@ -286,7 +280,6 @@ func TestAttack_SlowHostsGiveWay(t *testing.T) {
 
 // What strangers name uses up nothing of those that they name.
 func TestAttack_NamedHostIsNotHeldUp(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i := range int(deliveryRate.Burst) + 20 {
 		require.Equal(t, 401, w.do(w.claimed(alice, i)))
@@ -297,7 +290,6 @@ func TestAttack_NamedHostIsNotHeldUp(t *testing.T) {
 // A peer may deliver more than a stranger and does so on its own account, not on
 // its client network's. A large delivery counts for more.
 func TestDeliveryRates(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	returned := 0
 	w.f.c.Return = func(*http.Request) { returned++ }
@@ -324,7 +316,6 @@ func TestDeliveryRates(t *testing.T) {
 // Where too much waits to be processed, strangers are told to come back before
 // peers are.
 func TestAttack_Backlog(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	wait := func(bytes int64) { w.f.backlog.at, w.f.backlog.bytes = w.tick.now(), bytes }
 	wait(maxBacklog / 2)
@@ -353,7 +344,6 @@ func TestBuckets_Full(t *testing.T) {
 // Throw-away actors that follow fill no table: a follow too many is rejected until
 // followers are gone, and a host that takes no answers gets no more of them.
 func TestAttack_Followers(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t) // alice follows
 	w.f.maxFollowers = 3
 	id := func(i int) string { return fmt.Sprintf("https://f%d.example/u/x", i) }

@@ -19,7 +19,7 @@ func BenchmarkTree(b *testing.B) {
 	for range b.N {
 		b.StopTimer()
 		require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.Logs().NewEpoch(ctx, f.site.Board()))
+			return must.Err(tx.Logs().NewEpoch(ctx, f.site.Board()))
 		}))
 		b.StartTimer()
 		before := cpuTime()

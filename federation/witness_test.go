@@ -67,7 +67,9 @@ func TestWitness(t *testing.T) {
 		before := a.net.count("POST b.example/ap/witness/add-checkpoint")
 		for range 4 {
 			b.tick.pass(15 * time.Second)
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return made(tx.Subscriptions().Hasten(ctx, board)) }))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
+				return must.Err(tx.Subscriptions().Hasten(ctx, board))
+			}))
 			settle(t, a, b)
 		}
 		require.Equal(t, before, a.net.count("POST b.example/ap/witness/add-checkpoint"))
