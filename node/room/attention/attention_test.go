@@ -45,11 +45,13 @@ const (
 var errDied = errors.New("the process died")
 
 func each(t *testing.T, fn func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
 // anyEngine is for tables of cases, whose statements TestModel and the walks of bids run on both engines.
 func anyEngine(t *testing.T, fn func(w *world)) {
+	t.Parallel()
 	storagetest.Any(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
@@ -110,7 +112,7 @@ func (w *world) read(fn func(ctx context.Context, tx *storage.Tx) error) error {
 func (w *world) person(handle string, kind protocol.ProfileKind) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}}))
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}}))
 	}))
 }
 
@@ -149,14 +151,11 @@ func (w *world) check(amount protocol.Decimal, category string) (got protocol.Bi
 // TestBoard: what an owner writes is what bidders read; it takes bids once there is an account to
 // pay to.
 func TestBoard(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.person("asha", protocol.Person)
 		w.person("shop", protocol.Business)
-		_, err := w.board("shop", protocol.AttentionDraft{})
-		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err), "only persons")
-		_, err = w.readBoard()
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.board("shop", protocol.AttentionDraft{}))), "only persons")
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.readBoard())))
 
 		own := must.Get(w.board("asha", protocol.AttentionDraft{
 			Rules: "Offers of yarn.", Floor: "500", Slots: 3, Categories: []protocol.BoardCategory{{Name: "Yarn", Floor: "700"}},
@@ -211,7 +210,6 @@ func TestBoard(t *testing.T) {
 
 // TestAccount: secrets are stored encrypted, stay when they are left out, and are never shown.
 func TestAccount(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.person("asha", protocol.Person)
 		_, err := w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1"})

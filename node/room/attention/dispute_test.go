@@ -25,30 +25,29 @@ func (w *world) unconfirmed(c protocol.Caller, utr string) (id, token string) {
 }
 
 func (w *world) claims(token, utr string) error {
-	return made(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{PayToken: token, UTR: utr}))
+	return must.Err(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{PayToken: token, UTR: utr}))
 }
 
 func (w *world) disputes(c protocol.Caller, id, token, utr string) error {
 	return w.write(func(ctx context.Context, tx *storage.Tx) error {
 		in := protocol.PaymentDispute{UTR: utr}
 		in.ID, in.StatusToken = id, token
-		return made(w.Dispute(ctx, tx, c, in))
+		return must.Err(w.Dispute(ctx, tx, c, in))
 	})
 }
 
 func (w *world) denies(c protocol.Caller, id string) error {
-	return made(does(w, w.Deny, c, protocol.OwnBidRef{ID: id}))
+	return must.Err(does(w, w.Deny, c, protocol.OwnBidRef{ID: id}))
 }
 
 func (w *world) confirms(c protocol.Caller, id string, amount protocol.Decimal) error {
-	return made(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}, Amount: amount}))
+	return must.Err(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}, Amount: amount}))
 }
 
 func utr(n int) string { return fmt.Sprintf("43129876%04d", n) }
 
 // TestDispute: the payer whose payment was not confirmed says so once; the owner confirms or denies it, and nobody else.
 func TestDispute(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 5})
 		one, token := w.unconfirmed(keyed(1), utr(1))
@@ -93,7 +92,6 @@ func TestDispute(t *testing.T) {
 
 // TestDispute_States: only a payment that was reported and not confirmed is disputed.
 func TestDispute_States(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 5})
 		refused := func(id string) {
@@ -138,7 +136,6 @@ func (w *world) disputed() (ids []string) {
 // TestDispute_Closes: three known payers whose dispute waits close a board to new bids until the owner has decided; strangers never do, nor
 // does one payer alone. The board says what was not confirmed in 90 days.
 func TestDispute_Closes(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
 		board := func() protocol.AttentionBoard { return must.Get(w.readBoard())(w.t) }
@@ -195,7 +192,6 @@ func TestDispute_Closes(t *testing.T) {
 // TestDispute_Kept: a bid whose payment was reported is kept as long as the board counts it, and one that a known payer disputes until it is
 // decided.
 func TestDispute_Kept(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
 		reported, _ := w.unconfirmed(keyed(1), utr(1))

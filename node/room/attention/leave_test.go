@@ -28,7 +28,6 @@ func (w *world) closes(handle string) {
 // TestDeleted_PaidLate: a profile is not deleted while its board has money under way. A payment that
 // the bank reports after that is sent back all the same: the secrets of the account stay until then.
 func TestDeleted_PaidLate(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 3})
 		w.Pay = func(a money.Account) (pay.Provider, error) {
@@ -80,7 +79,6 @@ func (w *world) stored(id string) (b *storage.StoredBid) {
 
 // TestDeleted_UPI: nobody is left to confirm a payment by UPI, so none is reported any more.
 func TestDeleted_UPI(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 1})
 		got, err := w.bids(keyed(1), "500")
@@ -96,7 +94,7 @@ func TestDeleted_UPI(t *testing.T) {
 		require.NoError(w.t, w.deletes("asha"))
 		require.Zero(w.t, payment().ClaimsLeft)
 		err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return made(w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"}))
+			return must.Err(w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"}))
 		})
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "@asha has left this node")

@@ -34,7 +34,6 @@ func TestRefund_Again(t *testing.T) {
 		"fails after all": func(v *paytest.Vendor) { v.Answer, v.Later = pay.RefundPending, pay.RefundNot },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			anyEngine(t, func(w *world) {
 				v := w.market(protocol.AttentionDraft{Slots: 1})
 				one := must.Get(w.bids(keyed(1), "700"))(w.t)
@@ -65,7 +64,6 @@ func TestRefund_Again(t *testing.T) {
 // TestRefund_AtTheProvider: a refund that the owner makes in the provider's own pages is found by its
 // payment and its amount, once.
 func TestRefund_AtTheProvider(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)

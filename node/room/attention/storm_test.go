@@ -294,7 +294,7 @@ func (s *storm) pay() *act {
 			return "", nil
 		},
 		model: func(m *model) string { m.pays(m.bids[at], ev.PaymentID, paise, s.nowT()); return "" },
-		again: func(w *world) error { return made(w.deliver(ev)) },
+		again: func(w *world) error { return must.Err(w.deliver(ev)) },
 	}
 }
 
@@ -303,10 +303,10 @@ func (s *storm) withdraw() *act {
 	b := s.m.bids[at]
 	do := func(w *world) (string, error) {
 		return refusal(w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return made(w.Withdraw(ctx, tx, protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprintf("key-%d", b.by)}, protocol.BidInput{ID: b.id}))
+			return must.Err(w.Withdraw(ctx, tx, protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprintf("key-%d", b.by)}, protocol.BidInput{ID: b.id}))
 		}))
 	}
-	return &act{"withdrawal", do, func(m *model) string { return conflict(m.withdraws(m.bids[at])) }, func(w *world) error { return made(do(w)) }}
+	return &act{"withdrawal", do, func(m *model) string { return conflict(m.withdraws(m.bids[at])) }, func(w *world) error { return must.Err(do(w)) }}
 }
 
 func (s *storm) remove() *act {
@@ -315,10 +315,10 @@ func (s *storm) remove() *act {
 	at := slices.Index(s.m.bids, b)
 	do := func(w *world) (string, error) {
 		return refusal(w.write(func(ctx context.Context, tx *storage.Tx) error {
-			return made(w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: b.id}, Reason: "spam"}))
+			return must.Err(w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: b.id}, Reason: "spam"}))
 		}))
 	}
-	return &act{"removal", do, func(m *model) string { return conflict(m.removes(m.bids[at])) }, func(w *world) error { return made(do(w)) }}
+	return &act{"removal", do, func(m *model) string { return conflict(m.removes(m.bids[at])) }, func(w *world) error { return must.Err(do(w)) }}
 }
 
 // give is a refund that the owner makes in the vendor's own pages, of a part of a live bid or of all.
@@ -337,7 +337,7 @@ func (s *storm) give() *act {
 	s.late = append(s.late, ev)
 	do := func(w *world) (string, error) { _, err := w.deliver(ev); return "", err }
 	return &act{"refund at the provider", do, func(m *model) string { m.gives(m.bids[at], paise); return "" },
-		func(w *world) error { return made(do(w)) }}
+		func(w *world) error { return must.Err(do(w)) }}
 }
 
 // refusal makes an answer of a refusal that the model knows.
@@ -428,7 +428,6 @@ func (s *storm) byHand(w *world) (sum int64) {
 // against a small model; on PostgreSQL with two processes that take turns and race. In a soak of ten
 // minutes it takes 100,000 steps, most of them on SQLite, where one costs less.
 func TestModel(t *testing.T) {
-	t.Parallel()
 	seed := storagetest.Seed(t)
 	const all = 16
 	rounds := storagetest.Rounds(t, all)

@@ -61,7 +61,6 @@ func (w *world) bid10(first int, who func(int) protocol.Caller) (all []protocol.
 // of it, at a price that rises; the oldest of theirs lapses for a new one, and says so; known callers
 // have the rest. So does a second process on the same database.
 func TestBid_Strangers(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.displaceable()
 		rooms := []*world{w}
@@ -87,8 +86,7 @@ func TestBid_Strangers(t *testing.T) {
 		require.Equal(w.t, 5, protocol.AsError(err).Steps)
 
 		for n := 0; n < protocol.SharedBids.Most-half; n += 10 {
-			_, err := rooms[n/10%len(rooms)].bid10(n, keyed)
-			require.NoError(w.t, err, "every known caller gets through")
+			require.NoError(w.t, must.Err(rooms[n/10%len(rooms)].bid10(n, keyed)), "every known caller gets through")
 		}
 		require.Equal(w.t, 20, w.gaveWay(), "without ending anything")
 		must.Get(w.bids(keyed(1000), "25000"))(w.t)
@@ -104,7 +102,6 @@ func TestBid_Strangers(t *testing.T) {
 
 // TestBid_StrangersAtOnce: the same when all come at the same time.
 func TestBid_StrangersAtOnce(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.displaceable()
 		var all sync.WaitGroup

@@ -46,9 +46,6 @@ func sees[In, Out any](w *world, op func(context.Context, *storage.Tx, protocol.
 	return out, err
 }
 
-// made drops what a call returns besides its error.
-func made[T any](_ T, err error) error { return err }
-
 // byUPI has accounts of the room paid by UPI, to their own addresses.
 func (w *world) byUPI() {
 	w.Pay = func(a money.Account) (pay.Provider, error) {
@@ -59,11 +56,11 @@ func (w *world) byUPI() {
 func bidRef(r protocol.BidReceipt) protocol.OwnBidRef { return protocol.OwnBidRef{ID: r.Bid.ID} }
 
 func (w *world) claimsBid(r protocol.BidReceipt, utr string) error {
-	return made(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: r.StatusToken}))
+	return must.Err(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: r.StatusToken}))
 }
 
 func (w *world) confirmsBid(c protocol.Caller, r protocol.BidReceipt, utr string) error {
-	return made(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: bidRef(r), UTR: utr}))
+	return must.Err(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: bidRef(r), UTR: utr}))
 }
 
 // bidsOn bids on a board of any profile.
@@ -115,8 +112,7 @@ func TestBid_OnNode(t *testing.T) {
 		must.Get(w.board(handle, protocol.AttentionDraft{Slots: 2}))(t)
 		last = w.bidsOn(handle, keyed(1))
 	}
-	_, err := w.bids(keyed(1), "700")
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(w.bids(keyed(1), "700"))))
 	w.bidsOn("b1", keyed(2))
 	must.Get(does(w, w.Withdraw, protocol.Caller{}, protocol.BidInput{ID: last.Bid.ID, StatusToken: last.StatusToken}))(t)
 	must.Get(w.bids(keyed(1), "700"))(t)
@@ -145,18 +141,18 @@ func TestOwners(t *testing.T) {
 	before := []protocol.OwnBid{w.bid(one.Bid.ID), w.bid(two.Bid.ID)}
 	ref := bidRef(one)
 	for name, do := range map[string]func(protocol.Caller) error{
-		"read": func(c protocol.Caller) error { return made(does(w, w.GetBid, c, ref)) },
+		"read": func(c protocol.Caller) error { return must.Err(does(w, w.GetBid, c, ref)) },
 		"answer": func(c protocol.Caller) error {
-			return made(does(w, w.Answer, c, protocol.BidAnswer{OwnBidRef: ref, Answer: "Yes."}))
+			return must.Err(does(w, w.Answer, c, protocol.BidAnswer{OwnBidRef: ref, Answer: "Yes."}))
 		},
-		"approve": func(c protocol.Caller) error { return made(does(w, w.Approve, c, ref)) },
+		"approve": func(c protocol.Caller) error { return must.Err(does(w, w.Approve, c, ref)) },
 		"remove": func(c protocol.Caller) error {
-			return made(does(w, w.Remove, c, protocol.BidRemoval{OwnBidRef: ref, Reason: "x"}))
+			return must.Err(does(w, w.Remove, c, protocol.BidRemoval{OwnBidRef: ref, Reason: "x"}))
 		},
 		"confirm": func(c protocol.Caller) error { return w.confirmsBid(c, one, "431298765012") },
-		"deny":    func(c protocol.Caller) error { return made(does(w, w.Deny, c, ref)) },
+		"deny":    func(c protocol.Caller) error { return must.Err(does(w, w.Deny, c, ref)) },
 		"refund": func(c protocol.Caller) error {
-			return made(does(w, w.MarkRefunded, c, protocol.RefundDone{ID: refund.ID, Reference: "x"}))
+			return must.Err(does(w, w.MarkRefunded, c, protocol.RefundDone{ID: refund.ID, Reference: "x"}))
 		},
 	} {
 		for _, c := range []protocol.Caller{owner("ravi"), keyed(1), unknown(1), {}, {Standing: protocol.Session, Account: "acc_asha"}} {
@@ -164,8 +160,7 @@ func TestOwners(t *testing.T) {
 		}
 	}
 	require.Equal(t, before, []protocol.OwnBid{w.bid(one.Bid.ID), w.bid(two.Bid.ID)})
-	_, err := does(w, w.Deny, owner("asha"), ref)
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "nobody reported a payment of it")
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(does(w, w.Deny, owner("asha"), ref))), "nobody reported a payment of it")
 	must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: refund.ID, Reference: "x"}))(t)
 	require.Equal(t, protocol.BidRefunded, w.bid(two.Bid.ID).State)
 }
@@ -206,8 +201,7 @@ func TestReaders(t *testing.T) {
 			continue
 		}
 		require.Equal(t, protocol.NotFound, protocol.CodeOf(err), tt.name)
-		_, err = does(w, w.Withdraw, tt.c, in)
-		require.Equal(t, protocol.NotFound, protocol.CodeOf(err), tt.name)
+		require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.Withdraw, tt.c, in))), tt.name)
 	}
 	require.Equal(t, protocol.BidHeld, w.bid(one.Bid.ID).State)
 
@@ -218,8 +212,7 @@ func TestReaders(t *testing.T) {
 	stored.Author = protocol.Author{Name: "Meera", Handle: new("meera"), Method: protocol.ByProof}
 	stored.TokenHash, stored.PayHash = protocol.SecretHash("a"), protocol.SecretHash("b")
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Bids().Insert(ctx, stored) }))
-	_, err := does(w, w.Get, owner("meera"), protocol.BidInput{ID: stored.ID})
-	require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
+	require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.Get, owner("meera"), protocol.BidInput{ID: stored.ID}))))
 }
 
 // TestApply_Account: an event pays a bid of its own payment account, and no other.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -22,9 +23,6 @@ func write(t *testing.T, db *storage.DB, fn func(ctx context.Context, tx *storag
 	t.Helper()
 	return db.Write(context.Background(), fn)
 }
-
-// done drops what a call returns besides its error.
-func done[T any](_ T, err error) error { return err }
 
 func TestAuthor(t *testing.T) {
 	t.Parallel()
@@ -83,7 +81,7 @@ func TestDelete_OnlyTheAuthor(t *testing.T) {
 	}))
 	del := func(c protocol.Caller, id string) protocol.Code {
 		return protocol.CodeOf(write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return done(b.Delete(ctx, tx, c, protocol.PostRef{ID: id}))
+			return must.Err(b.Delete(ctx, tx, c, protocol.PostRef{ID: id}))
 		}))
 	}
 	require.Equal(t, protocol.Forbidden, del(protocol.Caller{Standing: protocol.Signed, Handle: "ravi", KeyID: "key-r"}, mine.ID))
@@ -143,8 +141,7 @@ func TestReceived(t *testing.T) {
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return b.RestorePost(ctx, tx, uri) }))
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return b.DeletePost(ctx, tx, uri) }))
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := b.Get(ctx, tx, protocol.Caller{}, protocol.PostInput{ID: id})
-		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(b.Get(ctx, tx, protocol.Caller{}, protocol.PostInput{ID: id}))))
 		return nil
 	}))
 	require.NoError(t, db.Check(context.Background()))

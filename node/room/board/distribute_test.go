@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"testing"
 	"time"
@@ -42,8 +41,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 				if j.Kind != "submit" {
 					continue // a letter to the author's owner
 				}
-				var s submission
-				require.NoError(t, json.Unmarshal(j.Args, &s))
+				s := must.JSON[submission](j.Args)(t)
 				require.Equal(t, "to:"+must.Get(url.Parse(s.To))(t).Host, j.Lane)
 				s.At = 0
 				list = append(list, s)
@@ -52,7 +50,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		}
 		decide := func(do func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error), id string) {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return done(do(ctx, tx, operator, protocol.Decision{ID: id}))
+				return must.Err(do(ctx, tx, operator, protocol.Decision{ID: id}))
 			}))
 		}
 
@@ -135,7 +133,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 			return err
 		}))
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return done(b.Delete(ctx, tx, operator, protocol.PostRef{ID: id}))
+			return must.Err(b.Delete(ctx, tx, operator, protocol.PostRef{ID: id}))
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -185,8 +183,7 @@ func TestPost_Mentions(t *testing.T) {
 			jobs, _, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
 			require.NoError(t, err)
 			for _, j := range jobs {
-				var s submission
-				require.NoError(t, json.Unmarshal(j.Args, &s))
+				s := must.JSON[submission](j.Args)(t)
 				to = append(to, string(s.Kind)+" "+s.To)
 				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) }))
 			}
@@ -197,7 +194,7 @@ func TestPost_Mentions(t *testing.T) {
 		require.Equal(t, []protocol.Mention{{Handle: "carol", Host: "m.example", Actor: carol}, {Handle: "Dave_1", Host: "f.example:8443", Actor: dave}}, p.Mentions)
 		require.ElementsMatch(t, []string{"create " + carol, "create " + dave}, told())
 		require.Empty(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return done(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
+			return must.Err(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
 		}))
 		require.ElementsMatch(t, []string{"delete " + carol, "delete " + dave}, told())
 
@@ -230,11 +227,11 @@ func TestTell_Followers(t *testing.T) {
 		decisions := []func(context.Context, *storage.Tx, protocol.Caller, protocol.Decision) (protocol.PostStanding, error){mod.Hide, mod.Restore}
 		for _, decide := range decisions {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return done(decide(ctx, tx, operator, protocol.Decision{ID: p.ID}))
+				return must.Err(decide(ctx, tx, operator, protocol.Decision{ID: p.ID}))
 			}))
 		}
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return done(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
+			return must.Err(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		var kinds []storage.LogKind

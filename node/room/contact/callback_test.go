@@ -100,7 +100,6 @@ func (w *world) replay(c protocol.Caller, id string) error {
 }
 
 func TestCallback_Delivered(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -126,7 +125,6 @@ func TestCallback_Delivered(t *testing.T) {
 // TestCallback_Tried is the timetable: what fails is tried for 24 hours under
 // one id, in ever longer steps.
 func TestCallback_Tried(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -186,7 +184,6 @@ func TestCallback_Tried(t *testing.T) {
 // TestCallback_ReplayedWhileItWaits: however often it is asked for, there is one
 // row of tries.
 func TestCallback_ReplayedWhileItWaits(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -211,7 +208,6 @@ func TestCallback_ReplayedWhileItWaits(t *testing.T) {
 
 // TestCallback_Gone: 410 ends this delivery, those that wait and those to come.
 func TestCallback_Gone(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -235,7 +231,6 @@ func TestCallback_Gone(t *testing.T) {
 
 // TestCallback_Refused: an address that is not public is never connected to.
 func TestCallback_Refused(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		r := newReceiver(w.t)
@@ -259,7 +254,6 @@ func TestCallback_Refused(t *testing.T) {
 // TestCallback_Crash: a process that dies after it sent and before it stored so
 // lets the delivery be made again, with the same id (contract §4).
 func TestCallback_Crash(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)

@@ -2,7 +2,6 @@ package contact_test
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 
 // Each change of a task is told to who follows it, those of one millisecond too: the clock of this test stands still.
 func TestFollow(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
 		w.Hub = contact.NewHub(w.db, slog.New(slog.DiscardHandler), contact.MaxFollowers)
@@ -43,8 +41,7 @@ func TestFollow(t *testing.T) {
 			}))
 			b := must.Get(s.Next(ctx))(t)
 			require.Len(t, b.Events, 1)
-			var told protocol.Exchange
-			require.NoError(t, json.Unmarshal(b.Events[0].Data, &told))
+			told := must.JSON[protocol.Exchange](b.Events[0].Data)(t)
 			require.Len(t, told.Messages, i+2)
 		}
 	})

@@ -16,7 +16,6 @@ import (
 // TestRights is who reads and writes in which thread (spec §2.11). To everyone
 // else there is no such thread.
 func TestRights(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -119,7 +118,6 @@ func TestRights(t *testing.T) {
 
 // TestToken_Name: who holds a read token and signs goes by its own name.
 func TestToken_Name(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"}))(w.t)
@@ -143,7 +141,6 @@ func checkUnknown(w *world) error {
 
 // TestInbox: an owner's operations reach the owner's threads and no other's.
 func TestInbox(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -151,11 +148,9 @@ func TestInbox(t *testing.T) {
 		both := asha
 		both.Handle, both.Handles = "", []string{"asha", "bob"}
 		for name, c := range map[string]protocol.Caller{"another owner": bob, "an outside agent": outsider, "nobody's": keyed} {
-			_, err := w.answer(c, begun.ThreadID, "Yes.")
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), name)
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.answer(c, begun.ThreadID, "Yes."))), name)
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(w.close(c, begun.ThreadID)), name)
-			_, err = w.block(c, begun.ThreadID)
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), name)
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.block(c, begun.ThreadID))), name)
 		}
 		_, err := w.answer(operator, begun.ThreadID, "Yes.")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err), "nobody speaks for an agent but its owner")
@@ -165,11 +160,9 @@ func TestInbox(t *testing.T) {
 
 		require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			require.Empty(w.t, must.Get(w.List(ctx, tx, bob, protocol.ThreadQuery{}))(w.t).Items)
-			_, err := w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}})
-			require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
-			_, err = w.ListCallbacks(ctx, tx, bob, protocol.CallbackQuery{ThreadID: begun.ThreadID})
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
-			_, err = w.Get(ctx, tx, bob, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}})
+			require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}}))))
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.ListCallbacks(ctx, tx, bob, protocol.CallbackQuery{ThreadID: begun.ThreadID}))))
+			_, err := w.Get(ctx, tx, bob, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}})
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 			got, err := w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}, Paging: protocol.Paging{Limit: 1}})
 			require.NoError(w.t, err)
@@ -185,7 +178,6 @@ func TestInbox(t *testing.T) {
 
 // TestList walks the inbox while others write: nothing is skipped or doubled.
 func TestList(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		want := map[string]bool{}
@@ -233,7 +225,6 @@ func (w *world) block(c protocol.Caller, id string) (b protocol.BlockedWriter, e
 // TestBlocks: a blocked writer is known again by identity, profile, key or
 // network; for one agent only; until it is lifted.
 func TestBlocks(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -274,11 +265,9 @@ func TestBlocks(t *testing.T) {
 			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.addMessage(tt.caller, on)), tt.name)
 			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.addMessage(protocol.Caller{Standing: protocol.Proof, Network: "net-other"}, on)),
 				"the thread's writer, from elsewhere")
-			_, err = w.check(tt.caller, protocol.ThreadInput{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken})
-			require.NoError(w.t, err, "it may still read")
+			require.NoError(w.t, must.Err(w.check(tt.caller, protocol.ThreadInput{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken})), "it may still read")
 			if tt.caller.Handle != "bob" {
-				_, err = w.begin(tt.caller, protocol.NewContact{Handle: "bob", Message: "Hello"})
-				require.NoError(w.t, err, "a block is one agent's")
+				require.NoError(w.t, must.Err(w.begin(tt.caller, protocol.NewContact{Handle: "bob", Message: "Hello"})), "a block is one agent's")
 			}
 			require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				require.Equal(w.t, []protocol.BlockedWriter{b}, must.Get(w.ListBlocked(ctx, tx, asha, protocol.BlockQuery{}))(w.t).Items)
@@ -302,7 +291,6 @@ func TestBlocks(t *testing.T) {
 // TestNotices: the owner hears of a thread and of each further message, in words
 // that hold none of them.
 func TestNotices(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.begun(visitor)
@@ -328,15 +316,13 @@ func TestNotices(t *testing.T) {
 
 // TestProfileDeleted: the next owner of a handle finds nothing of its threads.
 func TestProfileDeleted(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		begun := w.begun(visitor)
 		must.Get(w.block(asha, begun.ThreadID))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 		w.profile("asha", everybody)
-		_, err := w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID})
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID}))))
 		w.begun(visitor)
 	})
 }
@@ -344,7 +330,6 @@ func TestProfileDeleted(t *testing.T) {
 // TestAnswer_OfABlockedProfile: the owner of several profiles does not answer as
 // the one that the operator has blocked, and nobody writes to it.
 func TestAnswer_OfABlockedProfile(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -355,11 +340,9 @@ func TestAnswer_OfABlockedProfile(t *testing.T) {
 			return tx.Blocks().Put(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator",
 				CreatedAt: tx.Now})
 		}))
-		_, err := w.answer(both, begun.ThreadID, "Yes.")
-		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
-		_, err = w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello?"})
-		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
-		err = w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Hello?"})
+		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.answer(both, begun.ThreadID, "Yes."))))
+		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(must.Err(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello?"}))))
+		err := w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Hello?"})
 		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
 	})
 }

@@ -28,8 +28,7 @@ func TestInterfaces_Rooms(t *testing.T) {
 		{protocol.Business, protocol.Rooms{Catalog: true, Meetings: true}, `{"catalog":"https://node.example/api/ucp/catalog/search"}`},
 	} {
 		raw := must.Get(json.Marshal(d.interfaces(protocol.ProfileDraft{Handle: "asha", Kind: c.kind}, c.open)))(t)
-		var all map[string]any
-		require.NoError(t, json.Unmarshal(raw, &all))
+		all := must.JSON[map[string]any](raw)(t)
 		for _, name := range []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board"} {
 			require.Contains(t, all, name)
 			delete(all, name)

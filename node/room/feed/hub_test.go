@@ -202,8 +202,7 @@ func TestStream_OtherProcess(t *testing.T) {
 		two.add(protocol.FeedListing, "a", "b")
 		ids, _ := next(t, r, 2)
 		one.stop()
-		_, err := r.Next(t.Context())
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(r.Next(t.Context())), io.EOF)
 		two.add(protocol.FeedListing, "c")
 		_, titles := next(t, open().mustStream("", ids[0]), 2)
 		require.Equal(t, []string{"b", "c"}, titles)
@@ -225,8 +224,7 @@ func TestHub_Ends(t *testing.T) {
 		over, end := context.WithCancel(context.Background())
 		end()
 		require.NoError(t, hub.Run(over))
-		_, err = early.Next(context.Background())
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(early.Next(context.Background())), io.EOF)
 		early.Close()
 
 		s := newFixture(t, db)
@@ -243,8 +241,7 @@ func TestHub_Ends(t *testing.T) {
 		require.Equal(t, 2, s.Hub.Streams())
 		s.stop()
 		require.ErrorIs(t, <-ended, io.EOF)
-		_, err = behind.Next(context.Background())
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(behind.Next(context.Background())), io.EOF)
 		_, err = s.stream("here", "", "")
 		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "after Run")
 		require.Positive(t, protocol.AsError(err).RetryAfter)
@@ -273,14 +270,12 @@ func TestHub_Places(t *testing.T) {
 		r := must.Get(s.stream(fmt.Sprint("net", n), "", ""))(t)
 		open = append(open, r)
 	}
-	_, err = s.stream("one more", "", "")
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "strangers have half")
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(s.stream("one more", "", ""))), "strangers have half")
 	for n := 0; s.Hub.Streams() < MaxStreams; n++ {
 		r := must.Get(s.streamOf(protocol.Caller{Network: fmt.Sprint("known", n/maxNetworkStreams), Standing: protocol.Owner}, "", ""))(t)
 		open = append(open, r)
 	}
-	_, err = s.streamOf(protocol.Caller{Network: "another", Standing: protocol.Federated}, "", "")
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(s.streamOf(protocol.Caller{Network: "another", Standing: protocol.Federated}, "", ""))))
 	for _, r := range open {
 		r.Close()
 	}
@@ -292,14 +287,12 @@ func TestHub_Places(t *testing.T) {
 func TestPulse_Places(t *testing.T) {
 	t.Parallel()
 	p := NewPulse(storagetest.Open(t), slog.New(slog.DiscardHandler))
-	_, err := p.Join("net", true)
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "before Run")
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(p.Join("net", true))), "before Run")
 	p.running = true
 	for n := range maxPulse / 2 {
 		must.Get(p.Join(fmt.Sprint("net", n), false))(t)
 	}
-	_, err = p.Join("one more", false)
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(p.Join("one more", false))))
 	leave := must.Get(p.Join("owner", true))(t)
 	leave()
 	require.Equal(t, maxPulse/2, p.Pages())
@@ -340,15 +333,13 @@ func attached(t *testing.T, r protocol.Stream) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err := r.Next(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, must.Err(r.Next(ctx)), context.DeadlineExceeded)
 	require.NotNil(t, r.(*reader).wake)
 }
 
 func titleOf(t *testing.T, e protocol.Event) string {
 	t.Helper()
-	var item protocol.FeedItem
-	require.NoError(t, json.Unmarshal(e.Data, &item))
+	item := must.JSON[protocol.FeedItem](e.Data)(t)
 	require.Equal(t, e.ID, item.ID)
 	require.Equal(t, e.Type, string(item.Type))
 	return item.Subject.Title

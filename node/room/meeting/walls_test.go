@@ -36,19 +36,19 @@ func TestPeople(t *testing.T) {
 	r := w.asked(1, start.Add(24*time.Hour))
 	later := start.Add(48 * time.Hour).Format(time.RFC3339)
 	for name, do := range map[string]func(protocol.Caller) error{
-		"read":    func(c protocol.Caller) error { return made(does(w, w.GetOwn, c, ref(r))) },
-		"approve": func(c protocol.Caller) error { return made(does(w, w.Approve, c, decision(r))) },
+		"read":    func(c protocol.Caller) error { return must.Err(does(w, w.GetOwn, c, ref(r))) },
+		"approve": func(c protocol.Caller) error { return must.Err(does(w, w.Approve, c, decision(r))) },
 		"decline": func(c protocol.Caller) error {
-			return made(does(w, w.Decline, c, protocol.MeetingRefusal{MeetingDecision: decision(r)}))
+			return must.Err(does(w, w.Decline, c, protocol.MeetingRefusal{MeetingDecision: decision(r)}))
 		},
 		"propose": func(c protocol.Caller) error {
-			return made(does(w, w.Propose, c, protocol.MeetingProposal{OwnMeetingRef: ref(r), Times: []string{later}}))
+			return must.Err(does(w, w.Propose, c, protocol.MeetingProposal{OwnMeetingRef: ref(r), Times: []string{later}}))
 		},
 		"move": func(c protocol.Caller) error {
-			return made(does(w, w.Move, c, protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: later}))
+			return must.Err(does(w, w.Move, c, protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: later}))
 		},
-		"cancel":  func(c protocol.Caller) error { return made(does(w, w.CancelOwn, c, decision(r))) },
-		"no show": func(c protocol.Caller) error { return made(does(w, w.NoShow, c, ref(r))) },
+		"cancel":  func(c protocol.Caller) error { return must.Err(does(w, w.CancelOwn, c, decision(r))) },
+		"no show": func(c protocol.Caller) error { return must.Err(does(w, w.NoShow, c, ref(r))) },
 	} {
 		for _, c := range []protocol.Caller{owner("ravi"), stranger(1), {}, {Standing: protocol.Signed, KeyID: "k"}} {
 			require.Equal(t, protocol.NotFound, protocol.CodeOf(do(c)), "%s by %s", name, c.ID())
@@ -71,7 +71,7 @@ func TestPick(t *testing.T) {
 		return w, r
 	}
 	pick := func(w *world, r protocol.MeetingReceipt, at time.Time) error {
-		return made(does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at}))
+		return must.Err(does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at}))
 	}
 	for _, tt := range []struct {
 		name    string
@@ -224,7 +224,7 @@ func TestConfirmation_Meanwhile(t *testing.T) {
 				Names: []string{"domain:example.org"}})
 		}, protocol.ContactRefused},
 		"requests are not taken any more": {func(ctx context.Context, tx *storage.Tx, w *world) error {
-			return made(w.PutSettings(ctx, tx, owner("asha"), protocol.MeetingDraft{Owned: protocol.Owned{Handle: "asha"}, MeetingRules: always()}))
+			return must.Err(w.PutSettings(ctx, tx, owner("asha"), protocol.MeetingDraft{Owned: protocol.Owned{Handle: "asha"}, MeetingRules: always()}))
 		}, protocol.Conflict},
 	} {
 		w := single(t, true)

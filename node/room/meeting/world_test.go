@@ -79,11 +79,13 @@ func open(t *testing.T, c storage.Config, now *atomic.Int64, mails bool) *world 
 
 // each runs a test on both engines with a person, asha, who takes meetings at all hours.
 func each(t *testing.T, mails bool, fn func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(opened(t, c, mails)) })
 }
 
 // anyEngine is for calendars and mail, whose statements the walks of requests run on both engines.
 func anyEngine(t *testing.T, mails bool, fn func(w *world)) {
+	t.Parallel()
 	storagetest.Any(t, func(t *testing.T, c storage.Config) { fn(opened(t, c, mails)) })
 }
 
@@ -116,7 +118,7 @@ func (w *world) write(fn func(ctx context.Context, tx *storage.Tx) error) error 
 func (w *world) person(handle string) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Asha Rao", Kind: protocol.Person}}))
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Asha Rao", Kind: protocol.Person}}))
 	}))
 }
 
@@ -163,9 +165,6 @@ func does[In, Out any](w *world, op func(context.Context, *storage.Tx, protocol.
 	})
 	return out, err
 }
-
-// made drops what a call returns besides its error.
-func made[T any](_ T, err error) error { return err }
 
 // notice is the job of a notice.
 func (w *world) notice(_ context.Context, j storage.Job) (func(context.Context, *storage.Tx) error, error) {

@@ -462,8 +462,7 @@ func (d *desk) notices() (told []protocol.Notice) {
 	for _, j := range jobs {
 		d.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) })
 		if j.Kind == storage.NoticeJob {
-			var n protocol.Notice
-			require.NoError(d.t, json.Unmarshal(j.Args, &n))
+			n := must.JSON[protocol.Notice](j.Args)(d.t)
 			n.At = time.Time{}
 			told = append(told, n)
 		}
