@@ -13,12 +13,10 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestAccounts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		asha := storage.Account{ID: protocol.NewID(protocol.AccountID, start), Name: "Asha", Role: protocol.RoleOwner, Mail: "asha@example.org", CreatedAt: start}
 		ravi := storage.Account{ID: protocol.NewID(protocol.AccountID, start.Add(time.Second)), Name: "Ravi", Role: protocol.RoleOperator, CreatedAt: start}
 		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{1}, Account: asha.ID, Handle: "shop", Name: "t",
@@ -61,8 +59,7 @@ func TestAccounts(t *testing.T) {
 			return tx.Accounts().SetRole(ctx, ravi.ID, protocol.RoleOwner)
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Accounts().OfProfile(ctx, "shop")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Accounts().OfProfile(ctx, "shop")), storage.ErrNotFound)
 			return nil
 		})
 	})
@@ -70,8 +67,7 @@ func TestAccounts(t *testing.T) {
 
 // TestTicket_Race: of many that spend one ticket at once, one has it.
 func TestTicket_Race(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		hash := [32]byte{9}
 		late := [32]byte{8}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -82,7 +78,7 @@ func TestTicket_Race(t *testing.T) {
 		var group sync.WaitGroup
 		for range 24 {
 			group.Go(func() {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return made(tx.Tickets().Spend(ctx, hash)) })
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Tickets().Spend(ctx, hash)) })
 				if err == nil {
 					won.Add(1)
 				} else if !errors.Is(err, storage.ErrNotFound) {
@@ -92,14 +88,13 @@ func TestTicket_Race(t *testing.T) {
 		}
 		group.Wait()
 		require.EqualValues(t, 1, won.Load())
-		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return made(tx.Tickets().Spend(ctx, late)) })
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Tickets().Spend(ctx, late)) })
 		require.ErrorIs(t, err, storage.ErrNotFound, "it has expired")
 	})
 }
 
 func TestSessions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ids := make([]string, 5)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range ids {
@@ -142,8 +137,7 @@ func TestSessions(t *testing.T) {
 
 // Who had a profile before is told nothing more of it.
 func TestLinkProfile_NoticesEnd(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		link := func(account string) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Accounts().LinkProfile(ctx, account, "asha")

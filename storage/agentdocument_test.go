@@ -11,7 +11,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 const (
@@ -34,8 +33,7 @@ func enrols(t *testing.T, db *storage.DB, handle, agent, owner string) {
 // TestAgentDocuments: the document of an enrolled identity is due at once, what it shows is the profile's while owner and identity are the
 // same, and a link to an identity that is sold ends.
 func TestAgentDocuments(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		enrols(t, db, "asha", ashasID, "0xa")
 		due := func() (agents []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -121,8 +119,7 @@ func TestAgentDocuments(t *testing.T) {
 
 // TestEvict_Documents keeps the readings of identities that profiles have longest.
 func TestEvict_Documents(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		enrols(t, db, "asha", ashasID, "0xa")
 		for i := range 4 {
 			require.NoError(t, storage.Exec(t.Context(), db, `INSERT INTO agent_document (agent, uri, fault, failures, read_at, next_at) VALUES (?, '', '', 0, 9, 9)`,
@@ -132,7 +129,7 @@ func TestEvict_Documents(t *testing.T) {
 		require.Positive(t, evict(t, db, storage.StockDocuments, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		require.Positive(t, evict(t, db, storage.StockTwins, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.AgentDocuments().ByAgent(ctx, ashasID))
+			return must.Err(tx.AgentDocuments().ByAgent(ctx, ashasID))
 		})
 	})
 }

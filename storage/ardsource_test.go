@@ -12,12 +12,10 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestARDSources(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const a, b = "https://a.example/ai-catalog.json", "https://b.example/ard"
 		entry := func(publisher, name, more string) storage.ARDEntryDoc {
 			var e protocol.ClaimedEntry
@@ -103,8 +101,7 @@ func TestARDSources(t *testing.T) {
 
 // A directory has room for so many entries, a node for so many directories.
 func TestARDSources_Bound(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range protocol.MaxARDDirectories {
 				require.NoError(t, tx.ARDSources().Add(ctx, storage.ARDSource{URL: fmt.Sprintf("https://d%d.example/x.json", i)}))

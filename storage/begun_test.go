@@ -7,7 +7,6 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,8 +25,7 @@ func begins(ctx context.Context, tx *storage.Tx, id, agent, owner string, block 
 // TestBegun_End: what a sold identity began ends a part at a time; what the view of the chain does not know of yet
 // waits, and what the present owner and other identities began stays.
 func TestBegun_End(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const old, fresh = 120, 3
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range old {

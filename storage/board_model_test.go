@@ -113,7 +113,7 @@ var modelWords = []string{"paper", "indigo", "जयपुर", "हिन्द
 // boardLikeModel fills an emptied board: what earlier runs left is deleted first.
 func boardLikeModel(t *testing.T, db *storage.DB, r *rand.Rand, run string) {
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 	})
 	for _, id := range walkBoard(t, db, protocol.BoardQuery{}) {
 		setState(t, db, id, protocol.Deleted)

@@ -53,11 +53,9 @@ func TestEvict(t *testing.T) {
 	}
 	for of := range put {
 		t.Run(string(of), func(t *testing.T) {
-			t.Parallel()
-			storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+			eachConfig(t, func(t *testing.T, c storage.Config) {
 				c.Now = func() time.Time { return start.Add(-time.Hour) }
-				db := must.Get(storage.Open(t.Context(), c))(t)
-				defer db.Close()
+				db := storagetest.OpenConfig(t, c)
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 					require.NoError(t, tx.Followers().Put(ctx, storage.Follower{LocalActor: boardID, Actor: name(follower, 0), Host: follower}))
 					require.NoError(t, tx.Subscriptions().Put(ctx, storage.Subscription{Board: name(followed, 0), Host: followed}))
@@ -104,8 +102,7 @@ func TestEvict(t *testing.T) {
 // TestEvict_WhatIsOver finds that activities and jobs go when they are over, and
 // stay while they wait; and that audit entries go when others caused them.
 func TestEvict_WhatIsOver(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range byte(10) {
 				for _, key := range [][32]byte{{i}, {i, 1}} {
@@ -164,8 +161,7 @@ func TestEvict_WhatIsOver(t *testing.T) {
 // TestEvict_Issued finds that issue times of identities that a profile has are kept
 // longest, and of the others the newest.
 func TestEvict_Issued(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		chainID := func(i int) string { return fmt.Sprintf("eip155:1:0xabc:%d", i) }
 		mine := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}, ERC8004: chainID(0)}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -195,8 +191,7 @@ func TestEvict_Issued(t *testing.T) {
 // TestEvict_Bids finds that bids that were never paid go with their moves, oldest first and those that
 // may still be paid last, and that no others go; of the events of providers those that were applied.
 func TestEvict_Bids(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const old, young = int64(1), int64(10 * 24 * 3600_000)
 		n := 0
 		bid := func(state string, paid bool, moved int64) {
@@ -260,8 +255,7 @@ func TestEvict_Bids(t *testing.T) {
 // TestEvict_Meetings finds that requests that are over go, oldest first, and no others; and of the
 // mailboxes those that want mail.
 func TestEvict_Meetings(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		states := []string{"done", "cancelled", "declined", "expired", "withdrawn", "no_show", "approved", "submitted", "proposed", "unconfirmed"}
 		id := func(i int) string { return fmt.Sprintf("mtg_%02d", i) }
 		for i, state := range states {

@@ -7,7 +7,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,8 +19,7 @@ const (
 // An enrolment ends with the keys that came by it and leaves only how
 // it ended; the identity is then free for any profile, and so is its key.
 func TestEnrolment(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, handle := range []string{"asha", "bina"} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
@@ -85,8 +83,7 @@ func TestEnrolment(t *testing.T) {
 			require.Equal(t, token7, last.ERC8004)
 			require.Equal(t, protocol.EndedByOwner, why)
 			require.Equal(t, tx.Now.IsZero(), at.IsZero())
-			_, err = tx.Enrolments().ByIdentity(ctx, token7)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Enrolments().ByIdentity(ctx, token7)), storage.ErrNotFound)
 			audit := must.Get(tx.AuditLog().List(ctx, "", "", 1, ""))(t)
 			require.Equal(t, "identity end", audit.Items[0].Action)
 			require.Contains(t, audit.Items[0].Detail, "a new owner")
@@ -152,8 +149,7 @@ func TestEnrolment(t *testing.T) {
 		require.Equal(t, "k3", get(token7).KeyID)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Retire(ctx, "k3") })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Enrolments().ByIdentity(ctx, token7)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Enrolments().ByIdentity(ctx, token7)), storage.ErrNotFound)
 			return nil
 		})
 		require.ErrorIs(t, enrol("asha", token7, "k3", "0xb", ""), storage.ErrKeyTaken)
@@ -171,8 +167,7 @@ func TestEnrolment(t *testing.T) {
 		require.NoError(t, enrol("asha", token8, "k6", "0xb", ""))
 		require.NotNil(t, key("k5").RetiredAt)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Enrolments().ByIdentity(ctx, token7)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Enrolments().ByIdentity(ctx, token7)), storage.ErrNotFound)
 			some, err := tx.Enrolments().List(ctx, "eip155:1:0xabc", "", 10)
 			require.Len(t, some, 1)
 			none, err2 := tx.Enrolments().List(ctx, "eip155:1:0xab", "", 10)

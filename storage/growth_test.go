@@ -232,22 +232,22 @@ func grownCalls(ctx context.Context, tx *storage.Tx) []call {
 			names, list := tx.Begun().List(ctx, "eip155:1:0x1", "", 100)
 			return errors.Join(err, list, found(ended, nil), found(len(names), nil))
 		}},
-		{"due subscriptions", looks, func() error { return made(tx.Subscriptions().ListDue(ctx, 32)) }},
-		{"entries taken of a log", looks, func() error { return made(tx.Subscriptions().ListTaken(ctx, "https://p.example/ap/board")) }},
+		{"due subscriptions", looks, func() error { return must.Err(tx.Subscriptions().ListDue(ctx, 32)) }},
+		{"entries taken of a log", looks, func() error { return must.Err(tx.Subscriptions().ListTaken(ctx, "https://p.example/ap/board")) }},
 		{"documents of identities", looks, func() error { return some(tx.AgentDocuments().Due(ctx, 60)) }},
-		{"nodes that are gone", looks, func() error { return made(tx.RemoteAgents().Prune(ctx)) }},
-		{"entries of a directory", looks, func() error { return made(tx.ARDSources().Entries(ctx, "https://d5.example/x.json")) }},
-		{"tickets sent to an address", looks, func() error { return made(tx.Tickets().CountTo(ctx, storage.TicketSignIn, "a@example.org", start)) }},
-		{"tickets of an account", looks, func() error { return made(tx.Tickets().CountOf(ctx, storage.TicketSignIn, "acc_1")) }},
+		{"nodes that are gone", looks, func() error { return must.Err(tx.RemoteAgents().Prune(ctx)) }},
+		{"entries of a directory", looks, func() error { return must.Err(tx.ARDSources().Entries(ctx, "https://d5.example/x.json")) }},
+		{"tickets sent to an address", looks, func() error { return must.Err(tx.Tickets().CountTo(ctx, storage.TicketSignIn, "a@example.org", start)) }},
+		{"tickets of an account", looks, func() error { return must.Err(tx.Tickets().CountOf(ctx, storage.TicketSignIn, "acc_1")) }},
 		{"count followers", looks, func() error { return some(tx.Followers().Count(ctx, boardID)) }},
-		{"is peer", looks, func() error { return made(tx.Peers().Has(ctx, "nobody.example")) }},
+		{"is peer", looks, func() error { return must.Err(tx.Peers().Has(ctx, "nobody.example")) }},
 		{"count a thread", looks, func() error {
 			root := root()
 			n, err := tx.Posts().CountThread(ctx, root)
 			return found(n-1, err)
 		}},
-		{"list a thread", looks, func() error { return made(tx.Posts().ListThread(ctx, root(), 20, "")) }},
-		{"list replies", looks, func() error { return made(tx.Posts().ListReplies(ctx, root(), 20, "")) }},
+		{"list a thread", looks, func() error { return must.Err(tx.Posts().ListThread(ctx, root(), 20, "")) }},
+		{"list replies", looks, func() error { return must.Err(tx.Posts().ListReplies(ctx, root(), 20, "")) }},
 		{"reply in a thread", undone, func() error {
 			root := root()
 			p := samplePost(start.Add(time.Hour), 1)
@@ -265,10 +265,10 @@ func grownCalls(ctx context.Context, tx *storage.Tx) []call {
 			return errors.Join(tx.Posts().SetState(ctx, root(), protocol.Hidden, ""), tx.Posts().SetState(ctx, root(), protocol.Visible, ""))
 		}},
 		{"verdict about a post", undone, func() error { return tx.Posts().SetVerdict(ctx, root(), protocol.AuthorProof{}, "", "") }},
-		{"author in a thread", looks, func() error { return made(tx.Posts().ThreadAuthor(ctx, root(), "asha", "h.example")) }},
+		{"author in a thread", looks, func() error { return must.Err(tx.Posts().ThreadAuthor(ctx, root(), "asha", "h.example")) }},
 		{"posts of an actor", looks, func() error { return some(tx.Posts().OfActor(ctx, "https://far.example/u/asha", 10)) }},
 		{"a page of the log", looks, func() error { return some(tx.Logs().After(ctx, boardID, 100, 50)) }},
-		{"tree of the log", looks, func() error { return made(tx.Logs().Tree(ctx, boardID)) }},
+		{"tree of the log", looks, func() error { return must.Err(tx.Logs().Tree(ctx, boardID)) }},
 		{"feed", looks, func() error { return some(tx.Feed().List(ctx, nil, false, 20, "")) }},
 		{"feed after", looks, func() error { return some(tx.Feed().After(ctx, 1000, 20)) }},
 		{"threads of an agent", looks, func() error { return some(tx.Threads().List(ctx, "asha", "", 20, "")) }},
@@ -289,7 +289,7 @@ func grownCalls(ctx context.Context, tx *storage.Tx) []call {
 		}},
 		{"spend", undone, func() error { return tx.Requests().Spend(ctx, spend()) }},
 		{"keep an activity", undone, func() error {
-			return made(tx.Inbox().Keep(ctx, storage.Kept{Key: sha256.Sum256([]byte("x")), Host: "a.example", Actor: "x", Body: []byte("{}")}))
+			return must.Err(tx.Inbox().Keep(ctx, storage.Kept{Key: sha256.Sum256([]byte("x")), Host: "a.example", Actor: "x", Body: []byte("{}")}))
 		}},
 		{"empty a kept activity", undone, func() error { return tx.Inbox().Empty(ctx, [32]byte([]byte("waits1                          "))) }},
 		{"evict some", undone, func() error {
@@ -327,7 +327,7 @@ func grownCalls(ctx context.Context, tx *storage.Tx) []call {
 		{"wake the outlets of a host", undone, func() error { return tx.Outlets().WakeHost(ctx, "h1.example") }},
 		{"usage of others", looks, func() error { return some(tx.Requests().UsageOfOthers(ctx, "other", time.Minute)) }},
 		{"tell usage", undone, func() error { return tx.Requests().PutUsage(ctx, storage.Usage{Process: "other", N: 1, Doc: []byte{}}) }},
-		{"tokens of an account", looks, func() error { return made(tx.Tokens().Count(ctx, "acc_1")) }},
+		{"tokens of an account", looks, func() error { return must.Err(tx.Tokens().Count(ctx, "acc_1")) }},
 		{"thread by its token", looks, func() error {
 			_, err := tx.Threads().IDByToken(ctx, [32]byte{1})
 			if errors.Is(err, storage.ErrNotFound) {
@@ -335,19 +335,19 @@ func grownCalls(ctx context.Context, tx *storage.Tx) []call {
 			}
 			return err
 		}},
-		{"tombstoned", looks, func() error { return made(tx.Inbox().Tombstoned(ctx, "https://h.example/1")) }},
+		{"tombstoned", looks, func() error { return must.Err(tx.Inbox().Tombstoned(ctx, "https://h.example/1")) }},
 		{"sessions of an account", looks, func() error { return some(tx.Sessions().List(ctx, "acc_1", 20, "")) }},
-		{"audit log", looks, func() error { return made(tx.AuditLog().List(ctx, "", "", 20, "")) }},
-		{"next probe", looks, func() error { return made(tx.Probes().Next(ctx)) }},
+		{"audit log", looks, func() error { return must.Err(tx.AuditLog().List(ctx, "", "", 20, "")) }},
+		{"next probe", looks, func() error { return must.Err(tx.Probes().Next(ctx)) }},
 		{"claim probes", undone, func() error {
-			return made(tx.Probes().Claim(ctx, storage.ProbeClaim{Most: 4, PerDomain: 4, Lease: time.Minute}))
+			return must.Err(tx.Probes().Claim(ctx, storage.ProbeClaim{Most: 4, PerDomain: 4, Lease: time.Minute}))
 		}},
 		{"enqueue", undone, func() error {
 			return tx.Enqueue(ctx, storage.Job{Kind: "notice", Lane: "host:crowd", Dedupe: "notice x"})
 		}},
-		{"is a lane full", looks, func() error { return made(tx.Jobs().LaneFull(ctx, "host:crowd", 200)) }},
-		{"next job of a lane", undone, func() error { return made(tx.Jobs().Next(ctx, 1, "growth", time.Minute)) }},
-		{"jobs by name", looks, func() error { return made(tx.Jobs().Named(ctx, "webhook")) }},
+		{"is a lane full", looks, func() error { return must.Err(tx.Jobs().LaneFull(ctx, "host:crowd", 200)) }},
+		{"next job of a lane", undone, func() error { return must.Err(tx.Jobs().Next(ctx, 1, "growth", time.Minute)) }},
+		{"jobs by name", looks, func() error { return must.Err(tx.Jobs().Named(ctx, "webhook")) }},
 		{"prune spent", undone, func() error {
 			_, n, err := tx.Requests().PruneSpent(ctx, nil)
 			return found(n, err)
@@ -362,20 +362,20 @@ func grownCalls(ctx context.Context, tx *storage.Tx) []call {
 		{"prune kept activities", undone, func() error { return some(tx.Inbox().Prune(ctx, longAgo)) }},
 		{"prune tombstones", undone, func() error { return some(storage.PruneTable("tombstone")(ctx, tx)) }},
 		{"prune news", undone, func() error { return some(tx.News().Prune(ctx, longAgo)) }},
-		{"prune callbacks", undone, func() error { return made(tx.Callbacks().Prune(ctx, longAgo)) }},
+		{"prune callbacks", undone, func() error { return must.Err(tx.Callbacks().Prune(ctx, longAgo)) }},
 		{"prune tokens", undone, func() error { return some(tx.Tokens().Prune(ctx, longAgo)) }},
 		{"prune audit", undone, func() error { return some(tx.AuditLog().Prune(ctx, longAgo, longAgo)) }},
 		{"prune schemes", undone, func() error { return some(tx.Peers().PruneSchemes(ctx, longAgo)) }},
 		{"prune blocks", undone, func() error { return some(tx.Blocks().Prune(ctx)) }},
-		{"prune writers", undone, func() error { return made(tx.Posts().PruneWriters(ctx, longAgo)) }},
+		{"prune writers", undone, func() error { return must.Err(tx.Posts().PruneWriters(ctx, longAgo)) }},
 		{"prune actors and keys", undone, func() error { return some(tx.Peers().PruneFetched(ctx, longAgo)) }},
 		{"prune sightings", undone, func() error { return some(tx.Probes().ForgetSightings(ctx)) }},
-		{"hours that begin or end", undone, func() error { return made(tx.Merchants().RefreshHours(ctx)) }},
+		{"hours that begin or end", undone, func() error { return must.Err(tx.Merchants().RefreshHours(ctx)) }},
 		{"news", looks, func() error {
 			_, _, _, err := tx.News().After(ctx, []string{"handle:asha"}, 0, 20)
 			return err
 		}},
-		{"list dead jobs", looks, func() error { return made(tx.Jobs().List(ctx, storage.JobDead, "", 20, "")) }},
+		{"list dead jobs", looks, func() error { return must.Err(tx.Jobs().List(ctx, storage.JobDead, "", 20, "")) }},
 	}
 }
 
@@ -412,7 +412,7 @@ var bounded = []struct {
 		return found(int(n), err)
 	})},
 	{"measure what may be evicted, on a snapshot", 700_000, func(ctx context.Context, db *storage.DB) error {
-		return made(db.Evict(ctx, storage.StockKept, storage.Caps[storage.StockKept]))
+		return must.Err(db.Evict(ctx, storage.StockKept, storage.Caps[storage.StockKept]))
 	}},
 	{"count the review queue", 30_000, reading(func(ctx context.Context, tx *storage.Tx) error {
 		n, err := tx.Moderation().CountReview(ctx)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -105,7 +106,7 @@ func grownBids(ctx context.Context, tx *storage.Tx) []call {
 			refunds, f := tx.Refunds().ListOpen(ctx, "B", 20, "")
 			return found(len(bids.Items)*len(payments.Items)*len(refunds.Items), errors.Join(err, e, f))
 		}},
-		{"does an account owe", looks, func() error { return made(tx.PaymentAccounts().Owes(ctx, "A")) }},
+		{"does an account owe", looks, func() error { return must.Err(tx.PaymentAccounts().Owes(ctx, "A")) }},
 		{"prune bids", undone, func() error { return some(tx.Bids().Prune(ctx, longAgo)) }},
 		{"prune events of payments", undone, func() error { return some(tx.Payments().PruneEvents(ctx, longAgo)) }},
 	}

@@ -9,12 +9,10 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestMoves(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const agent, other = "eip155:1:0xaa:1", "eip155:10:0xaa:1"
 		note := func(agent, owner string, block int64, exact bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -66,8 +64,7 @@ func TestMoves(t *testing.T) {
 
 // TestEvict_Moves keeps the changes of identities that profiles have longest.
 func TestEvict_Moves(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		agents := []string{"eip155:1:0xaa:1", "eip155:1:0xaa:2", "eip155:1:0xaa:3", "eip155:1:0xaa:4"}
 		for i, agent := range agents {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {

@@ -12,7 +12,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func rupees(amount string) *protocol.MoneyDraft {
@@ -75,8 +74,7 @@ func catalogOfTwo(t *testing.T, db *storage.DB) directory {
 
 // TestItems_Search finds items by every condition, and by several.
 func TestItems_Search(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
 		minor := func(n int64) *int64 { return &n }
 		for name, c := range map[string]struct {
@@ -120,13 +118,12 @@ func TestItems_Search(t *testing.T) {
 
 // TestItems_Unlisted: items of a business that is in no list are only found in its own catalog.
 func TestItems_Unlisted(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			p := must.Get(tx.Profiles().ForUpdate(ctx, "cloth"))(t)
 			p.Unlisted = true
-			return made(tx.Profiles().Put(ctx, p))
+			return must.Err(tx.Profiles().Put(ctx, p))
 		})
 		require.Empty(t, d.onSale(storage.ItemQuery{Q: "kurta"}, 10))
 		require.Len(t, d.onSale(storage.ItemQuery{}, 1), 3)
@@ -136,8 +133,7 @@ func TestItems_Unlisted(t *testing.T) {
 
 // TestItems_Ids: items and variants keep their ids, whatever else is written, and both find the item.
 func TestItems_Ids(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
 		get := func(handle, sku string) storage.StoredItem {
 			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.StoredItem, error) {
@@ -188,8 +184,7 @@ func TestItems_Ids(t *testing.T) {
 // TestItems_WalkIsStable: a walk shows what existed when it began once, while items are
 // added, changed and removed.
 func TestItems_WalkIsStable(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		var all []protocol.ItemDraft
@@ -227,8 +222,7 @@ func TestItems_WalkIsStable(t *testing.T) {
 
 // TestItems_LargeCatalog: a merchant record neither holds nor replaces a large catalog.
 func TestItems_LargeCatalog(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		var all []protocol.ItemDraft

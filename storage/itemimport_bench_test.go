@@ -35,7 +35,7 @@ func BenchmarkImportItems(b *testing.B) {
 			for shop := 0; b.Loop(); shop++ {
 				handle := fmt.Sprint("shop-", shop)
 				require.NoError(b, db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Shop", Kind: protocol.Business}}))
+					return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Shop", Kind: protocol.Business}}))
 				}))
 				done := make(chan error)
 				begin := time.Now()

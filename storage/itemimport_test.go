@@ -42,8 +42,7 @@ func counts(c *storage.ItemChanges) [4]int { return [4]int{c.Added, c.Changed, c
 // TestImportItems: at every moment of an import readers see the whole old catalog, and then
 // the whole new one, on PostgreSQL those of another process; an import that fails leaves nothing.
 func TestImportItems(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, config storage.Config) {
+	eachConfig(t, func(t *testing.T, config storage.Config) {
 		db := storagetest.OpenConfig(t, config)
 		other := db
 		if config.URL != "" {
@@ -105,7 +104,7 @@ func TestImportItems(t *testing.T) {
 					require.Len(t, onSale("thing 10"), 450)
 					require.Len(t, onSale("20"), 0)
 					require.ErrorIs(t, other.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-						return made(tx.Items().Put(ctx, "shop", second[0]))
+						return must.Err(tx.Items().Put(ctx, "shop", second[0]))
 					}), storage.ErrImporting, "another change waits")
 				}
 				if fails && n == 410 {
@@ -145,8 +144,7 @@ func TestImportItems(t *testing.T) {
 // TestImportItems_AnyOrder: catalogs in any order, with single changes in between, are
 // listed in the order of the last import.
 func TestImportItems_AnyOrder(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		r := rand.New(rand.NewPCG(1, 2))
@@ -162,7 +160,7 @@ func TestImportItems_AnyOrder(t *testing.T) {
 			require.Len(t, d.onSale(storage.ItemQuery{Q: "thing"}, 7), len(want))
 			d.items("shop", protocol.ItemDraft{SKU: fmt.Sprint("s", r.IntN(40)), Name: "Other"})
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				return made(tx.Items().Remove(ctx, "shop", fmt.Sprint("s", r.IntN(40))))
+				return must.Err(tx.Items().Remove(ctx, "shop", fmt.Sprint("s", r.IntN(40))))
 			})
 			require.NoError(t, db.Check(t.Context()))
 		}

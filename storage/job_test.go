@@ -11,14 +11,13 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
 
 // clocked opens a database whose clock the test moves.
 func clocked(t *testing.T, fn func(t *testing.T, db *storage.DB, advance func(time.Duration))) {
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := make(chan time.Time, 1)
 		now <- start
 		c.Now = func() time.Time { at := <-now; now <- at; return at }
@@ -51,7 +50,6 @@ func claim(t *testing.T, db *storage.DB, owner string, n int) (jobs []storage.Jo
 }
 
 func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "a1", Lane: "a"}, storage.Job{Kind: "a2", Lane: "a"}, storage.Job{Kind: "b1", Lane: "b"},
 			storage.Job{Kind: "free1"}, storage.Job{Kind: "free2"}, storage.Job{Kind: "later", RunAt: start.Add(time.Hour)})
@@ -93,7 +91,6 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 // A worker goes from one job of a lane to the next with one commit, and leaves a
 // lane in which none waits.
 func TestJobs_NextOfALane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "a1", Lane: "a"}, storage.Job{Kind: "a2", Lane: "a"}, storage.Job{Kind: "a3", Lane: "a"},
 			storage.Job{Kind: "b1", Lane: "b"}, storage.Job{Kind: "free"})
@@ -131,7 +128,6 @@ func TestJobs_NextOfALane(t *testing.T) {
 
 // However many jobs sleep or queue in lanes, a claim finds those that can run.
 func TestJobs_ManyInOneLane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		var all []storage.Job
 		for range 300 {
@@ -148,7 +144,6 @@ func TestJobs_ManyInOneLane(t *testing.T) {
 // A scheduled job does not hold up its lane before its time, and does not join
 // one that is running when its time has come.
 func TestJobs_ScheduledInALane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "scheduled", Lane: "a", RunAt: start.Add(30 * time.Second)}, storage.Job{Kind: "now", Lane: "a"})
 		jobs, kinds := claim(t, db, "one", 10)
@@ -163,7 +158,6 @@ func TestJobs_ScheduledInALane(t *testing.T) {
 }
 
 func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		job := storage.Job{Kind: "mail", Dedupe: "mail:1", Args: []byte(`{"to":1}`)}
 		enqueue(t, db, job, job)
@@ -211,7 +205,6 @@ func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
 // A worker whose lease expired and who comes back late changes nothing of a job
 // that was given up meanwhile.
 func TestJobs_DeadStaysDead(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, _ func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "mail"})
 		jobs, _ := claim(t, db, "one", 1)
@@ -237,8 +230,7 @@ func TestJobs_DeadStaysDead(t *testing.T) {
 }
 
 func TestJobs_ManyOwnersShareThem(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const total = 200
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range total {
@@ -281,8 +273,7 @@ func TestJobs_ManyOwnersShareThem(t *testing.T) {
 
 // TestJobs_ErrorTexts: whatever an error contains, the job can be settled.
 func TestJobs_ErrorTexts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for name, text := range map[string]string{
 			"not UTF-8": "the peer said \xff\xfe", "NUL": "a\x00b", "cut in a letter": strings.Repeat("न", 2000),
 		} {
@@ -306,8 +297,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 
 // TestJobsNamed finds what waits and what is dead of a kind, and forgets it by name.
 func TestJobsNamed(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		names := func() (found []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				jobs, err := tx.Jobs().Named(ctx, "follow")
@@ -354,7 +344,6 @@ func TestJobsNamed(t *testing.T) {
 // A job that is dropped leaves its lane: one of the same name that is enqueued
 // after it can run.
 func TestDropNamed_LeavesLane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		follow := storage.Job{Kind: "follow", Lane: "follow x", Dedupe: "follow x"}
 		for _, back := range []func([]storage.Job) error{

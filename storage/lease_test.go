@@ -79,8 +79,7 @@ func TestServe_OneProcess(t *testing.T) {
 	c.Serve = true
 	for range 3 {
 		one := must.Get(storage.Open(t.Context(), c))(t)
-		_, err := storage.Open(t.Context(), c)
-		require.ErrorIs(t, err, storage.ErrServed)
+		require.ErrorIs(t, must.Err(storage.Open(t.Context(), c)), storage.ErrServed)
 		require.NoError(t, first.Ping(t.Context()))
 		storagetest.OpenConfig(t, storage.Config{Path: c.Path})
 		require.NoError(t, one.Close())
@@ -90,8 +89,7 @@ func TestServe_OneProcess(t *testing.T) {
 // Several processes serve a PostgreSQL database; what one has leased remains its own
 // when another starts.
 func TestServe_Several(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		if c.URL == "" {
 			return // TestServe_OneProcess
 		}

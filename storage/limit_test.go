@@ -10,13 +10,11 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A listing is bounded in storage, whichever caller asks: commands and jobs pass no schema.
 func TestList_Bounded(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range protocol.MaxLimit + 5 {
 				if err := tx.Audit(ctx, "acc_1", "note", fmt.Sprint(n), ""); err != nil {

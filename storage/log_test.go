@@ -8,14 +8,12 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestLog(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			_, _, err := tx.Logs().Head(ctx, boardID)
 			require.ErrorIs(t, err, storage.ErrNotFound)
@@ -63,8 +61,7 @@ func TestLog(t *testing.T) {
 }
 
 func TestFeed(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		var items []protocol.FeedItem
 		for n := range 20 {
 			at := start.Add(time.Duration(n) * time.Second)

@@ -12,7 +12,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
 )
 
@@ -20,8 +19,7 @@ import (
 // descriptions and tags of items, the beginning of the last word, singular and
 // plural.
 func TestListMerchants_Words(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "tiffins", Name: "Rao Tiffins"})
 		d.put(protocol.ProfileDraft{Handle: "press", Name: "Jaipur Press"})
@@ -57,8 +55,7 @@ func TestListMerchants_Words(t *testing.T) {
 // TestPutMerchant_TextIsBounded: a record of the most that may be written is found
 // by what its items are called.
 func TestPutMerchant_TextIsBounded(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "large", Name: "Large"})
 		var items []protocol.ItemDraft
@@ -93,13 +90,13 @@ func plansOfMerchantWords(t *testing.T, db *storage.DB, index string) {
 		{Q: "zzz"}, {Q: "rice zzzs"}, {Near: "12.97,77.6", Radius: 5000}, {AcceptsReturns: true},
 	} {
 		plans = nil
-		read(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().ListMerchants(ctx, q)) })
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().ListMerchants(ctx, q)) })
 		require.Contains(t, strings.Join(plans, "\n"), index, "%+v", q)
 	}
 	// An exact price is looked up in each shop.
 	plans = nil
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}}))
+		return must.Err(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}}))
 	})
 	require.Regexp(t, `(?s)item_price_pkey.*seq = m.seq|PRIMARY KEY \(seq=\? AND currency=\? AND minor>\? AND minor<\?\)`, strings.Join(plans, "\n"))
 }

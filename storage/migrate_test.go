@@ -19,7 +19,7 @@ import (
 
 // eachEmpty runs fn with an empty database of each engine.
 func eachEmpty(t *testing.T, fn func(t *testing.T, c storage.Config)) {
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		if c.URL != "" {
 			c.URL = storagetest.EmptyPostgresURL(t)
 		} else {
@@ -31,7 +31,6 @@ func eachEmpty(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 
 // A database that a later program has migrated is refused, and not changed.
 func TestMigrate_Newer(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		setVersion := func(to int) {
 			storagetest.Unopened(t, c, func(exec func(string, ...any)) {
@@ -47,8 +46,7 @@ func TestMigrate_Newer(t *testing.T) {
 			require.ErrorContains(t, err, "version 9999")
 			require.ErrorContains(t, err, "knows versions up to ")
 			require.ErrorContains(t, err, "restore a backup")
-			_, err = storage.Inspect(t.Context(), c, "a")
-			require.ErrorIs(t, err, storage.ErrNewer)
+			require.ErrorIs(t, must.Err(storage.Inspect(t.Context(), c, "a")), storage.ErrNewer)
 		}
 		if c.Path != "" {
 			target := filepath.Join(t.TempDir(), "stoa.db")
@@ -79,7 +77,6 @@ func before(t *testing.T, c storage.Config, version int) {
 
 // A database of the last program before 0.1.0 is taken over once, by one of several processes or by all, and the log says so.
 func TestMigrate_TakenOver(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		before(t, c, unreleased(c))
 		var log bytes.Buffer
@@ -96,7 +93,6 @@ func TestMigrate_TakenOver(t *testing.T) {
 
 // An older one is refused, named, with the way out, and not changed.
 func TestMigrate_Older(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		before(t, c, unreleased(c)-1)
 		for range 2 {

@@ -11,7 +11,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func block(kind protocol.BlockKind, value string, at time.Time, until *time.Time) protocol.Block {
@@ -19,8 +18,7 @@ func block(kind protocol.BlockKind, value string, at time.Time, until *time.Time
 }
 
 func TestBlocks(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		soon, past := now.Add(time.Hour), now.Add(-time.Second)
 		put := func(b protocol.Block) {
@@ -52,8 +50,7 @@ func TestBlocks(t *testing.T) {
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Blocks().Delete(ctx, first.ID)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Blocks().Delete(ctx, first.ID)), storage.ErrNotFound)
 			b, err := tx.Blocks().Delete(ctx, again.ID)
 			require.Equal(t, again, b)
 			require.NoError(t, err)
@@ -67,8 +64,7 @@ func TestBlocks(t *testing.T) {
 // The network of an anonymous post is stored apart from it, whichever way the post
 // is written, and for a while only.
 func TestWriters(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		now := time.Now()
 		var ids []string
 		var parent string
@@ -110,8 +106,7 @@ func TestWriters(t *testing.T) {
 
 // The queue holds what is visible and reported, and walks without a gap.
 func TestReview(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		now := time.Now()
 		var want []string
 		for n := range 5 {
@@ -161,8 +156,7 @@ func TestReview(t *testing.T) {
 
 // What other servers report is in the queue, bounded, and counts towards nothing.
 func TestFlags(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		var ids []string
 		for n := range storage.MaxFlagsOfDomain + 1 {
 			p := samplePost(time.Now().Add(time.Duration(n)*time.Second), int64(n))
@@ -212,8 +206,7 @@ func TestFlags(t *testing.T) {
 // More reports of one post than anyone reads are not stored, so that a decision
 // changes a bounded number of rows; after the decision new ones count again.
 func TestInsertReport_Bounded(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		report := func(by string) (fresh bool, distinct int) {

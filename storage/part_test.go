@@ -57,7 +57,7 @@ func withOldPosts(t *testing.T, c storage.Config) *oldPosts {
 }
 
 func (w *oldPosts) counted() {
-	write(w, w.DB, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().CountFresh(ctx)) })
+	write(w, w.DB, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().CountFresh(ctx)) })
 }
 
 func (w *oldPosts) state(id string, s protocol.PostState) {
@@ -157,8 +157,7 @@ func (w *oldPosts) pass(hours int) {
 }
 
 func eachOld(t *testing.T, fn func(w *oldPosts)) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		w := withOldPosts(t, c)
 		fn(w)
 		w.counted()
@@ -277,8 +276,7 @@ func TestParts_Again(t *testing.T) {
 		require.Equal(w, map[int64]int64{january: 6}, w.parts())
 
 		require.NoError(w, w.HoldParts(w.Context(), "another"))
-		_, err := w.DetachOld(w.Context(), 20, "p", time.Hour)
-		require.ErrorIs(w, err, storage.ErrPartsBusy)
+		require.ErrorIs(w, must.Err(w.DetachOld(w.Context(), 20, "p", time.Hour)), storage.ErrPartsBusy)
 		require.ErrorIs(w, w.Reattach(w.Context(), january, "p", nil), storage.ErrPartsBusy)
 		require.ErrorIs(w, w.Detach(w.Context(), storage.MonthOf(start), "p", nil), storage.ErrPartsBusy)
 		*w.now = w.now.Add(time.Hour)
@@ -296,17 +294,15 @@ func TestParts_Missing(t *testing.T) {
 		require.NoError(w, os.Rename(file, file+".away"))
 		c := w.c
 		c.Serve = true
-		_, err := storage.Open(w.Context(), c)
-		require.ErrorContains(w, err, file)
+		require.ErrorContains(w, must.Err(storage.Open(w.Context(), c)), file)
 		c.Serve = false
 		w.DB = storagetest.OpenConfig(w.T, c)
 		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Posts().ByID(ctx, w.posts[0].ID)
-			require.ErrorContains(w, err, file)
-			return made(tx.Posts().ByID(ctx, w.posts[6].ID))
+			require.ErrorContains(w, must.Err(tx.Posts().ByID(ctx, w.posts[0].ID)), file)
+			return must.Err(tx.Posts().ByID(ctx, w.posts[6].ID))
 		})
 		require.NoError(w, os.Rename(file+".away", file))
-		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().ByID(ctx, w.posts[0].ID)) })
+		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().ByID(ctx, w.posts[0].ID)) })
 	})
 }
 

@@ -10,13 +10,11 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestOutlets(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		append3 := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -95,8 +93,7 @@ func TestOutlets(t *testing.T) {
 }
 
 func TestSubscriptions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const board = "https://far.example/ap/board"
 		sub := storage.Subscription{Board: board, Host: "far.example", NodeActor: "n", LogURL: "l", Epoch: "e1", State: storage.SubscriptionAccepted,
 			FollowID: "f", NextAt: start, CheckedAt: start}
@@ -160,8 +157,7 @@ func TestSubscriptions(t *testing.T) {
 		require.Len(t, winners, 1)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().Delete(ctx, board) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().ByBoard(ctx, board)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Subscriptions().ByBoard(ctx, board)), storage.ErrNotFound)
 			all, err := tx.Subscriptions().List(ctx)
 			require.Empty(t, all)
 			return err
@@ -170,8 +166,7 @@ func TestSubscriptions(t *testing.T) {
 }
 
 func TestFollowers(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for n := range 5 {
 			f := storage.Follower{LocalActor: boardID, Actor: fmt.Sprintf("https://%d.example/%s", n, string(make([]byte, 0, 200))), Inbox: "i",
 				SharedInbox: "s", Host: "h", FollowID: "f"}
@@ -208,8 +203,7 @@ func TestFollowers(t *testing.T) {
 }
 
 func TestRemoteMemory(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		actor := storage.RemoteActor{ID: "https://far.example/u", Host: "far.example", Type: "Person", Handle: "u", Name: "U'\"?", Inbox: "i", SharedInbox: "s",
 			Doc: []byte(`{"a":"?"}`), FetchedAt: start}
 		key := storage.RemoteKey{KeyID: "k", Owner: "o", Host: "far.example", Algorithm: "ed25519", Key: []byte{0, 1, 255}, FetchedAt: start}
@@ -256,20 +250,16 @@ func TestRemoteMemory(t *testing.T) {
 			return err
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Peers().ActorByID(ctx, actor.ID)
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.Peers().KeyByID(ctx, "k")
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.Inbox().ByKey(ctx, kept.Key)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Peers().ActorByID(ctx, actor.ID)), storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Peers().KeyByID(ctx, "k")), storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Inbox().ByKey(ctx, kept.Key)), storage.ErrNotFound)
 			return nil
 		})
 	})
 }
 
 func TestHostPolicies(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for host, p := range map[string]storage.Policy{
 				"example": storage.PolicyReject, "good.example": storage.PolicyTrusted, "127.0.0.1:8080": storage.PolicySilence,
@@ -306,8 +296,7 @@ func TestHostPolicies(t *testing.T) {
 // TestDropDeadFollowers ends the follows of inboxes that are given up, shared ones
 // and single ones, and no others.
 func TestDropDeadFollowers(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		follower := func(name, shared string) storage.Follower {
 			return storage.Follower{LocalActor: boardID, Actor: name, Inbox: name + "/inbox", SharedInbox: shared, Host: "h"}
 		}
@@ -339,8 +328,7 @@ func TestDropDeadFollowers(t *testing.T) {
 
 // A log is looked at while one of its outlets is behind, also one that failed and then reached a part; the logs of agents are no boards.
 func TestOutlets_DueLogs(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const agent, inbox = "https://n1.example/ap/agents/ada", "https://a/inbox"
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			head, err := tx.Logs().OpenAgent(ctx, agent)

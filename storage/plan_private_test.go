@@ -189,7 +189,7 @@ func askPrivate(t *testing.T, db *storage.DB, asking *string) {
 		}
 		*asking = "open threads with " + handle
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.Threads().CountOpen(ctx, handle, "handle:"+fill.Handle(3), 10))
+			return must.Err(tx.Threads().CountOpen(ctx, handle, "handle:"+fill.Handle(3), 10))
 		})
 	}
 	require.NotEmpty(t, thread)

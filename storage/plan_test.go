@@ -438,8 +438,7 @@ func TestSeqOf(t *testing.T) {
 	for _, bad := range []string{
 		"", "post_", "post-01k9y3v6k8e5w9q2x4z7c1m0ad", "post_01k9y3v6k8e5w9q2x4z7c1m0aU", "post_00000000000000000000000000", "post_7zzzzzzzzzzzzzzzzzzzzzzzzz",
 	} {
-		_, err := seqOf(bad)
-		require.Error(t, err, bad)
+		require.Error(t, must.Err(seqOf(bad)), bad)
 	}
 }
 

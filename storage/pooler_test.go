@@ -34,14 +34,14 @@ func TestPooler(t *testing.T) {
 			filled(t, lite, 100)
 			for name, do := range map[string]func() error{
 				"restore": func() error {
-					return made(storage.LoadPostgres(t.Context(), bytes.NewReader(raw), c.URL, "stoa_old", nil))
+					return must.Err(storage.LoadPostgres(t.Context(), bytes.NewReader(raw), c.URL, "stoa_old", nil))
 				},
 				"restore of a profile": func() error {
-					return made(storage.LoadSchema(t.Context(), bytes.NewReader(raw), c.URL, "stoa_restore", nil))
+					return must.Err(storage.LoadSchema(t.Context(), bytes.NewReader(raw), c.URL, "stoa_restore", nil))
 				},
-				"move to it":                 func() error { return made(storage.Move(t.Context(), lite, c, func(storage.MoveStep) {})) },
+				"move to it":                 func() error { return must.Err(storage.Move(t.Context(), lite, c, func(storage.MoveStep) {})) },
 				"rotation of the master key": func() error { return storage.Alone(t.Context(), c, func(*storage.DB) error { return nil }) },
-				"dry run of a migration":     func() error { return made(storage.TryMigration(t.Context(), c)) },
+				"dry run of a migration":     func() error { return must.Err(storage.TryMigration(t.Context(), c)) },
 			} {
 				require.ErrorIs(t, do(), storage.ErrPooler, name)
 			}

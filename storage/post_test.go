@@ -28,6 +28,17 @@ func read(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage
 	require.NoError(t, db.Read(t.Context(), fn))
 }
 
+// each runs a test with a database of each engine, beside other tests.
+func each(t *testing.T, fn func(t *testing.T, db *storage.DB)) {
+	t.Parallel()
+	storagetest.Each(t, fn)
+}
+
+func eachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
+	t.Parallel()
+	storagetest.EachConfig(t, fn)
+}
+
 // reads gives what a read returns.
 func reads[T any](t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
 	t.Helper()
@@ -50,9 +61,6 @@ func writes[T any](t testing.TB, db *storage.DB, fn func(ctx context.Context, tx
 	return v
 }
 
-// made drops what a call returns besides its error.
-func made[T any](_ T, err error) error { return err }
-
 // store writes posts as a room does, and returns them.
 func store(t testing.TB, db *storage.DB, posts ...*protocol.StoredPost) {
 	t.Helper()
@@ -71,8 +79,7 @@ func remotePost(at time.Time, name string) *protocol.StoredPost {
 }
 
 func TestPost_RoundTrip(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		local, remote := samplePost(start, 1), remotePost(start.Add(time.Second), "1")
 		remote.Statement, remote.Tags = []byte(`{"a":1}`), []string{}
 		store(t, db, local, remote)
@@ -84,10 +91,8 @@ func TestPost_RoundTrip(t *testing.T) {
 				require.Equal(t, want, got)
 			}
 			for _, absent := range []string{"", "post_x", protocol.NewID(protocol.PostID, start), "post_" + strings.Repeat("0", 26), "post_" + strings.Repeat("!", 26)} {
-				_, err := tx.Posts().ByID(ctx, absent)
-				require.ErrorIs(t, err, storage.ErrNotFound, absent)
-				_, err = tx.Posts().ByURI(ctx, base+"/ap/posts/"+absent)
-				require.ErrorIs(t, err, storage.ErrNotFound)
+				require.ErrorIs(t, must.Err(tx.Posts().ByID(ctx, absent)), storage.ErrNotFound, absent)
+				require.ErrorIs(t, must.Err(tx.Posts().ByURI(ctx, base+"/ap/posts/"+absent)), storage.ErrNotFound)
 			}
 			require.Equal(t, 1, must.Get(tx.Posts().Count(ctx))(t))
 			return nil
@@ -97,8 +102,7 @@ func TestPost_RoundTrip(t *testing.T) {
 }
 
 func TestInsertPost_Conflicts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		local, remote := samplePost(start, 1), remotePost(start, "1")
 		store(t, db, local, remote)
 		again := func(p *protocol.StoredPost) error {
@@ -127,8 +131,7 @@ func TestInsertPost_Conflicts(t *testing.T) {
 
 // Two ids that share their first 63 bits exist next to each other.
 func TestInsertPost_NeighbouringIDs(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		first := protocol.NewID(protocol.PostID, start)
 		var posts []*protocol.StoredPost
 		for _, end := range "0123456789" {
@@ -176,10 +179,9 @@ func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []strin
 }
 
 func TestListPosts_FiltersCombine(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 		})
 		var all []*protocol.StoredPost
 		for n := range 120 {
@@ -227,11 +229,10 @@ func TestListPosts_FiltersCombine(t *testing.T) {
 }
 
 func TestListings_RefuseForeignCursors(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, after := range []string{"x", "????", *protocol.Cursor("feed", "12"), *protocol.Cursor("board", "post_1"), *protocol.Cursor("board", "-4")} {
 			err := db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return made(tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}}))
+				return must.Err(tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}}))
 			})
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
 		}
@@ -239,8 +240,7 @@ func TestListings_RefuseForeignCursors(t *testing.T) {
 }
 
 func TestReplies(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		root := samplePost(start, 1)
 		store(t, db, root)
 		var replies []*protocol.StoredPost
@@ -330,8 +330,7 @@ func feedSubjects(t testing.TB, db *storage.DB, types ...protocol.FeedType) (ids
 }
 
 func TestSetPostState_HideAndRestore(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p, other := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		store(t, db, p, other)
 		everywhere := func() [][]string {
@@ -365,8 +364,7 @@ func TestSetPostState_HideAndRestore(t *testing.T) {
 }
 
 func TestSetPostState_Delete(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		p.Statement = []byte(`{}`)
 		store(t, db, p)
@@ -397,8 +395,7 @@ func TestSetPostState_Delete(t *testing.T) {
 }
 
 func TestSetPostVerdict(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		p.Author.Handle = nil // by its chain identity alone
 		store(t, db, p)
@@ -442,8 +439,7 @@ func TestSetPostVerdict(t *testing.T) {
 // TestPost_Proof: what an author rests on is kept with the post, and for posts of
 // before it was kept is what it must have been.
 func TestPost_Proof(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		checked := start.UTC().Truncate(time.Millisecond)
 		chain, actor, site := "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7", "https://n1.example/ap/agents/asha", "https://bot.example"
 		for n, tt := range []struct {
@@ -517,8 +513,7 @@ func TestPost_Proof(t *testing.T) {
 // spec §3: five distinct reports; contract §4: a restored post is not hidden
 // again by the same reporters.
 func TestReports(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		report := func(who string) (fresh bool, distinct int) {

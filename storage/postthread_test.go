@@ -9,7 +9,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,8 +24,7 @@ func far(n int, parent string) *protocol.StoredPost {
 // Replies in a circle, and a post that answers itself, are posts that another
 // node may send; they stay threads that end.
 func TestThread_Circles(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		one, two, three, self := far(1, "3"), far(2, "1"), far(3, "2"), far(4, "4")
 		store(t, db, one, two, three, self)
 		require.NoError(t, db.Check(t.Context()))
@@ -45,8 +43,7 @@ func TestThread_Circles(t *testing.T) {
 // A parent that comes after its replies takes their threads over: some with itself,
 // the others by a job, piece by piece, and all but one that is too large.
 func TestThread_LateParent(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const short = 150             // replies to the root without any below them
 		const whole, large = 60, 1000 // posts below chain-0 and below chain-1
 		question := remotePost(start.Add(-time.Hour), "chain-root")
@@ -123,8 +120,7 @@ func walkID(ctx context.Context, t *testing.T, tx *storage.Tx, uri string) strin
 // An index of words that older rules made is built again when the database is
 // opened, and a post can be taken out of it afterwards.
 func TestReindex(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		open := func() *storage.DB { return must.Get(storage.Open(t.Context(), c))(t) }
 		db := open()
 		shown, hidden := samplePost(start, 1), samplePost(start.Add(time.Second), 2)

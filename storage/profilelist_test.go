@@ -33,7 +33,7 @@ func (d directory) put(p protocol.ProfileDraft) {
 		p.Kind = protocol.Business
 	}
 	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: p}))
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: p}))
 	})
 }
 
@@ -89,8 +89,7 @@ func (d directory) find(q string) []string {
 }
 
 func TestListProfiles_Operators(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "a1", Name: "Hand Made Paper", Kind: protocol.Person, Tags: []string{"paper", "craft"}})
 		d.put(protocol.ProfileDraft{Handle: "b2", Headline: "Made by hand: paper", Tags: []string{"paper"}})
@@ -134,12 +133,10 @@ func TestListProfiles_Operators(t *testing.T) {
 
 // The text's class first, then liveness, then the last change.
 func TestListProfiles_Order(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { now = now.Add(time.Second); return now }
-		db := must.Get(storage.Open(t.Context(), c))(t)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "in-name", Name: "Indigo Dyes"})
 		d.put(protocol.ProfileDraft{Handle: "indigo-dyes"})
@@ -191,12 +188,12 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 						case 0:
 							return tx.Profiles().SetLiveness(ctx, h, []protocol.Liveness{protocol.LivenessAlive, protocol.LivenessDead, protocol.LivenessUnknown}[r.IntN(3)], tx.Now)
 						case 1: // out of the class, the words and the filter
-							return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}}))
+							return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}}))
 						case 2:
-							return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
+							return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
 								Description: "indigo", Tags: []string{"keep"}}}))
 						}
-						return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
+						return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
 							Name: "Indigo", Kind: protocol.Business, Description: "indigo", Tags: []string{"keep"}}}))
 					})
 					if err != nil {
@@ -255,12 +252,10 @@ func unique(s []string) []string {
 // What leaves the lists leaves walks under way; a walk older than the versions
 // that are kept is refused, as is one of another future.
 func TestListProfiles_Cursor(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { now = now.Add(time.Second); return now }
-		db := must.Get(storage.Open(t.Context(), c))(t)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		d := directory{t, db}
 		for _, h := range []string{"e5", "d4", "c3", "b2", "a1"} {
 			d.put(protocol.ProfileDraft{Handle: h, Headline: "indigo"})
@@ -273,7 +268,7 @@ func TestListProfiles_Cursor(t *testing.T) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				p := must.Get(tx.Profiles().ForUpdate(ctx, "b2"))(t)
 				p.Unlisted = !listed
-				return made(tx.Profiles().Put(ctx, p))
+				return must.Err(tx.Profiles().Put(ctx, p))
 			})
 		}
 		list(false)
@@ -308,12 +303,10 @@ func TestListProfiles_Cursor(t *testing.T) {
 }
 
 func TestListMerchants(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC) // 11:30 in India, 07:00 in Berlin
 		c.Now = func() time.Time { return now }
-		db := must.Get(storage.Open(t.Context(), c))(t)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		d := directory{t, db}
 		daily := func(opens, closes string) (h []protocol.DayHours) {
 			for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
@@ -455,8 +448,7 @@ func checkConditions(t *testing.T, d directory, check func(protocol.MerchantQuer
 
 // A database whose index was made by other rules is indexed again when opened.
 func TestDirectory_Reindex(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		db := must.Get(storage.Open(t.Context(), c))(t)
 		d := directory{t, db}
 		for n := range 7 {

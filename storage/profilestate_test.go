@@ -9,12 +9,10 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestProfiles_State(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write := func(fn func(ctx context.Context, tx *storage.Tx) error) {
 			t.Helper()
 			require.NoError(t, db.Write(t.Context(), fn))
@@ -31,14 +29,13 @@ func TestProfiles_State(t *testing.T) {
 		}
 		for _, handle := range []string{"asha", "ravi"} {
 			write(func(ctx context.Context, tx *storage.Tx) error {
-				return made(tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
 					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
 			})
 		}
 		require.Empty(t, listed(), "what waits for approval is in no list")
 		write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().ByHandle(ctx, "asha")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Profiles().ByHandle(ctx, "asha")), storage.ErrNotFound)
 			p := must.Get(tx.Profiles().Own(ctx, "asha"))(t)
 			require.False(t, p.Unlisted, "that it is hidden does not change what its owner wants")
 			p.Draft.Headline = "Edited meanwhile"
@@ -52,7 +49,7 @@ func TestProfiles_State(t *testing.T) {
 		})
 		require.Empty(t, listed(), "an edit does not show it")
 		write(func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.Profiles().SetState(ctx, "asha", "", ""))
+			return must.Err(tx.Profiles().SetState(ctx, "asha", "", ""))
 		})
 		require.Equal(t, []string{"asha"}, listed())
 		write(func(ctx context.Context, tx *storage.Tx) error {

@@ -133,7 +133,7 @@ func fillWares(t testing.TB, db *storage.DB) map[string]string {
 	require.Greater(t, len(keys), 3000)
 	for _, shop := range []string{"bazaar", "grocer", "clothes", "mart"} {
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: shop, Name: shop, Kind: protocol.Business}}))
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: shop, Name: shop, Kind: protocol.Business}}))
 		}))
 		must.Get(db.ImportItems(t.Context(), imported(shop, shops[shop], nil)))(t)
 	}
@@ -236,8 +236,7 @@ func onEngines(b *testing.B, run func(b *testing.B, db *storage.DB)) {
 
 // TestItems_Questions: what the questions must find.
 func TestItems_Questions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		all := ask(t, db, func(q question, rank int, found []string) {
 			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
 		})

@@ -9,7 +9,6 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -42,8 +41,7 @@ func decide(id string, state protocol.PostState) func(context.Context, *storage.
 
 // A deletion is final also for a decision made about the post at the same moment.
 func TestSetPostState_DeletedBesideHiding(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		root, reply := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		reply.InReplyTo = &root.ID
 		store(t, db, root, reply)
@@ -60,8 +58,7 @@ func TestSetPostState_DeletedBesideHiding(t *testing.T) {
 }
 
 func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		root := samplePost(start, 1)
 		store(t, db, root)
 		for i := range 2 {
@@ -81,8 +78,7 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 
 // Of two changes of a setting at once neither is lost.
 func TestSetting_Beside(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		add := func(what string) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				old, err := tx.Settings().Get(ctx, "list")
@@ -104,8 +100,7 @@ func TestSetting_Beside(t *testing.T) {
 
 // Two who block the same at once both succeed, and the later block remains.
 func TestPutBlock_Beside(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		put := func(id string) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Blocks().Put(ctx, protocol.Block{ID: id, Kind: protocol.BlockHost, Value: "spam.example", CreatedAt: tx.Now})
@@ -123,8 +118,7 @@ func TestPutBlock_Beside(t *testing.T) {
 
 // A limit that is counted holds for two at once.
 func TestCountTokens_Beside(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		before := func(want int) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				n, err := tx.Tokens().Count(ctx, "acc")

@@ -16,8 +16,7 @@ import (
 
 // A domain has a limit of a day, a post one for all; a count that is wrong is found.
 func TestReactions_Limits(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := time.Now()
 		c.Now = func() time.Time { return now }
 		db := storagetest.OpenConfig(t, c)
@@ -56,8 +55,7 @@ func TestReactions_Limits(t *testing.T) {
 
 // The reactions of a host go with its sub-domains, and no others.
 func TestReactions_DropHost(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(time.Now(), 1)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return insertShown(ctx, tx, p) })
 		hosts := []string{"a.example", "x.a.example:8443", "ba.example", "b.example"}

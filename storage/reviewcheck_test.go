@@ -10,14 +10,12 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // TestCheck_Reviews: what must hold of reviews and order receipts is checked, and the statements that read them use
 // their indexes.
 func TestCheck_Reviews(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const agent = "eip155:1:0x00000000000000000000000000000000000000aa:1"
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}, ERC8004: agent})
@@ -75,8 +73,7 @@ func TestCheck_Reviews(t *testing.T) {
 // TestFeedbacks_ShowDeleted: a deleted item of the feed, which has no document, does not stop that the others of an identity's
 // reviews are shown or hidden.
 func TestFeedbacks_ShowDeleted(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, text := range []string{
 			insertOne("rev_a", "counted", "NULL"), strings.Replace(insertOne("rev_b", "counted", "NULL"), "1, 7, 7", "2, 8, 8", 1),
 			`INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES (1, 'feed_1', 'review', 'rev_a', FALSE, '', 1),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 
 	"github.com/stretchr/testify/require"
@@ -34,11 +35,11 @@ func BenchmarkRows(b *testing.B) {
 			return nil
 		}))
 		for name, read := range map[string]func(ctx context.Context, tx *storage.Tx) error{
-			"key":     func(ctx context.Context, tx *storage.Tx) error { return made(tx.Keys().ByThumbprint(ctx, "thumb")) },
-			"session": func(ctx context.Context, tx *storage.Tx) error { return made(tx.Sessions().ByHash(ctx, hash)) },
-			"profile": func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().ByHandle(ctx, "asha")) },
+			"key":     func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Keys().ByThumbprint(ctx, "thumb")) },
+			"session": func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Sessions().ByHash(ctx, hash)) },
+			"profile": func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().ByHandle(ctx, "asha")) },
 			"jobs": func(ctx context.Context, tx *storage.Tx) error {
-				return made(tx.Jobs().List(ctx, storage.JobWaiting, "", 100, ""))
+				return must.Err(tx.Jobs().List(ctx, storage.JobWaiting, "", 100, ""))
 			},
 		} {
 			b.Run(name, func(b *testing.B) {

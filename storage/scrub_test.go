@@ -48,7 +48,7 @@ func TestScrub(t *testing.T) {
 	put := func(handle, text string) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			draft := protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person, Description: text}
-			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft}))
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft}))
 		})
 	}
 	put("asha", "common weaver")
@@ -63,7 +63,7 @@ func TestScrub(t *testing.T) {
 		return tx.Profiles().Delete(ctx, "ravi")
 	})
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		return made(tx.Profiles().PruneRanks(ctx, time.Now().Add(time.Hour)))
+		return must.Err(tx.Profiles().PruneRanks(ctx, time.Now().Add(time.Hour)))
 	})
 	require.NoError(t, db.Scrub(t.Context()))
 	require.Zero(t, held(t, path, marker))

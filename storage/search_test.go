@@ -75,8 +75,7 @@ func TestListPosts_FullText(t *testing.T) {
 
 // However a search is cut into steps, it finds the same.
 func TestFind_Steps(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range 40 {
 				p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
@@ -132,8 +131,7 @@ func FuzzListPosts_Q(f *testing.F) {
 }
 
 func TestListProfiles(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		put := func(p *storage.StoredProfile) bool {
 			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (bool, error) { return tx.Profiles().Put(ctx, p) })
 		}
@@ -180,8 +178,7 @@ func TestListProfiles(t *testing.T) {
 
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.Equal(t, asha, must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t))
-			_, err := tx.Profiles().ByHandle(ctx, "nobody")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Profiles().ByHandle(ctx, "nobody")), storage.ErrNotFound)
 			n, err := tx.Profiles().Count(ctx)
 			require.Equal(t, 2, n)
 			return err
@@ -193,7 +190,7 @@ func TestListProfiles(t *testing.T) {
 		require.Equal(t, both[1:], find(protocol.AgentQuery{Q: "weaves"}))
 
 		shop.ERC8004 = "eip155:1:0xabc:7"
-		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return made(tx.Profiles().Put(ctx, shop)) })
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().Put(ctx, shop)) })
 		require.ErrorIs(t, err, storage.ErrExists)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") })
 		require.Empty(t, find(protocol.AgentQuery{Q: "weaves"}))

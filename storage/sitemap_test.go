@@ -11,14 +11,12 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A site map shows the visible posts of this node, each with the time of its
 // last visible reply, in parts by the number of their making.
 func TestListedPosts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ctx := context.Background()
 		start := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
 		var ids []string
@@ -88,12 +86,11 @@ func TestListedPosts(t *testing.T) {
 }
 
 func TestListedProfiles(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ctx := context.Background()
 		put := func(handle string) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
 					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
 			}))
 		}

@@ -16,7 +16,6 @@ import (
 )
 
 func TestReceipts(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		r := storage.Receipt{Caller: "c", Key: "k", Operation: "post_to_board", Digest: [32]byte{9}, Answer: []byte(`{"id":1}`), Expires: start.Add(time.Hour)}
 		keep := func() error {
@@ -45,8 +44,7 @@ func TestReceipts(t *testing.T) {
 }
 
 func TestSecret_OneForAll(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		values := make(chan string, 16)
 		together(16, func(i int) {
 			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -63,8 +61,7 @@ func TestSecret_OneForAll(t *testing.T) {
 			require.Equal(t, first, <-values)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Settings().Secret(ctx, "other", nil)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Settings().Secret(ctx, "other", nil)), storage.ErrNotFound)
 			v, err := tx.Settings().Secret(ctx, "pow", nil)
 			require.Equal(t, first, string(v))
 			return err
@@ -73,8 +70,7 @@ func TestSecret_OneForAll(t *testing.T) {
 }
 
 func TestKeysAndTokens(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		key := storage.AgentKey{Handle: "asha", Thumbprint: "t1", PublicJWK: []byte("{}"), Sealed: []byte{1}, CreatedAt: start}
 		put := func(k storage.AgentKey) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Put(ctx, k) })
@@ -106,8 +102,7 @@ func TestKeysAndTokens(t *testing.T) {
 			require.Len(t, keys, 2)
 			require.NotNil(t, keys[0].RetiredAt)
 			require.Equal(t, &token, must.Get(tx.Tokens().ByHash(ctx, token.Hash))(t))
-			_, err := tx.Tokens().ByHash(ctx, [32]byte{})
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Tokens().ByHash(ctx, [32]byte{})), storage.ErrNotFound)
 			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -126,8 +121,7 @@ func TestKeysAndTokens(t *testing.T) {
 }
 
 func TestIssuedAndAudit(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, at := range []uint64{5, 9, 7} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().RaiseIssued(ctx, "id", "signer", at) })
 		}
@@ -155,8 +149,7 @@ func TestIssuedAndAudit(t *testing.T) {
 }
 
 func TestMigrate_Twice(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		p := samplePost(start, 1)
 		for n := range 3 {
 			db := must.Get(storage.Open(t.Context(), c))(t)
@@ -170,8 +163,7 @@ func TestMigrate_Twice(t *testing.T) {
 }
 
 func TestBackup(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		path := t.TempDir() + "/copy ?#%.db"
@@ -191,8 +183,7 @@ func TestBackup(t *testing.T) {
 }
 
 func TestCheck_FindsWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			if err := tx.Posts().Insert(ctx, p); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -20,7 +21,7 @@ func TestDropThreads(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func(handle string) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
 			})
 		}
 		require.NoError(t, put("asha"))

@@ -27,7 +27,6 @@ import (
 
 // A program uses the tables of a newer one whose migrations only add, and what it writes keeps the rules.
 func TestMigrate_NewerThatOnlyAdds(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		storagetest.Unopened(t, c, func(exec func(string, ...any)) {
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
@@ -42,7 +41,7 @@ func TestMigrate_NewerThatOnlyAdds(t *testing.T) {
 		db := must.Get(storage.Open(t.Context(), c))(t)
 		require.Contains(t, log.String(), "a newer program has migrated the database, and this one can still use it")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 		})
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, db.Close())
@@ -79,15 +78,13 @@ func TestMigrate_NoCopy(t *testing.T) {
 	c := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
 	before(t, c, unreleased(c))
 	require.NoError(t, os.MkdirAll(fmt.Sprintf("%s.before-%d/in/the/way", c.Path, newestMigration(t)), 0o700))
-	_, err := storage.Open(t.Context(), c)
-	require.ErrorContains(t, err, "make room beside it, or set no-migration-copy")
+	require.ErrorContains(t, must.Err(storage.Open(t.Context(), c)), "make room beside it, or set no-migration-copy")
 	require.Equal(t, int64(unreleased(c)), tablesOf(t, c.Path))
 	require.Empty(t, must.Get(filepath.Glob(c.Path+".*.part-*"))(t))
 }
 
 // Databases that earlier releases left are opened: no row is lost, everything is as the rules say, and they are written on.
 func TestMigrate_KeptReleases(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		files := must.Get(filepath.Glob(map[bool]string{true: "testdata/kept/*.db.gz", false: "testdata/kept/*.sql.gz"}[c.Path != ""]))(t)
 		require.NotEmpty(t, files)
@@ -107,7 +104,7 @@ func TestMigrate_KeptReleases(t *testing.T) {
 				db := must.Get(storage.Open(t.Context(), c))(t)
 				require.NoError(t, db.Check(t.Context()))
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					return made(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "later", Name: "Later", Kind: protocol.Person}}))
+					return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "later", Name: "Later", Kind: protocol.Person}}))
 				})
 				require.NoError(t, db.Close())
 				for table, n := range rowsOf(t, driver, source) {
@@ -223,7 +220,6 @@ func TestMigrate_OnlyAdds(t *testing.T) {
 
 // A trial migrates a copy, checks it, says what it did, and leaves the database and its folder as they were.
 func TestTryMigration(t *testing.T) {
-	t.Parallel()
 	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		before(t, c, unreleased(c))

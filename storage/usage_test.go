@@ -13,7 +13,6 @@ import (
 
 // What a process tells the others read for a while, and then it is gone.
 func TestUsage(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		tell := func(process string, n int64, doc string) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {

@@ -32,12 +32,10 @@ func together(n int, fn func(i int)) {
 }
 
 func TestPruneSpent(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { return now }
-		db := must.Get(storage.Open(t.Context(), c))(t)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		old, young := spend(), spend()
 		old.Until, young.Until = start.Add(time.Minute), start.Add(time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -82,11 +80,9 @@ func TestPruneSpent(t *testing.T) {
 // that double an id, and those whose caller gives up. Each that reported
 // success is there whole, nothing of the others is, and the log has no gap.
 func TestWrite_NeighboursAreKeptApart(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
-		db := must.Get(storage.Open(t.Context(), c))(t)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		taken := samplePost(start, 0)
 		store(t, db, taken)
 		var mu sync.Mutex
@@ -194,8 +190,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 // What is held back is seen by later ops of the same batch, and an op that
 // looks and then fails takes nothing of its neighbours with it.
 func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		var kept atomic.Int64
 		for range 5 {
 			together(32, func(i int) {
@@ -241,8 +236,7 @@ func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
 // A walk that began sees everything that was there then, once, whatever is
 // written meanwhile (contract §1).
 func TestListPosts_WalkWhileWriting(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		before := map[string]int{}
 		for n := range 60 {
 			p := samplePost(start.Add(time.Duration(n)*time.Millisecond), int64(n))
@@ -280,8 +274,7 @@ func TestListPosts_WalkWhileWriting(t *testing.T) {
 }
 
 func TestWrite_WakesAndCounts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		require.Nil(t, db.Wake("nothing"))
 		v := db.Version()
 		store(t, db, samplePost(start, 1))
@@ -327,8 +320,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 				}
 			}
 		})
-		db := must.Get(storage.Open(t.Context(), c))(t)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}}), 30)
 		require.NoError(t, db.Check(t.Context()))
 	}
@@ -339,8 +331,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 }
 
 func TestRead_IsOneMoment(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		store(t, db, samplePost(start, 1))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			first := must.Get(tx.Posts().Count(ctx))(t)
@@ -351,11 +342,11 @@ func TestRead_IsOneMoment(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			cancel()
-			return made(tx.Posts().Count(ctx))
+			return must.Err(tx.Posts().Count(ctx))
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		for range 40 { // every reader still works
-			read(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().Count(ctx)) })
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().Count(ctx)) })
 		}
 	})
 }
@@ -372,8 +363,7 @@ func TestOpen_Config(t *testing.T) {
 // write and of an earlier one in the batch; a write that looks and fails leaves what
 // the earlier one did.
 func TestWrite_StatementsSettle(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		tables, named := []string{"post", "post_tag", "writer", "post_word", "feed", "news", "log_waiting"}, 12 // with log, stream, tally and feed_number
 		from := map[string]string{}
 		if !storage.OnPostgres(db) {
@@ -423,7 +413,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 				require.Equal(t, held, unasked, "a statement that names no such table wrote what is held back")
 				require.Greater(t, found, before, table)
 				require.NotContains(t, left, table)
-				read(t, db, func(ctx context.Context, tx *storage.Tx) error { return made(tx.Posts().ByID(ctx, p.ID)) })
+				read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().ByID(ctx, p.ID)) })
 			}
 		}
 	})
@@ -432,8 +422,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 // Decisions about one post leave what an earlier write holds back about another, and
 // the batch does not run again.
 func TestWrite_DecidesBesideWhatIsHeldBack(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		decided := samplePost(start, 0)
 		store(t, db, decided)
 		proof := protocol.AuthorProof{Level: protocol.ByNothing}

@@ -77,6 +77,7 @@ func config(c commit.Config) commit.Config {
 }
 
 func eachConfig(t *testing.T, fn func(t *testing.T, c commit.Config)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		fn(t, config(commit.Config{Path: filepath.Join(t.TempDir(), "commit.db")}))

@@ -20,7 +20,6 @@ import (
 // A process that reaches PostgreSQL through a pooler names no statement. The pooler here
 // gives its clients other process numbers, as poolers do.
 func TestOpen_Pooler(t *testing.T) {
-	t.Parallel()
 	eachConfig(t, func(t *testing.T, c commit.Config) {
 		if c.URL == "" {
 			return

@@ -18,7 +18,6 @@ import (
 // However a write comes to the table, it finds what its batch holds back of it; one
 // that fails leaves what the earlier ones did, and nothing of its own.
 func TestWrite_Settles(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		n := int64(0)
 		for name, look := range map[string]func(ctx context.Context, tx *commit.Tx) error{
@@ -92,7 +91,6 @@ func TestWrite_Settles(t *testing.T) {
 // A write that fails takes what it holds back with it, and nothing of its neighbours,
 // wherever it fails and whether or not the batch has to run again.
 func TestWrite_FailsAlone(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		kept := 0
 		for i, test := range []struct {
@@ -136,7 +134,6 @@ func TestWrite_FailsAlone(t *testing.T) {
 
 // Rows stay held back beside a statement that selects others by their key.
 func TestWrite_LeavesOtherKeys(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error {
 			if err := hold(tx, 1, "asha"); err != nil {
@@ -152,7 +149,6 @@ func TestWrite_LeavesOtherKeys(t *testing.T) {
 
 // A row that the database refuses fails its own write, whichever statement wrote it.
 func TestWrite_RefusedRow(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		require.NoError(t, db.Write(t.Context(), func(_ context.Context, tx *commit.Tx) error { return hold(tx, 1, "asha") }))
 		double := func(ctx context.Context, tx *commit.Tx) error {
@@ -183,7 +179,6 @@ func TestWrite_RefusedRow(t *testing.T) {
 }
 
 func TestWrite_Wakes(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		wake := func(result error) write {
 			return func(ctx context.Context, tx *commit.Tx) error {
@@ -203,7 +198,6 @@ func TestWrite_Wakes(t *testing.T) {
 }
 
 func TestWrite_Refusals(t *testing.T) {
-	t.Parallel()
 	eachConfig(t, func(t *testing.T, c commit.Config) {
 		c.Queue = 1
 		db := must.Get(commit.Open(t.Context(), c))(t)
@@ -229,8 +223,7 @@ func TestWrite_Refusals(t *testing.T) {
 		close(held)
 		wg.Wait()
 
-		err = db.Read(context.Background(), func(ctx context.Context, tx *commit.Tx) error { return other(ctx, tx, 1) })
-		require.ErrorIs(t, err, commit.ErrReadOnly)
+		require.ErrorIs(t, db.Read(context.Background(), func(ctx context.Context, tx *commit.Tx) error { return other(ctx, tx, 1) }), commit.ErrReadOnly)
 		require.NoError(t, db.Close())
 		require.NoError(t, db.Close())
 		require.ErrorIs(t, db.Write(context.Background(), nothing), commit.ErrClosed)
@@ -239,7 +232,6 @@ func TestWrite_Refusals(t *testing.T) {
 
 // A failing test ends the goroutine it runs on, which is a writer's here.
 func TestWrite_SurvivesGoexit(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		for range 3 {
 			err := db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error {
