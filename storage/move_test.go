@@ -160,13 +160,13 @@ func indexes(t *testing.T, c storage.Config) (all []string) {
 	return all
 }
 
-// TestMove: a database is moved to PostgreSQL and back, by a process that is killed at ten places in each direction, in the middle of
+// TestMove: a database is moved to PostgreSQL and back, by a process that is killed at some places in each direction, in the middle of
 // transactions and between them, and goes on each time. In the end each side has the same rows, finds the same, and holds its invariants.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	needPostgres(t)
-	posts := storagetest.Rounds(t, 8) * 500
+	posts, kills := storagetest.Rounds(t, 8)*500, storagetest.Rounds(t, 20)
 	lite, pg := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}, storage.Config{URL: storagetest.EmptyPostgresURL(t)}
 	filled(t, lite, posts)
 	want, words := tables(t, lite), foundIn(t, lite)
@@ -179,10 +179,10 @@ func TestMove(t *testing.T) {
 	require.False(t, must.Get(storage.Unmove(t.Context(), lite))(t))
 
 	for _, way := range [][2]storage.Config{{lite, pg}, {pg, back}} {
-		for i := range 10 {
-			_, killed := move(t, way[0], way[1], strconv.Itoa(points/13+i%3))
-			require.True(t, killed, "place %d of ten", i+1)
-			if i == 5 {
+		for i := range kills {
+			_, killed := move(t, way[0], way[1], strconv.Itoa(points/(kills+3)+i%3))
+			require.True(t, killed, "place %d", i+1)
+			if i == kills/2 {
 				require.ErrorIs(t, must.Err(storage.Open(t.Context(), way[1])), storage.ErrMoving, "half of it is not served")
 			}
 		}
