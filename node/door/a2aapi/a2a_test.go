@@ -224,10 +224,8 @@ func TestA2A_Client(t *testing.T) {
 	require.Equal(t, "To Jaipur and Ajmer.", task.Artifacts[0].Parts[0].Text())
 	require.NotNil(t, task.Status.Timestamp)
 
-	_, err = c.GetTask(t.Context(), &sdk.GetTaskRequest{ID: "t-1"})
-	require.ErrorIs(t, err, sdk.ErrTaskNotFound)
-	_, err = c.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID})
-	require.ErrorIs(t, err, sdk.ErrTaskNotCancelable)
+	require.ErrorIs(t, must.Err(c.GetTask(t.Context(), &sdk.GetTaskRequest{ID: "t-1"})), sdk.ErrTaskNotFound)
+	require.ErrorIs(t, must.Err(c.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID})), sdk.ErrTaskNotCancelable)
 	require.Len(t, must.Get(c.ListTasks(t.Context(), &sdk.ListTasksRequest{}))(t).Tasks, 1)
 	made := must.Get(c.CreateTaskPushConfig(t.Context(), &sdk.PushConfig{TaskID: task.ID, URL: "https://a.example/", Token: "t-1"}))(t)
 	require.Equal(t, made, must.Get(c.GetTaskPushConfig(t.Context(), &sdk.GetTaskPushConfigRequest{TaskID: task.ID, ID: made.ID}))(t))

@@ -133,8 +133,7 @@ var checks1 = map[string]func(*testing.T, kit){
 		require.Equal(t, []string{first.ID, second.ID}, at, "the one that changed last is first")
 	},
 	"CORE-LIST-004": func(t *testing.T, k kit) {
-		var members map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(k.call(t, "ListTasks", `{"contextId":"thr-none"}`).Result, &members))
+		members := must.JSON[map[string]json.RawMessage](k.call(t, "ListTasks", `{"contextId":"thr-none"}`).Result)(t)
 		require.Equal(t, `""`, string(members["nextPageToken"]))
 		require.Equal(t, "[]", string(members["tasks"]))
 		require.Contains(t, members, "pageSize")

@@ -302,6 +302,6 @@ func TestA2A_Blocking(t *testing.T) {
 		require.Equal(t, a2a.Submitted, immediately.Task(t).Status.State)
 		legacy := old(me, "message/send", `{"configuration":{"blocking":false},`+said03("j", "Hello", "")[1:])
 		require.Contains(t, string(legacy.Result), `"state":"submitted"`)
-		require.Less(t, time.Since(began), 15*time.Second)
+		require.Less(t, time.Since(began), 20*time.Second, "as long as one waits otherwise")
 	})
 }

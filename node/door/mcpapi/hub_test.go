@@ -82,7 +82,6 @@ func TestHub_Full(t *testing.T) {
 	for i := range maxListeners / 2 {
 		must.Get(h.join(fmt.Sprint(i), false))(t)
 	}
-	_, err := h.join("one more", false)
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(h.join("one more", false))))
 	must.Get(h.join("one more", true))(t)
 }

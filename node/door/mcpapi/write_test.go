@@ -44,8 +44,7 @@ func TestMCP_ProofOfWork(t *testing.T) {
 	require.Equal(t, []string{"/title"}, nodetest.Pointers(bad.Refused.Errors))
 	good := h.Tool("post_to_board", nodetest.WithProof(t, nodetest.GoodPost, solution))
 	require.False(t, good.IsError, "a typing mistake does not burn the work: %s", good.Body)
-	var p protocol.Post
-	require.NoError(t, json.Unmarshal(good.Structured, &p))
+	p := must.JSON[protocol.Post](good.Structured)(t)
 	require.Equal(t, protocol.ByProof, p.Author.Method)
 	require.Equal(t, p, nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, "")).Post)
 
@@ -58,8 +57,7 @@ func TestMCP_ProofOfWork(t *testing.T) {
 	require.Equal(t, protocol.PowInvalid, h.Tool("post_to_board", nodetest.WithProof(t, nodetest.GoodPost, 7)).Refused.Code)
 
 	challenge := h.Tool("get_challenge", `{"purpose":"board"}`)
-	var c pow.Challenge
-	require.NoError(t, json.Unmarshal(challenge.Structured, &c))
+	c := must.JSON[pow.Challenge](challenge.Structured)(t)
 	again := h.Tool("get_challenge", `{"purpose":"board"}`)
 	require.NotEqual(t, string(challenge.Structured), string(again.Structured), "a challenge is never kept")
 	solution = must.Get(pow.Solve(t.Context(), c))(t)
@@ -91,8 +89,7 @@ func TestMCP_Signed(t *testing.T) {
 	pair := h.Hosted("asha")
 	done := h.ReadTool(h.SignedTool(pair, "post_to_board", nodetest.GoodPost, nil))
 	require.False(t, done.IsError, "%s", done.Body)
-	var p protocol.Post
-	require.NoError(t, json.Unmarshal(done.Structured, &p))
+	p := must.JSON[protocol.Post](done.Structured)(t)
 	require.True(t, p.Author.Verified)
 	require.Equal(t, protocol.BySignature, p.Author.Method)
 	require.Equal(t, "asha", *p.Author.Handle)
@@ -154,8 +151,7 @@ func TestMCP_Token(t *testing.T) {
 	h.Hosted("asha")
 	secret := h.TokenOf("asha", "test")
 	bearer := []string{"Authorization", "Bearer " + secret}
-	var p protocol.Post
-	require.NoError(t, json.Unmarshal(h.Tool("post_to_board", nodetest.GoodPost, bearer...).Structured, &p))
+	p := must.JSON[protocol.Post](h.Tool("post_to_board", nodetest.GoodPost, bearer...).Structured)(t)
 	require.Equal(t, protocol.BySession, p.Author.Method)
 	args := fmt.Sprintf(`{"id":%q}`, p.ID)
 	anonymous := h.Tool("delete_post", args)

@@ -182,8 +182,7 @@ func TestUCP_Signatures(t *testing.T) {
 	foreign := must.Get(key.GenerateEd25519())(t)
 	jwk := func(p key.Pair, id string) string {
 		raw := must.Get(key.MarshalPublic(p.Published()))(t)
-		var m map[string]any
-		require.NoError(t, json.Unmarshal(raw, &m))
+		m := must.JSON[map[string]any](raw)(t)
 		if id != "" {
 			m["kid"] = id
 		}

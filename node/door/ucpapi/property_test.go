@@ -166,8 +166,7 @@ func TestUCP_Examples(t *testing.T) {
 	for _, e := range examples {
 		for _, release := range e.Releases {
 			s := must.Get(ucpSchemas()(release, e.Schema))(t)
-			var v any
-			require.NoError(t, json.Unmarshal(e.Example, &v))
+			v := must.JSON[any](e.Example)(t)
 			require.Equal(t, e.Valid, s.Validate(v) == nil, "%s %s %s", release, e.Schema, e.Example)
 		}
 	}

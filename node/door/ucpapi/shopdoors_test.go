@@ -38,8 +38,7 @@ func sameEverywhere(t *testing.T, h *nodetest.House) {
 		a := me.Do(endpoint, "SendMessage", fmt.Sprintf(`{"message":{"messageId":"same-%d","role":"ROLE_USER","parts":[{"data":{"operation":%q,"input":%s}}]}}`,
 			n, op, input))
 		require.Nil(t, a.Error, "%s", a.Raw)
-		var sent a2a.SendResult
-		require.NoError(t, json.Unmarshal(a.Result, &sent))
+		sent := must.JSON[a2a.SendResult](a.Result)(t)
 		return string(sent.Message.Parts[0].Data)
 	}
 	for _, c := range []struct{ op, input, ofShop, path, page, text string }{

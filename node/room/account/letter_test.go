@@ -74,8 +74,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 
 	server.ill = true
 	last := storage.Job{ID: 4, Kind: storage.SignInJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `","try":8}`)}
-	_, err := a.Jobs()[storage.SignInJob](t.Context(), last)
-	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "every row of tries ends")
+	require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(a.Jobs()[storage.SignInJob](t.Context(), last))), "every row of tries ends")
 }
 
 // An address that several profiles name at once is asked once.

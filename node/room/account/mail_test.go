@@ -77,8 +77,7 @@ func testAccountMail(t *testing.T, change func(*node.Config)) {
 	told := box.Next(t, h)
 	require.Equal(t, "old@example.org", told.To)
 	require.NotContains(t, told.Text, "new@example.org")
-	_, err = h.Begin(stale)
-	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "who reads the former address signs in no more")
+	require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(h.Begin(stale))), "who reads the former address signs in no more")
 	require.Equal(t, 200, h.Ask("GET", "/api/owner/account", "", session...).Code, "sessions stay")
 
 	// Nobody learns from asking whose address it is, only who reads it.

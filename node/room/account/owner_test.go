@@ -210,10 +210,8 @@ func TestOperator_Standing(t *testing.T) {
 	require.Equal(t, protocol.Operator, c.Standing)
 	require.Equal(t, ops.ID, c.Actor(), "the audit log names the account")
 	require.Empty(t, c.Handle)
-	_, err := admit(operator, without, "")
-	require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
-	_, err = admit(operator, "", "")
-	require.Equal(t, protocol.Unauthorized, protocol.CodeOf(err))
+	require.Equal(t, protocol.Forbidden, protocol.CodeOf(must.Err(admit(operator, without, ""))))
+	require.Equal(t, protocol.Unauthorized, protocol.CodeOf(must.Err(admit(operator, "", ""))))
 
 	c = must.Get(admit(protocol.PostToBoard.Operation, with, ""))(t)
 	require.Equal(t, protocol.Session, c.Standing, "elsewhere an operator is an owner like others")
@@ -230,8 +228,7 @@ func TestOperator_Standing(t *testing.T) {
 	require.Equal(t, protocol.Operator, c.Standing)
 	require.NoError(t, h.Admin().SetRole(t.Context(), ops.ID, protocol.RoleOwner))
 	for _, secret := range []string{with, ""} {
-		_, err = admit(operator, secret, cookie)
-		require.Equal(t, protocol.Forbidden, protocol.CodeOf(err), "the role is gone, at once")
+		require.Equal(t, protocol.Forbidden, protocol.CodeOf(must.Err(admit(operator, secret, cookie))), "the role is gone, at once")
 	}
 }
 

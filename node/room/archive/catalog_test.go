@@ -2,7 +2,6 @@ package archive_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -61,7 +60,6 @@ func TestArchive_Catalog(t *testing.T) {
 		require.Len(t, items(two), 250)
 		require.Equal(t, items(one), items(two))
 	}
-	var feed protocol.Page[protocol.FeedItem]
-	require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/feed?types=listing")), &feed))
+	feed := must.JSON[protocol.Page[protocol.FeedItem]]([]byte(get(two, "/api/public/feed?types=listing")))(t)
 	require.Empty(t, feed.Items)
 }

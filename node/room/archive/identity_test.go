@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -99,13 +98,11 @@ func TestArchive_Identity(t *testing.T) {
 			report, err := room.Read(t.Context(), file, order)
 			require.Equal(t, c.code, protocol.CodeOf(err), "%v", err)
 			if c.code != "" {
-				_, err := two.Admin().Profile(t.Context(), "asha")
-				require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
+				require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(two.Admin().Profile(t.Context(), "asha"))))
 				return
 			}
 			require.Equal(t, c.identity, report.Identity, "%v", report.Notes)
-			var page protocol.Page[protocol.Post]
-			require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/board?q=chain")), &page))
+			page := must.JSON[protocol.Page[protocol.Post]]([]byte(get(two, "/api/public/board?q=chain")))(t)
 			require.Len(t, page.Items, 1)
 			// Also where another profile has it: the key is the bearer's, and the chain's.
 			proven := c.identity == "enrolled" || strings.HasPrefix(name, "another profile")

@@ -70,8 +70,7 @@ func many(t testing.TB, raw []byte, posts, threads int) []byte {
 		switch name {
 		case "posts.ndjson":
 			for i := range posts {
-				var p map[string]any
-				require.NoError(t, json.Unmarshal([]byte(lines[0]), &p))
+				p := must.JSON[map[string]any]([]byte(lines[0]))(t)
 				uri := p["uri"].(string)
 				id := protocol.NewID(protocol.PostID, at.Add(time.Duration(i)*time.Millisecond))
 				delete(p, "statement")
@@ -173,8 +172,7 @@ func TestArchive_GoesOn(t *testing.T) {
 
 		require.NoError(t, n.Admin().DeleteProfile(t.Context(), "asha")) // with its threads
 		order.As = "asha-two"
-		_, err = room.Read(t.Context(), archiveFile(t, raw), order)
-		require.ErrorIs(t, err, broken)
+		require.ErrorIs(t, must.Err(room.Read(t.Context(), archiveFile(t, raw), order)), broken)
 		require.NoError(t, n.Admin().DeleteProfile(t.Context(), "asha-two"))
 		require.Eventually(t, func() bool {
 			var waiting int

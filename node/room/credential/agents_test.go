@@ -283,11 +283,8 @@ func TestEnroller_May(t *testing.T) {
 		return keys, err
 	}
 	require.ElementsMatch(t, []string{"kept", "ended with it"}, must.Get(may("bina", token8))(t))
-	_, err := may("asha", token8)
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "it has another identity")
-	_, err = may("nobody", token8)
-	require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(may("asha", token8))), "it has another identity")
+	require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(may("nobody", token8))))
 	recent = refused
-	_, err = may("bina", token8)
-	require.Equal(t, protocol.SignInAgain, protocol.CodeOf(err))
+	require.Equal(t, protocol.SignInAgain, protocol.CodeOf(must.Err(may("bina", token8))))
 }
