@@ -27,8 +27,7 @@ func TestGenerated(t *testing.T) {
 		parsed, err := parser.Parse(name)
 		require.NoError(t, err, name)
 		var b bytes.Buffer
-		_, err = generator.Generate(parsed, &b, generator.WithVersion(templ.Version()), generator.WithFileName(name))
-		require.NoError(t, err, name)
+		require.NoError(t, must.Err(generator.Generate(parsed, &b, generator.WithVersion(templ.Version()), generator.WithFileName(name))), name)
 		fresh, err := format.Source(b.Bytes())
 		require.NoError(t, err, name)
 		committed := must.Get(os.ReadFile(strings.TrimSuffix(name, ".templ") + "_templ.go"))(t)
