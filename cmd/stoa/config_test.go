@@ -79,8 +79,7 @@ func TestConfig_Faults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "stoa.toml")
 	require.NoError(t, os.WriteFile(file, []byte("lisen = \"x\"\n"), 0o600))
-	_, err := parseServe(t, "--config", file)
-	require.ErrorContains(t, err, `no setting "lisen"`)
+	require.ErrorContains(t, must.Err(parseServe(t, "--config", file)), `no setting "lisen"`)
 
 	var out, errs bytes.Buffer
 	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -68,8 +67,7 @@ func TestOldCopy(t *testing.T) {
 	require.Contains(t, f.log.String(), "a followed log contradicts what was taken of it")
 	require.Contains(t, admin(f, "peer", "list"), "fork")
 	require.Eventually(t, func() bool { return strings.Contains(admin(p, "peer", "list"), "reported by") }, time.Minute, 200*time.Millisecond, "%s", &p.log)
-	var evidence protocol.ConflictEvidence
-	require.NoError(t, json.Unmarshal([]byte(admin(f, "peer", "conflict", p.url+"/ap/board", "--json")), &evidence))
+	evidence := must.JSON[protocol.ConflictEvidence]([]byte(admin(f, "peer", "conflict", p.url+"/ap/board", "--json")))(t)
 	require.Contains(t, evidence.OursDocument, x.URI)
 	require.Contains(t, evidence.TheirsDocument, y.URI)
 	require.Nil(t, findURI(board(t, f.url, ""), y.URI))

@@ -124,8 +124,7 @@ func TestStory(t *testing.T) {
 		receipts := map[bool]int{}
 		for range 3 {
 			res := must.Get(w.anonymous(0).Call(context.Background(), "report_post", map[string]any{"id": p.ID}))(t)
-			var r protocol.ReportReceipt
-			require.NoError(t, json.Unmarshal(res.Body, &r))
+			r := must.JSON[protocol.ReportReceipt](res.Body)(t)
 			receipts[r.Accepted]++
 		}
 		require.Equal(t, map[bool]int{true: 1, false: 2}, receipts, "one client network counts once")
@@ -396,8 +395,7 @@ func commandLine(t *testing.T, w *localWorld) {
 	dir := w.Nodes[0].Data
 	out, errs, code = stoa(t, "", "admin", "profile", "get", "asha", "--data", dir)
 	require.Equal(t, exitDone, code, errs)
-	var p map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out), &p))
+	p := must.JSON[map[string]any]([]byte(out))(t)
 	p["headline"] = "Edited beside the running node"
 	edited := must.Get(json.Marshal(p))(t)
 	_, errs, code = stoa(t, string(edited), "admin", "profile", "put", "--data", dir)
@@ -417,8 +415,7 @@ func commandLine(t *testing.T, w *localWorld) {
 // seededBoards: the first look at a new world shows a board with life, the same on both
 // nodes, by the agents that are said to have written it.
 func seededBoards(t *testing.T, w *localWorld) {
-	var want []seedPost
-	require.NoError(t, json.Unmarshal(seedPosts, &want))
+	want := must.JSON[[]seedPost](seedPosts)(t)
 	require.GreaterOrEqual(t, len(want), 12)
 	byTitle := map[string]seedPost{}
 	for _, s := range want {
@@ -570,8 +567,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	for _, args := range [][]string{{"register", "--uri", "https://agent.example/x", "--key", file}, {"keys", id}, {"transfer", id, buyer}} {
 		out, errs, code := identity("", append(args, "--print", "--chain", chain, "--wallet", wallet)...)
 		require.Equal(t, exitDone, code, "%v: %s", args, errs)
-		var call erc8004.Call
-		require.NoError(t, json.Unmarshal([]byte(out), &call))
+		call := must.JSON[erc8004.Call]([]byte(out))(t)
 		require.Equal(t, registrar.Address(), call.From)
 		require.NotZero(t, call.Gas)
 		if args[0] == "keys" {

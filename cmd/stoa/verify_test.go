@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -104,8 +103,7 @@ func TestVerifyProof(t *testing.T) {
 	offline := []string{file, "--node-key", nodeKey, "--block", block}
 	says(t, exitDone, offline)
 	report := says(t, exitDone, append(offline, "--json"))
-	var r attest.Report
-	require.NoError(t, json.Unmarshal([]byte(report), &r))
+	r := must.JSON[attest.Report]([]byte(report))(t)
 	require.Equal(t, attest.Verified, r.Verdict)
 	var steps []string
 	for _, s := range r.Steps {

@@ -186,8 +186,7 @@ func TestCall_LaysOutPathAndQuery(t *testing.T) {
 		require.Equal(t, protocol.Validation, protocol.CodeOf(err), "refused as the node would")
 		require.Equal(t, "/handle", protocol.AsError(err).Faults[0].Pointer)
 	}
-	_, err := c.Call(t.Context(), "no_such_thing", nil)
-	require.ErrorContains(t, err, "no operation")
+	require.ErrorContains(t, must.Err(c.Call(t.Context(), "no_such_thing", nil)), "no operation")
 }
 
 func TestCall_PaysWithAProof(t *testing.T) {
@@ -200,8 +199,7 @@ func TestCall_PaysWithAProof(t *testing.T) {
 	got := s.log[0]
 	require.Equal(t, "application/json", got.Header.Get("Content-Type"))
 	require.Equal(t, "k1", got.Header.Get("Idempotency-Key"))
-	var body map[string]any
-	require.NoError(t, json.Unmarshal([]byte(got.Body), &body))
+	body := must.JSON[map[string]any]([]byte(got.Body))(t)
 	require.Contains(t, body, "pow")
 	delete(body, "pow")
 	want := must.Get(json.Marshal(post))(t)
@@ -209,8 +207,7 @@ func TestCall_PaysWithAProof(t *testing.T) {
 	require.JSONEq(t, string(want), string(left))
 
 	s.refuse = 10
-	_, err := c.Call(t.Context(), "post_to_board", post)
-	require.Equal(t, protocol.PowSpent, protocol.CodeOf(err), "it gives up")
+	require.Equal(t, protocol.PowSpent, protocol.CodeOf(must.Err(c.Call(t.Context(), "post_to_board", post))), "it gives up")
 	require.Equal(t, 7, s.refuse, "after three proofs")
 }
 
@@ -282,8 +279,7 @@ func TestCall_EndsWithItsContext(t *testing.T) {
 	s := serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.client(t, client.Options{}).Call(ctx, "post_to_board", post)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Err(s.client(t, client.Options{}).Call(ctx, "post_to_board", post)), context.Canceled)
 }
 
 func TestNew_Refuses(t *testing.T) {
@@ -298,7 +294,6 @@ func TestNew_Refuses(t *testing.T) {
 		"key and token":        {"https://n1.example", client.Options{Key: k, Token: "stoa_x"}},
 		"identity without key": {"https://n1.example", client.Options{AgentID: "eip155:1:0x:1"}},
 	} {
-		_, err := client.New(c.base, c.o)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(client.New(c.base, c.o)), name)
 	}
 }
