@@ -85,7 +85,8 @@ func TestAttentionBoard(t *testing.T) {
 		require.Equal(t, []string{"agent-3", "agent-2", "agent-0"}, boardsListed(t, db, "yarn", 20))
 		require.ElementsMatch(t, []string{"agent-3", "agent-2", "agent-0"}, capable())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true}))
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: true,
+				Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}}))
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}}))

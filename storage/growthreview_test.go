@@ -64,7 +64,8 @@ func grownReviews(ctx context.Context, tx *storage.Tx) []call {
 			}
 			_, claim := tx.Feedbacks().Claim(ctx, f.ID, []string{"payment x", "payment 7"})
 			_, insert := tx.Feedbacks().Insert(ctx, f)
-			return errors.Join(err, claim, insert, tx.Feedbacks().Add(ctx, f.Agent, protocol.ByPayment, 1, 9000), tx.Feedbacks().Told(ctx, f), tx.Feedbacks().Put(ctx, f))
+			return errors.Join(err, claim, insert, tx.Feedbacks().Add(ctx, f.Agent, protocol.ByPayment, 1, 9000),
+				tx.Feedbacks().Told(ctx, f), tx.Feedbacks().Put(ctx, f))
 		}},
 		{"trim what does not count", undone, func() error { return tx.Feedbacks().Trim(ctx, reviewedAgent, protocol.MaxUncountedReviews) }},
 		{"what decides of feedback", looks, func() error {
