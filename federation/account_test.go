@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -80,7 +80,6 @@ func TestMovedFollower(t *testing.T) {
 
 // Blocks by strangers have a cap.
 func TestAttack_Blocks(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	w.f.growth.caps = map[storage.Stock]storage.Cap{storage.StockBlockedBy: {Rows: 4, Bytes: 1 << 20}}
 	for i := range 12 {
@@ -89,8 +88,7 @@ func TestAttack_Blocks(t *testing.T) {
 		w.net.hosts[hostOf(id)] = http.HandlerFunc(w.remote)
 		w.says(id, "Block", 1, quoted(adaActor))
 	}
-	n, err := w.db.Evict(t.Context(), storage.StockBlockedBy, storage.Cap{Rows: 0, Bytes: 1 << 20})
-	require.NoError(t, err)
+	n := must.Get(w.db.Evict(t.Context(), storage.StockBlockedBy, storage.Cap{Rows: 0, Bytes: 1 << 20}))(t)
 	require.LessOrEqual(t, n, 5)
 	require.Positive(t, n)
 }
@@ -114,8 +112,7 @@ func TestProfileUpdate(t *testing.T) {
 		settle(t, w.node)
 		require.Len(t, bo.got, 1)
 		require.Equal(t, []string{adaActor, adaActor}, []string{bo.got[0].Actor.One(), bo.got[0].ObjectID()})
-		var o map[string]any
-		require.NoError(t, json.Unmarshal(bo.got[0].Object, &o))
+		o := must.JSON[map[string]any](bo.got[0].Object)(t)
 		require.Equal(t, []any{"Ada Lovelace", "<p>Counts &lt;b&gt;.</p>", nil}, []any{o["name"], o["summary"], o["@context"]})
 		require.NotEmpty(t, o["publicKey"])
 		require.Equal(t, "Update ada", bo.take())

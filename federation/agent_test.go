@@ -15,6 +15,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -46,10 +47,9 @@ func (s shop) tells(sum protocol.AgentSummary) {
 		require.NoError(s.n.t, err)
 	}
 	require.NoError(s.n.t, s.n.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
+		return must.Err(tx.Profiles().Tell(ctx, protocol.BoardID(s.n.base), s.name, digest, func() ([]byte, error) {
 			return s.n.f.site.OfferAgent(s.author(), s.n.base+"/@"+s.name, raw, statement, now).Bytes()
-		})
-		return err
+		}))
 	}))
 }
 
@@ -65,11 +65,7 @@ func (n *node) elsewhere(q protocol.MerchantQuery) []string {
 func (n *node) remote(list func(context.Context, *storage.Tx, protocol.Paging) (storage.AgentPage, error)) (names []string) {
 	n.t.Helper()
 	for at := (protocol.Paging{Limit: 2}); ; {
-		var page storage.AgentPage
-		n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			page, err = list(ctx, tx, at)
-			return err
-		})
+		page := reads(n, func(ctx context.Context, tx *storage.Tx) (storage.AgentPage, error) { return list(ctx, tx, at) })
 		for _, p := range page.Items {
 			if p.Remote != nil {
 				names = append(names, p.Draft.Name)
@@ -102,8 +98,7 @@ func TestShopsElsewhere(t *testing.T) {
 		settle(t, a, b)
 		both := []string{"Tea & More", "Cloth House"}
 		price := func(least, most string) protocol.PriceFilter {
-			var f protocol.PriceFilter
-			require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"minPrice":%q,"maxPrice":%q}`, least, most), &f))
+			f := must.JSON[protocol.PriceFilter](fmt.Appendf(nil, `{"minPrice":%q,"maxPrice":%q}`, least, most))(t)
 			return f
 		}
 		for name, c := range map[string]struct {
@@ -166,7 +161,7 @@ func TestShopsElsewhere(t *testing.T) {
 		require.WithinDuration(t, a.tick.now(), last, time.Hour)
 		a.net.set("a.example", true)
 		prune := func() {
-			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.RemoteAgents().Prune(ctx); return err }))
+			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.RemoteAgents().Prune(ctx)) }))
 		}
 		for range 29 {
 			a.tick.pass(24 * time.Hour)
@@ -197,8 +192,7 @@ func within(object map[string]any, path ...string) map[string]any {
 // is checked here.
 func TestShopsElsewhere_Verdicts(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	a, b := two(t, &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}})
 	b.follow(a)
 	signed, plain := shop{a, "cloth", pair}, shop{n: a, name: "tea"}
@@ -215,8 +209,7 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 
 	var offer activity.Activity
 	_, page := a.page("?after=0")
-	var e activity.Activity
-	require.NoError(t, json.Unmarshal(page.OrderedItems[0], &e))
+	e := must.JSON[activity.Activity](page.OrderedItems[0])(t)
 	s := new(b.subscription(protocol.BoardID(a.base)))
 	for name, change := range map[string]func(shop map[string]any){
 		"text": func(m map[string]any) {
@@ -264,8 +257,7 @@ func TestShopsElsewhere_Verdicts(t *testing.T) {
 		},
 	} {
 		require.NoError(t, json.Unmarshal(e.Object, &offer))
-		var object map[string]any
-		require.NoError(t, json.Unmarshal(offer.Object, &object))
+		object := must.JSON[map[string]any](offer.Object)(t)
 		change(object)
 		offer.Object = asJSON(t, object)
 		_, err := b.f.readOffer(t.Context(), s, &offer)

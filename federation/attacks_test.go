@@ -20,6 +20,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -42,8 +43,7 @@ type attack struct {
 
 func attacks(t *testing.T) []attack {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/attacks.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/attacks.json"))(t)
 	var file struct{ Cases []attack }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	require.Len(t, file.Cases, 71)
@@ -93,8 +93,10 @@ const (
 	bob     = "https://victim.example/u/bob"
 )
 
+// newWorld is a world of a test that runs beside others.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	t.Parallel()
 	return newWorldOn(t, storage.Config{})
 }
 
@@ -141,8 +143,7 @@ func (w *world) fill(doc string) []byte {
 // document is what an actor's id serves.
 func (a *actorKeys) document(t testing.TB) []byte {
 	t.Helper()
-	pem, err := key.PublicPEM(a.keys.RSA.Public())
-	require.NoError(t, err)
+	pem := must.Get(key.PublicPEM(a.keys.RSA.Public()))(t)
 	method := func(id string, k ed25519.PublicKey) any {
 		return map[string]any{"id": a.id + "#" + id, "type": "Multikey", "controller": a.id, "publicKeyMultibase": key.Multikey(k)}
 	}
@@ -187,8 +188,7 @@ func (w *world) as(actor string) *Federation {
 // request is a delivery signed by an actor, ready to be bent.
 func (w *world) request(actor, scheme string, body []byte) *http.Request {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), "POST", w.base+"/ap/board/inbox", bytes.NewReader(body))
-	require.NoError(w.t, err)
+	r := must.Get(http.NewRequestWithContext(w.t.Context(), "POST", w.base+"/ap/board/inbox", bytes.NewReader(body)))(w.t)
 	r.Header.Set("Content-Type", activity.MediaType)
 	require.NoError(w.t, w.as(actor).sign(r, body, actor, scheme))
 	return r
@@ -196,8 +196,7 @@ func (w *world) request(actor, scheme string, body []byte) *http.Request {
 
 func (w *world) do(r *http.Request) int {
 	w.t.Helper()
-	res, err := w.net.RoundTrip(r)
-	require.NoError(w.t, err)
+	res := must.Get(w.net.RoundTrip(r))(w.t)
 	defer res.Body.Close()
 	return res.StatusCode
 }
@@ -217,12 +216,10 @@ func (w *world) unharmed(posts int) {
 	require.Len(w.t, w.room.got, posts)
 	require.Equal(w.t, storage.SubscriptionPending, w.subscription("https://victim.example/ap/board").State)
 	w.read(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.Followers().Count(ctx, protocol.BoardID(w.base))
-		require.Equal(w.t, 1, n)
-		return err
+		require.Equal(w.t, 1, must.Get(tx.Followers().Count(ctx, protocol.BoardID(w.base)))(w.t))
+		return nil
 	})
-	known, err := w.f.knownKey(w.t.Context(), alice+"#main-key")
-	require.NoError(w.t, err)
+	known := must.Get(w.f.knownKey(w.t.Context(), alice+"#main-key"))(w.t)
 	require.Equal(w.t, w.actors[alice].keys.RSA.Public(), known.Public)
 }
 
@@ -254,7 +251,6 @@ func TestAttacks(t *testing.T) {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			for id, s := range c.Served {
 				w.served[id] = func(rw http.ResponseWriter, r *http.Request) {
@@ -281,14 +277,12 @@ func TestAttacks(t *testing.T) {
 // pem is an actor's key as part of a JSON string.
 func (w *world) pem(actor string) []byte {
 	w.t.Helper()
-	pem, err := key.PublicPEM(w.actors[actor].keys.RSA.Public())
-	require.NoError(w.t, err)
+	pem := must.Get(key.PublicPEM(w.actors[actor].keys.RSA.Public()))(w.t)
 	return bytes.Trim(asJSON(w.t, pem), `"`)
 }
 
 // A squatted id does not keep the genuine activity out.
 func TestAttack_DedupeIsAfterVerification(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	body := w.fill(fmt.Sprintf(`{"id":"https://victim.example/a/9","type":"Create","actor":%q,"to":"as:Public",
 		"object":{"id":"https://victim.example/n/9","type":"Note",
@@ -309,21 +303,16 @@ func (w *world) note(n int, more string) []byte {
 }
 
 func TestAttack_Proofs(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	prove := func(body []byte, actor, method string) []byte {
-		raw, err := integrity.Sign(body, w.actors[actor].keys.Ed25519.Signer(), method, w.tick.now())
-		require.NoError(t, err)
-		return raw
+		return must.Get(integrity.Sign(body, w.actors[actor].keys.Ed25519.Signer(), method, w.tick.now()))(t)
 	}
-	good := prove(w.note(20, ""), alice, alice+"#ed25519-key")
-	require.Equal(t, 202, w.deliver(mallory, good), "relayed with the actor's own proof")
+	require.Equal(t, 202, w.deliver(mallory, prove(w.note(20, ""), alice, alice+"#ed25519-key")), "relayed with the actor's own proof")
 	settle(t, w.node)
 	require.Equal(t, protocol.Visible, w.state("https://victim.example/n/20"))
 
 	one := prove(w.note(21, ""), alice, alice+"#ed25519-key")
-	var doc map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(one, &doc))
+	doc := must.JSON[map[string]json.RawMessage](one)(t)
 	change := func(name, value string) []byte {
 		copied := maps.Clone(doc)
 		copied[name] = json.RawMessage(value)
@@ -347,7 +336,6 @@ func TestAttack_Proofs(t *testing.T) {
 }
 
 func TestAttack_Transport(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for _, scheme := range []string{schemeCavage, schemeRSA, schemeEd25519} {
 		n := 30
@@ -389,8 +377,7 @@ func TestAttack_Transport(t *testing.T) {
 		} {
 			n++
 			body := w.note(n, "")
-			code := w.do(bend(w.request(alice, scheme, body), body))
-			require.Contains(t, []int{400, 401}, code, "%s %s", scheme, name)
+			require.Contains(t, []int{400, 401}, w.do(bend(w.request(alice, scheme, body), body)), "%s %s", scheme, name)
 		}
 		body := w.note(n+100, "")
 		r := w.request(alice, scheme, body)
@@ -403,7 +390,6 @@ func TestAttack_Transport(t *testing.T) {
 // A request with Signature-Input is never read in the older form, even where
 // that would verify.
 func TestAttack_NoDowngrade(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := w.request(alice, schemeCavage, w.note(29, ""))
 	r.Header.Set("Signature-Input", `sig1=("@method");created=1;keyid="x"`)
@@ -412,7 +398,6 @@ func TestAttack_NoDowngrade(t *testing.T) {
 }
 
 func TestAttack_Bodies(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	list := func(n int, s string) string { return "[" + strings.TrimSuffix(strings.Repeat(s+",", n), ",") + "]" }
 	for name, c := range map[string]struct {
@@ -463,15 +448,11 @@ func TestAttack_Blocked(t *testing.T) {
 			return tx.Blocks().Put(ctx, nodeBlock(protocol.BlockHost, "evil.example"))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			blocked(t, block)
-		})
+		t.Run(name, func(t *testing.T) { blocked(t, block) })
 	}
 }
 
 func TestAttack_BlockedActor(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Blocks().Put(ctx, nodeBlock(protocol.BlockActor, mallory))
@@ -521,7 +502,6 @@ func blocked(t *testing.T, block func(ctx context.Context, tx *storage.Tx) error
 }
 
 func TestAttack_Fetch(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	good := w.actors[alice].document(t)
 	answer := func(kind string, body []byte) http.HandlerFunc {
@@ -556,23 +536,19 @@ func TestAttack_Fetch(t *testing.T) {
 		w.served[host+name] = h
 		w.served["https://victim.example/"+name] = answer(activity.MediaType, as(host+name)) // where some redirects lead
 		w.served["https://victim.example:8443/"+name] = w.served["https://victim.example/"+name]
-		_, err := w.f.keyOf(t.Context(), host+name+"#main-key", false)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(w.f.keyOf(t.Context(), host+name+"#main-key", false)), name)
 		before := w.net.count("GET victim.example/x/" + name)
-		_, err = w.f.keyOf(t.Context(), host+name+"#main-key", false)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(w.f.keyOf(t.Context(), host+name+"#main-key", false)), name)
 		require.Equal(t, before, w.net.count("GET victim.example/x/"+name), "not asked again: "+name)
 	}
 	require.LessOrEqual(t, w.net.count("GET victim.example/x/loop"), 4)
 	w.served["https://evil.example/fake"] = answer(activity.MediaType, good)
 	require.Zero(t, w.net.count("GET evil.example/fake"))
-	_, err := w.f.keyOf(t.Context(), alice+"#main-key", false)
-	require.NoError(t, err)
+	must.Get(w.f.keyOf(t.Context(), alice+"#main-key", false))(t)
 }
 
 // Nothing in a document makes this node fetch: no context, no mention, no parent.
 func TestAttack_NoFetchFromContent(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	before := w.net.count("GET")
 	body := bytes.Replace(w.note(40,
@@ -589,7 +565,6 @@ func TestAttack_NoFetchFromContent(t *testing.T) {
 }
 
 func TestAttack_Flags(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i := range 5 {
 		host := fmt.Sprintf("throwaway%d.example", i)
@@ -611,7 +586,6 @@ func TestAttack_Flags(t *testing.T) {
 }
 
 func TestAttack_Flood(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	var codes []int
 	for i := range int(lookUpRate.Burst) + 20 {
@@ -628,7 +602,6 @@ func TestAttack_Flood(t *testing.T) {
 
 // Forged numbers and split views of a log.
 func TestAttack_Log(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := newNode(t, w.net, w.tick, 0, nil)
 	w.node.follow(a)
@@ -642,9 +615,7 @@ func TestAttack_Log(t *testing.T) {
 	inner := asJSON(t, map[string]any{"id": a.base + "/x", "type": "Remove", "actor": protocol.BoardID(a.base), "object": p.URI,
 		"target": protocol.BoardID(a.base) + "/posts"})
 	forge := func(f *Federation, seq int64, epoch string) []byte {
-		raw, err := f.prove(f.site.Entry(epoch, seq, w.tick.now(), inner), f.site.Board(), w.tick.now())
-		require.NoError(t, err)
-		return raw
+		return must.Get(f.prove(f.site.Entry(epoch, seq, w.tick.now(), inner), f.site.Board(), w.tick.now()))(t)
 	}
 	require.Contains(t, []int{401, 403}, w.deliver(bob, forge(w.as(bob), 2, epoch)), "announced by another actor than it says")
 	for name, body := range map[string][]byte{
@@ -666,13 +637,11 @@ func TestAttack_Log(t *testing.T) {
 }
 
 func TestParseID(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for _, id := range []string{
 		"https://a.example/u", "https://a.example?c=1", "https://a.example:8443/u", "https://[2001:db8::1]/u", "https://xn--bcher-kva.example/u",
 	} {
-		_, err := w.f.parseID(id)
-		require.NoError(t, err, id)
+		require.NoError(t, must.Err(w.f.parseID(id)), id)
 	}
 	for _, id := range []string{
 		"", "http://a.example/u", "data:x", "javascript:1", "file:///etc/passwd", "gopher://a.example/", "ap://did:key:z/x", "/u", "u", "//a.example/u",
@@ -680,8 +649,7 @@ func TestParseID(t *testing.T) {
 		"https://%61.example/u", "https://bücher.example/u", "https://a.example/\\x", "https://a.example/ x", "https:///u", "https://a.example:/u",
 		"https://a.example/" + strings.Repeat("x", 2048), "https://a_b.example/",
 	} {
-		_, err := w.f.parseID(id)
-		require.ErrorIs(t, err, errIdentity, id)
+		require.ErrorIs(t, must.Err(w.f.parseID(id)), errIdentity, id)
 	}
 }
 

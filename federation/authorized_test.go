@@ -14,7 +14,6 @@ import (
 // TestAuthorizedFetch: with it, only actors are served without a signature, everything else to servers that are not refused; a node
 // that follows reads the log as before, and no cache keeps an answer.
 func TestAuthorizedFetch(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.f.c.AuthorizedFetch = true
 	a := newNode(t, w.net, w.tick, 0, nil)

@@ -19,6 +19,7 @@ import (
 	"stoa/identity/cache"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/protocol/rate"
 	"stoa/storage"
 	"stoa/storage/storagetest"
@@ -46,12 +47,9 @@ func deliveries(b *testing.B, n int) (*Federation, []*http.Request) {
 	requests := make([]*http.Request, n)
 	for i := range requests {
 		p := benchPost("https://a.example", i)
-		inner, err := nodes[0].prove(nodes[0].site.Create(p, nil, ""), nodes[0].site.Anon(), p.CreatedAt)
-		require.NoError(b, err)
-		body, err := nodes[0].prove(nodes[0].site.Entry("e", int64(i+1), p.CreatedAt, inner), nodes[0].site.Board(), p.CreatedAt)
-		require.NoError(b, err)
-		r, err := http.NewRequestWithContext(b.Context(), "POST", "https://b.example/ap/inbox", bytes.NewReader(body))
-		require.NoError(b, err)
+		inner := must.Get(nodes[0].prove(nodes[0].site.Create(p, nil, ""), nodes[0].site.Anon(), p.CreatedAt))(b)
+		body := must.Get(nodes[0].prove(nodes[0].site.Entry("e", int64(i+1), p.CreatedAt, inner), nodes[0].site.Board(), p.CreatedAt))(b)
+		r := must.Get(http.NewRequestWithContext(b.Context(), "POST", "https://b.example/ap/inbox", bytes.NewReader(body)))(b)
 		r.Header.Set("Content-Type", activity.MediaType)
 		require.NoError(b, nodes[0].sign(r, body, nodes[0].site.Board(), schemeEd25519))
 		requests[i] = httptest.NewRequestWithContext(b.Context(), "POST", "/ap/inbox", bytes.NewReader(body))
@@ -105,8 +103,7 @@ func BenchmarkInboxApplied(b *testing.B) {
 			break
 		}
 		for _, j := range claimed { // as package worker does it
-			finish, err := jobs[j.Kind](b.Context(), j)
-			require.NoError(b, err)
+			finish := must.Get(jobs[j.Kind](b.Context(), j))(b)
 			require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if finish != nil {
 					if err := finish(ctx, tx); err != nil {
@@ -159,11 +156,9 @@ func benchPost(base string, i int) *protocol.StoredPost {
 
 func filled(b *testing.B, entries int) *Federation {
 	b.Helper()
-	u, err := url.Parse("https://a.example")
-	require.NoError(b, err)
-	f, err := New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: newNetwork()}, Keys: nodeKeys(0), Receiver: &room{},
-		Software: "stoa", Version: "0"})
-	require.NoError(b, err)
+	u := must.Get(url.Parse("https://a.example"))(b)
+	f := must.Get(New(Config{Base: u, DB: storagetest.Open(b), Client: &http.Client{Transport: newNetwork()}, Keys: nodeKeys(0), Receiver: &room{},
+		Software: "stoa", Version: "0"}))(b)
 	require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for i := range entries {
 			p := benchPost("https://a.example", i)
@@ -211,8 +206,7 @@ func BenchmarkPull(b *testing.B) {
 	for after := 0; after < entries; after += maxLogPage { // the sender's pages are made and kept
 		a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), "GET", fmt.Sprintf("/ap/board/log?after=%d", after), nil))
 	}
-	u, err := url.Parse("https://b.example")
-	require.NoError(b, err)
+	u := must.Get(url.Parse("https://b.example"))(b)
 	var used time.Duration
 	for range b.N {
 		b.StopTimer()
@@ -225,11 +219,9 @@ func BenchmarkPull(b *testing.B) {
 		}))
 		b.StartTimer()
 		before := cpuTime()
-		_, err = f.pull(b.Context(), storage.Job{Args: []byte(`"` + board + `"`)})
-		require.NoError(b, err)
+		must.Get(f.pull(b.Context(), storage.Job{Args: []byte(`"` + board + `"`)}))(b)
 		used += cpuTime() - before
-		s, err := f.following(b.Context(), board)
-		require.NoError(b, err)
+		s := must.Get(f.following(b.Context(), board))(b)
 		require.Equal(b, int64(entries), s.LastSeq)
 	}
 	b.ReportMetric(float64(used.Microseconds())/float64(entries*b.N), "cpu-µs/entry")

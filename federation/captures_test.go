@@ -24,6 +24,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -48,10 +49,8 @@ type capture struct {
 
 func load(t *testing.T, file string) capture {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var c capture
-	require.NoError(t, json.Unmarshal(raw, &c))
+	raw := must.Get(os.ReadFile(file))(t)
+	c := must.JSON[capture](raw)(t)
 	return c
 }
 
@@ -76,12 +75,9 @@ func capturedNode(t *testing.T) *node {
 	net, tick := newNetwork(), newClock()
 	docs := map[string]json.RawMessage{}
 	for _, dir := range []string{"gotosocial", "fedify"} {
-		raw, err := os.ReadFile(filepath.Join("testdata", dir, "actors.json"))
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(raw, &docs))
+		require.NoError(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", dir, "actors.json")))(t), &docs))
 	}
-	raw, err := os.ReadFile("testdata/gotosocial/discovery.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/gotosocial/discovery.json"))(t)
 	var found struct {
 		Stub json.RawMessage `json:"key_stub_unsigned_get"`
 	}
@@ -107,11 +103,9 @@ func nodeAt(t *testing.T, net *network, tick *clock, host string) *node {
 	t.Helper()
 	n := &node{t: t, base: "http://" + host, name: host, net: net, tick: tick, db: storagetest.OpenConfig(t, storage.Config{Now: tick.now})}
 	n.room = &room{base: n.base}
-	u, err := url.Parse(n.base)
-	require.NoError(t, err)
-	n.f, err = New(Config{Base: u, DB: n.db, Client: &http.Client{Transport: net}, Keys: nodeKeys(0), Receiver: n.room,
-		Software: "stoa", Version: "0", Now: tick.now, AllowPrivate: true})
-	require.NoError(t, err)
+	u := must.Get(url.Parse(n.base))(t)
+	n.f = must.Get(New(Config{Base: u, DB: n.db, Client: &http.Client{Transport: net}, Keys: nodeKeys(0), Receiver: n.room,
+		Software: "stoa", Version: "0", Now: tick.now, AllowPrivate: true}))(t)
 	return n
 }
 
@@ -120,8 +114,7 @@ func nodeAt(t *testing.T, net *network, tick *clock, host string) *node {
 func TestCapturedSignatures(t *testing.T) {
 	t.Parallel()
 	n := capturedNode(t)
-	files, err := filepath.Glob("testdata/*/*.json")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("testdata/*/*.json"))(t)
 	verified, refused := 0, 0
 	for _, file := range files {
 		c := load(t, file)
@@ -157,8 +150,7 @@ func TestCapturedBySoftware(t *testing.T) {
 		Body              string      `json:"request_body"`
 		Reply             struct{ Status int }
 	}
-	raw, err := os.ReadFile("testdata/us-to-peer.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/us-to-peer.json"))(t)
 	var file struct {
 		Keys struct {
 			RSA     string `json:"rsa_pkcs8_pem"`
@@ -170,13 +162,11 @@ func TestCapturedBySoftware(t *testing.T) {
 	slices.SortFunc(file.Exchanges, func(a, b exchange) int { return a.Clock.Compare(b.Clock) })
 	private := func(text string) crypto.Signer {
 		block, _ := pem.Decode([]byte(text))
-		k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		require.NoError(t, err)
+		k := must.Get(x509.ParsePKCS8PrivateKey(block.Bytes))(t)
 		return k.(crypto.Signer)
 	}
 	const probe = "http://localhost:18810/users/probe"
-	text, err := key.PublicPEM(private(file.Keys.RSA).Public())
-	require.NoError(t, err)
+	text := must.Get(key.PublicPEM(private(file.Keys.RSA).Public()))(t)
 	doc := asJSON(t, map[string]any{
 		"id": probe, "type": "Person", "inbox": probe + "/inbox", "publicKey": map[string]any{"id": probe + "#main-key", "owner": probe, "publicKeyPem": text},
 		"assertionMethod": []any{map[string]any{"id": probe + "#ed25519-key", "type": "Multikey", "controller": probe,
@@ -185,8 +175,7 @@ func TestCapturedBySoftware(t *testing.T) {
 	taken := 0
 	nodes := map[string]*node{}
 	for _, e := range file.Exchanges {
-		u, err := url.Parse(e.URL)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(e.URL))(t)
 		n := nodes[u.Host]
 		if n == nil {
 			net := newNetwork()
@@ -239,8 +228,7 @@ func TestCapturedStory(t *testing.T) {
 	post := n.post(func(p *protocol.StoredPost) { p.URI = n.base + "/ap/posts/01M7Y0"; p.Title = "Paper" })
 	settle(t, n)
 	const reply = "http://localhost/users/carol/statuses/01M7XPH356AC2MJCT2CPEP9DKR"
-	files, err := filepath.Glob("testdata/gotosocial/*.json")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("testdata/gotosocial/*.json"))(t)
 	for _, file := range files {
 		c := load(t, file)
 		if c.Request.Method != http.MethodPost {
@@ -284,8 +272,7 @@ func TestCapturedFedify(t *testing.T) {
 	t.Parallel()
 	n := capturedNode(t)
 	n.post(func(p *protocol.StoredPost) { p.URI = n.base + "/objects/q1" })
-	files, err := filepath.Glob("testdata/fedify/*.json")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("testdata/fedify/*.json"))(t)
 	for _, file := range files {
 		c := load(t, file)
 		if c.Request.Method != http.MethodPost {
@@ -301,8 +288,7 @@ func TestCapturedFedify(t *testing.T) {
 		}
 	}
 	require.Equal(t, protocol.Deleted, n.state("http://localhost:18820/users/fay/notes/r1"))
-	scheme := n.f.schemeOf(t.Context(), "localhost:18820")
-	require.Equal(t, schemeRSA, scheme, "a host that signs with RFC 9421 gets it back")
+	require.Equal(t, schemeRSA, n.f.schemeOf(t.Context(), "localhost:18820"), "a host that signs with RFC 9421 gets it back")
 }
 
 // The inbox door never fails inside and never panics, whatever comes.

@@ -15,6 +15,7 @@ import (
 	"stoa/identity/integrity"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -44,12 +45,8 @@ func (n *node) conflict(board string) (c *storage.Conflict) {
 	return c
 }
 
-func (n *node) reports() (all []storage.Conflict) {
-	n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		all, err = tx.Logs().Reports(ctx)
-		return err
-	})
-	return all
+func (n *node) reports() []storage.Conflict {
+	return reads(n, func(ctx context.Context, tx *storage.Tx) ([]storage.Conflict, error) { return tx.Logs().Reports(ctx) })
 }
 
 // onEach runs a test with a node, and a node that follows it on each engine.
@@ -106,8 +103,7 @@ func TestConflict_Fork(t *testing.T) {
 		// The operator has the log read again: what it has now is taken.
 		reread := func() {
 			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Subscriptions().Reread(ctx, board)
-				return err
+				return must.Err(tx.Subscriptions().Reread(ctx, board))
 			}))
 			settle(t, a, b)
 		}
@@ -179,14 +175,13 @@ func TestConflict_Fallback(t *testing.T) {
 		c := b.conflict(board)
 		require.NotNil(t, c)
 		require.Equal(t, []any{storage.ConflictFallback, int64(7)}, []any{c.Kind, c.Seq})
-		var head activity.Activity
-		require.NoError(t, json.Unmarshal(c.TheirsDoc, &head))
+		head := must.JSON[activity.Activity](c.TheirsDoc)(t)
 		require.EqualValues(t, 4, *head.Seq)
 		require.NoError(t, b.f.verifyProof(t.Context(), c.TheirsDoc, board))
 		require.Len(t, a.reports(), 1)
 		require.Empty(t, b.state(q.URI))
 
-		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Logs().NewEpoch(ctx, board); return err }))
+		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Logs().NewEpoch(ctx, board)) }))
 		b.tick.pass(21 * time.Minute)
 		settle(t, a, b)
 		require.Nil(t, b.conflict(board))
@@ -199,9 +194,7 @@ func TestConflict_Fallback(t *testing.T) {
 // An answer that was signed before one that was seen proves nothing, and one whose signed head is
 // not its own is refused.
 func TestConflict_OldAnswer(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	a.titled("one")
 	settle(t, a, b)
@@ -210,22 +203,19 @@ func TestConflict_OldAnswer(t *testing.T) {
 	a.titled("two")
 	b.tick.pass(2 * time.Minute)
 	settle(t, a, b)
-	s, err := b.f.following(t.Context(), board)
-	require.NoError(t, err)
+	s := must.Get(b.f.following(t.Context(), board))(t)
 	require.EqualValues(t, 2, s.LastSeq)
-	head, err := b.f.readHead(t.Context(), &s.Subscription, &old)
-	require.NoError(t, err)
+	head := must.Get(b.f.readHead(t.Context(), &s.Subscription, &old))(t)
 	require.ErrorContains(t, b.f.fallback(t.Context(), s, *old.Head, head), "an old answer")
 
 	_, now := a.page("?after=0")
 	now.SignedHead = old.SignedHead
-	_, err = b.f.readHead(t.Context(), &s.Subscription, &now)
+	_, err := b.f.readHead(t.Context(), &s.Subscription, &now)
 	require.ErrorContains(t, err, "not the head of this page")
 	forged := old
 	forged.SignedHead = asJSON(t, b.f.site.Head(s.Epoch, 1, "sha256:"+strings.Repeat("00", 32), b.tick.now()))
 	forged.SignedHead = bytes.ReplaceAll(forged.SignedHead, []byte("b.example"), []byte("a.example"))
-	_, err = b.f.readHead(t.Context(), &s.Subscription, &forged)
-	require.ErrorIs(t, err, integrity.ErrNoProof)
+	require.ErrorIs(t, must.Err(b.f.readHead(t.Context(), &s.Subscription, &forged)), integrity.ErrNoProof)
 	forged.SignedHead = nil
 	head, err = b.f.readHead(t.Context(), &s.Subscription, &forged)
 	require.NoError(t, err, "a node of version 0.1.0 signs none")
@@ -242,8 +232,7 @@ func TestConflict_OldPeer(t *testing.T) {
 			return body
 		}
 		delete(page, "stoa:signedHead")
-		var items []map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(page["orderedItems"], &items))
+		items := must.JSON[[]map[string]json.RawMessage](page["orderedItems"])(t)
 		for _, i := range items {
 			delete(i, "stoa:hash")
 		}
@@ -332,6 +321,6 @@ func TestLogReport_Refused(t *testing.T) {
 	require.Len(t, a.reports(), 1)
 	require.Equal(t, storage.ConflictFallback, a.reports()[0].Kind)
 	a.tick.pass(31 * 24 * time.Hour)
-	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PruneExpired(ctx); return err }))
+	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.PruneExpired(ctx)) }))
 	require.Empty(t, a.reports())
 }

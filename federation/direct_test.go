@@ -13,6 +13,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -42,10 +43,8 @@ func strangerIn(w *world) *stranger {
 	s.actors[carol] = &actorKeys{id: carol, keys: nodeKeys(103)}
 	s.net.hosts["peer.example"] = http.HandlerFunc(s.remote)
 	s.served[carol+"/inbox"] = func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
-		var a activity.Activity
-		require.NoError(t, json.Unmarshal(body, &a))
+		body := must.Get(io.ReadAll(r.Body))(t)
+		a := must.JSON[activity.Activity](body)(t)
 		if s.status != 0 {
 			w.WriteHeader(s.status)
 			return
@@ -84,13 +83,11 @@ func (s *stranger) types() []string {
 
 // Whom a reply answers gets it, and what becomes of it, without following anything.
 func TestAnswerReachesWhoFollowsNothing(t *testing.T) {
-	t.Parallel()
 	s := newStranger(t)
 	p := s.answer()
 	settle(t, s.node)
 	require.Equal(t, []string{"Create"}, s.types())
-	var n activity.Note
-	require.NoError(t, json.Unmarshal(s.got[0].Object, &n))
+	n := must.JSON[activity.Note](s.got[0].Object)(t)
 	require.Equal(t, s.note, n.InReplyTo.One())
 	require.Contains(t, n.CC, carol)
 	require.Equal(t, "Mention", n.Tag[len(n.Tag)-1].Type.String())
@@ -119,7 +116,6 @@ func TestAnswerReachesWhoFollowsNothing(t *testing.T) {
 // A host that does not answer is tried again by the usual timetable, also by
 // another process, and is not sent what was taken back meanwhile.
 func TestAnswer_HostAway(t *testing.T) {
-	t.Parallel()
 	s := newStranger(t)
 	s.status = 503
 	kept, taken := s.answer(), s.answer()
@@ -141,7 +137,6 @@ func TestAnswer_HostAway(t *testing.T) {
 // A host that follows the board learns from the log what becomes of a post, and
 // nothing twice. The reply itself it gets in addition to the boost, which mentions nobody.
 func TestAnswer_HostFollows(t *testing.T) {
-	t.Parallel()
 	s := newStranger(t)
 	follow := fmt.Sprintf(`{"id":"https://peer.example/f/1","type":"Follow","actor":%q,"object":"https://u.example/ap/board"}`, carol)
 	require.Equal(t, 202, s.deliver(carol, []byte(follow)))
@@ -162,14 +157,12 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 	t.Parallel()
 	deliver := func(s *stranger, actor string) *http.Response {
 		body := fmt.Sprintf(`{"id":"%s/v","type":"View","actor":%q,"object":"x"}`, actor, actor)
-		res, err := s.net.RoundTrip(s.request(actor, schemeCavage, []byte(body)))
-		require.NoError(t, err)
+		res := must.Get(s.net.RoundTrip(s.request(actor, schemeCavage, []byte(body))))(t)
 		require.NoError(t, res.Body.Close())
 		return res
 	}
 	for status, want := range map[int]int{500: 503, 502: 503, 503: 503, 504: 503, 520: 503, 429: 503, 404: 401, 410: 401, 403: 401, 400: 401} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			t.Parallel()
 			s := newStranger(t)
 			dave := "https://peer.example/u/dave"
 			s.actors[dave] = &actorKeys{id: dave, keys: nodeKeys(101)}
@@ -185,7 +178,6 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 		})
 	}
 	t.Run("no answer", func(t *testing.T) {
-		t.Parallel()
 		s := newStranger(t)
 		s.tick.pass(keyAge + time.Hour) // its key is to be fetched again
 		s.net.set("peer.example", true)
@@ -197,7 +189,6 @@ func TestKeyOfAHostThatIsAway(t *testing.T) {
 		require.Equal(t, 202, deliver(s, carol).StatusCode)
 	})
 	t.Run("an address that is never dialled", func(t *testing.T) {
-		t.Parallel()
 		s := newStranger(t)
 		dave := "https://inside.example/u/dave"
 		s.actors[dave] = &actorKeys{id: dave, keys: nodeKeys(101)}
@@ -234,8 +225,7 @@ func TestDeletedAccount(t *testing.T) {
 	gone := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }
 	forget := func(s *stranger) {
 		require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour))
-			return err
+			return must.Err(tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour)))
 		}))
 		s.tick.pass(keyMemory + time.Second)
 	}
@@ -275,7 +265,6 @@ func TestDeletedAccount(t *testing.T) {
 		}, 503, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			s := newStranger(t)
 			c.prepare(s)
 			require.Equal(t, c.code, s.leave(carol))
@@ -285,7 +274,6 @@ func TestDeletedAccount(t *testing.T) {
 		})
 	}
 	t.Run("forged", func(t *testing.T) {
-		t.Parallel()
 		s := newStranger(t)
 		require.Equal(t, 403, s.leave(mallory))
 		r := s.request(mallory, schemeCavage, []byte(`{}`))
@@ -296,7 +284,6 @@ func TestDeletedAccount(t *testing.T) {
 		require.Equal(t, protocol.Visible, s.state(s.note))
 	})
 	t.Run("of somebody unknown", func(t *testing.T) {
-		t.Parallel()
 		w := newWorld(t)
 		calls := w.net.count("GET ")
 		w.actors[carol] = &actorKeys{id: carol, keys: nodeKeys(103)}
@@ -305,7 +292,6 @@ func TestDeletedAccount(t *testing.T) {
 		require.Equal(t, calls, w.net.count("GET "), "nothing is fetched")
 	})
 	t.Run("many posts, a follow, and what is still on its way", func(t *testing.T) {
-		t.Parallel()
 		s := newStranger(t)
 		a := newNode(t, s.net, s.tick, 0, nil)
 		a.follow(s.node)
@@ -335,9 +321,8 @@ func TestDeletedAccount(t *testing.T) {
 		}
 		require.NotContains(t, s.logText(), "How much")
 		s.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Followers().Count(ctx, s.f.site.Board())
-			require.Equal(t, 1+1, n, "alice and the stoa node")
-			return err
+			require.Equal(t, 1+1, must.Get(tx.Followers().Count(ctx, s.f.site.Board()))(t), "alice and the stoa node")
+			return nil
 		})
 		late := s.fill(fmt.Sprintf(`{"id":"https://peer.example/n/9#create","type":"Create","actor":%q,"to":"as:Public",
 			"object":{"id":"https://peer.example/n/9","type":"Note","attributedTo":%q,"content":"<p>late</p>","published":"2026-11-20T10:00:00Z",
@@ -351,8 +336,7 @@ func TestDeletedAccount(t *testing.T) {
 // get reads a document of the node.
 func (n *node) get(path string) (doc map[string]any) {
 	n.t.Helper()
-	res, err := (&http.Client{Transport: n.net}).Get(path)
-	require.NoError(n.t, err)
+	res := must.Get((&http.Client{Transport: n.net}).Get(path))(n.t)
 	defer res.Body.Close()
 	require.Equal(n.t, 200, res.StatusCode, path)
 	require.NoError(n.t, json.NewDecoder(res.Body).Decode(&doc))
@@ -362,7 +346,6 @@ func (n *node) get(path string) (doc map[string]any) {
 // The outbox lists what the board announced, each by the id under which it was
 // sent, however much of the board visitors wrote or other boards hold.
 func TestOutbox(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	w := f.w
 	w.tick.pass(time.Second)
@@ -404,9 +387,8 @@ func TestOutbox(t *testing.T) {
 	require.Equal(t, []any{hidden.URI, first.URI, w.reply}, w.get(w.base + "/ap/board/posts?before=first")["orderedItems"])
 
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
-			CreatedAt: tx.Now, UpdatedAt: tx.Now})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+			CreatedAt: tx.Now, UpdatedAt: tx.Now}))
 	}))
 	for range collectionPage {
 		w.node.post(known)
@@ -423,7 +405,6 @@ func TestOutbox(t *testing.T) {
 
 // A post says its language where that is known, and nothing where it is not.
 func TestLanguage(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	p := w.node.post(func(p *protocol.StoredPost) {
 		known(p)
@@ -438,7 +419,6 @@ func TestLanguage(t *testing.T) {
 // Whom a post names in addition to its parent's author it mentions and addresses. In its text their names are links, and other
 // names are not.
 func TestMentions(t *testing.T) {
-	t.Parallel()
 	s := newStranger(t)
 	p := s.node.post(func(p *protocol.StoredPost) {
 		known(p)
@@ -460,8 +440,7 @@ func TestMentions(t *testing.T) {
 // fetch reads a post signed by an actor.
 func (w *world) fetchAs(actor, scheme, uri string, bend func(*http.Request)) int {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), "GET", uri, nil)
-	require.NoError(w.t, err)
+	r := must.Get(http.NewRequestWithContext(w.t.Context(), "GET", uri, nil))(w.t)
 	require.NoError(w.t, w.as(actor).sign(r, nil, actor, scheme))
 	bend(r)
 	code := w.do(r)
@@ -486,12 +465,10 @@ func TestReadersAreTold(t *testing.T) {
 	} {
 		for _, known := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, known), func(t *testing.T) {
-				t.Parallel()
 				s := newStranger(t)
 				if !known {
 					require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-						_, err := tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour))
-						return err
+						return must.Err(tx.Peers().PruneFetched(ctx, tx.Now.Add(time.Hour)))
 					}))
 				}
 				anonymous := s.node.post(nil)
@@ -514,7 +491,6 @@ func TestReadersAreTold(t *testing.T) {
 		}
 	}
 	t.Run("a follower", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		w := f.w
 		gone, hidden, back := w.node.post(nil), w.node.post(nil), w.node.post(nil)
@@ -527,7 +503,6 @@ func TestReadersAreTold(t *testing.T) {
 		require.Equal(t, "Delete Delete", f.types(), "once each, and not what is visible again")
 	})
 	t.Run("at most so many", func(t *testing.T) {
-		t.Parallel()
 		w := newWorld(t)
 		anonymous := w.node.post(nil)
 		w.f.growth.caps = map[storage.Stock]storage.Cap{storage.StockReaders: {Rows: 8, Bytes: 1 << 20}}

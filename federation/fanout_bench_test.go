@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -85,13 +86,11 @@ func BenchmarkFanOut(b *testing.B) {
 	const hosts = 10_000
 	for _, dead := range []int{0, hosts / 10} {
 		b.Run(fmt.Sprintf("dead=%d", dead), func(b *testing.B) {
-			base, err := url.Parse("https://b.example")
-			require.NoError(b, err)
+			base := must.Get(url.Parse("https://b.example"))(b)
 			to := &sink{tenth: true}
 			to.dead.Store(int64(dead))
-			f, err := New(Config{Base: base, DB: storagetest.Open(b), Client: &http.Client{Transport: to}, Keys: nodeKeys(1),
-				Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"})
-			require.NoError(b, err)
+			f := must.Get(New(Config{Base: base, DB: storagetest.Open(b), Client: &http.Client{Transport: to}, Keys: nodeKeys(1),
+				Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"}))(b)
 			follow(b, f, hosts)
 			ctx, stop := context.WithCancel(b.Context())
 			var running sync.WaitGroup

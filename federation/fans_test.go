@@ -2,7 +2,6 @@ package federation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -28,10 +28,8 @@ func (w *world) mailbox(inbox string) *mailbox {
 	m := &mailbox{w: w}
 	w.net.hosts[hostOf(inbox)] = http.HandlerFunc(w.remote)
 	w.served[inbox] = func(rw http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(w.t, err)
-		var a activity.Activity
-		require.NoError(w.t, json.Unmarshal(body, &a))
+		body := must.Get(io.ReadAll(r.Body))(w.t)
+		a := must.JSON[activity.Activity](body)(w.t)
 		m.got = append(m.got, a)
 		rw.WriteHeader(202)
 	}
@@ -67,8 +65,7 @@ const adaActor = "https://u.example/ap/agents/ada"
 // withAda has ada's profile.
 func (w *world) withAda() *world {
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person}}))
 	}))
 	return w
 }
@@ -78,12 +75,8 @@ func onEachWorld(t *testing.T, fn func(t *testing.T, w *world)) {
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(t, newWorldOn(t, c).withAda()) })
 }
 
-func (w *world) followers(local string) (n int) {
-	w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		n, err = tx.Followers().Count(ctx, local)
-		return err
-	})
-	return n
+func (w *world) followers(local string) int {
+	return reads(w, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Followers().Count(ctx, local) })
 }
 
 // Who follows an agent gets its posts from the agent, each once, also where the inbox follows the board; who follows only the board gets the
@@ -210,7 +203,6 @@ func TestGone_Followers(t *testing.T) {
 
 // The follows of agents have limits: an agent's, where dead ones make room, and a host's.
 func TestAttack_FollowersOfAgents(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	w.f.maxFollowersOfHost = 3
 	m := w.mailbox("https://big.example/inbox")
@@ -241,7 +233,6 @@ func TestAttack_FollowersOfAgents(t *testing.T) {
 
 // A reply is sent once to an inbox that follows its author, though it also mentions someone there.
 func TestFollowAgent_Mentioned(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	al := w.mailbox(alice + "/inbox")
 	w.says(alice, "Follow", 1, quoted(adaActor))
@@ -262,8 +253,7 @@ func TestFollowAgent_Removed(t *testing.T) {
 		w.node.post(known)
 		settle(t, w.node)
 		require.Len(t, bo.got, 1)
-		var follow activity.Activity
-		require.NoError(t, json.Unmarshal(bo.got[0].Object, &follow))
+		follow := must.JSON[activity.Activity](bo.got[0].Object)(t)
 		require.Equal(t, "https://victim.example/a/Follow/1", string(follow.ID))
 		require.Equal(t, "Reject ada", bo.take())
 		w.says(bob, "Follow", 2, quoted(adaActor))
@@ -312,7 +302,6 @@ func TestFollowAgent_Many(t *testing.T) {
 
 // What was posted before somebody followed the agent, and still waits for the inbox, is boosted to it.
 func TestFollowAgent_Late(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t).withAda()
 	al := w.mailbox(alice + "/inbox")
 	w.net.set("victim.example", true)

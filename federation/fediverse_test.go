@@ -14,6 +14,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -44,8 +45,7 @@ func followerOf(w *world) *follower {
 	t := w.t
 	f := &follower{w: w}
 	w.served[alice+"/inbox"] = func(rw http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		require.NoError(t, err)
+		body := must.Get(io.ReadAll(r.Body))(t)
 		f.headers = r.Header
 		for name, v := range f.reply {
 			rw.Header()[name] = v
@@ -62,8 +62,7 @@ func followerOf(w *world) *follower {
 				return
 			}
 		}
-		var a activity.Activity
-		require.NoError(t, json.Unmarshal(body, &a))
+		a := must.JSON[activity.Activity](body)(t)
 		f.got = append(f.got, a)
 		var answer struct {
 			Result string `json:"result"`
@@ -90,7 +89,6 @@ func known(p *protocol.StoredPost) {
 }
 
 func TestFediverseFollower(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	w := f.w
 	p, q, anon := w.node.post(known), w.node.post(known), w.node.post(nil)
@@ -106,8 +104,7 @@ func TestFediverseFollower(t *testing.T) {
 	w.change(p, protocol.Visible, "restore")
 	settle(t, w.node)
 	require.Equal(t, "Announce Announce Undo Delete Announce", f.types())
-	var undone activity.Activity
-	require.NoError(t, json.Unmarshal(f.got[2].Object, &undone))
+	undone := must.JSON[activity.Activity](f.got[2].Object)(t)
 	require.Equal(t, f.got[0].ID, undone.ID)
 	require.NotEqual(t, f.got[0].ID, f.got[4].ID, "boosted again")
 	require.Equal(t, w.f.site.Agent("ada"), f.got[3].Actor.One(), "the deletion is its author's")
@@ -115,7 +112,6 @@ func TestFediverseFollower(t *testing.T) {
 }
 
 func TestFediverseOutage(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	w := f.w
 	w.net.set("victim.example", true)
@@ -143,7 +139,6 @@ func TestFediverseAnswers(t *testing.T) {
 		return o
 	}
 	t.Run("400 drops this one only", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status = []int{400}
 		f.w.node.post(known)
@@ -152,20 +147,17 @@ func TestFediverseAnswers(t *testing.T) {
 		require.Equal(t, "Announce", f.types())
 	})
 	t.Run("410 ends the follower", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status = []int{410}
 		f.w.node.post(known)
 		settle(t, f.w.node)
 		require.Nil(t, outlet(f.w))
 		f.w.read(func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Followers().Count(ctx, protocol.BoardID(f.w.base))
-			require.Zero(t, n)
-			return err
+			require.Zero(t, must.Get(tx.Followers().Count(ctx, protocol.BoardID(f.w.base)))(t))
+			return nil
 		})
 	})
 	t.Run("429 waits as long as asked", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status, f.reply = []int{429}, http.Header{"Retry-After": {"7200"}}
 		f.w.node.post(known)
@@ -176,7 +168,6 @@ func TestFediverseAnswers(t *testing.T) {
 		require.Equal(t, "Announce", f.types())
 	})
 	t.Run("401 tries the other signature once and remembers", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.refuse = "cavage"
 		f.w.node.post(known)
@@ -189,7 +180,6 @@ func TestFediverseAnswers(t *testing.T) {
 		require.Equal(t, posts+1, f.w.net.count("POST victim.example"))
 	})
 	t.Run("a host that is heard of is tried at once", func(t *testing.T) {
-		t.Parallel()
 		f := newFollower(t)
 		f.status = []int{500, 500}
 		f.w.node.post(known)
@@ -204,7 +194,6 @@ func TestFediverseAnswers(t *testing.T) {
 }
 
 func TestFollowOfOtherActorsIsRejected(t *testing.T) {
-	t.Parallel()
 	f := newFollower(t)
 	for i, object := range []string{"https://u.example/ap/feed", "https://u.example/ap/agents/nobody", activity.Public} {
 		require.Equal(t, 202, f.w.deliver(alice, []byte(fmt.Sprintf(`{"id":"https://victim.example/f/%d","type":"Follow","actor":%q,"object":%q}`, 10+i,
@@ -216,15 +205,13 @@ func TestFollowOfOtherActorsIsRejected(t *testing.T) {
 }
 
 func TestFediverseReply(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	body := w.note(60, `,"name":"A\u202e <i>title</i>","tag":[{"type":"Hashtag","name":"#Offer"},{"type":"Hashtag","name":"#Jaipur"},{"type":"Hashtag",`+
 		`"name":"#हिन्दी"},{"type":"Hashtag","name":"#ДОМ"},{"type":"Hashtag","name":"#two words"}]`)
 	require.Equal(t, 202, w.deliver(alice, body))
 	private := strings.ReplaceAll(string(w.note(61, "")), `"to":["as:Public"]`, `"to":["https://u.example/ap/board"]`)
 	require.Equal(t, 202, w.deliver(alice, []byte(private)))
-	future := strings.Replace(string(w.note(62, "")), "2026-11-20T10", "2036-11-20T10", 1)
-	require.Equal(t, 202, w.deliver(alice, []byte(future)))
+	require.Equal(t, 202, w.deliver(alice, []byte(strings.Replace(string(w.note(62, "")), "2026-11-20T10", "2036-11-20T10", 1))))
 	settle(t, w.node)
 	p := w.held("https://victim.example/n/60")
 	require.Equal(t, []any{"A <i>title</i>", protocol.Offer, []string{"jaipur", "हिन्दी", "дом"}, "A <b>name</b>", "hi"},
@@ -239,7 +226,6 @@ func TestFediverseReply(t *testing.T) {
 // never heard of its author: the note is fetched from its own server, because
 // the board's word is not enough; and so is its deletion.
 func TestFediverseReplyTravelsOn(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	gone := false
 	w.served[w.reply] = func(rw http.ResponseWriter, r *http.Request) {
@@ -290,12 +276,10 @@ func TestPlainText(t *testing.T) {
 }
 
 func TestServedDocuments(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
-			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "ada", Name: "Ada", Kind: protocol.Person},
+			ERC8004: agentID, CreatedAt: tx.Now, UpdatedAt: tx.Now}))
 	}))
 	p, gone, hidden := w.node.post(known), w.node.post(known), w.node.post(known)
 	w.change(gone, protocol.Deleted, "delete")
@@ -317,10 +301,8 @@ func TestServedDocuments(t *testing.T) {
 		"/ap/posts/post_00000000000000000000000000": {404, "problem"}, "/ap/posts/x": {404, "problem"}, "/ap/board/log/1": {200, `"stoa:seq":1`},
 		"/ap/board/log/99": {404, "problem"}, "/ap/board/announces/3": {200, p.URI},
 	} {
-		res, err := client.Get(w.base + path)
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
+		res := must.Get(client.Get(w.base + path))(t)
+		body := must.Get(io.ReadAll(res.Body))(t)
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, c.code, res.StatusCode, path)
 		if c.want == "problem" {
@@ -333,11 +315,9 @@ func TestServedDocuments(t *testing.T) {
 		if c.code != 200 {
 			continue
 		}
-		r, err := http.NewRequestWithContext(t.Context(), "GET", w.base+path, nil)
-		require.NoError(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", w.base+path, nil))(t)
 		r.Header.Set("If-None-Match", res.Header.Get("ETag"))
-		res, err = client.Do(r)
-		require.NoError(t, err)
+		res = must.Get(client.Do(r))(t)
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, 304, res.StatusCode, path)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"stoa/identity/tree"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -134,16 +135,13 @@ func TestFollowedTree_Fork(t *testing.T) {
 		a.titled("four")
 		b.tick.pass(21 * time.Minute)
 		c := requireTreeConflict(t, a, b, board, 3)
-		ours, err := b.f.openCheckpoint(t.Context(), board, c.Epoch, c.OursDoc)
-		require.NoError(t, err)
-		theirs, err := b.f.openCheckpoint(t.Context(), board, c.Epoch, c.TheirsDoc)
-		require.NoError(t, err)
+		ours := must.Get(b.f.openCheckpoint(t.Context(), board, c.Epoch, c.OursDoc))(t)
+		theirs := must.Get(b.f.openCheckpoint(t.Context(), board, c.Epoch, c.TheirsDoc))(t)
 		require.Equal(t, []int64{3, 4}, []int64{ours.Size, theirs.Size})
 
 		// The operator decides: the log is read again, with its tree.
 		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().Reread(ctx, board)
-			return err
+			return must.Err(tx.Subscriptions().Reread(ctx, board))
 		}))
 		settle(t, a, b)
 		require.Nil(t, b.conflict(board))
@@ -153,9 +151,7 @@ func TestFollowedTree_Fork(t *testing.T) {
 
 // The text of an entry is another one than its tree has: the entry and the checkpoint, both signed, show it.
 func TestFollowedTree_Content(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	p := a.titled("one")
 	require.NoError(t, a.db.Numbered(t.Context()))
@@ -173,9 +169,7 @@ func TestFollowedTree_Content(t *testing.T) {
 
 // Another entry than the tree has, at a number that was not taken before.
 func TestFollowedTree_Entry(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	empty := a.copy()
 	a.titled("one")
@@ -199,8 +193,7 @@ func TestFollowedTree_Entry(t *testing.T) {
 // What is not signed shows nothing about the board: it stops the reading, and is no conflict.
 func TestFollowedTree_InTransit(t *testing.T) {
 	t.Parallel()
-	other, err := tree.Sign(tree.Checkpoint{Origin: "a.example/x", Size: 1}, nodeKeys(2).Ed25519.Signer())
-	require.NoError(t, err)
+	other := must.Get(tree.Sign(tree.Checkpoint{Origin: "a.example/x", Size: 1}, nodeKeys(2).Ed25519.Signer()))(t)
 	for suffix, fn := range map[string]func([]byte) []byte{
 		"/checkpoint": func([]byte) []byte { return other },
 		"/tile/0/000.p/3": func(b []byte) []byte {
@@ -212,9 +205,7 @@ func TestFollowedTree_InTransit(t *testing.T) {
 		"/salts/0":              func([]byte) []byte { return bytes.Repeat([]byte("x\n"), 30_000) },
 	} {
 		t.Run(strings.Trim(strings.ReplaceAll(suffix, "/", " "), " "), func(t *testing.T) {
-			t.Parallel()
-			a, b := two(t, nil)
-			b.follow(a)
+			a, b := pairOf(t)
 			board := protocol.BoardID(a.base)
 			for range 3 {
 				a.post(nil)
@@ -239,9 +230,7 @@ func TestFollowedTree_InTransit(t *testing.T) {
 
 // A log that had a tree does not lose it within the epoch, and one whose tree stays far behind is not read on.
 func TestFollowedTree_Missing(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	a.titled("one")
 	settle(t, a, b)
@@ -249,8 +238,7 @@ func TestFollowedTree_Missing(t *testing.T) {
 	settle(t, a, b)
 	require.EqualValues(t, 1, b.followedTree(board).Size)
 	a.forge("/log", func(body []byte) []byte {
-		var page map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(body, &page))
+		page := must.JSON[map[string]json.RawMessage](body)(t)
 		delete(page, "stoa:tree")
 		return asJSON(t, page)
 	})
@@ -264,9 +252,7 @@ func TestFollowedTree_Missing(t *testing.T) {
 
 // A checkpoint that is older than the one that was accepted is an old answer: nothing is taken with it.
 func TestFollowedTree_Old(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	board := protocol.BoardID(a.base)
 	a.titled("one")
 	settle(t, a, b)

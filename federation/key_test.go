@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -15,13 +16,11 @@ import (
 // holds at once, what another one replaces after that moment, and a signature that
 // the remembered key does not verify is tried with the key of the database.
 func TestKeyMemory(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	id := alice + "#main-key"
 	elsewhere := func(k Keys) { // as another process does it
 		t.Helper()
-		spki, err := x509.MarshalPKIXPublicKey(k.RSA.Public())
-		require.NoError(t, err)
+		spki := must.Get(x509.MarshalPKIXPublicKey(k.RSA.Public()))(t)
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Peers().PutKey(ctx, storage.RemoteKey{KeyID: id, Owner: alice, Host: "victim.example", Algorithm: underPublicKey, Key: spki,
 				FetchedAt: w.tick.now()})
@@ -29,8 +28,7 @@ func TestKeyMemory(t *testing.T) {
 	}
 	holds := func(k Keys, why string) {
 		t.Helper()
-		found, err := w.f.keyOf(t.Context(), id, false)
-		require.NoError(t, err)
+		found := must.Get(w.f.keyOf(t.Context(), id, false))(t)
 		require.Equal(t, k.RSA.Public(), found.Public, why)
 	}
 	first, second, third := w.actors[alice].keys, nodeKeys(110), nodeKeys(111)

@@ -12,6 +12,7 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -93,8 +94,7 @@ func TestLogPages_Borders(t *testing.T) {
 		a.post(nil)
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	_, q := a.page("?after=20")
 	require.NotEqual(t, p.Epoch, q.Epoch)
@@ -104,16 +104,13 @@ func TestLogPages_Borders(t *testing.T) {
 
 // Readers of uncached blocks share few slots; a peer needs none of them.
 func TestAttack_LogPagesNotInMemory(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	a.post(nil)
 	for range cap(a.f.blocks.making) {
 		a.f.blocks.making <- struct{}{}
 	}
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	w := httptest.NewRecorder()
 	a.f.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "https://a.example/ap/board/log?after=0", nil))
@@ -138,8 +135,7 @@ func TestEntry_Redacted(t *testing.T) {
 	a.read(func(ctx context.Context, tx *storage.Tx) error {
 		for _, kind := range []storage.LogKind{storage.LogCreate, storage.LogUpdate} {
 			for _, redacted := range []bool{false, true} {
-				raw, err := a.f.innerOf(ctx, tx, storage.LogEntry{Seq: 1, Kind: kind, ObjectID: p.ID, At: p.CreatedAt, Redacted: redacted})
-				require.NoError(t, err)
+				raw := must.Get(a.f.innerOf(ctx, tx, storage.LogEntry{Seq: 1, Kind: kind, ObjectID: p.ID, At: p.CreatedAt, Redacted: redacted}))(t)
 				require.Equal(t, redacted, raw == nil, kind)
 			}
 		}

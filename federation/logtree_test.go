@@ -20,6 +20,7 @@ import (
 	"stoa/identity/tree"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -47,19 +48,15 @@ func (n *node) treePath() (path, key string) {
 func (n *node) signed() (path string, size int64, root tlog.Hash) {
 	n.t.Helper()
 	path, key := n.treePath()
-	verifier, err := note.NewVerifier(key)
-	require.NoError(n.t, err)
+	verifier := must.Get(note.NewVerifier(key))(n.t)
 	w := n.ask(path + "/checkpoint")
 	require.Equal(n.t, []any{200, "public, no-cache"}, []any{w.Code, w.Header().Get("Cache-Control")})
-	opened, err := note.Open(w.Body.Bytes(), note.VerifierList(verifier))
-	require.NoError(n.t, err)
+	opened := must.Get(note.Open(w.Body.Bytes(), note.VerifierList(verifier)))(n.t)
 	lines := strings.Split(opened.Text, "\n")
 	require.Equal(n.t, []string{"a.example" + path, ""}, []string{lines[0], lines[3]})
 	require.Equal(n.t, lines[0], verifier.Name())
-	size, err = strconv.ParseInt(lines[1], 10, 64)
-	require.NoError(n.t, err)
-	root, err = tlog.ParseHash(lines[2])
-	require.NoError(n.t, err)
+	size = must.Get(strconv.ParseInt(lines[1], 10, 64))(n.t)
+	root = must.Get(tlog.ParseHash(lines[2]))(n.t)
 	return path, size, root
 }
 
@@ -71,8 +68,7 @@ func (n *node) leaves(path string, size int64) (all [][]byte) {
 		w := n.ask(path + "/" + tree.Path(tree.At(tree.Bundles, at/tree.Width, int(width))))
 		require.Equal(n.t, 200, w.Code)
 		require.Contains(n.t, w.Header().Get("Cache-Control"), "immutable")
-		some, err := tree.ParseBundle(w.Body.Bytes(), int(width))
-		require.NoError(n.t, err)
+		some := must.Get(tree.ParseBundle(w.Body.Bytes(), int(width)))(n.t)
 		all = append(all, some...)
 	}
 	return all
@@ -117,8 +113,7 @@ func TestTree_Leaves(t *testing.T) {
 			salts := strings.Split(a.ask(path+"/salts/0").Body.String(), "\n")
 			var found []int64
 			for i, raw := range page.OrderedItems[:len(leaves)] {
-				leaf, err := tree.ParseLeaf(leaves[i])
-				require.NoError(t, err)
+				leaf := must.Get(tree.ParseLeaf(leaves[i]))(t)
 				require.EqualValues(t, i+1, leaf.Seq)
 				require.Equal(t, tree.ParseHash(hashOf(raw)), leaf.Entry, "entry %d", i+1)
 				var e struct {
@@ -169,8 +164,7 @@ func TestTree_Steps(t *testing.T) {
 			require.NoError(t, a.db.Numbered(t.Context()))
 			a.growTree()
 			path, size, root := a.signed()
-			leaves := a.leaves(path, size)
-			require.Equal(t, tlog.Hash(plainRoot(leaves)), root)
+			require.Equal(t, tlog.Hash(plainRoot(a.leaves(path, size))), root)
 			get := tree.ReadTile(func(tile tree.Tile) ([]byte, error) {
 				w := a.ask(path + "/" + tree.Path(tile))
 				if w.Code != 200 || w.Body.Len() != 32*tile.W {
@@ -179,48 +173,35 @@ func TestTree_Steps(t *testing.T) {
 				return w.Body.Bytes(), nil
 			})
 			if i > 0 {
-				proof, err := tlog.ProveTree(size, old.N, get)
-				require.NoError(t, err)
-				require.NoError(t, tlog.CheckTree(proof, size, root, old.N, old.Hash))
+				require.NoError(t, tlog.CheckTree(must.Get(tlog.ProveTree(size, old.N, get))(t), size, root, old.N, old.Hash))
 			}
 			old = tlog.Tree{N: size, Hash: root}
 		}
 		path, size, root := a.signed()
 		require.EqualValues(t, 957, size)
-		pub, err := ed25519Of(a.f.c.Keys.Ed25519)
-		require.NoError(t, err)
+		pub := must.Get(ed25519Of(a.f.c.Keys.Ed25519))(t)
 		board := a.f.site.Board()
 		for _, seq := range []int64{1, 256, 257, 768, 957} {
 			a.read(func(ctx context.Context, tx *storage.Tx) error {
-				entries, err := tx.Logs().After(ctx, board, seq-1, 1)
-				require.NoError(t, err)
-				p, err := tx.Posts().ByID(ctx, entries[0].ObjectID)
-				require.NoError(t, err)
-				in, err := a.f.Logged(ctx, tx, p)
-				require.NoError(t, err)
+				entries := must.Get(tx.Logs().After(ctx, board, seq-1, 1))(t)
+				p := must.Get(tx.Posts().ByID(ctx, entries[0].ObjectID))(t)
+				in := must.Get(a.f.Logged(ctx, tx, p))(t)
 				require.Len(t, in.Salt, tree.SaltSize)
 				require.Equal(t, seq, in.Seq)
 				leaf := tree.Leaf{Seq: seq, Content: tree.Salted(in.Salt, []byte(in.Content)),
 					Entry: tree.ParseHash(activity.HashEntry(in.Epoch, seq, in.Published, in.Type, p.URI))}
-				at, err := tree.CheckProof(in.Proof, leaf, tree.Origin(board, in.Epoch), pub)
-				require.NoError(t, err)
+				at := must.Get(tree.CheckProof(in.Proof, leaf, tree.Origin(board, in.Epoch), pub))(t)
 				require.Equal(t, tlog.Tree{N: size, Hash: root}, tlog.Tree{N: at.Size, Hash: at.Root})
 				leaf.Seq++
-				_, err = tree.CheckProof(in.Proof, leaf, at.Origin, pub)
-				require.ErrorIs(t, err, tree.ErrTree)
-				_, err = tree.CheckProof(strings.Replace(in.Proof, "\n\n", "\n", 1), leaf, at.Origin, pub)
-				require.ErrorIs(t, err, tree.ErrTree)
+				require.ErrorIs(t, must.Err(tree.CheckProof(in.Proof, leaf, at.Origin, pub)), tree.ErrTree)
+				require.ErrorIs(t, must.Err(tree.CheckProof(strings.Replace(in.Proof, "\n\n", "\n", 1), leaf, at.Origin, pub)), tree.ErrTree)
 				return nil
 			})
 		}
 		late := a.post(nil)
 		require.NoError(t, a.db.Numbered(t.Context()))
 		a.read(func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Posts().ByID(ctx, late.ID)
-			require.NoError(t, err)
-			in, err := a.f.Logged(ctx, tx, p)
-			require.NoError(t, err)
-			require.Nil(t, in, "the tree does not have the entry yet")
+			require.Nil(t, must.Get(a.f.Logged(ctx, tx, must.Get(tx.Posts().ByID(ctx, late.ID))(t)))(t), "the tree does not have the entry yet")
 			return nil
 		})
 		for _, none := range []string{"tile/0/003.p/190", "tile/0/003", "tile/0/004.p/1", "tile/1/000", "tile/1/000.p/4", "tile/2/000.p/1", "tile/0/-01", "tile/0/3",
@@ -279,13 +260,11 @@ func TestTree_DeletedMeanwhile(t *testing.T) {
 			if err := tx.Logs().Redact(ctx, a.f.site.Board(), p.ID); err != nil {
 				return err
 			}
-			grown, err := tx.Logs().GrowTree(ctx, before, leaves, nil, make([]byte, 32))
-			require.True(t, grown)
-			return err
+			require.True(t, must.Get(tx.Logs().GrowTree(ctx, before, leaves, nil, make([]byte, 32)))(t))
+			return nil
 		}))
 		a.read(func(ctx context.Context, tx *storage.Tx) error {
-			now, err := tx.Logs().Tree(ctx, a.f.site.Board())
-			require.NoError(t, err)
+			now := must.Get(tx.Logs().Tree(ctx, a.f.site.Board()))(t)
 			salts, err := tx.Logs().TreeSalts(ctx, now.ID, 0, 10)
 			require.Len(t, salts, 1)
 			require.Nil(t, salts[0].Salt)
@@ -306,8 +285,7 @@ func TestTree_Epoch(t *testing.T) {
 		path, size, root := a.signed()
 		a.tick.pass(time.Minute)
 		require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Logs().NewEpoch(ctx, a.f.site.Board())
-			return err
+			return must.Err(tx.Logs().NewEpoch(ctx, a.f.site.Board()))
 		}))
 		require.Equal(t, 404, a.ask(path+"/checkpoint").Code)
 		settle(t, a)
@@ -316,9 +294,8 @@ func TestTree_Epoch(t *testing.T) {
 		require.NotEqual(t, path, path2)
 		require.NotEqual(t, root, root2)
 		a.read(func(ctx context.Context, tx *storage.Tx) error {
-			now, err := tx.Logs().Tree(ctx, a.f.site.Board())
-			require.Zero(t, now.Old)
-			return err
+			require.Zero(t, must.Get(tx.Logs().Tree(ctx, a.f.site.Board()))(t).Old)
+			return nil
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -150,8 +151,7 @@ func TestMessage_Blocked(t *testing.T) {
 	owner := protocol.Caller{Standing: protocol.Session, Account: "acc_1", Handle: "asha", Handles: []string{"asha"}}
 	first := s.thread().ThreadID
 	require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := s.room.Close(ctx, tx, owner, protocol.ThreadRef{ThreadID: first})
-		return err
+		return must.Err(s.room.Close(ctx, tx, owner, protocol.ThreadRef{ThreadID: first}))
 	}))
 	s.say("Update", carol, "Changed", map[string]any{"id": uri, "updated": s.tick.now().Add(time.Second).Format(time.RFC3339)})
 	s.create(carol, "On", map[string]any{"inReplyTo": uri})
@@ -174,7 +174,7 @@ func TestMessage_Blocked(t *testing.T) {
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockActor: carol, protocol.BlockHost: "peer.example", protocol.BlockHandle: "asha"} {
 		b := nodeBlock(kind, value)
 		deliveries(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, b) },
-			func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Blocks().Delete(ctx, b.ID); return err })
+			func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Blocks().Delete(ctx, b.ID)) })
 	}
 	deliveries(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "peer.example", Policy: storage.PolicySilence})
@@ -190,9 +190,8 @@ func TestMessage_Blocked(t *testing.T) {
 	require.NoError(t, s.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 	require.Equal(t, 404, s.fetchAs(carol, schemeCavage, note, func(*http.Request) {}))
 	s.read(func(ctx context.Context, tx *storage.Tx) error {
-		left, err := tx.RemoteThreads().OfNote(ctx, last)
-		require.Empty(t, left)
-		return err
+		require.Empty(t, must.Get(tx.RemoteThreads().OfNote(ctx, last))(t))
+		return nil
 	})
 	s.create(carol, "Still there?", nil)
 	require.Len(t, s.got, 1, "nobody is there to refuse")
@@ -214,12 +213,8 @@ func TestMessage_HostAway(t *testing.T) {
 	require.Len(t, s.got, 1)
 }
 
-func (n *node) has(uri string) (known bool) {
-	n.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		known, err = tx.Posts().Has(ctx, uri)
-		return err
-	})
-	return known
+func (n *node) has(uri string) bool {
+	return reads(n, func(ctx context.Context, tx *storage.Tx) (bool, error) { return tx.Posts().Has(ctx, uri) })
 }
 
 // A public Note that mentions the board and answers nothing is a post there, with its origin, in the log and on the nodes that
@@ -264,7 +259,6 @@ func TestMessage_BoardMention(t *testing.T) {
 		require.NoError(s.t, s.node.write(func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "peer.example", Policy: storage.PolicyTrusted})
 		}))
-		last := s.create(carol, "Trusted", map[string]any{"to": []string{activity.Public, board}, "tag": []any{}})
-		require.NotNil(s.t, s.held(last))
+		require.NotNil(s.t, s.held(s.create(carol, "Trusted", map[string]any{"to": []string{activity.Public, board}, "tag": []any{}})))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"stoa/node/room/contact"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -46,9 +47,8 @@ func eachCorrespondence(t *testing.T, fn func(s *correspondence)) {
 func (s *correspondence) profile(handle string, policy *protocol.PolicyDraft) {
 	s.t.Helper()
 	require.NoError(s.t, s.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle),
-			Kind: protocol.Person, ContactPolicy: policy}})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle),
+			Kind: protocol.Person, ContactPolicy: policy}}))
 	}))
 }
 
@@ -284,7 +284,7 @@ func TestMessage_Refused(t *testing.T) {
 		s.create(carol, "The next day", nil)
 		require.Len(s.t, s.got, 2)
 		s.tick.pass(25 * time.Hour)
-		require.NoError(s.t, s.node.write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.PruneExpired(ctx); return err }))
+		require.NoError(s.t, s.node.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.PruneExpired(ctx)) }))
 		require.Equal(s.t, 404, s.fetchAs(carol, schemeCavage, s.sent(2)["id"].(string), func(*http.Request) {}))
 
 		owner := protocol.Caller{Standing: protocol.Session, Account: "acc_2", Handle: "ravi", Handles: []string{"ravi"}}

@@ -22,6 +22,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/room/contact"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -244,13 +245,11 @@ func newNodeOn(t *testing.T, net *network, tick *clock, i int, authority Authori
 // start builds the federation of the node as a fresh process would.
 func (n *node) start(keys Keys, authority Authority) *Federation {
 	n.t.Helper()
-	u, err := url.Parse(n.base)
-	require.NoError(n.t, err)
-	f, err := New(Config{
+	u := must.Get(url.Parse(n.base))(n.t)
+	f := must.Get(New(Config{
 		Base: u, DB: n.db, Client: &http.Client{Transport: n.net}, Keys: keys, Receiver: n.room, Authority: authority,
 		Threads: &contact.Contact{Base: n.base, DB: n.db}, Software: "stoa", Version: "0", Now: n.tick.now, Log: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(n.t, err)
+	}))(n.t)
 	return f
 }
 
@@ -269,8 +268,7 @@ func (n *node) work() bool {
 		busy = true
 		n.do(j)
 	}
-	outlets, err := n.db.ClaimOutlets(ctx, "test", 16, 16, time.Minute)
-	require.NoError(n.t, err)
+	outlets := must.Get(n.db.ClaimOutlets(ctx, "test", 16, 16, time.Minute))(n.t)
 	for _, o := range outlets {
 		busy = true
 		n.f.serveOutlet(ctx, o)
@@ -282,9 +280,7 @@ func (n *node) work() bool {
 func (n *node) growTree() {
 	n.t.Helper()
 	for behind := int64(1); behind > 0; {
-		var err error
-		behind, err = n.f.growTree(n.t.Context())
-		require.NoError(n.t, err)
+		behind = must.Get(n.f.growTree(n.t.Context()))(n.t)
 	}
 }
 
@@ -340,6 +336,18 @@ func (n *node) write(fn func(ctx context.Context, tx *storage.Tx) error) error {
 func (n *node) read(fn func(ctx context.Context, tx *storage.Tx) error) {
 	n.t.Helper()
 	require.NoError(n.t, n.db.Read(n.t.Context(), fn))
+}
+
+// reads gives what a read of a node returns.
+func reads[T any](n interface {
+	read(fn func(ctx context.Context, tx *storage.Tx) error)
+}, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
+	n.read(func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v
 }
 
 // post writes a post as the board room does.
@@ -424,9 +432,7 @@ func (n *node) change(p *protocol.StoredPost, to protocol.PostState, kind storag
 // held is a post by its ActivityPub id, nil when the node does not have it.
 func (n *node) held(uri string) *protocol.StoredPost {
 	n.t.Helper()
-	p, err := n.f.storedPost(n.t.Context(), uri)
-	require.NoError(n.t, err)
-	return p
+	return must.Get(n.f.storedPost(n.t.Context(), uri))(n.t)
 }
 
 func (n *node) state(uri string) protocol.PostState {
@@ -454,8 +460,7 @@ func (n *node) subscription(board string) storage.Subscription {
 // follow makes n follow the board of other and settles.
 func (n *node) follow(other *node) {
 	n.t.Helper()
-	_, err := n.f.Follow(n.t.Context(), other.base)
-	require.NoError(n.t, err)
+	must.Get(n.f.Follow(n.t.Context(), other.base))(n.t)
 	settle(n.t, n, other)
 	require.Equal(n.t, storage.SubscriptionAccepted, n.subscription(protocol.BoardID(other.base)).State)
 }
@@ -486,7 +491,5 @@ func (r *registry) Authority(_ context.Context, id, keyid string) (integrity.Gra
 
 func asJSON(t testing.TB, v any) []byte {
 	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return raw
+	return must.Get(json.Marshal(v))(t)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // A fetch stays at the origin that the id names: another port or scheme of the
@@ -13,8 +15,7 @@ import (
 func TestSameOriginRedirect(t *testing.T) {
 	t.Parallel()
 	request := func(address string) *http.Request {
-		u, err := url.Parse(address)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(address))(t)
 		return &http.Request{URL: u}
 	}
 	for _, tt := range []struct {

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestReach_OnlyTheCaller: a look connects to the host of the node that signed, on two ports, whatever else the request says; actors of a node
 // other than itself, strangers and what is not signed get none; and there are few at a time.
 func TestReach_OnlyTheCaller(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := newNode(t, w.net, w.tick, 0, nil)
 	a.follow(w.node)
@@ -57,8 +57,7 @@ func TestReach_OnlyTheCaller(t *testing.T) {
 	for range reachAtOnce {
 		<-w.f.reaching
 	}
-	s, err := a.f.AskReach(t.Context(), w.base)
-	require.NoError(t, err)
+	s := must.Get(a.f.AskReach(t.Context(), w.base))(t)
 	require.Equal(t, protocol.Sight{Document: "ok", IPv4: "ok", IPv6: "ok", Plain4: "failed", Plain6: "failed"}, s)
 	require.Equal(t, map[string]bool{"tcp4 a.example": true, "tcp6 a.example": true}, dialled)
 	require.Equal(t, 200, get(at+"?host=evil.example", a.f, a.f.site.Node()).Code)
@@ -72,7 +71,6 @@ func TestReach_OnlyTheCaller(t *testing.T) {
 	w.net.mu.Lock()
 	w.net.down["c.example"] = true
 	w.net.mu.Unlock()
-	s, err = shut.f.AskReach(t.Context(), w.base)
-	require.NoError(t, err)
+	s = must.Get(shut.f.AskReach(t.Context(), w.base))(t)
 	require.Equal(t, protocol.Sight{Document: "timeout"}, s)
 }

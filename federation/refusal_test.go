@@ -16,6 +16,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -39,9 +40,7 @@ var refusals = map[string]func(w *world) *http.Request{
 		r.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"id":`), iotest.ErrReader(io.ErrUnexpectedEOF)))
 		return r
 	},
-	"no JSON, a limit of its shape, no id, not one actor": func(w *world) *http.Request {
-		return w.request(alice, schemeCavage, []byte(`[{"id":"x"}]`))
-	},
+	"no JSON, a limit of its shape, no id, not one actor": func(w *world) *http.Request { return w.request(alice, schemeCavage, []byte(`[{"id":"x"}]`)) },
 	"no signature": func(w *world) *http.Request {
 		r := w.request(alice, schemeCavage, view(alice, 1))
 		r.Header.Del("Signature")
@@ -90,8 +89,7 @@ var refusals = map[string]func(w *world) *http.Request{
 // a fault that stays, and the other way round: Mastodon repeats after 401, 408, 429 and 5xx.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../FEDERATION.md")
-	require.NoError(t, err)
+	doc := must.Get(os.ReadFile("../FEDERATION.md"))(t)
 	_, text, found := strings.Cut(string(doc), "| fault | status |")
 	require.True(t, found)
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -99,10 +97,8 @@ func TestRefusals(t *testing.T) {
 	require.Len(t, rows, len(refusals))
 	for _, row := range rows {
 		fault, kind := row[1], row[3]
-		status, err := strconv.Atoi(row[2])
-		require.NoError(t, err)
+		status := must.Get(strconv.Atoi(row[2]))(t)
 		t.Run(fault, func(t *testing.T) {
-			t.Parallel()
 			require.Contains(t, refusals, fault)
 			w := newWorld(t)
 			r, res := refusals[fault](w), httptest.NewRecorder()

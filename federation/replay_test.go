@@ -11,18 +11,14 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestSignatureIsGoodForOnePost is a node that publishes an author's signed
 // request a second time under another id: the first is accepted, the copy is
 // refused, and the log continues.
 func TestSignatureIsGoodForOnePost(t *testing.T) {
-	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, _ := granted(t)
 	first := a.post(agentPost(t, a, pair, "Said once."))
 	copied := a.post(func(p *protocol.StoredPost) {
 		agentPost(t, a, pair, "Said once.")(p)
@@ -39,8 +35,7 @@ func TestSignatureIsGoodForOnePost(t *testing.T) {
 // post is shown unverified first and verified once the key is seen.
 func TestRecheck(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	chain := &registry{id: agentID}
 	a, b := two(t, chain)
 	b.follow(a)
@@ -65,8 +60,7 @@ func TestRecheck(t *testing.T) {
 func TestRecheck_Directory(t *testing.T) {
 	t.Parallel()
 	const agent = "https://agent.example"
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	a, b := two(t, nil)
 	var listed atomic.Bool
 	var asked atomic.Int64

@@ -8,14 +8,14 @@ import (
 
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A resolution by the post's own author holds on every node that verified both
 // by itself, wherever the two were made, and ends with the resolution.
 func TestResolutionAcrossNodes(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	granted := map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}
 	chain := &registry{id: agentID, keys: granted}
 	a, b := two(t, chain)

@@ -11,7 +11,6 @@ import (
 // TestKeyRotated: a server that has rotated its key is believed at once by a node that knows the former one, and what it signed with the
 // former one too, as long as its actor names that.
 func TestKeyRotated(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	a := w.actors[alice]
 	relay := func(body []byte) int { return w.deliver(mallory, body) }

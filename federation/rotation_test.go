@@ -3,7 +3,6 @@ package federation
 import (
 	"context"
 	"crypto"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -47,8 +46,7 @@ type keeper struct {
 
 func (k *keeper) fetch(n *node) {
 	n.t.Helper()
-	var actor activity.Actor
-	require.NoError(n.t, json.Unmarshal(n.served("/ap/board"), &actor))
+	actor := must.JSON[activity.Actor](n.served("/ap/board"))(n.t)
 	found, ok := actor.PublicKey.Find(activity.MainKey(n.f.site.Board()))
 	require.True(n.t, ok)
 	k.key = must.Get(key.ParsePublicPEM(string(found.PEM)))(n.t)
@@ -69,8 +67,7 @@ func (k *keeper) serve(n *node) http.HandlerFunc {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		var a activity.Activity
-		require.NoError(n.t, json.Unmarshal(body, &a))
+		a := must.JSON[activity.Activity](body)(n.t)
 		k.got = append(k.got, string(a.ID))
 		w.WriteHeader(http.StatusAccepted)
 	}
@@ -100,9 +97,8 @@ func TestRotation(t *testing.T) {
 		ring.Bind(table)
 		rotate := func(args string) {
 			t.Helper()
-			_, err := table.Invoke(t.Context(), hall.Request{Op: protocol.RotateNodeKey.Name, Args: []byte(args), Door: "operator",
-				Evidence: identity.Evidence{Operator: true}})
-			require.NoError(t, err)
+			must.Get(table.Invoke(t.Context(), hall.Request{Op: protocol.RotateNodeKey.Name, Args: []byte(args), Door: "operator",
+				Evidence: identity.Evidence{Operator: true}}))(t)
 			require.NoError(t, ring.Refresh(t.Context()), "as every minute")
 		}
 		k := &keeper{}

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/node/work/worker"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -301,11 +302,9 @@ func newSim(t *testing.T, net *simNet) *sim {
 }
 
 func simNode(t *testing.T, host string, net http.RoundTripper, keys int) *Federation {
-	base, err := url.Parse("https://" + host)
-	require.NoError(t, err)
-	f, err := New(Config{Base: base, DB: storagetest.Open(t), Client: &http.Client{Transport: net}, Keys: nodeKeys(keys),
-		Receiver: &room{base: base.String()}, Software: "stoa", Version: "0"})
-	require.NoError(t, err)
+	base := must.Get(url.Parse("https://" + host))(t)
+	f := must.Get(New(Config{Base: base, DB: storagetest.Open(t), Client: &http.Client{Transport: net}, Keys: nodeKeys(keys),
+		Receiver: &room{base: base.String()}, Software: "stoa", Version: "0"}))(t)
 	return f
 }
 
@@ -408,8 +407,7 @@ func (p phase) String() string {
 // simSizes are how many peers to simulate: STOA_SIMULATE, else few.
 func simSizes(t *testing.T) (all []int) {
 	for _, word := range strings.Fields(cmp.Or(os.Getenv("STOA_SIMULATE"), "60")) {
-		n, err := strconv.Atoi(word)
-		require.NoError(t, err)
+		n := must.Get(strconv.Atoi(word))(t)
 		all = append(all, n)
 	}
 	return all
@@ -535,8 +533,7 @@ func TestSimulation_Reading(t *testing.T) {
 			jobs.Handle(storage.ProcessJob, f.process)
 			simStart(t, f, jobs)
 		}
-		_, err := reader.Follow(t.Context(), "https://b.example")
-		require.NoError(t, err)
+		must.Get(reader.Follow(t.Context(), "https://b.example"))(t)
 		time.Sleep(time.Minute)
 		for _, c := range []struct {
 			posts       int
@@ -560,9 +557,7 @@ func TestSimulation_Reading(t *testing.T) {
 			}
 		}
 		require.NoError(t, reader.c.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			sub, err := tx.Subscriptions().ByBoard(ctx, s.f.site.Board())
-			require.NoError(t, err)
-			require.EqualValues(t, s.seq, sub.LastSeq)
+			require.EqualValues(t, s.seq, must.Get(tx.Subscriptions().ByBoard(ctx, s.f.site.Board()))(t).LastSeq)
 			return nil
 		}))
 	})

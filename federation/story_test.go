@@ -19,6 +19,7 @@ import (
 	"stoa/identity/key"
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -29,6 +30,26 @@ func two(t *testing.T, authority Authority) (a, b *node) {
 	net, tick := newNetwork(), newClock()
 	a, b = newNode(t, net, tick, 0, authority), newNode(t, net, tick, 1, authority)
 	return a, b
+}
+
+// pairOf is two nodes, of which b follows a, for a test that runs beside others.
+func pairOf(t *testing.T) (a, b *node) {
+	t.Helper()
+	t.Parallel()
+	a, b = two(t, nil)
+	b.follow(a)
+	return a, b
+}
+
+// granted is pairOf with a chain that grants a key to the agent.
+func granted(t *testing.T) (a, b *node, pair key.Pair, chain *registry) {
+	t.Helper()
+	t.Parallel()
+	pair = must.Get(key.GenerateEd25519())(t)
+	chain = &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
+	a, b = two(t, chain)
+	b.follow(a)
+	return a, b, pair, chain
 }
 
 func TestPostReachesTheFollower(t *testing.T) {
@@ -60,9 +81,7 @@ func TestPostReachesTheFollower(t *testing.T) {
 }
 
 func TestBurstIsOnePushAndPages(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	pushes := a.net.count("POST b.example")
 	var posts []*protocol.StoredPost
 	for range 230 {
@@ -84,9 +103,7 @@ func TestBurstIsOnePushAndPages(t *testing.T) {
 }
 
 func TestPeerAwayCatchesUp(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	a.net.set("b.example", true)
 	var posts []*protocol.StoredPost
 	for range 9 {
@@ -115,9 +132,7 @@ func TestPeerAwayCatchesUp(t *testing.T) {
 }
 
 func TestDeleteHideRestore(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p, q := a.post(nil), a.post(nil)
 	settle(t, a, b)
 	a.change(p, protocol.Deleted, "delete")
@@ -159,19 +174,16 @@ func TestReplyAcrossNodes(t *testing.T) {
 	settle(t, a, b, c)
 	require.Equal(t, protocol.Deleted, a.state(r.URI))
 	require.Equal(t, protocol.Deleted, c.state(r.URI))
-	page := a.log(t, 0)
-	require.NotContains(t, page, "I make it", "no deleted text stays in the log")
+	require.NotContains(t, a.log(t, 0), "I make it", "no deleted text stays in the log")
 }
 
 // log is a page of the node's log, as text.
 func (n *node) log(t *testing.T, after int) string {
 	t.Helper()
-	res, err := (&http.Client{Transport: n.net}).Get(fmt.Sprintf("%s/ap/board/log?after=%d", n.base, after))
-	require.NoError(t, err)
+	res := must.Get((&http.Client{Transport: n.net}).Get(fmt.Sprintf("%s/ap/board/log?after=%d", n.base, after)))(t)
 	defer res.Body.Close()
 	var b bytes.Buffer
-	_, err = b.ReadFrom(res.Body)
-	require.NoError(t, err)
+	must.Get(b.ReadFrom(res.Body))(t)
 	require.Equal(t, 200, res.StatusCode)
 	return b.String()
 }
@@ -186,23 +198,18 @@ func signed(t *testing.T, n *node, pair key.Pair, in protocol.NewPost) json.RawM
 func signedAs(t *testing.T, n *node, pair key.Pair, in protocol.NewPost, field, value string) json.RawMessage {
 	t.Helper()
 	body := asJSON(t, in)
-	r, err := http.NewRequestWithContext(t.Context(), "POST", n.base+integrity.PostPath, bytes.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), "POST", n.base+integrity.PostPath, bytes.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(field, value)
 	target := httpsig.NewTarget("https", n.name)
 	require.NoError(t, httpsig.SignRequest(r, target, body, httpsig.SignOptions{Key: pair.Signer(), Created: n.tick.now()}))
-	msg, err := httpsig.FromRequest(r, target)
-	require.NoError(t, err)
-	k, err := httpsig.NewKey(pair.Public())
-	require.NoError(t, err)
+	msg := must.Get(httpsig.FromRequest(r, target))(t)
+	k := must.Get(httpsig.NewKey(pair.Public()))(t)
 	policy := httpsig.WritePolicy()
 	policy.At = n.tick.now()
 	v := httpsig.Verifier{Keys: fixedKey{k}}
-	res, err := v.Verify(t.Context(), &msg, body, policy)
-	require.NoError(t, err)
-	e, err := httpsig.Capture(&msg, body, res)
-	require.NoError(t, err)
+	res := must.Get(v.Verify(t.Context(), &msg, body, policy))(t)
+	e := must.Get(httpsig.Capture(&msg, body, res))(t)
 	return asJSON(t, e)
 }
 
@@ -232,40 +239,23 @@ func agentPost(t *testing.T, n *node, pair key.Pair, text string) func(*protocol
 // TestVerdicts_Blocked keeps out what a followed board brings of an author whom
 // the operator here has blocked, and takes it again when the block is lifted.
 func TestVerdicts_Blocked(t *testing.T) {
-	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, _ := granted(t)
 	actor := a.base + "/ap/anon"
 	for kind, value := range map[protocol.BlockKind]string{protocol.BlockAgent: agentID, protocol.BlockKey: pair.Thumbprint(), protocol.BlockActor: actor} {
 		block := nodeBlock(kind, value)
 		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Blocks().Put(ctx, block) }))
-		post := a.post(func(p *protocol.StoredPost) {
-			agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p)
-		})
+		post := a.post(func(p *protocol.StoredPost) { agentPost(t, a, pair, "Signed and blocked by "+string(kind))(p) })
 		settle(t, a, b)
 		require.Nil(t, b.held(post.URI), kind)
-		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Blocks().Delete(ctx, block.ID)
-			return err
-		}))
-		post = a.post(func(p *protocol.StoredPost) {
-			agentPost(t, a, pair, "Signed and heard again after "+string(kind))(p)
-		})
+		require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Blocks().Delete(ctx, block.ID)) }))
+		post = a.post(func(p *protocol.StoredPost) { agentPost(t, a, pair, "Signed and heard again after "+string(kind))(p) })
 		settle(t, a, b)
 		require.NotNil(t, b.held(post.URI), kind)
 	}
 }
 
 func TestVerdicts(t *testing.T) {
-	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, chain := granted(t)
 
 	good := a.post(agentPost(t, a, pair, "As signed."))
 	bad := a.post(func(p *protocol.StoredPost) {
@@ -308,12 +298,7 @@ func TestVerdicts(t *testing.T) {
 
 // A chain that cannot be read decides nothing: the post waits.
 func TestChainAway(t *testing.T) {
-	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	chain := &registry{id: agentID, keys: map[string]crypto.PublicKey{pair.Thumbprint(): pair.Public()}}
-	a, b := two(t, chain)
-	b.follow(a)
+	a, b, pair, chain := granted(t)
 	chain.err = protocol.Errorf(protocol.ChainUnavailable, "no answer")
 	p := a.post(agentPost(t, a, pair, "Wait for it."))
 	settle(t, a, b)
@@ -332,9 +317,7 @@ func TestChainAway(t *testing.T) {
 // An attacker between two nodes can change nothing: neither what is pushed
 // nor what is pulled.
 func TestTamperedOnTheWay(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	bend := func(r *http.Request, body []byte) []byte {
 		return bytes.ReplaceAll(body, []byte("200 sheets"), []byte("900 sheets"))
 	}
@@ -354,9 +337,7 @@ func TestTamperedOnTheWay(t *testing.T) {
 
 // Pushes that come twice, late or out of order change nothing.
 func TestRepeatsAndReordering(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p, q := a.post(nil), a.post(nil)
 	a.change(p, protocol.Deleted, "delete")
 	entries := a.entries()
@@ -399,22 +380,14 @@ func (n *node) push(to *node, body []byte) outcome {
 }
 
 func TestDeleteBeforeCreate(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	settle(t, a, b)
 	r := b.post(func(r *protocol.StoredPost) { r.ReplyTo = p.URI })
-	var create []byte
-	b.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		create, err = b.f.createOf(ctx, tx, r)
-		return err
-	})
-	del, err := b.f.prove(b.f.site.Delete(r, b.tick.now()), b.f.site.Anon(), b.tick.now())
-	require.NoError(t, err)
+	create := reads(b, func(ctx context.Context, tx *storage.Tx) ([]byte, error) { return b.f.createOf(ctx, tx, r) })
+	del := must.Get(b.f.prove(b.f.site.Delete(r, b.tick.now()), b.f.site.Anon(), b.tick.now()))(t)
 	for _, body := range [][]byte{del, create} {
-		res := b.f.send(t.Context(), b.f.site.Anon(), a.base+"/ap/board/inbox", body)
-		require.NoError(t, res.err)
+		require.NoError(t, b.f.send(t.Context(), b.f.site.Anon(), a.base+"/ap/board/inbox", body).err)
 		for a.work() {
 			continue
 		}
@@ -423,14 +396,11 @@ func TestDeleteBeforeCreate(t *testing.T) {
 }
 
 func TestEpochChange(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	settle(t, a, b)
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base))
-		return err
+		return must.Err(tx.Logs().NewEpoch(ctx, protocol.BoardID(a.base)))
 	}))
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error { // the backup is older than the Follow
 		if err := tx.Followers().Delete(ctx, protocol.BoardID(a.base), b.f.site.Node()); err != nil {
@@ -457,9 +427,7 @@ func TestCrashOfTheReceiver(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 7; at++ {
 		t.Run(fmt.Sprint("step ", at), func(t *testing.T) {
-			t.Parallel()
-			a, b := two(t, nil)
-			b.follow(a)
+			a, b := pairOf(t)
 			b.room.calls, b.room.failAt = 0, at
 			p, q := a.post(nil), a.post(nil)
 			settle(t, a, b)
@@ -482,13 +450,9 @@ func TestCrashOfTheReceiver(t *testing.T) {
 // A kill between commit and delivery, and one between delivery and the move of
 // the cursor: it goes out at restart, and counts once.
 func TestCrashOfTheSender(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
-	claimed, err := a.db.ClaimOutlets(t.Context(), "killed", 10, 10, time.Minute)
-	require.NoError(t, err)
-	require.Len(t, claimed, 1)
+	require.Len(t, must.Get(a.db.ClaimOutlets(t.Context(), "killed", 10, 10, time.Minute))(t), 1)
 	a.push(b, a.entries()[0]) // delivered, and then the process is gone
 	a.f = a.start(nodeKeys(0), nil)
 	a.tick.pass(2 * time.Minute) // the lease ends
@@ -499,16 +463,13 @@ func TestCrashOfTheSender(t *testing.T) {
 
 // A job that is killed after its look-ups and before its transaction runs again.
 func TestCrashOfAJob(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	a.push(b, a.entries()[0])
 	jobs, _, err := b.db.ClaimJobs(t.Context(), "killed", 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
-	_, err = b.f.process(t.Context(), jobs[0])
-	require.NoError(t, err)
+	must.Get(b.f.process(t.Context(), jobs[0]))(t)
 	require.Nil(t, b.held(p.URI))
 	a.tick.pass(2 * time.Minute)
 	settle(t, a, b)
@@ -517,9 +478,7 @@ func TestCrashOfAJob(t *testing.T) {
 }
 
 func TestUnfollowAndReject(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	require.NoError(t, b.f.Unfollow(t.Context(), protocol.BoardID(a.base)))
 	settle(t, a, b)
 	a.read(func(ctx context.Context, tx *storage.Tx) error {
@@ -532,8 +491,7 @@ func TestUnfollowAndReject(t *testing.T) {
 	require.NoError(t, a.write(func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Peers().SetPolicy(ctx, storage.HostPolicy{Host: "b.example", Policy: storage.PolicyReject})
 	}))
-	_, err := b.f.Follow(t.Context(), a.base)
-	require.NoError(t, err, "asking is free")
+	require.NoError(t, must.Err(b.f.Follow(t.Context(), a.base)), "asking is free")
 	settle(t, a, b)
 	require.Equal(t, storage.SubscriptionPending, b.subscription(protocol.BoardID(a.base)).State)
 }
@@ -542,8 +500,7 @@ func TestFollow_RefusesWhatIsNoBoard(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
 	for _, address := range []string{a.base + "/ap/feed", "not a url", b.base, a.base + "/ap/posts/x", "http://a.example"} {
-		_, err := b.f.Follow(t.Context(), address)
-		require.Equal(t, protocol.InvalidRequest, protocol.CodeOf(err), address)
+		require.Equal(t, protocol.InvalidRequest, protocol.CodeOf(must.Err(b.f.Follow(t.Context(), address))), address)
 	}
 	_, err := b.f.Follow(t.Context(), "https://nobody.example")
 	require.Equal(t, protocol.Internal, protocol.CodeOf(err), "who does not answer may answer later")
@@ -570,13 +527,11 @@ func TestLog_Preconditions(t *testing.T) {
 	a, _ := two(t, nil)
 	client := &http.Client{Transport: a.net}
 	get := func(query, header, value string) *http.Response {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", a.base+"/ap/board/log"+query, nil)
-		require.NoError(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", a.base+"/ap/board/log"+query, nil))(t)
 		if header != "" {
 			r.Header.Set(header, value)
 		}
-		res, err := client.Do(r)
-		require.NoError(t, err)
+		res := must.Get(client.Do(r))(t)
 		t.Cleanup(func() { _ = res.Body.Close() })
 		return res
 	}
@@ -598,9 +553,7 @@ func TestLog_Preconditions(t *testing.T) {
 // A reply to a board that is away for two days is handed in when it is back,
 // and meanwhile holds up nothing else that concerns that node.
 func TestReplyToABoardThatIsAway(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	p := a.post(nil)
 	settle(t, a, b)
 	a.net.set("a.example", true)
@@ -619,9 +572,7 @@ func TestReplyToABoardThatIsAway(t *testing.T) {
 // In real time, with the loops that a node runs: a post is on the other node
 // long before two seconds are over.
 func TestRun(t *testing.T) {
-	t.Parallel()
-	a, b := two(t, nil)
-	b.follow(a)
+	a, b := pairOf(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for _, n := range []*node{a, b} {
@@ -659,8 +610,7 @@ func TestFollow_DeliveryShows(t *testing.T) {
 	t.Parallel()
 	a, b := two(t, nil)
 	board := protocol.BoardID(a.base)
-	_, err := b.f.Follow(t.Context(), a.base)
-	require.NoError(t, err)
+	must.Get(b.f.Follow(t.Context(), a.base))(t)
 	a.net.set("a.example", true)
 	settle(t, b)
 	s := b.subscription(board)

@@ -15,6 +15,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/activity"
+	"stoa/protocol/must"
 	"stoa/protocol/rate"
 	"stoa/storage"
 )
@@ -47,7 +48,6 @@ func (w *world) claimed(actor string, n int) *http.Request {
 // An actor that an unsigned stranger names is fetched once and kept nowhere; one
 // that signed is kept without what nobody reads again.
 func TestAttack_StrangersKeepNothing(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	const padded = "https://evil.example/u/padded"
 	a := &actorKeys{id: padded, keys: nodeKeys(103)}
@@ -71,8 +71,7 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 	require.Less(t, len(kept.Doc), 1<<10)
 	require.Equal(t, padded+"/inbox", kept.Inbox)
 	require.Equal(t, "padded", kept.Handle)
-	again, err := w.f.actorOf(t.Context(), padded, actorAge)
-	require.NoError(t, err)
+	again := must.Get(w.f.actorOf(t.Context(), padded, actorAge))(t)
 	require.Equal(t, padded+"/inbox", again.Inbox.One())
 	require.Equal(t, 1, w.net.count("GET evil.example/u/padded"), "what is kept is enough")
 
@@ -96,7 +95,6 @@ func TestAttack_StrangersKeepNothing(t *testing.T) {
 // A key that fails is fetched again and put in the place of the known one only when
 // it verifies something.
 func TestAttack_RotationNeedsASignature(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	_, before := w.known(alice)
 	w.tick.pass(keyRetryAge + time.Minute)
@@ -115,7 +113,6 @@ func TestAttack_RotationNeedsASignature(t *testing.T) {
 
 // Rows that throw-away actors cause have a cap, and those of peers go last.
 func TestAttack_CapsOfStocks(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.f.growth.caps = map[storage.Stock]storage.Cap{}
 	for of := range storage.Caps {
@@ -127,8 +124,7 @@ func TestAttack_CapsOfStocks(t *testing.T) {
 		w.actors[id(i)] = &actorKeys{id: id(i), keys: nodeKeys(100)}
 		w.net.hosts[host] = http.HandlerFunc(w.remote)
 		body := fmt.Appendf(nil, `{"id":"%s/d","type":"Delete","actor":%q,"object":"https://%s/n/1"}`, id(i), id(i), host)
-		r := w.request(id(i), schemeRSA, body)
-		require.Equal(t, 202, w.do(r))
+		require.Equal(t, 202, w.do(w.request(id(i), schemeRSA, body)))
 		w.tick.pass(time.Second)
 	}
 	settle(t, w.node)
@@ -161,19 +157,16 @@ func TestAttack_CapsOfStocks(t *testing.T) {
 
 // An activity that is processed leaves its key and no body.
 func TestKeptIsEmptied(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i, body := range [][]byte{
 		view(alice, 1), w.note(60, ""), []byte(`{"id":"https://victim.example/f/2","type":"Flag","actor":"` + alice + `","object":[]}`),
 	} {
 		require.Equal(t, 202, w.deliver(alice, body), i)
 	}
-	waiting := func() (n int64) {
-		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			n, err = tx.Inbox().WaitingBytes(ctx, maxBacklog)
-			return err
+	waiting := func() int64 {
+		return reads(w, func(ctx context.Context, tx *storage.Tx) (int64, error) {
+			return tx.Inbox().WaitingBytes(ctx, maxBacklog)
 		})
-		return n
 	}
 	require.Positive(t, waiting())
 	settle(t, w.node)
@@ -230,7 +223,6 @@ func TestAttack_SlowHosts(t *testing.T) {
 		"domains, one network": {func(i int) string { return fmt.Sprintf("slow%d.example", i) }, one, strangersOfNetwork},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
 			w.f.lookUps = newBuckets(rate.PerSecond(1e6, 1e6))
@@ -274,7 +266,6 @@ func (w *world) newcomer() string {
 // A crowd of many networks and many domains fills every place; a fetch that has run
 // for a while gives way.
 func TestAttack_SlowHostsGiveWay(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.f.c.Network = func(r *http.Request) string { return r.Header.Get("X-Network") }
 	w.patient()
@@ -289,7 +280,6 @@ func TestAttack_SlowHostsGiveWay(t *testing.T) {
 
 // What strangers name uses up nothing of those that they name.
 func TestAttack_NamedHostIsNotHeldUp(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i := range int(deliveryRate.Burst) + 20 {
 		require.Equal(t, 401, w.do(w.claimed(alice, i)))
@@ -300,7 +290,6 @@ func TestAttack_NamedHostIsNotHeldUp(t *testing.T) {
 // A peer may deliver more than a stranger and does so on its own account, not on
 // its client network's. A large delivery counts for more.
 func TestDeliveryRates(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	returned := 0
 	w.f.c.Return = func(*http.Request) { returned++ }
@@ -327,7 +316,6 @@ func TestDeliveryRates(t *testing.T) {
 // Where too much waits to be processed, strangers are told to come back before
 // peers are.
 func TestAttack_Backlog(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	wait := func(bytes int64) { w.f.backlog.at, w.f.backlog.bytes = w.tick.now(), bytes }
 	wait(maxBacklog / 2)
@@ -356,7 +344,6 @@ func TestBuckets_Full(t *testing.T) {
 // Throw-away actors that follow fill no table: a follow too many is rejected until
 // followers are gone, and a host that takes no answers gets no more of them.
 func TestAttack_Followers(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t) // alice follows
 	w.f.maxFollowers = 3
 	id := func(i int) string { return fmt.Sprintf("https://f%d.example/u/x", i) }
@@ -368,12 +355,10 @@ func TestAttack_Followers(t *testing.T) {
 		body := fmt.Appendf(nil, `{"id":"%s/f/%d","type":"Follow","actor":%q,"object":"https://u.example/ap/board"}`, id(i), n, id(i))
 		require.Equal(t, 202, w.deliver(id(i), body))
 	}
-	followers := func() (n int) {
-		w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-			n, err = tx.Followers().Count(ctx, protocol.BoardID(w.base))
-			return err
+	followers := func() int {
+		return reads(w, func(ctx context.Context, tx *storage.Tx) (int, error) {
+			return tx.Followers().Count(ctx, protocol.BoardID(w.base))
 		})
-		return n
 	}
 	for i := range 5 {
 		follow(i, 0)

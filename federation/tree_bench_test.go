@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -18,24 +19,19 @@ func BenchmarkTree(b *testing.B) {
 	for range b.N {
 		b.StopTimer()
 		require.NoError(b, f.c.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Logs().NewEpoch(ctx, f.site.Board())
-			return err
+			return must.Err(tx.Logs().NewEpoch(ctx, f.site.Board()))
 		}))
 		b.StartTimer()
 		before := cpuTime()
 		for behind := int64(2); behind > 1; { // the deletion of the tree before is not counted
 			begin := time.Now()
-			var err error
-			behind, err = f.growTree(b.Context())
-			require.NoError(b, err)
+			behind = must.Get(f.growTree(b.Context()))(b)
 			longest = max(longest, time.Since(begin))
 		}
 		used += cpuTime() - before
 		b.StopTimer()
 		for behind := int64(1); behind > 0; {
-			var err error
-			behind, err = f.growTree(b.Context())
-			require.NoError(b, err)
+			behind = must.Get(f.growTree(b.Context()))(b)
 		}
 		b.StartTimer()
 	}

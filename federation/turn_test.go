@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -48,8 +49,7 @@ func newTurnWorld(t *testing.T) *turnWorld {
 	for _, n := range w.nodes {
 		for _, other := range w.nodes {
 			if n != other {
-				_, err := n.f.Follow(t.Context(), other.base)
-				require.NoError(t, err)
+				must.Get(n.f.Follow(t.Context(), other.base))(t)
 				settle(t, w.nodes...)
 			}
 		}
@@ -59,8 +59,7 @@ func newTurnWorld(t *testing.T) *turnWorld {
 
 // keep keeps a delivery to a node, to be repeated.
 func (w *turnWorld) keep(to int, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	require.NoError(w.t, err)
+	body := must.Get(io.ReadAll(r.Body))(w.t)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	again := r.Clone(context.WithoutCancel(r.Context()))
 	again.Body = io.NopCloser(bytes.NewReader(body))
@@ -109,9 +108,8 @@ func (w *turnWorld) same(when string) {
 				continue
 			}
 			n.read(func(ctx context.Context, tx *storage.Tx) error {
-				conflict, err := tx.Subscriptions().HasConflict(ctx, protocol.BoardID(other.base))
-				require.False(w.t, conflict, "%s: %s of %s", when, n.name, other.name)
-				return err
+				require.False(w.t, must.Get(tx.Subscriptions().HasConflict(ctx, protocol.BoardID(other.base)))(w.t), "%s: %s of %s", when, n.name, other.name)
+				return nil
 			})
 		}
 	}
@@ -163,8 +161,7 @@ func TestInTurn(t *testing.T) {
 		slices.Reverse(again)
 		codes := map[int]int{}
 		for _, r := range again {
-			body, err := io.ReadAll(r.Body)
-			require.NoError(t, err)
+			body := must.Get(io.ReadAll(r.Body))(t)
 			for _, sent := range [][]byte{body, bytes.Replace(body, []byte("200 sheets"), []byte("900 sheets"), 1)} {
 				same := r.Clone(t.Context())
 				same.Body = io.NopCloser(bytes.NewReader(sent))

@@ -19,6 +19,7 @@ import (
 
 	"stoa/identity/tree"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -67,8 +68,7 @@ func TestWitness(t *testing.T) {
 		for range 4 {
 			b.tick.pass(15 * time.Second)
 			require.NoError(t, b.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Subscriptions().Hasten(ctx, board)
-				return err
+				return must.Err(tx.Subscriptions().Hasten(ctx, board))
 			}))
 			settle(t, a, b)
 		}
@@ -106,8 +106,7 @@ func TestWitness_Answers(t *testing.T) {
 	one, two, three := grow(), grow(), grow()
 	proof := func(from, to int64) (text string) {
 		a.read(func(ctx context.Context, tx *storage.Tx) error {
-			now, err := tx.Logs().Tree(ctx, board)
-			require.NoError(t, err)
+			now := must.Get(tx.Logs().Tree(ctx, board))(t)
 			hashes, err := tlog.ProveTree(to, from, readTiles(ctx, tx, now.ID))
 			for _, h := range hashes {
 				text += h.String() + "\n"
@@ -126,16 +125,14 @@ func TestWitness_Answers(t *testing.T) {
 	}
 	_, key := a.treePath()
 	origin, _, _ := strings.Cut(key, "+")
-	forged, err := tree.Sign(tree.Checkpoint{Origin: origin, Size: 1}, nodeKeys(2).Ed25519.Signer())
-	require.NoError(t, err)
+	forged := must.Get(tree.Sign(tree.Checkpoint{Origin: origin, Size: 1}, nodeKeys(2).Ed25519.Signer()))(t)
 	require.Equal(t, 403, status(b, "old 0\n\n"+string(forged)))
 
 	w := b.offered("old 0\n\n" + string(one))
 	require.Equal(t, 200, w.Code)
-	verified, err := tree.ReadCosignature(one, w.Body.Bytes(), "b.example/ap/witness", nodeKeys(1).Ed25519.Public().(ed25519.PublicKey))
-	require.NoError(t, err)
+	verified := must.Get(tree.ReadCosignature(one, w.Body.Bytes(), "b.example/ap/witness", nodeKeys(1).Ed25519.Public().(ed25519.PublicKey)))(t)
 	require.Equal(t, w.Body.String(), verified)
-	_, err = tree.ReadCosignature(two, w.Body.Bytes(), "b.example/ap/witness", nodeKeys(1).Ed25519.Public().(ed25519.PublicKey))
+	_, err := tree.ReadCosignature(two, w.Body.Bytes(), "b.example/ap/witness", nodeKeys(1).Ed25519.Public().(ed25519.PublicKey))
 	require.ErrorIs(t, err, tree.ErrTree)
 	require.Equal(t, 200, status(b, "old 1\n\n"+string(one)), "the same again")
 	w = b.offered("old 0\n\n" + string(three))
@@ -152,11 +149,9 @@ func TestWitness_Answers(t *testing.T) {
 	require.Nil(t, b.conflict(board))
 
 	// The board signs another tree of a size that was cosigned.
-	opened, err := b.f.openCheckpoint(t.Context(), board, b.subscription(board).Epoch, three)
-	require.NoError(t, err)
+	opened := must.Get(b.f.openCheckpoint(t.Context(), board, b.subscription(board).Epoch, three))(t)
 	opened.Root[0]++
-	other, err := tree.Sign(opened, nodeKeys(0).Ed25519.Signer())
-	require.NoError(t, err)
+	other := must.Get(tree.Sign(opened, nodeKeys(0).Ed25519.Signer()))(t)
 	require.Equal(t, 409, status(b, "old 3\n\n"+string(other)))
 	found := requireTreeConflict(t, a, b, board, 3)
 	require.Equal(t, []string{string(three), string(other)}, []string{string(found.OursDoc), string(found.TheirsDoc)})
@@ -210,9 +205,7 @@ func TestWitness_TwoStories(t *testing.T) {
 				b.tick.pass(21 * time.Minute)
 			}
 			found := requireTreeConflict(t, &other, c, board, int64(max(sizes[0], sizes[1])))
-			theirs, err := c.f.openCheckpoint(t.Context(), board, found.Epoch, found.TheirsDoc)
-			require.NoError(t, err)
-			require.EqualValues(t, sizes[0], theirs.Size)
+			require.EqualValues(t, sizes[0], must.Get(c.f.openCheckpoint(t.Context(), board, found.Epoch, found.TheirsDoc))(t).Size)
 			require.Equal(t, b.followedTree(board).Checkpoint, found.TheirsDoc)
 		})
 	}

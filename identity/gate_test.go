@@ -291,13 +291,11 @@ func TestAdmit_Tokens(t *testing.T) {
 		require.Equal(t, tt.standing == protocol.Proof, len(c.Spend) == 1, "%s: a proof is spent", tt.name)
 	}
 
-	c, err := w.Admit(t.Context(), sent("Authorization: Bearer stoa_asha"), post)
-	require.NoError(t, err)
+	c := must.Get(w.Admit(t.Context(), sent("Authorization: Bearer stoa_asha"), post))(t)
 	require.Equal(t, enrolled, c.Agent)
 	require.Equal(t, "Asha", c.Name)
 	require.Equal(t, "tok_1", c.Secret)
-	_, err = w.Admit(t.Context(), actAs("stoa_two", "asha"), post)
-	require.ErrorContains(t, err, "not one of your profiles")
+	require.ErrorContains(t, must.Err(w.Admit(t.Context(), actAs("stoa_two", "asha"), post)), "not one of your profiles")
 	w.place.looked = 0
 	for _, ev := range []identity.Evidence{session("asha", "Authorization: Bearer stoa_asha"), session("asha", "Signature: sig1=:AAAA:"),
 		with(session("asha"), func(ev *identity.Evidence) { ev.Operator = true })} {

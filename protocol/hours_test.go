@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func every(opens, closes string) (hours []DayHours) {
@@ -91,8 +93,7 @@ func TestOpenness(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			require.Empty(t, MerchantDraft{Timezone: tt.zone, Hours: tt.hours, ExceptionHours: tt.exceptions}.Check())
-			at, err := time.Parse(time.RFC3339, tt.at)
-			require.NoError(t, err)
+			at := must.Get(time.Parse(time.RFC3339, tt.at))(t)
 			o := OpennessAt(NewSchedule(tt.zone, tt.hours, tt.exceptions), at)
 			require.NotNil(t, o.OpenNow)
 			require.Equal(t, tt.open != "", *o.OpenNow)

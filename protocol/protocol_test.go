@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func TestNewID(t *testing.T) {
@@ -46,11 +48,9 @@ func TestHandle(t *testing.T) {
 func TestCursor(t *testing.T) {
 	t.Parallel()
 	c := Cursor("board", "post_1")
-	position, err := ParseCursor("board", *c)
-	require.NoError(t, err)
+	position := must.Get(ParseCursor("board", *c))(t)
 	require.Equal(t, "post_1", position)
-	position, err = ParseCursor("board", "")
-	require.NoError(t, err)
+	position = must.Get(ParseCursor("board", ""))(t)
 	require.Empty(t, position)
 	for _, bad := range []string{"x", "====", *Cursor("feed", "post_1"), *Cursor("board", ""), *c + "A", strings.Repeat("A", 400)} {
 		_, err := ParseCursor("board", bad)
@@ -140,8 +140,7 @@ func TestOperations(t *testing.T) {
 		if !op.ReadOnly && op.Secret == "" {
 			require.NotEqual(t, Anonymous, op.Access, "%s: writing costs something, or takes a secret", op.Name)
 		}
-		_, err := json.Marshal(op.Example)
-		require.NoError(t, err)
+		must.Get(json.Marshal(op.Example))(t)
 	}
 	require.Nil(t, Lookup("nothing"))
 }

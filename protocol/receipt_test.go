@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // TestFinancialYear: the year changes at midnight in India, which is half past six in the evening
@@ -22,15 +24,13 @@ func TestFinancialYear(t *testing.T) {
 		"1999-06-01T00:00:00Z":      "1999-00",
 		"2008-05-01T00:00:00Z":      "2008-09",
 	} {
-		moment, err := time.Parse(time.RFC3339Nano, at)
-		require.NoError(t, err)
+		moment := must.Get(time.Parse(time.RFC3339Nano, at))(t)
 		y := FinancialYearOf(moment)
 		require.Equal(t, want, y.String(), at)
 		require.False(t, moment.Before(y.Begins()), at)
 		require.True(t, moment.Before((y + 1).Begins()), at)
 	}
-	zone, err := time.LoadLocation("Asia/Kolkata")
-	require.NoError(t, err)
+	zone := must.Get(time.LoadLocation("Asia/Kolkata"))(t)
 	for month := range 12 * 60 { // 1970 to 2029
 		at := time.Date(1970, time.January+time.Month(month), 1, 0, 0, 0, 0, zone)
 		require.Equal(t, at.Format(time.RFC3339), at.In(India).Format(time.RFC3339))
@@ -120,9 +120,7 @@ func TestReceipt(t *testing.T) {
 		{"Paid", "22 November 2026, 17:30 IST"}, {"Payment", "UPI"}, {"Bank reference (UTR)", "432198760155"},
 		{"For", "a slot on the attention board of @asha"}, {"Bid", "bid_1"}, {"Note", ReceiptNotice},
 	}, r.Lines())
-	raw, err := json.Marshal(r)
-	require.NoError(t, err)
-	var again Receipt
-	require.NoError(t, json.Unmarshal(raw, &again))
+	raw := must.Get(json.Marshal(r))(t)
+	again := must.JSON[Receipt](raw)(t)
 	require.Equal(t, r.Lines(), again.Lines(), "a receipt that was stored says the same")
 }

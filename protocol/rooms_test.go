@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // TestAllCapabilities shows the capability of a room while it is open, in the
@@ -29,8 +31,7 @@ func TestAllCapabilities(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.draft.AllCapabilities(c.open), c.name)
 	}
-	raw, err := json.Marshal([]Capability{scheduleMeeting, attentionBoard})
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal([]Capability{scheduleMeeting, attentionBoard}))(t)
 	require.JSONEq(t, `[{"id":"schedule-meeting","name":"Schedule a meeting",
 		"description":"Ask for a meeting; each request is approved by hand before anything is put on a calendar.","tags":["scheduling","calendar"],
 		"pricing":{"model":"free"}},

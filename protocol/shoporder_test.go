@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // TestParseBasket: the items of a permalink (UCP dev.ucp.shopping.permalink "Compact Item Path").
 func TestParseBasket(t *testing.T) {
 	t.Parallel()
-	b, err := ParseBasket("var_a:2,item-b.1")
-	require.NoError(t, err)
+	b := must.Get(ParseBasket("var_a:2,item-b.1"))(t)
 	require.Equal(t, Basket{[]BasketItem{{"var_a", 2}, {"item-b.1", 1}}}, b)
 	require.Equal(t, "var_a:2,item-b.1:1", b.String())
 	for _, text := range []string{"", ":1", "a:0", "a:01", "a:+1", "a:-1", "a:1000", "a:x", "a:", "a:1,", ",a:1", "a:1:2"} {

@@ -11,13 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestAccounts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		asha := storage.Account{ID: protocol.NewID(protocol.AccountID, start), Name: "Asha", Role: protocol.RoleOwner, Mail: "asha@example.org", CreatedAt: start}
 		ravi := storage.Account{ID: protocol.NewID(protocol.AccountID, start.Add(time.Second)), Name: "Ravi", Role: protocol.RoleOperator, CreatedAt: start}
 		token := storage.Token{ID: protocol.NewID(protocol.TokenID, start), Hash: [32]byte{1}, Account: asha.ID, Handle: "shop", Name: "t",
@@ -35,18 +34,13 @@ func TestAccounts(t *testing.T) {
 			return tx.Accounts().Rename(ctx, asha.ID, "Asha R")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Accounts().ByMail(ctx, "asha@example.org")
-			require.NoError(t, err)
+			got := must.Get(tx.Accounts().ByMail(ctx, "asha@example.org"))(t)
 			asha.Name = "Asha R"
 			require.Equal(t, asha, got)
-			handles, err := tx.Accounts().Handles(ctx, asha.ID)
-			require.NoError(t, err)
-			require.Equal(t, []string{"asha", "shop"}, handles)
-			page, err := tx.Accounts().List(ctx, "", 1, "")
-			require.NoError(t, err)
+			require.Equal(t, []string{"asha", "shop"}, must.Get(tx.Accounts().Handles(ctx, asha.ID))(t))
+			page := must.Get(tx.Accounts().List(ctx, "", 1, ""))(t)
 			require.Equal(t, ravi.ID, page.Items[0].ID)
-			page, err = tx.Accounts().List(ctx, "", 1, *page.Next)
-			require.NoError(t, err)
+			page = must.Get(tx.Accounts().List(ctx, "", 1, *page.Next))(t)
 			require.Equal(t, asha.ID, page.Items[0].ID)
 			require.Nil(t, page.Next)
 			return nil
@@ -55,23 +49,17 @@ func TestAccounts(t *testing.T) {
 			return tx.Accounts().LinkProfile(ctx, ravi.ID, "shop")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Accounts().OfProfile(ctx, "shop")
-			require.NoError(t, err)
-			require.Equal(t, "Ravi", got.Name)
-			gone, err := tx.Tokens().ByID(ctx, token.ID)
-			require.NoError(t, err)
-			require.NotNil(t, gone.RevokedAt, "a profile that changes hands takes no token along")
-			n, err := tx.Tokens().Count(ctx, asha.ID)
-			require.Zero(t, n)
-			return err
+			require.Equal(t, "Ravi", must.Get(tx.Accounts().OfProfile(ctx, "shop"))(t).Name)
+			require.NotNil(t, must.Get(tx.Tokens().ByID(ctx, token.ID))(t).RevokedAt, "a profile that changes hands takes no token along")
+			require.Zero(t, must.Get(tx.Tokens().Count(ctx, asha.ID))(t))
+			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.Accounts().UnlinkProfile(ctx, "shop"))
 			return tx.Accounts().SetRole(ctx, ravi.ID, protocol.RoleOwner)
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Accounts().OfProfile(ctx, "shop")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Accounts().OfProfile(ctx, "shop")), storage.ErrNotFound)
 			return nil
 		})
 	})
@@ -79,8 +67,7 @@ func TestAccounts(t *testing.T) {
 
 // TestTicket_Race: of many that spend one ticket at once, one has it.
 func TestTicket_Race(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		hash := [32]byte{9}
 		late := [32]byte{8}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -91,10 +78,7 @@ func TestTicket_Race(t *testing.T) {
 		var group sync.WaitGroup
 		for range 24 {
 			group.Go(func() {
-				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Tickets().Spend(ctx, hash)
-					return err
-				})
+				err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Tickets().Spend(ctx, hash)) })
 				if err == nil {
 					won.Add(1)
 				} else if !errors.Is(err, storage.ErrNotFound) {
@@ -104,17 +88,13 @@ func TestTicket_Race(t *testing.T) {
 		}
 		group.Wait()
 		require.EqualValues(t, 1, won.Load())
-		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Tickets().Spend(ctx, late)
-			return err
-		})
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Tickets().Spend(ctx, late)) })
 		require.ErrorIs(t, err, storage.ErrNotFound, "it has expired")
 	})
 }
 
 func TestSessions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ids := make([]string, 5)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range ids {
@@ -148,9 +128,8 @@ func TestSessions(t *testing.T) {
 		require.Equal(t, []string{ids[3], ids[2]}, list())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.Sessions().Touch(ctx, ids[2]))
-			n, err := tx.Sessions().EndAll(ctx, "acc", "")
-			require.Equal(t, 2, n)
-			return err
+			require.Equal(t, 2, must.Get(tx.Sessions().EndAll(ctx, "acc", ""))(t))
+			return nil
 		})
 		require.Empty(t, list())
 	})
@@ -158,8 +137,7 @@ func TestSessions(t *testing.T) {
 
 // Who had a profile before is told nothing more of it.
 func TestLinkProfile_NoticesEnd(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		link := func(account string) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Accounts().LinkProfile(ctx, account, "asha")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 const (
@@ -33,8 +33,7 @@ func enrols(t *testing.T, db *storage.DB, handle, agent, owner string) {
 // TestAgentDocuments: the document of an enrolled identity is due at once, what it shows is the profile's while owner and identity are the
 // same, and a link to an identity that is sold ends.
 func TestAgentDocuments(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		enrols(t, db, "asha", ashasID, "0xa")
 		due := func() (agents []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -108,9 +107,8 @@ func TestAgentDocuments(t *testing.T) {
 		require.Empty(t, links("asha"))
 		require.Empty(t, due())
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			twin, err := tx.AgentDocuments().TwinIn(ctx, "eip155:10:0xaa")
-			require.False(t, twin)
-			return err
+			require.False(t, must.Get(tx.AgentDocuments().TwinIn(ctx, "eip155:10:0xaa"))(t))
+			return nil
 		})
 		enrols(t, db, "bina", ashasID, "0xb")
 		require.Empty(t, links("bina"))
@@ -121,8 +119,7 @@ func TestAgentDocuments(t *testing.T) {
 
 // TestEvict_Documents keeps the readings of identities that profiles have longest.
 func TestEvict_Documents(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		enrols(t, db, "asha", ashasID, "0xa")
 		for i := range 4 {
 			require.NoError(t, storage.Exec(t.Context(), db, `INSERT INTO agent_document (agent, uri, fault, failures, read_at, next_at) VALUES (?, '', '', 0, 9, 9)`,
@@ -132,8 +129,7 @@ func TestEvict_Documents(t *testing.T) {
 		require.Positive(t, evict(t, db, storage.StockDocuments, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		require.Positive(t, evict(t, db, storage.StockTwins, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.AgentDocuments().ByAgent(ctx, ashasID)
-			return err
+			return must.Err(tx.AgentDocuments().ByAgent(ctx, ashasID))
 		})
 	})
 }

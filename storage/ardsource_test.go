@@ -10,28 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestARDSources(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const a, b = "https://a.example/ai-catalog.json", "https://b.example/ard"
 		entry := func(publisher, name, more string) storage.ARDEntryDoc {
 			var e protocol.ClaimedEntry
 			require.NoError(t, json.Unmarshal([]byte(fmt.Sprintf(`{"identifier":"urn:air:%s:%s","displayName":"Weather %s",
 				"type":"application/mcp-server-card+json","url":"https://%s/card"%s}`, publisher, name, name, publisher, more)), &e))
-			doc, err := storage.NewARDEntryDoc(e)
-			require.NoError(t, err)
-			return doc
+			return must.Get(storage.NewARDEntryDoc(e))(t)
 		}
-		put := func(source string, e storage.ARDEntryDoc) (kept bool) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				kept, err = tx.ARDSources().PutEntry(ctx, source, &e)
-				return err
+		put := func(source string, e storage.ARDEntryDoc) bool {
+			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (bool, error) {
+				return tx.ARDSources().PutEntry(ctx, source, &e)
 			})
-			return kept
 		}
 		find := func(text string, terms ...protocol.ARDTerm) (names []string) {
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -75,15 +70,12 @@ func TestARDSources(t *testing.T) {
 			return tx.Subscriptions().Put(ctx, storage.Subscription{Board: "https://x.example/ap/board", Host: "x.example"})
 		})
 		require.Empty(t, find("rain"), "a followed node tells of its agents itself")
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			return tx.RemoteAgents().DropUnder(ctx, "y.example")
-		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.RemoteAgents().DropUnder(ctx, "y.example") })
 		require.Empty(t, find("weather two"))
 		require.Empty(t, find("weather three"))
 
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			s, err := tx.ARDSources().ByURL(ctx, b)
-			require.NoError(t, err)
+			s := must.Get(tx.ARDSources().ByURL(ctx, b))(t)
 			s.OKAt = tx.Now.Add(-29 * 24 * time.Hour)
 			require.NoError(t, tx.ARDSources().Put(ctx, s))
 			gone, err := tx.ARDSources().Prune(ctx)
@@ -109,14 +101,12 @@ func TestARDSources(t *testing.T) {
 
 // A directory has room for so many entries, a node for so many directories.
 func TestARDSources_Bound(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range protocol.MaxARDDirectories {
 				require.NoError(t, tx.ARDSources().Add(ctx, storage.ARDSource{URL: fmt.Sprintf("https://d%d.example/x.json", i)}))
 			}
-			err := tx.ARDSources().Add(ctx, storage.ARDSource{URL: "https://d.example/x.json"})
-			require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+			require.Equal(t, protocol.Conflict, protocol.CodeOf(tx.ARDSources().Add(ctx, storage.ARDSource{URL: "https://d.example/x.json"})))
 			return nil
 		})
 		require.NoError(t, storage.Exec(t.Context(), db, `INSERT INTO ard_entry (source, identifier, publisher, digest, doc)
@@ -124,11 +114,8 @@ func TestARDSources_Bound(t *testing.T) {
 			SELECT 'https://d1.example/x.json', 'urn:air:x.example:s' || n, '', '', '{}' FROM series`, protocol.MaxARDEntries))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for name, want := range map[string]bool{"urn:air:x.example:s7": true, "urn:air:x.example:new": false} {
-				doc, err := storage.NewARDEntryDoc(protocol.ClaimedEntry{ARDEntry: protocol.ARDEntry{Identifier: name}})
-				require.NoError(t, err)
-				kept, err := tx.ARDSources().PutEntry(ctx, "https://d1.example/x.json", &doc)
-				require.NoError(t, err)
-				require.Equal(t, want, kept, name)
+				doc := must.Get(storage.NewARDEntryDoc(protocol.ClaimedEntry{ARDEntry: protocol.ARDEntry{Identifier: name}}))(t)
+				require.Equal(t, want, must.Get(tx.ARDSources().PutEntry(ctx, "https://d1.example/x.json", &doc))(t), name)
 			}
 			return nil
 		})

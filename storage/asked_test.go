@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // testdata/search has shops, people and posts, too, and questions for these. They are among others that answer none of them.
@@ -115,15 +115,12 @@ func askLists(t testing.TB, db *storage.DB, missed func(q question, rank int, fo
 
 // BenchmarkAsked reports what BenchmarkQuestions does, for shops, people and posts.
 func BenchmarkAsked(b *testing.B) {
-	onEngines(b, func(b *testing.B, db *storage.DB) {
-		askLists(b, db, func(question, int, []string) {}).report(b)
-	})
+	onEngines(b, func(b *testing.B, db *storage.DB) { askLists(b, db, func(question, int, []string) {}).report(b) })
 }
 
 // TestLists_Questions: what the questions must find.
 func TestLists_Questions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		all := askLists(t, db, func(q question, rank int, found []string) {
 			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
 		})
@@ -139,8 +136,7 @@ func TestLists_Questions(t *testing.T) {
 
 // TestTerms_Fresh: a post is found beside a misspelled word before anybody has counted its words, and what is misspelled after.
 func TestTerms_Fresh(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		p.Title, p.Body = "Marbled paper", "For the endpapers of books."
 		store(t, db, p)
@@ -159,8 +155,7 @@ func TestTerms_Fresh(t *testing.T) {
 			fresh, err := tx.Posts().Fresh(ctx)
 			require.True(t, fresh)
 			require.NoError(t, err)
-			_, err = tx.Posts().CountFresh(ctx)
-			return err
+			return must.Err(tx.Posts().CountFresh(ctx))
 		})
 		got = asked("papr marbled")
 		require.Len(t, got.Items, 1)
@@ -171,8 +166,7 @@ func TestTerms_Fresh(t *testing.T) {
 
 // TestTerms_Leave: the words of a profile and of a post are counted while others see them, however often they change.
 func TestTerms_Leave(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		counted := func() (n [3]int) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
 				for i, table := range []string{"profile_term", "profile_said", "post_term"} {
@@ -193,10 +187,7 @@ func TestTerms_Leave(t *testing.T) {
 		store(t, db, p)
 		require.Zero(t, counted()[2])
 		count := func() {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Posts().CountFresh(ctx)
-				return err
-			})
+			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().CountFresh(ctx)) })
 		}
 		count()
 		require.Equal(t, 2, counted()[2])
@@ -213,8 +204,7 @@ func TestTerms_Leave(t *testing.T) {
 
 // TestListMerchants_Near: the nearest first, in pages, with words too.
 func TestListMerchants_Near(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		var want []string
 		for n, metres := range []float64{40_000, 90, 700, 3_000, 12_000} {

@@ -8,16 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func person(t *testing.T, db *storage.DB, handle string, unlisted bool) {
 	t.Helper()
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		draft := protocol.ProfileDraft{Handle: handle, Name: "Name of " + handle, Kind: protocol.Person}
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft, Unlisted: unlisted})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft, Unlisted: unlisted}))
 	})
 }
 
@@ -50,8 +49,7 @@ func boardsListed(t *testing.T, db *storage.DB, category string, size int) (hand
 // TestAttentionBoard: the profile, its index and the list of boards agree about what is open,
 // whatever is changed.
 func TestAttentionBoard(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for i := range 5 {
 			person(t, db, fmt.Sprint("agent-", i), i == 3)
 		}
@@ -78,8 +76,7 @@ func TestAttentionBoard(t *testing.T) {
 		require.ElementsMatch(t, []string{"agent-2", "agent-1", "agent-0"}, capable())
 
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			b, err := tx.AttentionBoards().ByHandle(ctx, "agent-1")
-			require.NoError(t, err)
+			b := must.Get(tx.AttentionBoards().ByHandle(ctx, "agent-1"))(t)
 			require.Equal(t, boards["agent-1"].ID, b.ID)
 			b.Open = false
 			return tx.AttentionBoards().Put(ctx, b)
@@ -88,12 +85,11 @@ func TestAttentionBoard(t *testing.T) {
 		require.Equal(t, []string{"agent-3", "agent-2", "agent-0"}, boardsListed(t, db, "yarn", 20))
 		require.ElementsMatch(t, []string{"agent-3", "agent-2", "agent-0"}, capable())
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}, Unlisted: true})
-			return err
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: true,
+				Draft: protocol.ProfileDraft{Handle: "agent-2", Name: "New", Kind: protocol.Person}}))
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}})
-			return err
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "agent-0", Name: "New", Kind: protocol.Person}}))
 		})
 		require.Equal(t, []string{"agent-3", "agent-0"}, boardsListed(t, db, "", 20))
 		require.ElementsMatch(t, []string{"agent-3", "agent-0"}, capable(), "a profile that is written again keeps its board")
@@ -103,35 +99,28 @@ func TestAttentionBoard(t *testing.T) {
 
 // TestBoardCursor: a cursor is of one listing.
 func TestBoardCursor(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for i := range 3 {
 			person(t, db, fmt.Sprint("agent-", i), false)
 			attentionBoard(t, db, fmt.Sprint("agent-", i), protocol.AttentionDraft{Categories: []protocol.BoardCategory{{Name: "Yarn"}}})
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			page, err := tx.AttentionBoards().List(ctx, "", 1, "")
-			require.NoError(t, err)
-			_, err = tx.AttentionBoards().List(ctx, "yarn", 1, *page.Next)
-			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
+			page := must.Get(tx.AttentionBoards().List(ctx, "", 1, ""))(t)
+			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(must.Err(tx.AttentionBoards().List(ctx, "yarn", 1, *page.Next))))
 			return nil
 		})
 	})
 }
 
 func TestPaymentAccount(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		a := &storage.PaymentAccount{
 			Handle: "asha", Provider: protocol.PayRazorpay, Hook: "h1", Sealed: []byte{1}, PaymentAccountDoc: storage.PaymentAccountDoc{KeyID: "k"},
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.PaymentAccounts().Put(ctx, a) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.PaymentAccounts().ByHook(ctx, "razorpay", "h1")
-			require.NoError(t, err)
-			require.Equal(t, a, got)
-			_, err = tx.PaymentAccounts().ByHook(ctx, "sandbox", "h1")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.Equal(t, a, must.Get(tx.PaymentAccounts().ByHook(ctx, "razorpay", "h1"))(t))
+			require.ErrorIs(t, must.Err(tx.PaymentAccounts().ByHook(ctx, "sandbox", "h1")), storage.ErrNotFound)
 			owes, err := tx.PaymentAccounts().Owes(ctx, a.ID)
 			require.False(t, owes)
 			return err

@@ -7,7 +7,6 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,8 +25,7 @@ func begins(ctx context.Context, tx *storage.Tx, id, agent, owner string, block 
 // TestBegun_End: what a sold identity began ends a part at a time; what the view of the chain does not know of yet
 // waits, and what the present owner and other identities began stays.
 func TestBegun_End(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const old, fresh = 120, 3
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range old {
@@ -47,26 +45,18 @@ func TestBegun_End(t *testing.T) {
 			})
 			return ended, newer
 		}
-		names := func() (names []string) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				names, err = tx.Begun().List(ctx, "eip155:1:0x1", "", 10)
-				return err
+		names := func() []string {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) ([]string, error) {
+				return tx.Begun().List(ctx, "eip155:1:0x1", "", 10)
 			})
-			return names
 		}
-		has := func(agent string) (has bool) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				has, err = tx.Begun().Has(ctx, agent)
-				return err
-			})
-			return has
+		has := func(agent string) bool {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (bool, error) { return tx.Begun().Has(ctx, agent) })
 		}
-		get := func(id string) (got *storage.StoredThread) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Threads().ByID(ctx, id)
-				return err
+		get := func(id string) *storage.StoredThread {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.StoredThread, error) {
+				return tx.Threads().ByID(ctx, id)
 			})
-			return got
 		}
 		require.Equal(t, []string{protocol.AgentName(soldAgent+"7", "0xa"), protocol.AgentName(soldAgent, "0xa"), protocol.AgentName(soldAgent, "0xb")}, names())
 		before := get("thr_000")

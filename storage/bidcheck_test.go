@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A small world of money that is in order: a live bid that was paid too much, one that came too late
@@ -71,8 +70,7 @@ func TestCheck_Money(t *testing.T) {
 			"a bid in the feed that was removed, never live, or is a test: bid_spam"},
 	} {
 		t.Run(cmp.Or(test.do, "nothing"), func(t *testing.T) {
-			t.Parallel()
-			storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+			each(t, func(t *testing.T, db *storage.DB) {
 				for _, text := range append(slices.Clone(soundMoney), test.do) {
 					if text == "" {
 						continue
@@ -92,10 +90,8 @@ func TestCheck_Money(t *testing.T) {
 
 // Two live bids in one slot cannot be stored at all.
 func TestCheck_OneSlot(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		require.NoError(t, storage.Exec(t.Context(), db, soundMoney[0], blobs(soundMoney[0])...))
-		err := storage.Exec(t.Context(), db, `UPDATE bid SET slot_no = 1 WHERE id = 'bid_held'`)
-		require.Error(t, err)
+		require.Error(t, storage.Exec(t.Context(), db, `UPDATE bid SET slot_no = 1 WHERE id = 'bid_held'`))
 	})
 }

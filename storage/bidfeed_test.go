@@ -10,7 +10,6 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 const (
@@ -64,8 +63,7 @@ func TestRetractBids(t *testing.T) {
 		{protocol.BlockHost, "c.example", remote, new(otherNode), false},
 	} {
 		t.Run(fmt.Sprint(test.kind, " ", test.value, " ", test.author.Verified), func(t *testing.T) {
-			t.Parallel()
-			storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+			each(t, func(t *testing.T, db *storage.DB) {
 				one, other := protocol.NewID(protocol.BidID, time.Now()), protocol.NewID(protocol.BidID, time.Now())
 				uri := ""
 				if test.node != nil {
@@ -95,10 +93,8 @@ func TestRetractBids(t *testing.T) {
 				}
 				require.ElementsMatch(t, want, bidsShown(t, db))
 				require.Eventually(t, func() bool {
-					var log []storage.LogEntry
-					read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-						log, err = tx.Logs().After(ctx, bidsHere, 0, 10)
-						return err
+					log := reads(t, db, func(ctx context.Context, tx *storage.Tx) ([]storage.LogEntry, error) {
+						return tx.Logs().After(ctx, bidsHere, 0, 10)
 					})
 					return len(log) == entries
 				}, time.Minute, 5*time.Millisecond)

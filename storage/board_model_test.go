@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -112,8 +113,7 @@ var modelWords = []string{"paper", "indigo", "जयपुर", "हिन्द
 // boardLikeModel fills an emptied board: what earlier runs left is deleted first.
 func boardLikeModel(t *testing.T, db *storage.DB, r *rand.Rand, run string) {
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 	})
 	for _, id := range walkBoard(t, db, protocol.BoardQuery{}) {
 		setState(t, db, id, protocol.Deleted)
@@ -271,8 +271,7 @@ func compareThreads(t *testing.T, db *storage.DB, m model) {
 func walkPages(t testing.TB, list func(after string) (protocol.Page[protocol.Post], error)) (ids []string) {
 	t.Helper()
 	for after := ""; ; {
-		p, err := list(after)
-		require.NoError(t, err)
+		p := must.Get(list(after))(t)
 		for _, post := range p.Items {
 			ids = append(ids, post.ID)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -16,9 +17,7 @@ import (
 
 func evict(t *testing.T, db *storage.DB, of storage.Stock, most storage.Cap) int {
 	t.Helper()
-	gone, err := db.Evict(t.Context(), of, most)
-	require.NoError(t, err)
-	return gone
+	return must.Get(db.Evict(t.Context(), of, most))(t)
 }
 
 // TestEvict fills each stock and finds that the oldest rows of strangers go, that
@@ -54,12 +53,9 @@ func TestEvict(t *testing.T) {
 	}
 	for of := range put {
 		t.Run(string(of), func(t *testing.T) {
-			t.Parallel()
-			storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+			eachConfig(t, func(t *testing.T, c storage.Config) {
 				c.Now = func() time.Time { return start.Add(-time.Hour) }
-				db, err := storage.Open(t.Context(), c)
-				require.NoError(t, err)
-				defer db.Close()
+				db := storagetest.OpenConfig(t, c)
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 					require.NoError(t, tx.Followers().Put(ctx, storage.Follower{LocalActor: boardID, Actor: name(follower, 0), Host: follower}))
 					require.NoError(t, tx.Subscriptions().Put(ctx, storage.Subscription{Board: name(followed, 0), Host: followed}))
@@ -73,9 +69,7 @@ func TestEvict(t *testing.T) {
 				count := func(host string, from int) (n int, oldest int) {
 					read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 						for i := from + 9; i >= from; i-- {
-							there, err := left[of](ctx, tx, host, i)
-							require.NoError(t, err)
-							if there {
+							if must.Get(left[of](ctx, tx, host, i))(t) {
 								n, oldest = n+1, i
 							}
 						}
@@ -108,8 +102,7 @@ func TestEvict(t *testing.T) {
 // TestEvict_WhatIsOver finds that activities and jobs go when they are over, and
 // stay while they wait; and that audit entries go when others caused them.
 func TestEvict_WhatIsOver(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range byte(10) {
 				for _, key := range [][32]byte{{i}, {i, 1}} {
@@ -152,8 +145,7 @@ func TestEvict_WhatIsOver(t *testing.T) {
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range byte(10) {
-				_, err := tx.Inbox().ByKey(ctx, [32]byte{i, 1})
-				require.NoError(t, err)
+				must.Get(tx.Inbox().ByKey(ctx, [32]byte{i, 1}))(t)
 			}
 			entries, err := tx.AuditLog().List(ctx, "", "", 100, "")
 			require.Len(t, entries.Items, 10)
@@ -169,13 +161,11 @@ func TestEvict_WhatIsOver(t *testing.T) {
 // TestEvict_Issued finds that issue times of identities that a profile has are kept
 // longest, and of the others the newest.
 func TestEvict_Issued(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		chainID := func(i int) string { return fmt.Sprintf("eip155:1:0xabc:%d", i) }
 		mine := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}, ERC8004: chainID(0)}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, mine)
-			require.NoError(t, err)
+			must.Get(tx.Profiles().Put(ctx, mine))(t)
 			for i := range 16 {
 				require.NoError(t, tx.Keys().RaiseIssued(ctx, chainID(i), "0xa", uint64(100+i)))
 			}
@@ -184,12 +174,10 @@ func TestEvict_Issued(t *testing.T) {
 		evict := func(rows int) int { return evict(t, db, storage.StockIssued, storage.Cap{Rows: rows, Bytes: 1 << 20}) }
 		require.Zero(t, evict(17))
 		require.Equal(t, 3, evict(15), "down to seven eighths")
-		known := func(i int) (at uint64) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				at, err = tx.Keys().HighestIssued(ctx, chainID(i), "0xa")
-				return err
+		known := func(i int) uint64 {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (uint64, error) {
+				return tx.Keys().HighestIssued(ctx, chainID(i), "0xa")
 			})
-			return at
 		}
 		require.EqualValues(t, 100, known(0), "an identity that a profile has")
 		for i := 1; i <= 3; i++ {
@@ -203,8 +191,7 @@ func TestEvict_Issued(t *testing.T) {
 // TestEvict_Bids finds that bids that were never paid go with their moves, oldest first and those that
 // may still be paid last, and that no others go; of the events of providers those that were applied.
 func TestEvict_Bids(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const old, young = int64(1), int64(10 * 24 * 3600_000)
 		n := 0
 		bid := func(state string, paid bool, moved int64) {
@@ -233,9 +220,7 @@ func TestEvict_Bids(t *testing.T) {
 				for i := range n {
 					id := fmt.Sprintf("bid_%02d", i+1)
 					_, err := tx.Bids().ByID(ctx, id)
-					moves, e := tx.Bids().Moves(ctx, id)
-					require.NoError(t, e)
-					require.Equal(t, err == nil, len(moves) == 1, "moves go with their bid")
+					require.Equal(t, err == nil, len(must.Get(tx.Bids().Moves(ctx, id))(t)) == 1, "moves go with their bid")
 					if err == nil {
 						all = append(all, id[4:])
 					}
@@ -270,8 +255,7 @@ func TestEvict_Bids(t *testing.T) {
 // TestEvict_Meetings finds that requests that are over go, oldest first, and no others; and of the
 // mailboxes those that want mail.
 func TestEvict_Meetings(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		states := []string{"done", "cancelled", "declined", "expired", "withdrawn", "no_show", "approved", "submitted", "proposed", "unconfirmed"}
 		id := func(i int) string { return fmt.Sprintf("mtg_%02d", i) }
 		for i, state := range states {
@@ -307,9 +291,7 @@ func TestEvict_Meetings(t *testing.T) {
 		require.Equal(t, 4, evict(t, db, storage.StockMailboxes, storage.Cap{}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i := range byte(6) {
-				b, err := tx.Meetings().Mailbox(ctx, [32]byte{i})
-				require.NoError(t, err)
-				require.Equal(t, i < 2, b.Stopped, "who wants no mail gets none")
+				require.Equal(t, i < 2, must.Get(tx.Meetings().Mailbox(ctx, [32]byte{i}))(t).Stopped, "who wants no mail gets none")
 			}
 			return nil
 		})

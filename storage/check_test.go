@@ -8,28 +8,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A connection that has searched before the database changed must not take the
 // change for a fault: the text index keeps its layout in the connection.
 func TestCheck_AfterSearch(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for round := range 6 {
 			for i := range 30 {
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{
+					return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{
 						Draft:     protocol.ProfileDraft{Handle: fmt.Sprintf("agent-%d-%d", round, i), Name: fmt.Sprintf("Weaver %d", i), Kind: protocol.Person},
 						CreatedAt: tx.Now, UpdatedAt: tx.Now,
-					})
-					return err
+					}))
 				})
 				if i%10 == 0 {
 					read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-						_, err := tx.Profiles().List(ctx, protocol.AgentQuery{Q: "weaver"})
-						return err
+						return must.Err(tx.Profiles().List(ctx, protocol.AgentQuery{Q: "weaver"}))
 					})
 				}
 			}

@@ -9,14 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // TestDelegatedKeys: the newest keys of an identity stay, a key is one identity's beside another's, and all of one end together.
 func TestDelegatedKeys(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const mine, other = "eip155:1:0xaa:1", "eip155:1:0xaa:10"
 		put := func(identity string, n int) {
 			k := storage.DelegatedKey{Identity: identity, Thumbprint: fmt.Sprintf("key-%02d", n), Account: "eip155:1:0xbb", PublicJWK: "{}",
@@ -43,9 +42,8 @@ func TestDelegatedKeys(t *testing.T) {
 		}
 		require.True(t, has(other, 1))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.DelegatedKeys().Delete(ctx, mine)
-			require.Equal(t, protocol.MaxDelegatedKeys, n)
-			return err
+			require.Equal(t, protocol.MaxDelegatedKeys, must.Get(tx.DelegatedKeys().Delete(ctx, mine))(t))
+			return nil
 		})
 		require.False(t, has(mine, 5))
 		require.True(t, has(other, 1))

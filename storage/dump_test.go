@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,8 +22,7 @@ import (
 func dump(t *testing.T, db *storage.DB) (storage.DumpSums, []byte) {
 	t.Helper()
 	var b bytes.Buffer
-	sums, err := db.Dump(t.Context(), &b, storage.DumpHead{Program: "test", Base: "https://a.example"}, filepath.Join(t.TempDir(), "copy.db"), nil)
-	require.NoError(t, err)
+	sums := must.Get(db.Dump(t.Context(), &b, storage.DumpHead{Program: "test", Base: "https://a.example"}, filepath.Join(t.TempDir(), "copy.db"), nil))(t)
 	return sums, b.Bytes()
 }
 
@@ -35,8 +35,7 @@ func try(t *testing.T, c storage.Config, raw []byte) (storage.Loaded, error) {
 }
 
 func TestDump(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		ctx := t.Context()
 		db := storagetest.OpenConfig(t, c)
 		odd := "tab\t, line\n, back\\slash, \\., é, \\N, 'quote'"
@@ -50,13 +49,10 @@ func TestDump(t *testing.T) {
 		}))
 		sums, raw := dump(t, db)
 		require.GreaterOrEqual(t, sums.Tables["secret"].Rows, int64(2000))
-		found, err := try(t, c, raw)
-		require.NoError(t, err)
+		found := must.Get(try(t, c, raw))(t)
 		require.Equal(t, sums, found.Sums)
 		require.Equal(t, "https://a.example", found.Head.Base)
-		read, err := storage.ReadDump(ctx, bytes.NewReader(raw), nil)
-		require.NoError(t, err)
-		require.Equal(t, sums, read.Sums)
+		require.Equal(t, sums, must.Get(storage.ReadDump(ctx, bytes.NewReader(raw), nil))(t).Sums)
 
 		t.Run("damaged", func(t *testing.T) { damagedDumps(t, c, raw) })
 		t.Run("restored", func(t *testing.T) { restoredDump(t, c, db, sums, raw, odd) })
@@ -65,18 +61,14 @@ func TestDump(t *testing.T) {
 
 func damagedDumps(t *testing.T, c storage.Config, raw []byte) {
 	for _, part := range []int{0, 1, 300, 512, len(raw) / 3, len(raw) / 2, len(raw) - 3000} {
-		_, err := try(t, c, raw[:part])
-		require.ErrorIs(t, err, storage.ErrDump, "cut at %d", part)
-		_, err = storage.ReadDump(t.Context(), bytes.NewReader(raw[:part]), nil)
-		require.ErrorIs(t, err, storage.ErrDump, "cut at %d", part)
+		require.ErrorIs(t, must.Err(try(t, c, raw[:part])), storage.ErrDump, "cut at %d", part)
+		require.ErrorIs(t, must.Err(storage.ReadDump(t.Context(), bytes.NewReader(raw[:part]), nil)), storage.ErrDump, "cut at %d", part)
 	}
 	changed := bytes.Replace(raw, []byte("'quote'"), []byte("'quofe'"), 1)
 	require.False(t, bytes.Equal(raw, changed), "the text is in the file")
-	_, err := try(t, c, changed)
-	require.ErrorIs(t, err, storage.ErrDump)
-	_, err = storage.ReadDump(t.Context(), bytes.NewReader(changed), nil)
-	require.ErrorIs(t, err, storage.ErrDump)
-	_, err = try(t, c, edited(t, raw, "tables/secret/00009.copy", []byte("x")))
+	require.ErrorIs(t, must.Err(try(t, c, changed)), storage.ErrDump)
+	require.ErrorIs(t, must.Err(storage.ReadDump(t.Context(), bytes.NewReader(changed), nil)), storage.ErrDump)
+	_, err := try(t, c, edited(t, raw, "tables/secret/00009.copy", []byte("x")))
 	require.ErrorIs(t, err, storage.ErrDump, "a member that does not belong there")
 	_, err = try(t, c, edited(t, raw, "tables/pg_class/00001.copy", []byte("x")))
 	require.ErrorIs(t, err, storage.ErrDump)
@@ -121,18 +113,15 @@ func restoredDump(t *testing.T, c storage.Config, db *storage.DB, sums storage.D
 		require.Eventually(t, func() bool { // the server ends sessions a moment after their connections
 			_, err := storage.LoadPostgres(ctx, bytes.NewReader(raw), c.URL, "stoa_old", nil)
 			return err == nil
-		}, 20e9, 50e6)
-		old, err := storage.InSchema(c.URL, "stoa_old")
-		require.NoError(t, err)
+		}, 5*time.Minute, 50*time.Millisecond)
+		old := must.Get(storage.InSchema(c.URL, "stoa_old"))(t)
 		was := storagetest.OpenConfig(t, storage.Config{URL: old})
 		require.Equal(t, "x", setting(t, was, "after"), "what was there is kept")
 		require.NoError(t, was.Close())
 	} else {
 		c.Path = filepath.Join(t.TempDir(), "restored.db")
-		_, err := storage.LoadFile(ctx, bytes.NewReader(raw), c.Path, nil)
-		require.NoError(t, err)
-		_, err = storage.LoadFile(ctx, bytes.NewReader(raw), c.Path, nil)
-		require.Error(t, err, "never over a file that is there")
+		must.Get(storage.LoadFile(ctx, bytes.NewReader(raw), c.Path, nil))(t)
+		require.Error(t, must.Err(storage.LoadFile(ctx, bytes.NewReader(raw), c.Path, nil)), "never over a file that is there")
 	}
 	back := storagetest.OpenConfig(t, c)
 	require.Equal(t, odd+"7", setting(t, back, "odd 7"))

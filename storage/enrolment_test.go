@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,8 +19,7 @@ const (
 // An enrolment ends with the keys that came by it and leaves only how
 // it ended; the identity is then free for any profile, and so is its key.
 func TestEnrolment(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, handle := range []string{"asha", "bina"} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
@@ -36,22 +35,18 @@ func TestEnrolment(t *testing.T) {
 					BlockHash: "0x9"}, []byte(`{}`))
 			})
 		}
-		get := func(erc8004 string) (e storage.Enrolment) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				e, err = tx.Enrolments().ByIdentity(ctx, erc8004)
-				return err
+		get := func(erc8004 string) storage.Enrolment {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.Enrolment, error) {
+				return tx.Enrolments().ByIdentity(ctx, erc8004)
 			})
-			return e
 		}
 		end := func(e storage.Enrolment, why protocol.EnrolmentEnd) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Enrolments().End(ctx, "node", e, why) })
 		}
-		key := func(thumbprint string) (k *storage.AgentKey) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				k, err = tx.Keys().ByThumbprint(ctx, thumbprint)
-				return err
+		key := func(thumbprint string) *storage.AgentKey {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.AgentKey, error) {
+				return tx.Keys().ByThumbprint(ctx, thumbprint)
 			})
-			return k
 		}
 		put := func(k storage.AgentKey) {
 			k.PublicJWK = []byte(`{}`)
@@ -81,22 +76,18 @@ func TestEnrolment(t *testing.T) {
 		require.NoError(t, end(e, protocol.EndedByOwner))
 		require.ErrorIs(t, end(e, protocol.EndedByOwner), storage.ErrNotFound, "once")
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().ByHandle(ctx, "asha")
-			require.NoError(t, err)
+			p := must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t)
 			require.Empty(t, p.ERC8004+p.KeyHash+p.IdentityNote)
 			last, why, at, err := tx.Enrolments().Last(ctx, "asha")
 			require.NoError(t, err)
 			require.Equal(t, token7, last.ERC8004)
 			require.Equal(t, protocol.EndedByOwner, why)
 			require.Equal(t, tx.Now.IsZero(), at.IsZero())
-			_, err = tx.Enrolments().ByIdentity(ctx, token7)
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			audit, err := tx.AuditLog().List(ctx, "", "", 1, "")
-			require.NoError(t, err)
+			require.ErrorIs(t, must.Err(tx.Enrolments().ByIdentity(ctx, token7)), storage.ErrNotFound)
+			audit := must.Get(tx.AuditLog().List(ctx, "", "", 1, ""))(t)
 			require.Equal(t, "identity end", audit.Items[0].Action)
 			require.Contains(t, audit.Items[0].Detail, "a new owner")
-			notices, err := tx.Jobs().List(ctx, storage.JobWaiting, storage.NoticeJob, 10, "")
-			require.NoError(t, err)
+			notices := must.Get(tx.Jobs().List(ctx, storage.JobWaiting, storage.NoticeJob, 10, ""))(t)
 			require.Len(t, notices.Items, 1)
 			require.Contains(t, string(notices.Items[0].Args), `"identity.ended"`)
 			return nil
@@ -158,8 +149,7 @@ func TestEnrolment(t *testing.T) {
 		require.Equal(t, "k3", get(token7).KeyID)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Retire(ctx, "k3") })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Enrolments().ByIdentity(ctx, token7)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Enrolments().ByIdentity(ctx, token7)), storage.ErrNotFound)
 			return nil
 		})
 		require.ErrorIs(t, enrol("asha", token7, "k3", "0xb", ""), storage.ErrKeyTaken)
@@ -177,8 +167,7 @@ func TestEnrolment(t *testing.T) {
 		require.NoError(t, enrol("asha", token8, "k6", "0xb", ""))
 		require.NotNil(t, key("k5").RetiredAt)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Enrolments().ByIdentity(ctx, token7)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Enrolments().ByIdentity(ctx, token7)), storage.ErrNotFound)
 			some, err := tx.Enrolments().List(ctx, "eip155:1:0xabc", "", 10)
 			require.Len(t, some, 1)
 			none, err2 := tx.Enrolments().List(ctx, "eip155:1:0xab", "", 10)

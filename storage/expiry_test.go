@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // TestTables: it is decided for every table what becomes of the rows of a deleted
@@ -30,8 +32,7 @@ func TestTables(t *testing.T) {
 		"invitation":    "is counted longer, until kept_until",
 		"checkout":      "is read for a while longer, until ends_at",
 	}
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		rows, err := tx.query(ctx, `SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2`)

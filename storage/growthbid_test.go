@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -66,66 +67,47 @@ func skewBids(t *testing.T, db *storage.DB, scale int, fill func(full int, inser
 }
 
 // grownBids are the statements of every bid, every page of a board, every poll and every hour.
-var grownBids = []struct {
-	name string
-	run  func(ctx context.Context, db *storage.DB) error
-}{
-	{"attention boards", reading(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.AttentionBoards().List(ctx, "", 20, "")
-		return found(len(page.Items), err)
-	})},
-	{"attention boards of a category", reading(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.AttentionBoards().List(ctx, "yarn", 20, "")
-		return found(len(page.Items), err)
-	})},
-	{"place of a bid", reading(func(ctx context.Context, tx *storage.Tx) error {
-		v, err := tx.AttentionBoards().View(ctx, &storage.AttentionBoard{ID: "B"}, "")
-		return found(len(v.Live)*v.Contested, err)
-	})},
-	{"ranked live bids", reading(func(ctx context.Context, tx *storage.Tx) error {
-		live, err := tx.Bids().ListLive(ctx, "B")
-		return found(len(live), err)
-	})},
-	{"holds that are over", reading(func(ctx context.Context, tx *storage.Tx) error {
-		due, err := tx.Bids().ListDue(ctx, "B")
-		return found(len(due), err)
-	})},
-	{"limits of a bidder", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		n, err := tx.Bids().CountBidder(ctx, "B", "net:1")
-		return found(n.Unpaid.Known+n.Unpaid.Strangers, err)
-	})},
-	{"open bids of a board", reading(func(ctx context.Context, tx *storage.Tx) error {
-		open, err := tx.Bids().ListOpen(ctx, "B")
-		return found(len(open), err)
-	})},
-	{"bid and account of a poll", reading(func(ctx context.Context, tx *storage.Tx) error {
-		b, err := tx.Bids().ByID(ctx, "bid_c1")
-		if err == nil {
-			_, err = tx.PaymentAccounts().ByID(ctx, b.Account)
-		}
-		return err
-	})},
-	{"is a payment known", reading(func(ctx context.Context, tx *storage.Tx) error {
-		known, err := tx.Payments().Exists(ctx, protocol.PayRazorpay, "A", "7")
-		return found(map[bool]int{true: 1}[known], err)
-	})},
-	{"refund by its id, and of a payment", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Refunds().ByReference(ctx, "A", "r7")
-		_, one := tx.Payments().AtProvider(ctx, protocol.PayRazorpay, "A", "3")
-		_, all := tx.Refunds().OfPayment(ctx, "p3")
-		_, events := tx.Payments().ReopenEvents(ctx, "A", "3", "unknown payment")
-		return errors.Join(err, one, all, events)
-	})},
-	{"bids, payments and refunds of a board", reading(func(ctx context.Context, tx *storage.Tx) error {
-		bids, err := tx.Bids().List(ctx, "B", "", 20, "")
-		payments, e := tx.Payments().List(ctx, "B", 20, "")
-		refunds, f := tx.Refunds().ListOpen(ctx, "B", 20, "")
-		return found(len(bids.Items)*len(payments.Items)*len(refunds.Items), errors.Join(err, e, f))
-	})},
-	{"does an account owe", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.PaymentAccounts().Owes(ctx, "A")
-		return err
-	})},
-	{"prune bids", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Bids().Prune(ctx, longAgo) })},
-	{"prune events of payments", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Payments().PruneEvents(ctx, longAgo) })},
+func grownBids(ctx context.Context, tx *storage.Tx) []call {
+	return []call{
+		{"attention boards", looks, func() error { return some(tx.AttentionBoards().List(ctx, "", 20, "")) }},
+		{"attention boards of a category", looks, func() error { return some(tx.AttentionBoards().List(ctx, "yarn", 20, "")) }},
+		{"place of a bid", looks, func() error {
+			v, err := tx.AttentionBoards().View(ctx, &storage.AttentionBoard{ID: "B"}, "")
+			return found(len(v.Live)*v.Contested, err)
+		}},
+		{"ranked live bids", looks, func() error { return some(tx.Bids().ListLive(ctx, "B")) }},
+		{"holds that are over", looks, func() error { return some(tx.Bids().ListDue(ctx, "B")) }},
+		{"limits of a bidder", undone, func() error {
+			n, err := tx.Bids().CountBidder(ctx, "B", "net:1")
+			return found(n.Unpaid.Known+n.Unpaid.Strangers, err)
+		}},
+		{"open bids of a board", looks, func() error { return some(tx.Bids().ListOpen(ctx, "B")) }},
+		{"bid and account of a poll", looks, func() error {
+			b, err := tx.Bids().ByID(ctx, "bid_c1")
+			if err == nil {
+				_, err = tx.PaymentAccounts().ByID(ctx, b.Account)
+			}
+			return err
+		}},
+		{"is a payment known", looks, func() error {
+			known, err := tx.Payments().Exists(ctx, protocol.PayRazorpay, "A", "7")
+			return found(map[bool]int{true: 1}[known], err)
+		}},
+		{"refund by its id, and of a payment", looks, func() error {
+			_, err := tx.Refunds().ByReference(ctx, "A", "r7")
+			_, one := tx.Payments().AtProvider(ctx, protocol.PayRazorpay, "A", "3")
+			_, all := tx.Refunds().OfPayment(ctx, "p3")
+			_, events := tx.Payments().ReopenEvents(ctx, "A", "3", "unknown payment")
+			return errors.Join(err, one, all, events)
+		}},
+		{"bids, payments and refunds of a board", looks, func() error {
+			bids, err := tx.Bids().List(ctx, "B", "", 20, "")
+			payments, e := tx.Payments().List(ctx, "B", 20, "")
+			refunds, f := tx.Refunds().ListOpen(ctx, "B", 20, "")
+			return found(len(bids.Items)*len(payments.Items)*len(refunds.Items), errors.Join(err, e, f))
+		}},
+		{"does an account owe", looks, func() error { return must.Err(tx.PaymentAccounts().Owes(ctx, "A")) }},
+		{"prune bids", undone, func() error { return some(tx.Bids().Prune(ctx, longAgo)) }},
+		{"prune events of payments", undone, func() error { return some(tx.Payments().PruneEvents(ctx, longAgo)) }},
+	}
 }

@@ -36,41 +36,28 @@ func growingItem(sku string) protocol.ItemDraft {
 }
 
 // grownItems are the statements of items, of merchants by what they sell, and of traffic.
-var grownItems = []struct {
-	name string
-	run  func(ctx context.Context, db *storage.DB) error
-}{
-	{"newest items", reading(func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Items().Search(ctx, storage.ItemQuery{})
-		return found(len(p.Items), err)
-	})},
-	{"items of a shop", reading(func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Items().Search(ctx, storage.ItemQuery{Handles: []string{growingShop}})
-		return found(len(p.Items), err)
-	})},
-	{"items at a price", reading(func(ctx context.Context, tx *storage.Tx) error {
-		price := int64(5000)
-		all, err := tx.Items().Search(ctx, storage.ItemQuery{Currency: "INR", Min: &price, Max: &price})
-		word, e := tx.Items().Search(ctx, storage.ItemQuery{Q: "thing", Currency: "INR", Min: &price, Max: &price, Handles: []string{growingShop}})
-		return found(len(all.Items)*len(word.Items), errors.Join(err, e))
-	})},
-	{"merchants that sell at a price", reading(func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Local: true, PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "50"}})
-		return found(len(p.Items), err)
-	})},
-	{"item by its sku", reading(func(ctx context.Context, tx *storage.Tx) error {
-		i, err := tx.Items().BySKU(ctx, growingShop, "a")
-		if err != nil {
-			return err
-		}
-		p, err := tx.Items().ByIDs(ctx, []string{i.ID})
-		return found(len(p), err)
-	})},
-	{"put an item", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Items().PutQuietly(ctx, growingShop, growingItem("new"), growingItem("a"))
-	})},
-	{"traffic of a day", reading(func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Traffic().Since(ctx, start.AddDate(0, 0, -1))
-		return found(len(p), err)
-	})},
+func grownItems(ctx context.Context, tx *storage.Tx) []call {
+	return []call{
+		{"newest items", looks, func() error { return some(tx.Items().Search(ctx, storage.ItemQuery{})) }},
+		{"items of a shop", looks, func() error { return some(tx.Items().Search(ctx, storage.ItemQuery{Handles: []string{growingShop}})) }},
+		{"items at a price", looks, func() error {
+			price := int64(5000)
+			all, err := tx.Items().Search(ctx, storage.ItemQuery{Currency: "INR", Min: &price, Max: &price})
+			word, e := tx.Items().Search(ctx, storage.ItemQuery{Q: "thing", Currency: "INR", Min: &price, Max: &price, Handles: []string{growingShop}})
+			return found(len(all.Items)*len(word.Items), errors.Join(err, e))
+		}},
+		{"merchants that sell at a price", looks, func() error {
+			return some(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Local: true, PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "50"}}))
+		}},
+		{"item by its sku", looks, func() error {
+			i, err := tx.Items().BySKU(ctx, growingShop, "a")
+			if err != nil {
+				return err
+			}
+			p, err := tx.Items().ByIDs(ctx, []string{i.ID})
+			return found(len(p), err)
+		}},
+		{"put an item", undone, func() error { return tx.Items().PutQuietly(ctx, growingShop, growingItem("new"), growingItem("a")) }},
+		{"traffic of a day", looks, func() error { return some(tx.Traffic().Since(ctx, start.AddDate(0, 0, -1))) }},
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -46,52 +47,30 @@ func skewMeetings(t *testing.T, db *storage.DB, fill func(full int, insert strin
 }
 
 // grownMeetings are the statements of every request, every question for open times and every hour.
-var grownMeetings = []struct {
-	name string
-	run  func(ctx context.Context, db *storage.DB) error
-}{
-	{"times that are taken", reading(func(ctx context.Context, tx *storage.Tx) error {
-		taken, err := tx.Meetings().Taken(ctx, "met", start.Add(-time.Hour), start.Add(time.Hour))
-		return found(len(taken), err)
-	})},
-	{"busy times", reading(func(ctx context.Context, tx *storage.Tx) error {
-		busy, err := tx.Calendars().Busy(ctx, "met")
-		return found(len(busy), err)
-	})},
-	{"meetings for a feed", reading(func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.Meetings().Agreed(ctx, "met", start.Add(-time.Hour))
-		return found(len(all), err)
-	})},
-	{"event of a meeting", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Meetings().Event(ctx, "mtg_1")
-		return err
-	})},
-	{"limits of a requester", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Meetings().Count(ctx, "met", "net:1")
-		return err
-	})},
-	{"mailbox, what waits for it, and what strangers caused", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Meetings().LockMailbox(ctx, [32]byte{1})
-		_, other := tx.Meetings().OfMailbox(ctx, [32]byte{1})
-		_, third := tx.Crowds().Since(ctx, "met", storage.CrowdMeetingGaveWay, storage.CrowdFor)
-		_, fourth := tx.Meetings().OldestUnconfirmed(ctx, "met", false, 1)
-		return errors.Join(err, other, third, fourth)
-	})},
-	{"meeting requests of a person", reading(func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.Meetings().List(ctx, "met", "", 20, "")
-		some, e := tx.Meetings().List(ctx, "met", "submitted", 20, "")
-		return found(len(all.Items)*len(some.Items), errors.Join(err, e))
-	})},
-	{"meetings of some days", reading(func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.Meetings().Agenda(ctx, "met", start, start.Add(time.Hour), 20, "")
-		return found(len(all.Items), err)
-	})},
-	{"meeting request by its id", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Meetings().ByID(ctx, "mtg_c1")
-		return err
-	})},
-	{"prune meetings", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Meetings().Prune(ctx, longAgo) })},
-	{"prune mailboxes", pruning(func(ctx context.Context, tx *storage.Tx) (int, error) {
-		return tx.Meetings().PruneMailboxes(ctx, longAgo)
-	})},
+func grownMeetings(ctx context.Context, tx *storage.Tx) []call {
+	return []call{
+		{"times that are taken", looks, func() error {
+			return some(tx.Meetings().Taken(ctx, "met", start.Add(-time.Hour), start.Add(time.Hour)))
+		}},
+		{"busy times", looks, func() error { return some(tx.Calendars().Busy(ctx, "met")) }},
+		{"meetings for a feed", looks, func() error { return some(tx.Meetings().Agreed(ctx, "met", start.Add(-time.Hour))) }},
+		{"event of a meeting", looks, func() error { return must.Err(tx.Meetings().Event(ctx, "mtg_1")) }},
+		{"limits of a requester", undone, func() error { return must.Err(tx.Meetings().Count(ctx, "met", "net:1")) }},
+		{"mailbox, what waits for it, and what strangers caused", undone, func() error {
+			_, err := tx.Meetings().LockMailbox(ctx, [32]byte{1})
+			_, other := tx.Meetings().OfMailbox(ctx, [32]byte{1})
+			_, third := tx.Crowds().Since(ctx, "met", storage.CrowdMeetingGaveWay, storage.CrowdFor)
+			_, fourth := tx.Meetings().OldestUnconfirmed(ctx, "met", false, 1)
+			return errors.Join(err, other, third, fourth)
+		}},
+		{"meeting requests of a person", looks, func() error {
+			all, err := tx.Meetings().List(ctx, "met", "", 20, "")
+			some, e := tx.Meetings().List(ctx, "met", "submitted", 20, "")
+			return found(len(all.Items)*len(some.Items), errors.Join(err, e))
+		}},
+		{"meetings of some days", looks, func() error { return some(tx.Meetings().Agenda(ctx, "met", start, start.Add(time.Hour), 20, "")) }},
+		{"meeting request by its id", looks, func() error { return must.Err(tx.Meetings().ByID(ctx, "mtg_c1")) }},
+		{"prune meetings", undone, func() error { return some(tx.Meetings().Prune(ctx, longAgo)) }},
+		{"prune mailboxes", undone, func() error { return some(tx.Meetings().PruneMailboxes(ctx, longAgo)) }},
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -21,24 +22,20 @@ func skewOrders(t *testing.T, fill func(full int, insert string, args ...any)) {
 }
 
 // grownOrders are the statements of a receipt.
-var grownOrders = []struct {
-	name string
-	run  func(ctx context.Context, db *storage.DB) error
-}{
-	{"receipts of a shop", reading(func(ctx context.Context, tx *storage.Tx) error {
-		all, err := tx.OrderReceipts().List(ctx, "sells", "", 20, "")
-		one, e := tx.OrderReceipts().List(ctx, "sells", "R-7", 20, "")
-		return found(len(all.Items)*len(one.Items), errors.Join(err, e))
-	})},
-	{"receipt by its id", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.OrderReceipts().ByID(ctx, "rcpt_a7")
-		return err
-	})},
-	{"issue a receipt", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		r := storage.StoredReceipt{ID: "rcpt_x", Handle: "sells", Order: "new", Currency: "INR", Minor: 1, PaidAt: start, IssuedAt: start, Token: "x"}
-		return tx.OrderReceipts().Insert(ctx, r, protocol.MaxOrderReceipts)
-	})},
-	{"revoke a receipt", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.OrderReceipts().Put(ctx, storage.StoredReceipt{ID: "rcpt_a7", RevokedAt: &start})
-	})},
+func grownOrders(ctx context.Context, tx *storage.Tx) []call {
+	return []call{
+		{"receipts of a shop", looks, func() error {
+			all, err := tx.OrderReceipts().List(ctx, "sells", "", 20, "")
+			one, e := tx.OrderReceipts().List(ctx, "sells", "R-7", 20, "")
+			return found(len(all.Items)*len(one.Items), errors.Join(err, e))
+		}},
+		{"receipt by its id", looks, func() error { return must.Err(tx.OrderReceipts().ByID(ctx, "rcpt_a7")) }},
+		{"issue a receipt", undone, func() error {
+			r := storage.StoredReceipt{ID: "rcpt_x", Handle: "sells", Order: "new", Currency: "INR", Minor: 1, PaidAt: start, IssuedAt: start, Token: "x"}
+			return tx.OrderReceipts().Insert(ctx, r, protocol.MaxOrderReceipts)
+		}},
+		{"revoke a receipt", undone, func() error {
+			return tx.OrderReceipts().Put(ctx, storage.StoredReceipt{ID: "rcpt_a7", RevokedAt: &start})
+		}},
+	}
 }

@@ -44,41 +44,39 @@ func insertOne(id, state, next string) string {
 }
 
 // grownReviews are the statements of reviews.
-var grownReviews = []struct {
-	name string
-	run  func(ctx context.Context, db *storage.DB) error
-}{
-	{"reviews of a business", reading(func(ctx context.Context, tx *storage.Tx) error {
-		page, err := tx.Feedbacks().List(ctx, reviewedAgent, "rao", storage.FeedbackCounted, 20, "")
-		_, other := tx.Feedbacks().List(ctx, reviewedAgent, "rao", storage.FeedbackUncounted, 20, "")
-		return found(len(page.Items), errors.Join(err, other))
-	})},
-	{"feedback that is due", reading(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Feedbacks().Due(ctx, 24)
-		_, last := tx.Feedbacks().LastDue(ctx, "eip155:1:0x1:97")
-		return errors.Join(err, last)
-	})},
-	{"count a review", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		f := storage.Feedback{ID: "rev_x", Agent: reviewedAgent, Client: "0x3", Index: 1, Block: 9, Place: 9, At: start, State: storage.FeedbackCounted}
-		_, err := tx.Feedbacks().Given(ctx, f.Agent, f.Client, f.Index)
-		if errors.Is(err, storage.ErrNotFound) {
-			err = nil
-		}
-		_, claim := tx.Feedbacks().Claim(ctx, f.ID, []string{"payment x", "payment 7"})
-		_, insert := tx.Feedbacks().Insert(ctx, f)
-		return errors.Join(err, claim, insert, tx.Feedbacks().Add(ctx, f.Agent, protocol.ByPayment, 1, 9000), tx.Feedbacks().Told(ctx, f), tx.Feedbacks().Put(ctx, f))
-	})},
-	{"trim what does not count", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Feedbacks().Trim(ctx, reviewedAgent, protocol.MaxUncountedReviews)
-	})},
-	{"what decides of feedback", reading(func(ctx context.Context, tx *storage.Tx) error {
-		f := storage.Feedback{ID: "rev_x", At: start, Doc: storage.FeedbackDoc{Buyers: []string{"wallet:0x2", "mail:1"}}}
-		_, near := tx.Feedbacks().Near(ctx, reviewedAgent, "rao", f)
-		_, used := tx.Feedbacks().Used(ctx, "rev_x", []string{"payment 7", "payment x"})
-		_, err := tx.Feedbacks().ByProof(ctx, "payment 7")
-		return errors.Join(near, used, err)
-	})},
-	{"release an order", rolledBack(func(ctx context.Context, tx *storage.Tx) error {
-		return tx.Feedbacks().Release(ctx, storage.Feedback{ID: "rev_a7", Proof: "payment 7", At: start}, reviewedAgent, storage.ReviewsOf("rao"))
-	})},
+func grownReviews(ctx context.Context, tx *storage.Tx) []call {
+	return []call{
+		{"reviews of a business", looks, func() error {
+			page, err := tx.Feedbacks().List(ctx, reviewedAgent, "rao", storage.FeedbackCounted, 20, "")
+			_, other := tx.Feedbacks().List(ctx, reviewedAgent, "rao", storage.FeedbackUncounted, 20, "")
+			return found(len(page.Items), errors.Join(err, other))
+		}},
+		{"feedback that is due", looks, func() error {
+			_, err := tx.Feedbacks().Due(ctx, 24)
+			_, last := tx.Feedbacks().LastDue(ctx, "eip155:1:0x1:97")
+			return errors.Join(err, last)
+		}},
+		{"count a review", undone, func() error {
+			f := storage.Feedback{ID: "rev_x", Agent: reviewedAgent, Client: "0x3", Index: 1, Block: 9, Place: 9, At: start, State: storage.FeedbackCounted}
+			_, err := tx.Feedbacks().Given(ctx, f.Agent, f.Client, f.Index)
+			if errors.Is(err, storage.ErrNotFound) {
+				err = nil
+			}
+			_, claim := tx.Feedbacks().Claim(ctx, f.ID, []string{"payment x", "payment 7"})
+			_, insert := tx.Feedbacks().Insert(ctx, f)
+			return errors.Join(err, claim, insert, tx.Feedbacks().Add(ctx, f.Agent, protocol.ByPayment, 1, 9000),
+				tx.Feedbacks().Told(ctx, f), tx.Feedbacks().Put(ctx, f))
+		}},
+		{"trim what does not count", undone, func() error { return tx.Feedbacks().Trim(ctx, reviewedAgent, protocol.MaxUncountedReviews) }},
+		{"what decides of feedback", looks, func() error {
+			f := storage.Feedback{ID: "rev_x", At: start, Doc: storage.FeedbackDoc{Buyers: []string{"wallet:0x2", "mail:1"}}}
+			_, near := tx.Feedbacks().Near(ctx, reviewedAgent, "rao", f)
+			_, used := tx.Feedbacks().Used(ctx, "rev_x", []string{"payment 7", "payment x"})
+			_, err := tx.Feedbacks().ByProof(ctx, "payment 7")
+			return errors.Join(near, used, err)
+		}},
+		{"release an order", undone, func() error {
+			return tx.Feedbacks().Release(ctx, storage.Feedback{ID: "rev_a7", Proof: "payment 7", At: start}, reviewedAgent, storage.ReviewsOf("rao"))
+		}},
+	}
 }

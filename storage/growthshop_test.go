@@ -49,10 +49,7 @@ func skewShops(t *testing.T, db *storage.DB, fill func(full int, insert string, 
 }
 
 // grownShops are searches for businesses by the beginning of a word.
-var grownShops = []struct {
-	name string
-	run  func(ctx context.Context, db *storage.DB) error
-}{
+var grownShops = []statement{
 	{"shops by the beginning of a word", agentsBy(protocol.MerchantQuery{Q: "tea"}, 20)},
 	{"shops by a rare word and the beginning of another", agentsBy(protocol.MerchantQuery{Q: "tearoom7 teap", Local: true}, 1)},
 	{"shops by the beginning of a word, near a place", agentsBy(protocol.MerchantQuery{Q: "tea", Near: "12.97,77.6", Radius: 5000}, 20)},

@@ -7,25 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestMoves(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const agent, other = "eip155:1:0xaa:1", "eip155:10:0xaa:1"
 		note := func(agent, owner string, block int64, exact bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Moves().Note(ctx, storage.IdentityMove{Agent: agent, Owner: owner, Former: "0xf", Block: block, Exact: exact})
 			})
 		}
-		last := func(agent string) (m storage.IdentityMove) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				m, err = tx.Moves().Last(ctx, agent)
-				return err
+		last := func(agent string) storage.IdentityMove {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.IdentityMove, error) {
+				return tx.Moves().Last(ctx, agent)
 			})
-			return m
 		}
 		require.Zero(t, last(agent))
 		for _, c := range []struct {
@@ -67,15 +64,13 @@ func TestMoves(t *testing.T) {
 
 // TestEvict_Moves keeps the changes of identities that profiles have longest.
 func TestEvict_Moves(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		agents := []string{"eip155:1:0xaa:1", "eip155:1:0xaa:2", "eip155:1:0xaa:3", "eip155:1:0xaa:4"}
 		for i, agent := range agents {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				if i == 0 {
-					_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{
-						Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}, ERC8004: agent})
-					require.NoError(t, err)
+					must.Get(tx.Profiles().Put(ctx, &storage.StoredProfile{
+						Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}, ERC8004: agent}))(t)
 				}
 				return tx.Moves().Note(ctx, storage.IdentityMove{Agent: agent, Owner: "0xb", Block: 1})
 			})
@@ -83,9 +78,7 @@ func TestEvict_Moves(t *testing.T) {
 		require.Positive(t, evict(t, db, storage.StockMoves, storage.Cap{Rows: 1, Bytes: 1 << 20}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for i, agent := range agents {
-				m, err := tx.Moves().Last(ctx, agent)
-				require.NoError(t, err)
-				require.Equal(t, i == 0, m.Agent != "", agent)
+				require.Equal(t, i == 0, must.Get(tx.Moves().Last(ctx, agent))(t).Agent != "", agent)
 			}
 			return nil
 		})

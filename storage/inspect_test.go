@@ -10,13 +10,11 @@ import (
 
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // TestInspect: a database is read while a process has it open and when none has, and no file is made beside it.
 func TestInspect(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		db := must.Get(storage.Open(t.Context(), c))(t)
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Settings().Secret(ctx, "a", func() ([]byte, error) { return []byte("sealed"), nil })
@@ -37,8 +35,7 @@ func TestInspect(t *testing.T) {
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, setting, text) })
 			}
 			put("{}")
-			_, err := storage.Inspect(t.Context(), c, "a")
-			require.ErrorIs(t, err, want, "as serve refuses it")
+			require.ErrorIs(t, must.Err(storage.Inspect(t.Context(), c, "a")), want, "as serve refuses it")
 			put("")
 		}
 		require.NoError(t, db.Close())
@@ -56,8 +53,6 @@ func TestInspect_NoNode(t *testing.T) {
 	require.False(t, must.Get(storage.Inspect(t.Context(), storage.Config{Path: file}, "a"))(t).There)
 	require.NoFileExists(t, file)
 	require.NoError(t, os.WriteFile(file, []byte("this is a text and no database, whatever its name says"), 0o600))
-	_, err := storage.Inspect(t.Context(), storage.Config{Path: file}, "a")
-	require.Error(t, err)
-	_, err = storage.Inspect(t.Context(), storage.Config{URL: "postgres://stoa@127.0.0.1:1/none?connect_timeout=2"}, "a")
-	require.Error(t, err)
+	require.Error(t, must.Err(storage.Inspect(t.Context(), storage.Config{Path: file}, "a")))
+	require.Error(t, must.Err(storage.Inspect(t.Context(), storage.Config{URL: "postgres://stoa@127.0.0.1:1/none?connect_timeout=2"}, "a")))
 }

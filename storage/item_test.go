@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func rupees(amount string) *protocol.MoneyDraft {
@@ -74,8 +74,7 @@ func catalogOfTwo(t *testing.T, db *storage.DB) directory {
 
 // TestItems_Search finds items by every condition, and by several.
 func TestItems_Search(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
 		minor := func(n int64) *int64 { return &n }
 		for name, c := range map[string]struct {
@@ -119,15 +118,12 @@ func TestItems_Search(t *testing.T) {
 
 // TestItems_Unlisted: items of a business that is in no list are only found in its own catalog.
 func TestItems_Unlisted(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().ForUpdate(ctx, "cloth")
-			require.NoError(t, err)
+			p := must.Get(tx.Profiles().ForUpdate(ctx, "cloth"))(t)
 			p.Unlisted = true
-			_, err = tx.Profiles().Put(ctx, p)
-			return err
+			return must.Err(tx.Profiles().Put(ctx, p))
 		})
 		require.Empty(t, d.onSale(storage.ItemQuery{Q: "kurta"}, 10))
 		require.Len(t, d.onSale(storage.ItemQuery{}, 1), 3)
@@ -137,15 +133,12 @@ func TestItems_Unlisted(t *testing.T) {
 
 // TestItems_Ids: items and variants keep their ids, whatever else is written, and both find the item.
 func TestItems_Ids(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
-		get := func(handle, sku string) (i storage.StoredItem) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				i, err = tx.Items().BySKU(ctx, handle, sku)
-				return err
+		get := func(handle, sku string) storage.StoredItem {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.StoredItem, error) {
+				return tx.Items().BySKU(ctx, handle, sku)
 			})
-			return i
 		}
 		before := get("cloth", "kurta")
 		was := before.Variants()
@@ -174,9 +167,8 @@ func TestItems_Ids(t *testing.T) {
 
 		// Removed and written again.
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			c, err := tx.Items().Remove(ctx, "cloth", "kurta", "unknown")
-			require.Equal(t, 1, c.Removed)
-			return err
+			require.Equal(t, 1, must.Get(tx.Items().Remove(ctx, "cloth", "kurta", "unknown"))(t).Removed)
+			return nil
 		})
 		require.Equal(t, []string{"cloth/scarf"}, d.onSale(storage.ItemQuery{Handles: []string{"cloth"}}, 10))
 		require.Empty(t, d.onSale(storage.ItemQuery{Q: "kurta"}, 10))
@@ -192,8 +184,7 @@ func TestItems_Ids(t *testing.T) {
 // TestItems_WalkIsStable: a walk shows what existed when it began once, while items are
 // added, changed and removed.
 func TestItems_WalkIsStable(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		var all []protocol.ItemDraft
@@ -231,8 +222,7 @@ func TestItems_WalkIsStable(t *testing.T) {
 
 // TestItems_LargeCatalog: a merchant record neither holds nor replaces a large catalog.
 func TestItems_LargeCatalog(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		var all []protocol.ItemDraft
@@ -255,16 +245,11 @@ func TestItems_LargeCatalog(t *testing.T) {
 			return err
 		})
 		// The directory finds it by any item, once the job has run.
-		var words string
-		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			words, err = tx.Items().ShopWords(ctx, "shop")
-			return err
-		})
+		words := reads(t, db, func(ctx context.Context, tx *storage.Tx) (string, error) { return tx.Items().ShopWords(ctx, "shop") })
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Items().PutShopWords(ctx, "shop", words) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: "thing149"})
-			require.Len(t, p.Items, 1)
-			return err
+			require.Len(t, must.Get(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: "thing149"}))(t).Items, 1)
+			return nil
 		})
 		require.NoError(t, db.Check(t.Context()))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "shop") })

@@ -10,17 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
-func (d directory) search(q storage.ItemQuery) (p storage.ItemPage) {
+func (d directory) search(q storage.ItemQuery) storage.ItemPage {
 	d.t.Helper()
-	read(d.t, d.db, func(ctx context.Context, tx *storage.Tx) (err error) {
-		p, err = tx.Items().Search(ctx, q)
-		return err
-	})
-	return p
+	return reads(d.t, d.db, func(ctx context.Context, tx *storage.Tx) (storage.ItemPage, error) { return tx.Items().Search(ctx, q) })
 }
 
 func skus(p storage.ItemPage) string {
@@ -33,8 +29,7 @@ func skus(p storage.ItemPage) string {
 
 // TestItems_Relevance: the better match comes first, whatever is newer.
 func TestItems_Relevance(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		d.items("shop",
@@ -73,8 +68,7 @@ func TestItems_Relevance(t *testing.T) {
 
 // TestItems_Finding: what a search says when it does more than was asked, and less.
 func TestItems_Finding(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := catalogOfTwo(t, db)
 		minor := func(n int64) *int64 { return &n }
 		for name, c := range map[string]struct {
@@ -99,8 +93,7 @@ func TestItems_Finding(t *testing.T) {
 
 // TestMerchants_Spelled: a shop is found by what it sells in other spellings too, and by a misspelled word when none has it.
 func TestMerchants_Spelled(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		for n := range 5 {
 			handle := fmt.Sprint("shop", n)
@@ -133,8 +126,7 @@ func TestMerchants_Spelled(t *testing.T) {
 // TestItems_LargeWalks: walks through more than is ranked or sorted at once show each item once, in every order,
 // while items are added.
 func TestItems_LargeWalks(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		var all []protocol.ItemDraft
@@ -176,8 +168,7 @@ func TestItems_LargeWalks(t *testing.T) {
 
 // TestItems_Terms: the words of items are counted while they are on sale, and gone with the last item that has them.
 func TestItems_Terms(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		had := func(word string) string { return d.search(storage.ItemQuery{Q: word}).DidYouMean }
@@ -187,19 +178,14 @@ func TestItems_Terms(t *testing.T) {
 		d.items("shop", protocol.ItemDraft{SKU: "b", Name: "Turmeric"})
 		require.Empty(t, had("safran"))
 		require.Equal(t, "turmeric", had("turmric"))
-		_, err := db.ImportItems(t.Context(), imported("shop", []protocol.ItemDraft{{SKU: "a", Name: "Turmeric"}, {SKU: "c", Name: "Cardamom"}}, nil))
-		require.NoError(t, err)
+		must.Get(db.ImportItems(t.Context(), imported("shop", []protocol.ItemDraft{{SKU: "a", Name: "Turmeric"}, {SKU: "c", Name: "Cardamom"}}, nil)))(t)
 		require.Equal(t, "cardamom", had("cardmom"))
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Items().Remove(ctx, "shop", "a")
-			return err
-		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Items().Remove(ctx, "shop", "a")) })
 		require.Empty(t, had("turmric"))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "shop") })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := storage.Count(ctx, tx, "item_term")
-			require.Zero(t, n)
-			return err
+			require.Zero(t, must.Get(storage.Count(ctx, tx, "item_term"))(t))
+			return nil
 		})
 	})
 }

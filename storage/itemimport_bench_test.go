@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -22,9 +23,7 @@ func BenchmarkImportItems(b *testing.B) {
 			db := storagetest.Open(b)
 			if engine == "postgres" {
 				c := storage.Config{URL: storagetest.PostgresURL(b)}
-				var err error
-				db, err = storage.Open(b.Context(), c)
-				require.NoError(b, err)
+				db = must.Get(storage.Open(b.Context(), c))(b)
 				defer db.Close()
 			}
 			drafts := make([]protocol.ItemDraft, protocol.MaxItems)
@@ -36,8 +35,7 @@ func BenchmarkImportItems(b *testing.B) {
 			for shop := 0; b.Loop(); shop++ {
 				handle := fmt.Sprint("shop-", shop)
 				require.NoError(b, db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Shop", Kind: protocol.Business}})
-					return err
+					return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Shop", Kind: protocol.Business}}))
 				}))
 				done := make(chan error)
 				begin := time.Now()
@@ -52,9 +50,7 @@ func BenchmarkImportItems(b *testing.B) {
 						running = false
 					default:
 						asked := time.Now()
-						require.NoError(b, db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
-							return tx.Settings().Put(ctx, "other", handle)
-						}))
+						require.NoError(b, db.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "other", handle) }))
 						worst = max(worst, time.Since(asked))
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -41,8 +42,7 @@ func counts(c *storage.ItemChanges) [4]int { return [4]int{c.Added, c.Changed, c
 // TestImportItems: at every moment of an import readers see the whole old catalog, and then
 // the whole new one, on PostgreSQL those of another process; an import that fails leaves nothing.
 func TestImportItems(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, config storage.Config) {
+	eachConfig(t, func(t *testing.T, config storage.Config) {
 		db := storagetest.OpenConfig(t, config)
 		other := db
 		if config.URL != "" {
@@ -84,8 +84,7 @@ func TestImportItems(t *testing.T) {
 			ids := map[string]string{}
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				for _, sku := range []string{"s0", "s299", "s405"} {
-					i, err := tx.Items().BySKU(ctx, "shop", sku)
-					require.NoError(t, err)
+					i := must.Get(tx.Items().BySKU(ctx, "shop", sku))(t)
 					ids[sku] = i.ID
 				}
 				return nil
@@ -95,8 +94,7 @@ func TestImportItems(t *testing.T) {
 		ids = look()
 		dry := imported("shop", second, nil)
 		dry.DryRun = true
-		c, err = db.ImportItems(t.Context(), dry)
-		require.NoError(t, err)
+		c = must.Get(db.ImportItems(t.Context(), dry))(t)
 		require.Equal(t, [4]int{100, 20, 300, 130}, counts(c))
 		refuse := errors.New("the line of somebody else")
 		for _, fails := range []bool{true, false} {
@@ -106,8 +104,7 @@ func TestImportItems(t *testing.T) {
 					require.Len(t, onSale("thing 10"), 450)
 					require.Len(t, onSale("20"), 0)
 					require.ErrorIs(t, other.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-						_, err := tx.Items().Put(ctx, "shop", second[0])
-						return err
+						return must.Err(tx.Items().Put(ctx, "shop", second[0]))
 					}), storage.ErrImporting, "another change waits")
 				}
 				if fails && n == 410 {
@@ -129,17 +126,14 @@ func TestImportItems(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 
 		// Nothing to do, then a merge, then the removed ones with their ids.
-		c, err = db.ImportItems(t.Context(), imported("shop", second, nil))
-		require.NoError(t, err)
+		c = must.Get(db.ImportItems(t.Context(), imported("shop", second, nil)))(t)
 		require.Equal(t, [4]int{0, 0, 420, 0}, counts(c))
 		merge := imported("shop", things(299, 301, "7"), nil)
 		merge.Whole = false
-		c, err = db.ImportItems(t.Context(), merge)
-		require.NoError(t, err)
+		c = must.Get(db.ImportItems(t.Context(), merge))(t)
 		require.Equal(t, [4]int{1, 1, 0, 0}, counts(c))
 		require.Len(t, onSale(""), 421)
-		_, err = db.ImportItems(t.Context(), imported("shop", first, nil))
-		require.NoError(t, err)
+		must.Get(db.ImportItems(t.Context(), imported("shop", first, nil)))(t)
 		require.Equal(t, ids, look())
 		require.Equal(t, names(first), onSale(""))
 		require.Len(t, onSale("thing 10"), 450)
@@ -150,8 +144,7 @@ func TestImportItems(t *testing.T) {
 // TestImportItems_AnyOrder: catalogs in any order, with single changes in between, are
 // listed in the order of the last import.
 func TestImportItems_AnyOrder(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "shop", Name: "Shop"})
 		r := rand.New(rand.NewPCG(1, 2))
@@ -162,14 +155,12 @@ func TestImportItems_AnyOrder(t *testing.T) {
 				drafts = append(drafts, protocol.ItemDraft{SKU: fmt.Sprint("s", n), Name: "Thing", Price: rupees(fmt.Sprint(1 + r.IntN(2)))})
 				want = append(want, fmt.Sprint("shop/s", n))
 			}
-			_, err := db.ImportItems(t.Context(), imported("shop", drafts, nil))
-			require.NoError(t, err)
+			must.Get(db.ImportItems(t.Context(), imported("shop", drafts, nil)))(t)
 			require.Equal(t, want, d.onSale(storage.ItemQuery{Handles: []string{"shop"}}, 7))
 			require.Len(t, d.onSale(storage.ItemQuery{Q: "thing"}, 7), len(want))
 			d.items("shop", protocol.ItemDraft{SKU: fmt.Sprint("s", r.IntN(40)), Name: "Other"})
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Items().Remove(ctx, "shop", fmt.Sprint("s", r.IntN(40)))
-				return err
+				return must.Err(tx.Items().Remove(ctx, "shop", fmt.Sprint("s", r.IntN(40))))
 			})
 			require.NoError(t, db.Check(t.Context()))
 		}

@@ -9,20 +9,19 @@ import (
 	"unicode/utf8"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
 
 // clocked opens a database whose clock the test moves.
 func clocked(t *testing.T, fn func(t *testing.T, db *storage.DB, advance func(time.Duration))) {
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := make(chan time.Time, 1)
 		now <- start
 		c.Now = func() time.Time { at := <-now; now <- at; return at }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
 		fn(t, db, func(d time.Duration) { at := <-now; now <- at.Add(d) })
 	})
@@ -51,7 +50,6 @@ func claim(t *testing.T, db *storage.DB, owner string, n int) (jobs []storage.Jo
 }
 
 func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "a1", Lane: "a"}, storage.Job{Kind: "a2", Lane: "a"}, storage.Job{Kind: "b1", Lane: "b"},
 			storage.Job{Kind: "free1"}, storage.Job{Kind: "free2"}, storage.Job{Kind: "later", RunAt: start.Add(time.Hour)})
@@ -84,9 +82,7 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 			require.Len(t, dead.Items, 1)
 			require.Equal(t, "for good", dead.Items[0].LastError)
 			require.NotNil(t, dead.Items[0].DoneAt)
-			stats, e := tx.Jobs().Stats(ctx)
-			require.NoError(t, e)
-			require.Len(t, stats, 7)
+			require.Len(t, must.Get(tx.Jobs().Stats(ctx))(t), 7)
 			return err
 		})
 	})
@@ -95,18 +91,15 @@ func TestJobs_LanesRunOneAtATimeInOrder(t *testing.T) {
 // A worker goes from one job of a lane to the next with one commit, and leaves a
 // lane in which none waits.
 func TestJobs_NextOfALane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "a1", Lane: "a"}, storage.Job{Kind: "a2", Lane: "a"}, storage.Job{Kind: "a3", Lane: "a"},
 			storage.Job{Kind: "b1", Lane: "b"}, storage.Job{Kind: "free"})
 		jobs, kinds := claim(t, db, "one", 10)
 		require.Equal(t, []string{"a1", "b1", "free"}, kinds)
-		next := func(j storage.Job) (got *storage.Job) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Jobs().Next(ctx, j.ID, "one", time.Minute)
-				return err
+		next := func(j storage.Job) *storage.Job {
+			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.Job, error) {
+				return tx.Jobs().Next(ctx, j.ID, "one", time.Minute)
 			})
-			return got
 		}
 		require.Nil(t, next(jobs[1]), "a lane in which none waits")
 		require.Nil(t, next(jobs[2]), "no lane")
@@ -122,8 +115,7 @@ func TestJobs_NextOfALane(t *testing.T) {
 		again, kinds := claim(t, db, "two", 10)
 		require.Equal(t, []string{"a2"}, kinds)
 		require.Equal(t, 2, again[0].Attempt)
-		a3 := next(again[0])
-		require.EqualValues(t, "a3", a3.Kind)
+		require.EqualValues(t, "a3", next(again[0]).Kind)
 		require.NoError(t, db.ReleaseJobs(t.Context(), "one"))
 		last, kinds := claim(t, db, "two", 10)
 		require.Equal(t, []string{"a3"}, kinds)
@@ -136,7 +128,6 @@ func TestJobs_NextOfALane(t *testing.T) {
 
 // However many jobs sleep or queue in lanes, a claim finds those that can run.
 func TestJobs_ManyInOneLane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		var all []storage.Job
 		for range 300 {
@@ -153,7 +144,6 @@ func TestJobs_ManyInOneLane(t *testing.T) {
 // A scheduled job does not hold up its lane before its time, and does not join
 // one that is running when its time has come.
 func TestJobs_ScheduledInALane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "scheduled", Lane: "a", RunAt: start.Add(30 * time.Second)}, storage.Job{Kind: "now", Lane: "a"})
 		jobs, kinds := claim(t, db, "one", 10)
@@ -168,7 +158,6 @@ func TestJobs_ScheduledInALane(t *testing.T) {
 }
 
 func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		job := storage.Job{Kind: "mail", Dedupe: "mail:1", Args: []byte(`{"to":1}`)}
 		enqueue(t, db, job, job)
@@ -216,7 +205,6 @@ func TestJobs_DedupeReleaseRequeuePrune(t *testing.T) {
 // A worker whose lease expired and who comes back late changes nothing of a job
 // that was given up meanwhile.
 func TestJobs_DeadStaysDead(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, _ func(time.Duration)) {
 		enqueue(t, db, storage.Job{Kind: "mail"})
 		jobs, _ := claim(t, db, "one", 1)
@@ -242,8 +230,7 @@ func TestJobs_DeadStaysDead(t *testing.T) {
 }
 
 func TestJobs_ManyOwnersShareThem(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const total = 200
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range total {
@@ -286,8 +273,7 @@ func TestJobs_ManyOwnersShareThem(t *testing.T) {
 
 // TestJobs_ErrorTexts: whatever an error contains, the job can be settled.
 func TestJobs_ErrorTexts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for name, text := range map[string]string{
 			"not UTF-8": "the peer said \xff\xfe", "NUL": "a\x00b", "cut in a letter": strings.Repeat("न", 2000),
 		} {
@@ -302,9 +288,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 			require.NoError(t, db.RetryJob(t.Context(), jobs[0].ID, 0, text), name)
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Bury(ctx, jobs[0].ID, text) })
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				page, err := tx.Jobs().List(ctx, storage.JobDead, "", 1, "")
-				require.NoError(t, err)
-				require.LessOrEqual(t, len(page.Items[0].LastError), 2000)
+				require.LessOrEqual(t, len(must.Get(tx.Jobs().List(ctx, storage.JobDead, "", 1, ""))(t).Items[0].LastError), 2000)
 				return nil
 			})
 		}
@@ -313,8 +297,7 @@ func TestJobs_ErrorTexts(t *testing.T) {
 
 // TestJobsNamed finds what waits and what is dead of a kind, and forgets it by name.
 func TestJobsNamed(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		names := func() (found []string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				jobs, err := tx.Jobs().Named(ctx, "follow")
@@ -341,9 +324,8 @@ func TestJobsNamed(t *testing.T) {
 					require.NoError(t, tx.Jobs().Bury(ctx, j.ID, "no"))
 				}
 			}
-			n, err := tx.Jobs().DropNamed(ctx, "follow", "follow b")
-			require.Zero(t, n, "it is being run")
-			return err
+			require.Zero(t, must.Get(tx.Jobs().DropNamed(ctx, "follow", "follow b"))(t), "it is being run")
+			return nil
 		})
 		require.Equal(t, []string{"follow a dead", "follow b waiting"}, names())
 		require.NoError(t, db.ReleaseJobs(t.Context(), "o"))
@@ -362,14 +344,11 @@ func TestJobsNamed(t *testing.T) {
 // A job that is dropped leaves its lane: one of the same name that is enqueued
 // after it can run.
 func TestDropNamed_LeavesLane(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		follow := storage.Job{Kind: "follow", Lane: "follow x", Dedupe: "follow x"}
 		for _, back := range []func([]storage.Job) error{
 			func([]storage.Job) error { return db.ReleaseJobs(t.Context(), "one") }, // the process stopped
-			func(jobs []storage.Job) error {
-				return db.RetryJob(t.Context(), jobs[0].ID, time.Hour, "away")
-			},
+			func(jobs []storage.Job) error { return db.RetryJob(t.Context(), jobs[0].ID, time.Hour, "away") },
 		} {
 			enqueue(t, db, follow)
 			jobs, kinds := claim(t, db, "one", 10)

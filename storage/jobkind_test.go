@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -17,8 +18,7 @@ import (
 // product names kinds by their constants, so that a typo does not compile.
 func TestJobKinds(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("jobkind.go")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("jobkind.go"))(t)
 	var declared []storage.JobKind
 	for _, m := range regexp.MustCompile(`JobKind = "([a-z-]+)"`).FindAllSubmatch(text, -1) {
 		declared = append(declared, storage.JobKind(m[1]))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -24,14 +25,12 @@ func TestServe_EndsLeases(t *testing.T) {
 	left := func(serve bool, fn func(db *storage.DB)) {
 		t.Helper()
 		c.Serve = serve
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		fn(db)
 		require.NoError(t, db.Close()) // which ends no lease, as a kill does not
 	}
 	outlets := func(db *storage.DB) int {
-		got, err := db.ClaimOutlets(t.Context(), "federation", 9, 9, time.Minute)
-		require.NoError(t, err)
+		got := must.Get(db.ClaimOutlets(t.Context(), "federation", 9, 9, time.Minute))(t)
 		return len(got)
 	}
 	inbox := protocol.BoardID("https://b.example") + "/inbox"
@@ -79,10 +78,8 @@ func TestServe_OneProcess(t *testing.T) {
 	first := storagetest.OpenConfig(t, c)
 	c.Serve = true
 	for range 3 {
-		one, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		_, err = storage.Open(t.Context(), c)
-		require.ErrorIs(t, err, storage.ErrServed)
+		one := must.Get(storage.Open(t.Context(), c))(t)
+		require.ErrorIs(t, must.Err(storage.Open(t.Context(), c)), storage.ErrServed)
 		require.NoError(t, first.Ping(t.Context()))
 		storagetest.OpenConfig(t, storage.Config{Path: c.Path})
 		require.NoError(t, one.Close())
@@ -92,8 +89,7 @@ func TestServe_OneProcess(t *testing.T) {
 // Several processes serve a PostgreSQL database; what one has leased remains its own
 // when another starts.
 func TestServe_Several(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		if c.URL == "" {
 			return // TestServe_OneProcess
 		}

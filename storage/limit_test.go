@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A listing is bounded in storage, whichever caller asks: commands and jobs pass no schema.
 func TestList_Bounded(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range protocol.MaxLimit + 5 {
 				if err := tx.Audit(ctx, "acc_1", "note", fmt.Sprint(n), ""); err != nil {
@@ -31,13 +30,11 @@ func TestList_Bounded(t *testing.T) {
 			-1: protocol.DefaultLimit, 0: protocol.DefaultLimit, 1: 1, protocol.MaxLimit: protocol.MaxLimit, 1 << 40: protocol.MaxLimit,
 		} {
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				entries, err := tx.AuditLog().List(ctx, "", "", limit, "")
-				require.NoError(t, err)
+				entries := must.Get(tx.AuditLog().List(ctx, "", "", limit, ""))(t)
 				require.Len(t, entries.Items, want, limit)
 				require.NotNil(t, entries.Next)
-				jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", limit, "")
-				require.Len(t, jobs.Items, want, limit)
-				return err
+				require.Len(t, must.Get(tx.Jobs().List(ctx, storage.JobWaiting, "", limit, ""))(t).Items, want, limit)
+				return nil
 			}))
 		}
 	})

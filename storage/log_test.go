@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestLog(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			_, _, err := tx.Logs().Head(ctx, boardID)
 			require.ErrorIs(t, err, storage.ErrNotFound)
@@ -34,9 +33,7 @@ func TestLog(t *testing.T) {
 			entries, err := tx.Logs().After(ctx, boardID, 1, 1)
 			require.NoError(t, err)
 			require.Equal(t, []storage.LogEntry{{Board: boardID, Seq: 2, Kind: "create", ObjectID: "x", Activity: []byte(`{"id":1}`), At: entries[0].At}}, entries)
-			boards, err := tx.Logs().Boards(ctx)
-			require.NoError(t, err)
-			require.Equal(t, []string{boardID, other}, boards)
+			require.Equal(t, []string{boardID, other}, must.Get(tx.Logs().Boards(ctx))(t))
 			var head int64
 			epoch, head, err = tx.Logs().Head(ctx, boardID)
 			require.EqualValues(t, 3, head)
@@ -44,8 +41,7 @@ func TestLog(t *testing.T) {
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Logs().Redact(ctx, boardID, "x") })
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
-			require.NoError(t, err)
+			entries := must.Get(tx.Logs().After(ctx, boardID, 0, 10))(t)
 			for _, e := range entries {
 				require.True(t, e.Redacted)
 				require.Nil(t, e.Activity)
@@ -65,8 +61,7 @@ func TestLog(t *testing.T) {
 }
 
 func TestFeed(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		var items []protocol.FeedItem
 		for n := range 20 {
 			at := start.Add(time.Duration(n) * time.Second)
@@ -82,9 +77,8 @@ func TestFeed(t *testing.T) {
 		require.Len(t, feedSubjects(t, db, protocol.FeedListing, protocol.FeedReview, protocol.FeedReview), 10)
 		require.Empty(t, feedSubjects(t, db, "nonsense"))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Feed().List(ctx, nil, false, 1, "")
-			require.Equal(t, items[19], p.Items[0])
-			return err
+			require.Equal(t, items[19], must.Get(tx.Feed().List(ctx, nil, false, 1, ""))(t).Items[0])
+			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Feed().SetVisible(ctx, "t", false) })
 		require.Equal(t, "s", feedSubjects(t, db)[0])

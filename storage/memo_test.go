@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestMemo(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		made, during, failing := 0, func() {}, error(nil)
 		m := storage.Memo[int]{Age: time.Minute}
@@ -34,17 +34,14 @@ func TestMemo(t *testing.T) {
 		}
 		is := func(want int) {
 			t.Helper()
-			n, err := get()
-			require.NoError(t, err)
-			require.Equal(t, want, n)
+			require.Equal(t, want, must.Get(get())(t))
 		}
 		renew := func() { require.NoError(t, m.Renew(t.Context(), db)) }
 
 		renew()
 		require.Zero(t, made, "nobody has asked")
 		during = func() { // someone asks while it is counted for the first time
-			_, err := get()
-			require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+			require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(get())))
 		}
 		is(1)
 		is(1)
@@ -67,8 +64,7 @@ func TestMemo(t *testing.T) {
 		require.ErrorIs(t, m.Renew(t.Context(), db), errRoom)
 		is(3)
 		advance(time.Minute)
-		_, err := get()
-		require.ErrorIs(t, err, errRoom, "too old")
+		require.ErrorIs(t, must.Err(get()), errRoom, "too old")
 		failing = nil
 		is(4)
 	})

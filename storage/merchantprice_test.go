@@ -8,15 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // TestListMerchants_Prices: a list of businesses has the lowest and the highest price of what each sells, in the asked currency; those
 // that an import prepares are not among them.
 func TestListMerchants_Prices(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		for _, handle := range []string{"bare", "asked", "shop"} {
 			d.put(protocol.ProfileDraft{Handle: handle, Name: handle})
@@ -45,17 +44,15 @@ func TestListMerchants_Prices(t *testing.T) {
 		check("", map[string]protocol.PriceSpan{"shop": {Currency: "INR", Low: 40_00, High: 1500_50}})
 		check("EUR", map[string]protocol.PriceSpan{"asked": {Currency: "EUR", Low: 3_00, High: 3_00}})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Items().Remove(ctx, "shop", "idli")
-			return err
+			return must.Err(tx.Items().Remove(ctx, "shop", "idli"))
 		})
 		check("INR", map[string]protocol.PriceSpan{"shop": {Currency: "INR", Low: 600_00, High: 1500_50}})
 
 		next := []protocol.ItemDraft{{SKU: "tea", Name: "Tea", Price: rupees("10")}, {SKU: "feast", Name: "Feast", Price: rupees("90000")}}
-		_, err := db.ImportItems(t.Context(), imported("shop", next, func(int) error {
+		must.Get(db.ImportItems(t.Context(), imported("shop", next, func(int) error {
 			check("INR", map[string]protocol.PriceSpan{"shop": {Currency: "INR", Low: 600_00, High: 1500_50}})
 			return nil
-		}))
-		require.NoError(t, err)
+		})))(t)
 		check("INR", map[string]protocol.PriceSpan{"shop": {Currency: "INR", Low: 10_00, High: 90_000_00}})
 	})
 }
@@ -83,8 +80,7 @@ func plansOfShopPrices(t *testing.T, db *storage.DB) {
 		}
 	})
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{})
-		return err
+		return must.Err(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{}))
 	})
 	require.Len(t, plans, 1, "one statement for the shops of a page")
 	const lite = `PRIMARY KEY \(seq=\? AND currency=\?`

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 	"stoa/storage/storagetest/fill"
 )
 
@@ -19,8 +19,7 @@ import (
 // descriptions and tags of items, the beginning of the last word, singular and
 // plural.
 func TestListMerchants_Words(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "tiffins", Name: "Rao Tiffins"})
 		d.put(protocol.ProfileDraft{Handle: "press", Name: "Jaipur Press"})
@@ -56,8 +55,7 @@ func TestListMerchants_Words(t *testing.T) {
 // TestPutMerchant_TextIsBounded: a record of the most that may be written is found
 // by what its items are called.
 func TestPutMerchant_TextIsBounded(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "large", Name: "Large"})
 		var items []protocol.ItemDraft
@@ -71,9 +69,8 @@ func TestPutMerchant_TextIsBounded(t *testing.T) {
 		d.merchant("large", protocol.MerchantDraft{Items: items})
 		for _, q := range []string{"thing99", "मसाला0डोसा"} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q})
-				require.Len(t, p.Items, 1, q)
-				return err
+				require.Len(t, must.Get(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q}))(t).Items, 1, q)
+				return nil
 			})
 		}
 	})
@@ -93,17 +90,13 @@ func plansOfMerchantWords(t *testing.T, db *storage.DB, index string) {
 		{Q: "zzz"}, {Q: "rice zzzs"}, {Near: "12.97,77.6", Radius: 5000}, {AcceptsReturns: true},
 	} {
 		plans = nil
-		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().ListMerchants(ctx, q)
-			return err
-		})
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().ListMerchants(ctx, q)) })
 		require.Contains(t, strings.Join(plans, "\n"), index, "%+v", q)
 	}
 	// An exact price is looked up in each shop.
 	plans = nil
 	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}})
-		return err
+		return must.Err(tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "100", MaxPrice: "5000"}}))
 	})
 	require.Regexp(t, `(?s)item_price_pkey.*seq = m.seq|PRIMARY KEY \(seq=\? AND currency=\? AND minor>\? AND minor<\?\)`, strings.Join(plans, "\n"))
 }
@@ -128,12 +121,8 @@ func plansOfPrices(t *testing.T, db *storage.DB, postgres bool) {
 		if tt.shop {
 			q.Handles = []string{fill.Handle(0)}
 		}
-		search := func(q storage.ItemQuery) (p storage.ItemPage) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				p, err = tx.Items().Search(ctx, q)
-				return err
-			})
-			return p
+		search := func(q storage.ItemQuery) storage.ItemPage {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.ItemPage, error) { return tx.Items().Search(ctx, q) })
 		}
 		plans = nil
 		var got, all []string

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
 
 // eachEmpty runs fn with an empty database of each engine.
 func eachEmpty(t *testing.T, fn func(t *testing.T, c storage.Config)) {
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		if c.URL != "" {
 			c.URL = storagetest.EmptyPostgresURL(t)
 		} else {
@@ -30,7 +31,6 @@ func eachEmpty(t *testing.T, fn func(t *testing.T, c storage.Config)) {
 
 // A database that a later program has migrated is refused, and not changed.
 func TestMigrate_Newer(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		setVersion := func(to int) {
 			storagetest.Unopened(t, c, func(exec func(string, ...any)) {
@@ -46,8 +46,7 @@ func TestMigrate_Newer(t *testing.T) {
 			require.ErrorContains(t, err, "version 9999")
 			require.ErrorContains(t, err, "knows versions up to ")
 			require.ErrorContains(t, err, "restore a backup")
-			_, err = storage.Inspect(t.Context(), c, "a")
-			require.ErrorIs(t, err, storage.ErrNewer)
+			require.ErrorIs(t, must.Err(storage.Inspect(t.Context(), c, "a")), storage.ErrNewer)
 		}
 		if c.Path != "" {
 			target := filepath.Join(t.TempDir(), "stoa.db")
@@ -78,14 +77,12 @@ func before(t *testing.T, c storage.Config, version int) {
 
 // A database of the last program before 0.1.0 is taken over once, by one of several processes or by all, and the log says so.
 func TestMigrate_TakenOver(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		before(t, c, unreleased(c))
 		var log bytes.Buffer
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		for range 2 {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			require.NoError(t, db.Close())
 		}
 		require.Regexp(t, `^(time=.* msg="copying the database before it is migrated" .*\n)?`+
@@ -96,7 +93,6 @@ func TestMigrate_TakenOver(t *testing.T) {
 
 // An older one is refused, named, with the way out, and not changed.
 func TestMigrate_Older(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		before(t, c, unreleased(c)-1)
 		for range 2 {
@@ -122,11 +118,8 @@ func TestMigrate_Kept(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, unpacked(t, "testdata/unreleased.db.gz"), 0o600))
 	db := storagetest.OpenConfig(t, storage.Config{Path: path})
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Profiles().ByHandle(ctx, "asha")
-		require.NoError(t, err)
-		require.Equal(t, "Paper from rags", p.Draft.Headline)
-		page, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "rag paper"})
-		require.NoError(t, err)
+		require.Equal(t, "Paper from rags", must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t).Draft.Headline)
+		page := must.Get(tx.Posts().List(ctx, protocol.BoardQuery{Q: "rag paper"}))(t)
 		require.Len(t, page.Items, 1)
 		require.Equal(t, "Ravi", page.Items[0].Author.Name)
 		return nil

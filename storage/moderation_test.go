@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func block(kind protocol.BlockKind, value string, at time.Time, until *time.Time) protocol.Block {
@@ -18,8 +18,7 @@ func block(kind protocol.BlockKind, value string, at time.Time, until *time.Time
 }
 
 func TestBlocks(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		soon, past := now.Add(time.Hour), now.Add(-time.Second)
 		put := func(b protocol.Block) {
@@ -34,9 +33,7 @@ func TestBlocks(t *testing.T) {
 			for host, want := range map[string]bool{
 				"evil.example": true, "sub.evil.example:8443": true, "EVIL.example": true, "notevil.example": false, "late.example": false, "example": false,
 			} {
-				got, err := tx.Peers().Refused(ctx, host)
-				require.NoError(t, err)
-				require.Equal(t, want, got, host)
+				require.Equal(t, want, must.Get(tx.Peers().Refused(ctx, host))(t), host)
 			}
 			got, err := tx.Blocks().Match(ctx, protocol.BlockActor, "https://a.example/u")
 			require.True(t, got)
@@ -53,8 +50,7 @@ func TestBlocks(t *testing.T) {
 			return err
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Blocks().Delete(ctx, first.ID)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Blocks().Delete(ctx, first.ID)), storage.ErrNotFound)
 			b, err := tx.Blocks().Delete(ctx, again.ID)
 			require.Equal(t, again, b)
 			require.NoError(t, err)
@@ -68,8 +64,7 @@ func TestBlocks(t *testing.T) {
 // The network of an anonymous post is stored apart from it, whichever way the post
 // is written, and for a while only.
 func TestWriters(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		now := time.Now()
 		var ids []string
 		var parent string
@@ -101,9 +96,8 @@ func TestWriters(t *testing.T) {
 		}
 		require.Empty(t, of(ids[5]))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Posts().PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour))
-			require.Equal(t, 3, n)
-			return err
+			require.Equal(t, 3, must.Get(tx.Posts().PruneWriters(ctx, now.Add(-37*24*time.Hour+-time.Hour)))(t))
+			return nil
 		})
 		require.Empty(t, of(ids[2]))
 		require.Equal(t, "net3", of(ids[3]))
@@ -112,8 +106,7 @@ func TestWriters(t *testing.T) {
 
 // The queue holds what is visible and reported, and walks without a gap.
 func TestReview(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		now := time.Now()
 		var want []string
 		for n := range 5 {
@@ -131,10 +124,8 @@ func TestReview(t *testing.T) {
 		}
 		walk := func() (ids []string) {
 			for after := ""; ; {
-				var page protocol.Page[string]
-				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					page, err = tx.Moderation().ListReview(ctx, 2, after)
-					return err
+				page := reads(t, db, func(ctx context.Context, tx *storage.Tx) (protocol.Page[string], error) {
+					return tx.Moderation().ListReview(ctx, 2, after)
 				})
 				ids = append(ids, page.Items...)
 				if page.Next == nil {
@@ -147,9 +138,8 @@ func TestReview(t *testing.T) {
 		setState(t, db, want[0], protocol.Hidden)
 		setState(t, db, want[2], protocol.Deleted)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().SpendReports(ctx, want[4])
-			require.Equal(t, 2, n)
-			return err
+			require.Equal(t, 2, must.Get(tx.Moderation().SpendReports(ctx, want[4]))(t))
+			return nil
 		})
 		require.Equal(t, []string{want[1], want[3]}, walk())
 		setState(t, db, want[0], protocol.Visible)
@@ -166,8 +156,7 @@ func TestReview(t *testing.T) {
 
 // What other servers report is in the queue, bounded, and counts towards nothing.
 func TestFlags(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		var ids []string
 		for n := range storage.MaxFlagsOfDomain + 1 {
 			p := samplePost(time.Now().Add(time.Duration(n)*time.Second), int64(n))
@@ -193,9 +182,8 @@ func TestFlags(t *testing.T) {
 		require.False(t, flag(ids[0], "a.example"), "one domain counts once")
 		require.Equal(t, ids[:1], queue())
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().OpenReports(ctx, ids[0])
-			require.Zero(t, n, "it hides nothing")
-			return err
+			require.Zero(t, must.Get(tx.Moderation().OpenReports(ctx, ids[0]))(t), "it hides nothing")
+			return nil
 		})
 		for n := range storage.MaxFlagsOfPost + 5 {
 			require.Equal(t, n < storage.MaxFlagsOfPost-1, flag(ids[0], fmt.Sprintf("b%d.example", n)), n)
@@ -207,9 +195,8 @@ func TestFlags(t *testing.T) {
 		require.False(t, flag(ids[1], "c.example"), "someone has decided")
 		require.True(t, flag(ids[len(ids)-1], "a.example"), "which makes room")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().SpendReports(ctx, ids[0])
-			require.Equal(t, storage.MaxFlagsOfPost, n)
-			return err
+			require.Equal(t, storage.MaxFlagsOfPost, must.Get(tx.Moderation().SpendReports(ctx, ids[0]))(t))
+			return nil
 		})
 		require.False(t, flag(ids[0], "a.example"), "heard, and dismissed")
 		require.NotContains(t, queue(), ids[0])
@@ -219,8 +206,7 @@ func TestFlags(t *testing.T) {
 // More reports of one post than anyone reads are not stored, so that a decision
 // changes a bounded number of rows; after the decision new ones count again.
 func TestInsertReport_Bounded(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		report := func(by string) (fresh bool, distinct int) {
@@ -242,9 +228,8 @@ func TestInsertReport_Bounded(t *testing.T) {
 			require.Equal(t, storage.MaxReportsOfPost, n)
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Moderation().SpendReports(ctx, p.ID)
-			require.Equal(t, storage.MaxReportsOfPost, n)
-			return err
+			require.Equal(t, storage.MaxReportsOfPost, must.Get(tx.Moderation().SpendReports(ctx, p.ID))(t))
+			return nil
 		})
 		fresh, n = report("one more")
 		require.True(t, fresh)

@@ -16,14 +16,11 @@ import (
 // TestQuiet: while two processes write, a reader for whom something is new is never told that nothing is, and one for whom
 // nothing is new learns it, from a tail that forgets nearly all readers again and again. On SQLite nobody is told.
 func TestQuiet(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		const readers, rounds = 40, 60
 		var dbs [2]*storage.DB
 		for i := range dbs {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
-			defer db.Close()
+			db := storagetest.OpenConfig(t, c)
 			dbs[i] = db
 		}
 		dbs[1].ShrinkTail(8)

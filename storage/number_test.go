@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -25,13 +26,11 @@ func onProcesses(t *testing.T, fn func(t *testing.T, dbs []*storage.DB, plain *s
 	url := storagetest.PostgresURL(t)
 	var dbs []*storage.DB
 	for range 3 {
-		db, err := storage.Open(t.Context(), storage.Config{URL: url})
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), storage.Config{URL: url}))(t)
 		defer db.Close()
 		dbs = append(dbs, db)
 	}
-	plain, err := sql.Open("pgx", url)
-	require.NoError(t, err)
+	plain := must.Get(sql.Open("pgx", url))(t)
 	defer plain.Close()
 	fn(t, dbs, plain)
 }
@@ -45,8 +44,7 @@ type followed struct {
 func follow(t *testing.T, db *storage.DB) (f followed) {
 	t.Helper()
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		items, err := tx.Feed().After(ctx, 0, 100)
-		require.NoError(t, err)
+		items := must.Get(tx.Feed().After(ctx, 0, 100))(t)
 		for _, i := range items {
 			f.feed = append(f.feed, i.Subject.ID)
 		}
@@ -123,8 +121,7 @@ func TestNumbers_OfARunningTransaction(t *testing.T) {
 		require.Equal(t, []string{"first", "quick"}, now.log)
 		var place, newest int64
 		read(t, dbs[1], func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err := tx.Feed().List(ctx, nil, false, 1, "")
-			require.NoError(t, err)
+			p := must.Get(tx.Feed().List(ctx, nil, false, 1, ""))(t)
 			require.Equal(t, "quick", p.Items[0].Subject.ID, "it is in lists")
 			if place, _, err = tx.Feed().Place(ctx, p.Items[0].ID); err != nil {
 				return err
@@ -151,11 +148,9 @@ func TestNumbers_OfARunningTransaction(t *testing.T) {
 func TestNumbers_Waiting(t *testing.T) {
 	storagetest.SkipPooled(t) // it holds a lock of a session
 	onProcesses(t, func(t *testing.T, dbs []*storage.DB, plain *sql.DB) {
-		lock, err := plain.Conn(t.Context())
-		require.NoError(t, err)
+		lock := must.Get(plain.Conn(t.Context()))(t)
 		defer lock.Close()
-		_, err = lock.ExecContext(t.Context(), `SELECT pg_advisory_lock(hashtextextended('number the logs', 0))`)
-		require.NoError(t, err)
+		must.Get(lock.ExecContext(t.Context(), `SELECT pg_advisory_lock(hashtextextended('number the logs', 0))`))(t)
 		append2 := func(db *storage.DB, kind string, redact bool) {
 			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 				if redact {
@@ -171,8 +166,7 @@ func TestNumbers_Waiting(t *testing.T) {
 		require.NoError(t, dbs[0].Close())
 		require.Empty(t, follow(t, dbs[2]).log)
 		require.NoError(t, dbs[2].Check(t.Context()))
-		_, err = lock.ExecContext(t.Context(), `SELECT pg_advisory_unlock_all()`)
-		require.NoError(t, err)
+		must.Get(lock.ExecContext(t.Context(), `SELECT pg_advisory_unlock_all()`))(t)
 		require.NoError(t, dbs[2].Numbered(t.Context()))
 		require.NoError(t, dbs[2].Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			entries, err := tx.Logs().After(ctx, boardID, 0, 10)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -56,10 +57,7 @@ func withOldPosts(t *testing.T, c storage.Config) *oldPosts {
 }
 
 func (w *oldPosts) counted() {
-	write(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Posts().CountFresh(ctx)
-		return err
-	})
+	write(w, w.DB, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().CountFresh(ctx)) })
 }
 
 func (w *oldPosts) state(id string, s protocol.PostState) {
@@ -82,11 +80,8 @@ func (w *oldPosts) seen() (all []any) {
 			all = append(all, v)
 		}
 		for _, p := range w.posts {
-			got, err := ps.ByID(ctx, p.ID)
-			require.NoError(w, err)
-			again, err := ps.ByURI(ctx, p.URI)
-			require.NoError(w, err)
-			require.Equal(w, got, again)
+			got := must.Get(ps.ByID(ctx, p.ID))(w)
+			require.Equal(w, got, must.Get(ps.ByURI(ctx, p.URI))(w))
 			got.Part = 0
 			add(got, nil)
 		}
@@ -124,17 +119,12 @@ func (w *oldPosts) found(q string) int {
 	return n
 }
 
-func (w *oldPosts) terms() (n map[string]int) {
-	read(w, w.DB, func(ctx context.Context, tx *storage.Tx) (err error) {
-		n, err = tx.Terms(ctx)
-		return err
-	})
-	return n
+func (w *oldPosts) terms() map[string]int {
+	return reads(w, w.DB, func(ctx context.Context, tx *storage.Tx) (map[string]int, error) { return tx.Terms(ctx) })
 }
 
 func (w *oldPosts) parts() map[int64]int64 {
-	all, err := w.DB.Parts(w.Context())
-	require.NoError(w, err)
+	all := must.Get(w.DB.Parts(w.Context()))(w)
 	n := map[int64]int64{}
 	for _, p := range all {
 		n[p.Month] = p.Posts
@@ -162,15 +152,12 @@ func (w *oldPosts) partsDir() string {
 func (w *oldPosts) pass(hours int) {
 	*w.now = w.now.Add(time.Duration(hours) * time.Hour)
 	for more := true; more; {
-		var err error
-		more, err = w.EraseParts(w.Context(), "p", time.Hour)
-		require.NoError(w, err)
+		more = must.Get(w.EraseParts(w.Context(), "p", time.Hour))(w)
 	}
 }
 
 func eachOld(t *testing.T, fn func(w *oldPosts)) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		w := withOldPosts(t, c)
 		fn(w)
 		w.counted()
@@ -183,18 +170,15 @@ func TestParts(t *testing.T) {
 	eachOld(t, func(w *oldPosts) {
 		before, terms := w.seen(), w.terms()
 		require.Equal(w, 8, w.found("courier"))
-		more, err := w.DetachOld(w.Context(), 20, "p", time.Hour)
-		require.NoError(w, err)
-		require.False(w, more)
+		require.False(w, must.Get(w.DetachOld(w.Context(), 20, "p", time.Hour))(w))
 		w.counted()
 		require.Equal(w, map[int64]int64{january: 5, february: 3}, w.parts())
 		require.Equal(w, before, w.seen())
 		require.Equal(w, 1, w.found("courier"))
 		require.Equal(w, 8, w.found("deckle"))
 		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
-			left, err := tx.LongPosts(ctx)
-			require.Equal(w, 1, left, "the rows are short")
-			return err
+			require.Equal(w, 1, must.Get(tx.LongPosts(ctx))(w), "the rows are short")
+			return nil
 		})
 		for _, month := range []int64{february, january} {
 			require.NoError(w, w.Reattach(w.Context(), month, "p", nil))
@@ -206,8 +190,7 @@ func TestParts(t *testing.T) {
 		w.pass(2)
 		require.Equal(w, map[int64]int64{january: 0, february: 0}, w.parts())
 		require.NotContains(w, string(w.bytes("2025-01")), "courier")
-		_, err = w.DetachOld(w.Context(), 20, "p", time.Hour)
-		require.NoError(w, err)
+		must.Get(w.DetachOld(w.Context(), 20, "p", time.Hour))(w)
 		require.Equal(w, map[int64]int64{january: 0, february: 0}, w.parts(), "an operator took them back")
 		require.NoError(w, w.Detach(w.Context(), january, "p", nil))
 		require.Equal(w, map[int64]int64{january: 5, february: 0}, w.parts())
@@ -236,8 +219,7 @@ func TestParts_Changes(t *testing.T) {
 		w.counted()
 		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range w.posts[:4] {
-				got, err := tx.Posts().ByID(ctx, p.ID)
-				require.NoError(w, err)
+				got := must.Get(tx.Posts().ByID(ctx, p.ID))(w)
 				if p != revised {
 					require.Equal(w, p.Body, got.Body)
 					require.Equal(w, int64(january), got.Part)
@@ -245,9 +227,7 @@ func TestParts_Changes(t *testing.T) {
 				}
 				require.Equal(w, "Only the calender is left.", got.Body)
 			}
-			earlier, err := tx.Posts().Revisions(ctx, revised.ID)
-			require.NoError(w, err)
-			require.Equal(w, revised.Body, earlier[0].Body)
+			require.Equal(w, revised.Body, must.Get(tx.Posts().Revisions(ctx, revised.ID))(w)[0].Body)
 			got, err := tx.Posts().ByID(ctx, deleted.ID)
 			require.Empty(w, got.Body)
 			require.Nil(w, got.Evidence)
@@ -290,22 +270,18 @@ func TestParts_Again(t *testing.T) {
 
 		late := samplePost(time.Date(2025, 1, 2, 0, 0, 0, 0, time.UTC), 1)
 		store(w, w.DB, late)
-		_, err := w.DetachOld(w.Context(), 21, "p", time.Hour)
-		require.NoError(w, err)
+		must.Get(w.DetachOld(w.Context(), 21, "p", time.Hour))(w)
 		require.Equal(w, map[int64]int64{january: 5}, w.parts())
 		require.NoError(w, w.Detach(w.Context(), january, "p", nil))
 		require.Equal(w, map[int64]int64{january: 6}, w.parts())
 
 		require.NoError(w, w.HoldParts(w.Context(), "another"))
-		_, err = w.DetachOld(w.Context(), 20, "p", time.Hour)
-		require.ErrorIs(w, err, storage.ErrPartsBusy)
+		require.ErrorIs(w, must.Err(w.DetachOld(w.Context(), 20, "p", time.Hour)), storage.ErrPartsBusy)
 		require.ErrorIs(w, w.Reattach(w.Context(), january, "p", nil), storage.ErrPartsBusy)
 		require.ErrorIs(w, w.Detach(w.Context(), storage.MonthOf(start), "p", nil), storage.ErrPartsBusy)
 		*w.now = w.now.Add(time.Hour)
 		require.ErrorIs(w, w.Detach(w.Context(), storage.MonthOf(start), "p", nil), storage.ErrMonth)
-		more, err := w.DetachOld(w.Context(), 20, "p", 0)
-		require.NoError(w, err)
-		require.True(w, more, "its time is up")
+		require.True(w, must.Get(w.DetachOld(w.Context(), 20, "p", 0))(w), "its time is up")
 	})
 }
 
@@ -318,21 +294,15 @@ func TestParts_Missing(t *testing.T) {
 		require.NoError(w, os.Rename(file, file+".away"))
 		c := w.c
 		c.Serve = true
-		_, err := storage.Open(w.Context(), c)
-		require.ErrorContains(w, err, file)
+		require.ErrorContains(w, must.Err(storage.Open(w.Context(), c)), file)
 		c.Serve = false
 		w.DB = storagetest.OpenConfig(w.T, c)
 		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Posts().ByID(ctx, w.posts[0].ID)
-			require.ErrorContains(w, err, file)
-			_, err = tx.Posts().ByID(ctx, w.posts[6].ID)
-			return err
+			require.ErrorContains(w, must.Err(tx.Posts().ByID(ctx, w.posts[0].ID)), file)
+			return must.Err(tx.Posts().ByID(ctx, w.posts[6].ID))
 		})
 		require.NoError(w, os.Rename(file+".away", file))
-		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Posts().ByID(ctx, w.posts[0].ID)
-			return err
-		})
+		read(w, w.DB, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().ByID(ctx, w.posts[0].ID)) })
 	})
 }
 

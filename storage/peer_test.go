@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestOutlets(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		append3 := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -28,8 +27,7 @@ func TestOutlets(t *testing.T) {
 			})
 		}
 		due := func(owner string) (inboxes []string) {
-			outlets, err := db.ClaimOutlets(t.Context(), owner, 10, 10, time.Minute)
-			require.NoError(t, err)
+			outlets := must.Get(db.ClaimOutlets(t.Context(), owner, 10, 10, time.Minute))(t)
 			for _, o := range outlets {
 				inboxes = append(inboxes, o.Inbox)
 			}
@@ -56,10 +54,8 @@ func TestOutlets(t *testing.T) {
 			return tx.Outlets().Advance(ctx, boardID, put.Inbox, 1)
 		})
 		get := func() storage.Outlet {
-			var o *storage.Outlet
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				o, err = tx.Outlets().ByInbox(ctx, boardID, put.Inbox)
-				return err
+			o := reads(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.Outlet, error) {
+				return tx.Outlets().ByInbox(ctx, boardID, put.Inbox)
 			})
 			return *o
 		}
@@ -86,8 +82,7 @@ func TestOutlets(t *testing.T) {
 		require.Contains(t, due("one"), put.Inbox)
 		require.ErrorIs(t, db.FailOutlet(t.Context(), boardID, "nobody", 0, "", storage.OutletSlow), storage.ErrNotFound)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			first, err := tx.Outlets().List(ctx, boardID, 1, "")
-			require.NoError(t, err)
+			first := must.Get(tx.Outlets().List(ctx, boardID, 1, ""))(t)
 			second, err := tx.Outlets().List(ctx, boardID, 1, *first.Next)
 			require.Equal(t, "https://b/inbox", second.Items[0].Inbox)
 			require.Nil(t, second.Next)
@@ -98,36 +93,29 @@ func TestOutlets(t *testing.T) {
 }
 
 func TestSubscriptions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const board = "https://far.example/ap/board"
 		sub := storage.Subscription{Board: board, Host: "far.example", NodeActor: "n", LogURL: "l", Epoch: "e1", State: storage.SubscriptionAccepted,
 			FollowID: "f", NextAt: start, CheckedAt: start}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().Put(ctx, sub) })
-		advance := func(epoch string, from, to int64) (ok bool) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				ok, err = tx.Subscriptions().Advance(ctx, board, epoch, from, to)
-				return err
+		advance := func(epoch string, from, to int64) bool {
+			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (bool, error) {
+				return tx.Subscriptions().Advance(ctx, board, epoch, from, to)
 			})
-			return ok
 		}
 		require.True(t, advance("e1", 0, 3))
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			due, err := tx.Subscriptions().ListDue(ctx, 8)
-			require.NoError(t, err)
+			due := must.Get(tx.Subscriptions().ListDue(ctx, 8))(t)
 			require.Equal(t, []string{board}, due)
 			require.NoError(t, tx.Enqueue(ctx, storage.Job{Kind: storage.PullJob, Dedupe: storage.WalkName + board}))
-			due, err = tx.Subscriptions().ListDue(ctx, 8)
-			require.NoError(t, err)
+			due = must.Get(tx.Subscriptions().ListDue(ctx, 8))(t)
 			require.Empty(t, due, "it is queued")
-			_, err = tx.Jobs().DropNamed(ctx, storage.PullJob, storage.WalkName+board)
-			require.NoError(t, err)
+			must.Get(tx.Jobs().DropNamed(ctx, storage.PullJob, storage.WalkName+board))(t)
 			sub.NextAt = tx.Now.Add(time.Minute)
 			require.NoError(t, tx.Subscriptions().Put(ctx, sub))
 			sub.NextAt = start
 			require.NoError(t, tx.Subscriptions().HastenAll(ctx, time.Minute))
-			due, err = tx.Subscriptions().ListDue(ctx, 8)
-			require.NoError(t, err)
+			due = must.Get(tx.Subscriptions().ListDue(ctx, 8))(t)
 			require.Equal(t, []string{board}, due)
 			return tx.Subscriptions().Put(ctx, sub)
 		})
@@ -140,19 +128,16 @@ func TestSubscriptions(t *testing.T) {
 			return tx.Subscriptions().NoteFollow(ctx, board, 3, "its answer was quicker")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Subscriptions().ByBoard(ctx, board)
-			require.NoError(t, err)
+			got := must.Get(tx.Subscriptions().ByBoard(ctx, board))(t)
 			want := sub
 			want.LastSeq = 4
 			require.Equal(t, &want, got)
-			due, err := tx.Subscriptions().ListDue(ctx, 8)
-			require.Empty(t, due, "it was rejected")
-			return err
+			require.Empty(t, must.Get(tx.Subscriptions().ListDue(ctx, 8))(t), "it was rejected")
+			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			ok, err := tx.Subscriptions().Reset(ctx, board, "e1", "e2")
-			require.True(t, ok)
-			return err
+			require.True(t, must.Get(tx.Subscriptions().Reset(ctx, board, "e1", "e2"))(t))
+			return nil
 		})
 		require.True(t, advance("e2", 0, 1))
 
@@ -172,8 +157,7 @@ func TestSubscriptions(t *testing.T) {
 		require.Len(t, winners, 1)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Subscriptions().Delete(ctx, board) })
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Subscriptions().ByBoard(ctx, board)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Subscriptions().ByBoard(ctx, board)), storage.ErrNotFound)
 			all, err := tx.Subscriptions().List(ctx)
 			require.Empty(t, all)
 			return err
@@ -182,8 +166,7 @@ func TestSubscriptions(t *testing.T) {
 }
 
 func TestFollowers(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for n := range 5 {
 			f := storage.Follower{LocalActor: boardID, Actor: fmt.Sprintf("https://%d.example/%s", n, string(make([]byte, 0, 200))), Inbox: "i",
 				SharedInbox: "s", Host: "h", FollowID: "f"}
@@ -213,16 +196,14 @@ func TestFollowers(t *testing.T) {
 		}
 		require.Equal(t, []string{"https://0.example/", "https://1.example/", "https://3.example/", "https://4.example/"}, actors)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Followers().Count(ctx, boardID)
-			require.Equal(t, 4, n)
-			return err
+			require.Equal(t, 4, must.Get(tx.Followers().Count(ctx, boardID))(t))
+			return nil
 		})
 	})
 }
 
 func TestRemoteMemory(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		actor := storage.RemoteActor{ID: "https://far.example/u", Host: "far.example", Type: "Person", Handle: "u", Name: "U'\"?", Inbox: "i", SharedInbox: "s",
 			Doc: []byte(`{"a":"?"}`), FetchedAt: start}
 		key := storage.RemoteKey{KeyID: "k", Owner: "o", Host: "far.example", Algorithm: "ed25519", Key: []byte{0, 1, 255}, FetchedAt: start}
@@ -235,28 +216,21 @@ func TestRemoteMemory(t *testing.T) {
 		}
 		for _, fresh := range []bool{true, false} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				got, err := tx.Inbox().Keep(ctx, kept)
-				require.Equal(t, fresh, got)
-				return err
+				require.Equal(t, fresh, must.Get(tx.Inbox().Keep(ctx, kept))(t))
+				return nil
 			})
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			require.NoError(t, tx.Inbox().PutTombstone(ctx, "gone", "far.example", tx.Now.Add(time.Hour)))
 			require.NoError(t, tx.Inbox().PutTombstone(ctx, "gone", "far.example", tx.Now)) // never shortened
 			require.NoError(t, tx.Inbox().PutTombstone(ctx, "past", "far.example", tx.Now.Add(-time.Hour)))
-			n, err := tx.PruneExpired(ctx)
-			require.Equal(t, 1, n)
-			return err
+			require.Equal(t, 1, must.Get(tx.PruneExpired(ctx))(t))
+			return nil
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			a, err := tx.Peers().ActorByID(ctx, actor.ID)
-			require.NoError(t, err)
-			require.Equal(t, &actor, a)
-			k, err := tx.Peers().KeyByID(ctx, "k")
-			require.NoError(t, err)
-			require.Equal(t, &key, k)
-			got, err := tx.Inbox().ByKey(ctx, kept.Key)
-			require.NoError(t, err)
+			require.Equal(t, &actor, must.Get(tx.Peers().ActorByID(ctx, actor.ID))(t))
+			require.Equal(t, &key, must.Get(tx.Peers().KeyByID(ctx, "k"))(t))
+			got := must.Get(tx.Inbox().ByKey(ctx, kept.Key))(t)
 			want := kept
 			want.At = got.At
 			require.Equal(t, &want, got)
@@ -276,20 +250,16 @@ func TestRemoteMemory(t *testing.T) {
 			return err
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Peers().ActorByID(ctx, actor.ID)
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.Peers().KeyByID(ctx, "k")
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.Inbox().ByKey(ctx, kept.Key)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Peers().ActorByID(ctx, actor.ID)), storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Peers().KeyByID(ctx, "k")), storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Inbox().ByKey(ctx, kept.Key)), storage.ErrNotFound)
 			return nil
 		})
 	})
 }
 
 func TestHostPolicies(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for host, p := range map[string]storage.Policy{
 				"example": storage.PolicyReject, "good.example": storage.PolicyTrusted, "127.0.0.1:8080": storage.PolicySilence,
@@ -302,9 +272,8 @@ func TestHostPolicies(t *testing.T) {
 		for host, want := range map[string]storage.Policy{"example": "reject", "a.b.example": "reject", "x.Good.example": "trusted", "good.example:443": "trusted",
 			"notgood.example": "reject", "127.0.0.1:8080": "silence", "127.0.0.1:8081": "", "[::1]:80": "", "other": "", "": ""} {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Peers().PolicyFor(ctx, host)
-				require.Equal(t, want, p, host)
-				return err
+				require.Equal(t, want, must.Get(tx.Peers().PolicyFor(ctx, host))(t), host)
+				return nil
 			})
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -327,8 +296,7 @@ func TestHostPolicies(t *testing.T) {
 // TestDropDeadFollowers ends the follows of inboxes that are given up, shared ones
 // and single ones, and no others.
 func TestDropDeadFollowers(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		follower := func(name, shared string) storage.Follower {
 			return storage.Follower{LocalActor: boardID, Actor: name, Inbox: name + "/inbox", SharedInbox: shared, Host: "h"}
 		}
@@ -345,27 +313,22 @@ func TestDropDeadFollowers(t *testing.T) {
 			require.NoError(t, db.FailOutlet(t.Context(), boardID, inbox, 0, "gone", storage.OutletDead))
 		}
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Followers().DropDead(ctx, boardID)
-			require.Equal(t, 2, n)
-			return err
+			require.Equal(t, 2, must.Get(tx.Followers().DropDead(ctx, boardID))(t))
+			return nil
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for name, want := range map[string]bool{"a": false, "b": false, "c": false, "d": true, "e": true} {
-				there, err := tx.Followers().Has(ctx, boardID, name)
-				require.NoError(t, err)
-				require.Equal(t, want, there, name)
+				require.Equal(t, want, must.Get(tx.Followers().Has(ctx, boardID, name))(t), name)
 			}
-			outlets, err := tx.Outlets().List(ctx, boardID, 10, "")
-			require.Len(t, outlets.Items, 2)
-			return err
+			require.Len(t, must.Get(tx.Outlets().List(ctx, boardID, 10, ""))(t).Items, 2)
+			return nil
 		})
 	})
 }
 
 // A log is looked at while one of its outlets is behind, also one that failed and then reached a part; the logs of agents are no boards.
 func TestOutlets_DueLogs(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const agent, inbox = "https://n1.example/ap/agents/ada", "https://a/inbox"
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			head, err := tx.Logs().OpenAgent(ctx, agent)
@@ -377,8 +340,7 @@ func TestOutlets_DueLogs(t *testing.T) {
 		})
 		due := func() int {
 			require.NoError(t, db.Numbered(t.Context()))
-			outlets, err := db.ClaimOutlets(t.Context(), "one", 10, 10, time.Minute)
-			require.NoError(t, err)
+			outlets := must.Get(db.ClaimOutlets(t.Context(), "one", 10, 10, time.Minute))(t)
 			return len(outlets)
 		}
 		require.Zero(t, due(), "it has no followers")
@@ -399,9 +361,8 @@ func TestOutlets_DueLogs(t *testing.T) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Outlets().Advance(ctx, agent, inbox, 3) })
 		require.Zero(t, due())
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			stats, err := tx.Outlets().Stats(ctx)
-			require.Empty(t, stats)
-			return err
+			require.Empty(t, must.Get(tx.Outlets().Stats(ctx))(t))
+			return nil
 		})
 	})
 }

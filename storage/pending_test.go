@@ -8,14 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // TestPending: on PostgreSQL no write has to move words into their index: those that wait are moved on
 // another connection, long before there are many.
 func TestPending(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		if !storage.OnPostgres(db) {
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // shopAt lists a business with an address and coordinates.
@@ -35,8 +35,7 @@ func (d directory) places(text string) (all string) {
 }
 
 func TestFindPlaces(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.shopAt("a", "80 Feet Road, 5th Block, Koramangala", "560 095", "Bengaluru", 12.934, 77.612)
 		d.shopAt("b", "Koramangala", "560034", "Bangalore", 12.940, 77.624)
@@ -93,16 +92,13 @@ func TestFindPlaces(t *testing.T) {
 
 // A business that moves, is unlisted or deleted takes the names of its place with it.
 func TestFindPlaces_Gone(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		list := func(yes bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Profiles().ForUpdate(ctx, "a")
-				require.NoError(t, err)
+				p := must.Get(tx.Profiles().ForUpdate(ctx, "a"))(t)
 				p.Unlisted = !yes
-				_, err = tx.Profiles().Put(ctx, p)
-				return err
+				return must.Err(tx.Profiles().Put(ctx, p))
 			})
 		}
 		d.shopAt("a", "Old Lane", "", "", 12.9, 77.6)

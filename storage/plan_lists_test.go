@@ -54,14 +54,11 @@ func walks(plan []string) string {
 // merchants may be the better plan, by how full their pages happen to be.
 func TestPlans_Filled(t *testing.T) {
 	storagetest.SkipPooled(t) // it sets what a pooler refuses
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		if c.URL != "" {
 			c.URL += "&random_page_cost=1.1"
 		}
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		size := fill.Config{Base: base, Posts: 6_000, Profiles: 1000, Threads: 3000, Items: 6000, Seed: 1}
 		if c.URL == "" { // whose plans do not follow the sizes of tables
 			size.Posts, size.Profiles, size.Threads, size.Items = size.Posts/2, size.Profiles/2, size.Threads/2, size.Items/2

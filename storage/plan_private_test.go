@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest/fill"
 
@@ -66,8 +67,7 @@ func plansPrivate(t *testing.T, db *storage.DB) {
 // fillOther fills tables of PostgreSQL that the lists read, because an empty table is
 // read end to end whatever its indexes, and counts everything.
 func fillOther(t *testing.T, url string) {
-	own, err := sql.Open("pgx", url)
-	require.NoError(t, err)
+	own := must.Get(sql.Open("pgx", url))(t)
 	for _, statement := range []string{
 		// Some agents moved here.
 		`INSERT INTO archive_post (handle, seq) SELECT 'moved-' || seq % 300, seq FROM post LIMIT 6000`,
@@ -78,8 +78,7 @@ func fillOther(t *testing.T, url string) {
 		`INSERT INTO merchant_place (name, seq, latitude, longitude) SELECT 'lane ' || seq % 300, seq, 13000000, 77600000 FROM post LIMIT 6000`,
 		`VACUUM (ANALYZE)`,
 	} {
-		_, err = own.Exec(statement)
-		require.NoError(t, err)
+		must.Get(own.Exec(statement))(t)
 	}
 	require.NoError(t, own.Close())
 }
@@ -182,8 +181,7 @@ func askPrivate(t *testing.T, db *storage.DB, asking *string) {
 		})
 		for _, names := range [][]string{{"handle:" + handle}, {"handle:" + handle, "account:x", "key:y"}} {
 			ask(fmt.Sprint("news of ", names), func(tx *storage.Tx, ctx context.Context, after string) (*string, error) {
-				at, err := storage.ParseNewsCursor(after)
-				require.NoError(t, err)
+				at := must.Get(storage.ParseNewsCursor(after))(t)
 				_, upTo, _, err := tx.News().After(ctx, names, at, 20)
 				next := storage.NewsCursor(upTo)
 				return &next, err
@@ -191,8 +189,7 @@ func askPrivate(t *testing.T, db *storage.DB, asking *string) {
 		}
 		*asking = "open threads with " + handle
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Threads().CountOpen(ctx, handle, "handle:"+fill.Handle(3), 10)
-			return err
+			return must.Err(tx.Threads().CountOpen(ctx, handle, "handle:"+fill.Handle(3), 10))
 		})
 	}
 	require.NotEmpty(t, thread)

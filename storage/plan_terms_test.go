@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // TestPlans_Terms: what a word may have meant, and how rare it is, is looked up by the indexes of each table of words.
 func TestPlans_Terms(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	plan := func(text string, args ...any) string {
 		var all []string

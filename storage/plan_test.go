@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,14 +20,17 @@ import (
 // table, and none sorts more than the pages it merges.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	type query struct {
 		text string
 		args []any
 	}
 	queries := map[string]query{}
+	add := func(name, text string, args ...any) { queries[name] = query{text, args} }
+	adds := func(name string, more ...any) func(text string, args []any) {
+		return func(text string, args []any) { add(name, text, append(args, more...)...) }
+	}
 	for _, kind := range []protocol.PostKind{"", protocol.Offer} {
 		for _, verified := range []bool{false, true} {
 			for _, author := range []string{"", "asha"} {
@@ -34,19 +38,15 @@ func TestPlans(t *testing.T) {
 					if author != "" && tag != "" {
 						continue // by the index of words
 					}
-					text, args := boardQuery(protocol.BoardQuery{Kind: kind, VerifiedOnly: verified, Author: author, Tag: tag}, true, 1, 21)
-					queries[fmt.Sprintf("board %s %v %s %s", kind, verified, author, tag)] = query{text, args}
+					adds(fmt.Sprintf("board %s %v %s %s", kind, verified, author, tag))(
+						boardQuery(protocol.BoardQuery{Kind: kind, VerifiedOnly: verified, Author: author, Tag: tag}, true, 1, 21))
 				}
 			}
 		}
 	}
-	add := func(name, text string, args ...any) { queries[name] = query{text, args} }
-	text, args := feedQuery(nil, false, 1, 21)
-	add("feed", text, args...)
-	text, args = feedQuery([]protocol.FeedType{protocol.FeedReview}, false, 1, 21)
-	add("feed of a type", text, args...)
-	text, args = feedQuery([]protocol.FeedType{protocol.FeedReview}, true, 1, 21)
-	add("feed of this node", text, args...)
+	adds("feed")(feedQuery(nil, false, 1, 21))
+	adds("feed of a type")(feedQuery([]protocol.FeedType{protocol.FeedReview}, false, 1, 21))
+	adds("feed of this node")(feedQuery([]protocol.FeedType{protocol.FeedReview}, true, 1, 21))
 	add("news by its id", originState, "x")
 	add("profiles of a state", profileTable.from+hiddenIn, "pending", 0, 0, 21)
 	add("who began to join", joinsBegun, "net", 0, 0, 0)
@@ -81,12 +81,10 @@ func TestPlans(t *testing.T) {
 	add("hosts of which posts are held", hostHeld, "x")
 	add("whether a host is followed", hostFollowed, "x")
 	add("whether a kind of job is due", kindDue, "process", 1)
-	text, args = postKnown("https://b.example/ap/posts/post_01KAGR8K00ABCDEFGHJKMNPQRS", "post_01KAGR8K00ABCDEFGHJKMNPQRT")
-	add("whether a post is known", text, args...)
-	text, args = activeBlock(time.Time{}, BlockedAs{protocol.BlockActor: {"x"}, protocol.BlockAgent: {"y", "z"}})
+	adds("whether a post is known")(postKnown("https://b.example/ap/posts/post_01KAGR8K00ABCDEFGHJKMNPQRS", "post_01KAGR8K00ABCDEFGHJKMNPQRT"))
+	text, args := activeBlock(time.Time{}, BlockedAs{protocol.BlockActor: {"x"}, protocol.BlockAgent: {"y", "z"}})
 	add("blocks of an author", `SELECT 1 FROM block WHERE `+text+` LIMIT 1`, args...)
-	text, args = policyQuery("b.example", time.Time{})
-	add("policy of a host", text, args...)
+	adds("policy of a host")(policyQuery("b.example", time.Time{}))
 	add("nodes that are gone", hostsGone, 1)
 	add("entries of a directory", entriesDigests, "x")
 	add("entry of a directory", entryNamed, "x", "y")
@@ -94,8 +92,7 @@ func TestPlans(t *testing.T) {
 	add("feed behind", feedAfter, 1, 9, 20)
 	add("feed place", `SELECT n, id FROM feed WHERE `+byID, 1, 2, "x")
 	add("newest of the feed", feedNewest, 9)
-	text, args = newsQuery([]string{"handle:asha", "agent:x", "key:y"}, 1, 9, 21)
-	add("news", text, args...)
+	adds("news")(newsQuery([]string{"handle:asha", "agent:x", "key:y"}, 1, 9, 21))
 	add("thread by token", threadByToken, []byte{1})
 	add("tasks that have changed", movedExchanges, 1)
 	add("newest task of a thread", newestExchange, "x")
@@ -140,14 +137,10 @@ func TestPlans(t *testing.T) {
 	add("names of credentials", credentialNames, "acc")
 	add("passkeys of an account", passkeysOfAccount, "acc_x", 20)
 	add("recovery codes of an account", codesOfAccount, "acc_x")
-	text, args = blockQuery("", 1)
-	add("blocks", text, append(args, "~", 21)...)
-	text, args = blockQuery(protocol.BlockHost, 1)
-	add("blocks of a kind", text, append(args, "~", 21)...)
-	text, args = noteQuery("")
-	add("notes", text, append(args, "~", 21)...)
-	text, args = noteQuery("x")
-	add("notes on a subject", text, append(args, "~", 21)...)
+	adds("blocks", "~", 21)(blockQuery("", 1))
+	adds("blocks of a kind", "~", 21)(blockQuery(protocol.BlockHost, 1))
+	adds("notes", "~", 21)(noteQuery(""))
+	adds("notes on a subject", "~", 21)(noteQuery("x"))
 	add("moderation log", moderationLogQuery, 9, 21)
 	add("last decision", lastDecision, "post_x", "post")
 	add("enrolments of a registry", enrolmentsOfRegistry, "eip155:1:0xa:", "eip155:1:0xa;", 10)
@@ -161,8 +154,7 @@ func TestPlans(t *testing.T) {
 	add("post by uri", `SELECT id FROM post WHERE uri = ? AND foreign_uri`, "x")
 	add("replies", underQuery("in_reply_to"), "x", 1, 2)
 	add("thread", underQuery("root"), "x", 1, 2)
-	text, args = ownQuery("asha", 1, 21)
-	add("own posts", text, args...)
+	adds("own posts")(ownQuery("asha", 1, 21))
 	add("resolution", resolutionQuery, "x", "x", "x", "x", "x", "x", "x")
 	add("hidden", `SELECT seq FROM post WHERE state = 'hidden' AND seq < ? ORDER BY seq DESC LIMIT ?`, 1, 2)
 	add("orphans", `SELECT seq FROM post WHERE reply_to = ? AND reply_to <> '' AND in_reply_to IS NULL`, "x")
@@ -170,16 +162,14 @@ func TestPlans(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		from, where, args := versionsOf(walk{}, open, time.Time{})
 		add(fmt.Sprint("profiles ", open), `SELECT r.pos, r.seq FROM `+from+` WHERE `+where+` ORDER BY r.pos DESC LIMIT ?`, append(args, 1)...)
-		text, args := wordsOf(&search{words: []string{"a"}}, walk{class: 2}, from, where, args)
-		add(fmt.Sprint("profiles by words ", open), text, append(args, 1)...)
+		adds(fmt.Sprint("profiles by words ", open), 1)(wordsOf(&search{words: []string{"a"}}, walk{class: 2}, from, where, args))
 	}
 	add("ended versions", `SELECT pos, until FROM profile_rank WHERE closed_at IS NOT NULL AND closed_at < ? ORDER BY closed_at LIMIT 500`, 1)
 	add("merchants to look at", `SELECT seq FROM merchant WHERE closes > 0 AND closes <= ? ORDER BY closes LIMIT 500`, 1)
 	add("profile", `SELECT seq FROM profile WHERE handle = ?`, "x")
 	add("handles from", `SELECT handle FROM profile WHERE listed AND handle >= ? AND handle < ? ORDER BY handle LIMIT ?`, "x", "y", 1)
 	add("created here", createdHere, "x", 1, 2)
-	text, args = listedPostsQuery([]string{"x", "y"})
-	add("listed posts", text, args...)
+	adds("listed posts")(listedPostsQuery([]string{"x", "y"}))
 	add("listed profiles", `SELECT handle, updated_at FROM profile WHERE seq > ? AND seq <= ? AND listed ORDER BY seq`, 1, 2)
 	add("due probes", dueProbes, 1, 2)
 	add("next probe", nextProbe)
@@ -228,25 +218,19 @@ func TestPlans(t *testing.T) {
 	add("jobs of a kind that failed", retrying, "x")
 	add("last dead job of a kind", lastDeath, "x")
 	add("traffic", trafficSince, 1, 2)
-	text, args = auditQuery("", "")
-	add("audit", text, append(args, 9, 21)...)
-	text, args = auditQuery("x", "")
-	add("audit of an actor", text, append(args, 9, 21)...)
-	text, args = auditQuery("", "x")
-	add("audit of an action", text, append(args, 9, 21)...)
+	adds("audit", 9, 21)(auditQuery("", ""))
+	adds("audit of an actor", 9, 21)(auditQuery("x", ""))
+	adds("audit of an action", 9, 21)(auditQuery("", "x"))
 	add("audit of an action on a subject", auditOf, "x", "y")
-	text, args = auditQuery("x", "y")
-	add("audit of an actor's action", text, append(args, 9, 21)...)
+	adds("audit of an actor's action", 9, 21)(auditQuery("x", "y"))
 	add("jobs of a lane", laneFull, "x", 1)
 	add("jobs of a name", jobsWaiting, "x", "y")
 	add("dead jobs of a kind", jobsDead, "x")
 	add("prune jobs", `SELECT id FROM job WHERE state <> 'waiting' AND done_at < ? ORDER BY done_at LIMIT 1000`, 1)
 	add("old news", newsOld, 1)
 	add("the tail of the news", newsTailRows, 1, 9, 2000)
-	text, args = boardsQuery("", 1, 21)
-	add("attention boards", text, args...)
-	text, args = boardsQuery("yarn", 1, 21)
-	add("attention boards of a category", text, args...)
+	adds("attention boards")(boardsQuery("", 1, 21))
+	adds("attention boards of a category")(boardsQuery("yarn", 1, 21))
 	add("attention board of a profile", boardByHandle, "x")
 	add("slots in use", usedQuery(2), "x", "y", 1)
 	add("slots of a board", boardSlots, "x")
@@ -264,10 +248,8 @@ func TestPlans(t *testing.T) {
 	add("oldest unpaid bids", oldestBids, "x", true, 1)
 	add("what happened at a place", crowdSince, "x", "y", 1)
 	add("slots of strangers", slotsUnknown, "x", 1)
-	text, args = bidsQuery("x", "")
-	add("bids of a board", text, append(args, "y", 21)...)
-	text, args = bidsQuery("x", protocol.BidLive)
-	add("bids of a board in a state", text, append(args, "y", 21)...)
+	adds("bids of a board", "y", 21)(bidsQuery("x", ""))
+	adds("bids of a board in a state", "y", 21)(bidsQuery("x", protocol.BidLive))
 	add("bids to prune", unpaidBids, 1, 1)
 	add("meetings of some days", meetingsAgenda, "x", 1, 2, 1, "", 21)
 	add("events to prune", `SELECT id FROM pay_event WHERE `+oldPayEvents, 1)
@@ -291,8 +273,7 @@ func TestPlans(t *testing.T) {
 	add("does a board owe", owing, "x", "x")
 	add("does an account owe", paymentAccountOwes, "x", "x", 1, "x", "x", "x", "x", "x", "x", 1, "x", 1)
 	for _, state := range []protocol.OrderState{"", protocol.OrderPaid} {
-		text, args := ordersQuery("x", state)
-		add("orders of a till "+string(state), text, append(args, "y", 21)...)
+		adds("orders of a till "+string(state), "y", 21)(ordersQuery("x", state))
 	}
 	add("items by SKU", idsOfSKUs(2), 1, 1, 1, "x", "y")
 	add("orders that are due", dueOrders, "x", 1)
@@ -319,10 +300,8 @@ func TestPlans(t *testing.T) {
 	add("meeting by its token", meetingByToken, []byte{1})
 	add("times that are taken", meetingsTaken, "x", 1, 2)
 	add("proposed meetings", meetingsProposed, "x", lastID, 21)
-	text, args = meetingsQuery("x", "")
-	add("meeting requests to a person", text, append(args, "y", 21)...)
-	text, args = meetingsQuery("x", protocol.MeetingSubmitted)
-	add("meeting requests to a person in a state", text, append(args, "y", 21)...)
+	adds("meeting requests to a person", "y", 21)(meetingsQuery("x", ""))
+	adds("meeting requests to a person in a state", "y", 21)(meetingsQuery("x", protocol.MeetingSubmitted))
 	add("waiting requests of a mailbox", waitingOfMailbox, []byte{1})
 	add("waiting requests of a caller", waitingOfCaller, "x", "y")
 	add("waiting requests on the node", waitingOnNode, "x")
@@ -420,8 +399,7 @@ func TestPlans(t *testing.T) {
 // What is evicted is found by walking an index from the oldest: nothing is sorted.
 func TestPlans_Evict(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *Tx) error {
 		for name, s := range stocks {
@@ -455,16 +433,12 @@ func explain(t *testing.T, ctx context.Context, tx *Tx, text string, args []any)
 func TestSeqOf(t *testing.T) {
 	t.Parallel()
 	id := "post_01k9y3v6k8e5w9q2x4z7c1m0ad"
-	seq, err := seqOf(id)
-	require.NoError(t, err)
-	next, err := seqOf("post_01k9y3v6k9e5w9q2x4z7c1m0ad")
-	require.NoError(t, err)
-	require.Greater(t, next, seq)
+	seq := must.Get(seqOf(id))(t)
+	require.Greater(t, must.Get(seqOf("post_01k9y3v6k9e5w9q2x4z7c1m0ad"))(t), seq)
 	for _, bad := range []string{
 		"", "post_", "post-01k9y3v6k8e5w9q2x4z7c1m0ad", "post_01k9y3v6k8e5w9q2x4z7c1m0aU", "post_00000000000000000000000000", "post_7zzzzzzzzzzzzzzzzzzzzzzzzz",
 	} {
-		_, err := seqOf(bad)
-		require.Error(t, err, bad)
+		require.Error(t, must.Err(seqOf(bad)), bad)
 	}
 }
 

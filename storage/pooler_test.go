@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -26,24 +27,21 @@ func TestPooler(t *testing.T) {
 			c.URL = storagetest.Through(t, c.URL, address)
 			node := storagetest.OpenConfig(t, c) // lives on
 			sums, raw := dump(t, node)
-			found, err := storage.TryPostgres(t.Context(), bytes.NewReader(raw), c.URL, nil)
-			require.NoError(t, err)
+			found := must.Get(storage.TryPostgres(t.Context(), bytes.NewReader(raw), c.URL, nil))(t)
 			require.Equal(t, sums.Rows(), found.Sums.Rows())
 
 			lite := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
 			filled(t, lite, 100)
 			for name, do := range map[string]func() error{
 				"restore": func() error {
-					_, err := storage.LoadPostgres(t.Context(), bytes.NewReader(raw), c.URL, "stoa_old", nil)
-					return err
+					return must.Err(storage.LoadPostgres(t.Context(), bytes.NewReader(raw), c.URL, "stoa_old", nil))
 				},
 				"restore of a profile": func() error {
-					_, err := storage.LoadSchema(t.Context(), bytes.NewReader(raw), c.URL, "stoa_restore", nil)
-					return err
+					return must.Err(storage.LoadSchema(t.Context(), bytes.NewReader(raw), c.URL, "stoa_restore", nil))
 				},
-				"move to it":                 func() error { _, err := storage.Move(t.Context(), lite, c, func(storage.MoveStep) {}); return err },
+				"move to it":                 func() error { return must.Err(storage.Move(t.Context(), lite, c, func(storage.MoveStep) {})) },
 				"rotation of the master key": func() error { return storage.Alone(t.Context(), c, func(*storage.DB) error { return nil }) },
-				"dry run of a migration":     func() error { _, err := storage.TryMigration(t.Context(), c); return err },
+				"dry run of a migration":     func() error { return must.Err(storage.TryMigration(t.Context(), c)) },
 			} {
 				require.ErrorIs(t, do(), storage.ErrPooler, name)
 			}

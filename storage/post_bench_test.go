@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -62,8 +63,7 @@ func onEach(b *testing.B, fn func(b *testing.B, db *storage.DB)) {
 		return
 	}
 	b.Run("postgres", func(b *testing.B) {
-		db, err := storage.Open(b.Context(), storage.Config{URL: storagetest.PostgresURL(b)})
-		require.NoError(b, err)
+		db := must.Get(storage.Open(b.Context(), storage.Config{URL: storagetest.PostgresURL(b)}))(b)
 		defer db.Close()
 		fn(b, db)
 	})

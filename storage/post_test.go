@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -25,6 +26,39 @@ func write(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storag
 func read(t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) error) {
 	t.Helper()
 	require.NoError(t, db.Read(t.Context(), fn))
+}
+
+// each runs a test with a database of each engine, beside other tests.
+func each(t *testing.T, fn func(t *testing.T, db *storage.DB)) {
+	t.Parallel()
+	storagetest.Each(t, fn)
+}
+
+func eachConfig(t *testing.T, fn func(t *testing.T, c storage.Config)) {
+	t.Parallel()
+	storagetest.EachConfig(t, fn)
+}
+
+// reads gives what a read returns.
+func reads[T any](t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
+	t.Helper()
+	read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v
+}
+
+// writes gives what a write returns.
+func writes[T any](t testing.TB, db *storage.DB, fn func(ctx context.Context, tx *storage.Tx) (T, error)) (v T) {
+	t.Helper()
+	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+		var err error
+		v, err = fn(ctx, tx)
+		return err
+	})
+	return v
 }
 
 // store writes posts as a room does, and returns them.
@@ -45,37 +79,30 @@ func remotePost(at time.Time, name string) *protocol.StoredPost {
 }
 
 func TestPost_RoundTrip(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		local, remote := samplePost(start, 1), remotePost(start.Add(time.Second), "1")
 		remote.Statement, remote.Tags = []byte(`{"a":1}`), []string{}
 		store(t, db, local, remote)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, want := range []*protocol.StoredPost{local, remote} {
-				got, err := tx.Posts().ByID(ctx, want.ID)
-				require.NoError(t, err)
+				got := must.Get(tx.Posts().ByID(ctx, want.ID))(t)
 				require.Equal(t, want, got)
-				got, err = tx.Posts().ByURI(ctx, want.URI)
-				require.NoError(t, err)
+				got = must.Get(tx.Posts().ByURI(ctx, want.URI))(t)
 				require.Equal(t, want, got)
 			}
 			for _, absent := range []string{"", "post_x", protocol.NewID(protocol.PostID, start), "post_" + strings.Repeat("0", 26), "post_" + strings.Repeat("!", 26)} {
-				_, err := tx.Posts().ByID(ctx, absent)
-				require.ErrorIs(t, err, storage.ErrNotFound, absent)
-				_, err = tx.Posts().ByURI(ctx, base+"/ap/posts/"+absent)
-				require.ErrorIs(t, err, storage.ErrNotFound)
+				require.ErrorIs(t, must.Err(tx.Posts().ByID(ctx, absent)), storage.ErrNotFound, absent)
+				require.ErrorIs(t, must.Err(tx.Posts().ByURI(ctx, base+"/ap/posts/"+absent)), storage.ErrNotFound)
 			}
-			n, err := tx.Posts().Count(ctx)
-			require.Equal(t, 1, n)
-			return err
+			require.Equal(t, 1, must.Get(tx.Posts().Count(ctx))(t))
+			return nil
 		})
 		require.NoError(t, db.Check(t.Context()))
 	})
 }
 
 func TestInsertPost_Conflicts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		local, remote := samplePost(start, 1), remotePost(start, "1")
 		store(t, db, local, remote)
 		again := func(p *protocol.StoredPost) error {
@@ -104,8 +131,7 @@ func TestInsertPost_Conflicts(t *testing.T) {
 
 // Two ids that share their first 63 bits exist next to each other.
 func TestInsertPost_NeighbouringIDs(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		first := protocol.NewID(protocol.PostID, start)
 		var posts []*protocol.StoredPost
 		for _, end := range "0123456789" {
@@ -128,9 +154,7 @@ func TestInsertPost_NeighbouringIDs(t *testing.T) {
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 3}}), 10)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range posts {
-				got, err := tx.Posts().ByURI(ctx, p.URI)
-				require.NoError(t, err)
-				require.Equal(t, p.ID, got.ID)
+				require.Equal(t, p.ID, must.Get(tx.Posts().ByURI(ctx, p.URI))(t).ID)
 			}
 			return nil
 		})
@@ -141,10 +165,8 @@ func TestInsertPost_NeighbouringIDs(t *testing.T) {
 func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []string) {
 	t.Helper()
 	for {
-		var p protocol.List[protocol.Post]
-		read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-			p, err = tx.Posts().List(ctx, q)
-			return err
+		p := reads(t, db, func(ctx context.Context, tx *storage.Tx) (protocol.List[protocol.Post], error) {
+			return tx.Posts().List(ctx, q)
 		})
 		for _, post := range p.Items {
 			ids = append(ids, post.ID)
@@ -157,11 +179,9 @@ func walkBoard(t testing.TB, db *storage.DB, q protocol.BoardQuery) (ids []strin
 }
 
 func TestListPosts_FiltersCombine(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
-			return err
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 		})
 		var all []*protocol.StoredPost
 		for n := range 120 {
@@ -209,12 +229,10 @@ func TestListPosts_FiltersCombine(t *testing.T) {
 }
 
 func TestListings_RefuseForeignCursors(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, after := range []string{"x", "????", *protocol.Cursor("feed", "12"), *protocol.Cursor("board", "post_1"), *protocol.Cursor("board", "-4")} {
 			err := db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}})
-				return err
+				return must.Err(tx.Posts().List(ctx, protocol.BoardQuery{Paging: protocol.Paging{After: after}}))
 			})
 			require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err), after)
 		}
@@ -222,8 +240,7 @@ func TestListings_RefuseForeignCursors(t *testing.T) {
 }
 
 func TestReplies(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		root := samplePost(start, 1)
 		store(t, db, root)
 		var replies []*protocol.StoredPost
@@ -313,8 +330,7 @@ func feedSubjects(t testing.TB, db *storage.DB, types ...protocol.FeedType) (ids
 }
 
 func TestSetPostState_HideAndRestore(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p, other := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		store(t, db, p, other)
 		everywhere := func() [][]string {
@@ -348,24 +364,21 @@ func TestSetPostState_HideAndRestore(t *testing.T) {
 }
 
 func TestSetPostState_Delete(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		p.Statement = []byte(`{}`)
 		store(t, db, p)
 		setState(t, db, p.ID, protocol.Deleted)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Posts().ByID(ctx, p.ID)
-			require.NoError(t, err)
+			got := must.Get(tx.Posts().ByID(ctx, p.ID))(t)
 			require.Equal(t, protocol.Deleted, got.State)
 			require.Equal(t, []string{"", "", ""}, []string{got.Title, got.Body, got.Author.Name})
 			require.Empty(t, got.Tags)
 			require.Nil(t, got.Evidence)
 			require.Nil(t, got.Statement)
 			require.Nil(t, got.Object)
-			entries, err := tx.Logs().After(ctx, boardID, 0, 10)
-			require.True(t, entries[0].Redacted)
-			return err
+			require.True(t, must.Get(tx.Logs().After(ctx, boardID, 0, 10))(t)[0].Redacted)
+			return nil
 		})
 		require.Empty(t, walkBoard(t, db, protocol.BoardQuery{Q: "rag"}))
 		require.Empty(t, feedSubjects(t, db))
@@ -382,8 +395,7 @@ func TestSetPostState_Delete(t *testing.T) {
 }
 
 func TestSetPostVerdict(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		p.Author.Handle = nil // by its chain identity alone
 		store(t, db, p)
@@ -411,8 +423,7 @@ func TestSetPostVerdict(t *testing.T) {
 			})
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			found, err := tx.Posts().ByID(ctx, p.ID)
-			require.NoError(t, err)
+			found := must.Get(tx.Posts().ByID(ctx, p.ID))(t)
 			require.Equal(t, "thumb", *found.Author.KeyID)
 			require.Equal(t, []string{"Agent 7", "Asha"}, []string{found.Author.Name, found.Author.ClaimedName}, "what it was called is its own word")
 			require.Equal(t, int64(9), *found.Author.Proof.Block)
@@ -420,7 +431,7 @@ func TestSetPostVerdict(t *testing.T) {
 			_, note, e := tx.Posts().Standing(ctx, p.ID)
 			require.NoError(t, e)
 			require.Equal(t, "why", note)
-			return err
+			return nil
 		})
 	})
 }
@@ -428,8 +439,7 @@ func TestSetPostVerdict(t *testing.T) {
 // TestPost_Proof: what an author rests on is kept with the post, and for posts of
 // before it was kept is what it must have been.
 func TestPost_Proof(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		checked := start.UTC().Truncate(time.Millisecond)
 		chain, actor, site := "eip155:1337:0x5fbdb2315678afecb367f032d93f642f64180aa3:7", "https://n1.example/ap/agents/asha", "https://bot.example"
 		for n, tt := range []struct {
@@ -503,8 +513,7 @@ func TestPost_Proof(t *testing.T) {
 // spec §3: five distinct reports; contract §4: a restored post is not hidden
 // again by the same reporters.
 func TestReports(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		report := func(who string) (fresh bool, distinct int) {
@@ -533,9 +542,7 @@ func TestReports(t *testing.T) {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			reports, err := tx.Moderation().ListReports(ctx, p.ID, 100)
 			require.Len(t, reports, 6)
-			got, e := tx.Posts().ByID(ctx, p.ID)
-			require.NoError(t, e)
-			require.Equal(t, 6, got.Reports)
+			require.Equal(t, 6, must.Get(tx.Posts().ByID(ctx, p.ID))(t).Reports)
 			return err
 		})
 	})

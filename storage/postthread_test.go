@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,21 +24,18 @@ func far(n int, parent string) *protocol.StoredPost {
 // Replies in a circle, and a post that answers itself, are posts that another
 // node may send; they stay threads that end.
 func TestThread_Circles(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		one, two, three, self := far(1, "3"), far(2, "1"), far(3, "2"), far(4, "4")
 		store(t, db, one, two, three, self)
 		require.NoError(t, db.Check(t.Context()))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, p := range []*protocol.StoredPost{one, self} {
-				got, err := tx.Posts().ByID(ctx, p.ID)
-				require.NoError(t, err)
+				got := must.Get(tx.Posts().ByID(ctx, p.ID))(t)
 				require.Nil(t, got.Root)
 				require.Nil(t, got.InReplyTo)
 			}
-			thread, err := tx.Posts().ListThread(ctx, one.ID, 10, "")
-			require.Len(t, thread.Items, 2)
-			return err
+			require.Len(t, must.Get(tx.Posts().ListThread(ctx, one.ID, 10, ""))(t).Items, 2)
+			return nil
 		})
 	})
 }
@@ -46,8 +43,7 @@ func TestThread_Circles(t *testing.T) {
 // A parent that comes after its replies takes their threads over: some with itself,
 // the others by a job, piece by piece, and all but one that is too large.
 func TestThread_LateParent(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const short = 150             // replies to the root without any below them
 		const whole, large = 60, 1000 // posts below chain-0 and below chain-1
 		question := remotePost(start.Add(-time.Hour), "chain-root")
@@ -78,8 +74,7 @@ func TestThread_LateParent(t *testing.T) {
 		count := func() (replies, thread int) {
 			require.NoError(t, db.Check(t.Context()))
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err := tx.Posts().ByID(ctx, question.ID)
-				require.NoError(t, err)
+				got := must.Get(tx.Posts().ByID(ctx, question.ID))(t)
 				replies = got.ReplyCount
 				thread, err = tx.Posts().CountThread(ctx, question.ID)
 				return err
@@ -108,9 +103,7 @@ func TestThread_LateParent(t *testing.T) {
 		replies, thread = count()
 		require.Equal(t, []int{2 + short, 1 + whole + short}, []int{replies, thread})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Posts().ByID(ctx, question.ID)
-			require.NoError(t, err)
-			require.Equal(t, &resolution.ID, got.ResolvedBy)
+			require.Equal(t, &resolution.ID, must.Get(tx.Posts().ByID(ctx, question.ID))(t).ResolvedBy)
 			n, err := tx.Posts().CountThread(ctx, walkID(ctx, t, tx, "https://far.example/notes/chain-1"))
 			require.Equal(t, large, n, "too large: it stays a thread of its own")
 			return err
@@ -120,21 +113,15 @@ func TestThread_LateParent(t *testing.T) {
 }
 
 func walkID(ctx context.Context, t *testing.T, tx *storage.Tx, uri string) string {
-	p, err := tx.Posts().ByURI(ctx, uri)
-	require.NoError(t, err)
+	p := must.Get(tx.Posts().ByURI(ctx, uri))(t)
 	return p.ID
 }
 
 // An index of words that older rules made is built again when the database is
 // opened, and a post can be taken out of it afterwards.
 func TestReindex(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		open := func() *storage.DB {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
-			return db
-		}
+	eachConfig(t, func(t *testing.T, c storage.Config) {
+		open := func() *storage.DB { return must.Get(storage.Open(t.Context(), c))(t) }
 		db := open()
 		shown, hidden := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		shown.Kind = protocol.QuestionPost

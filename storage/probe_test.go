@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -16,8 +17,7 @@ import (
 // What a profile lists is what is asked: parts replace only themselves, what is
 // the same address is one probe, what is no address is none.
 func TestPutProbes(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ctx := context.Background()
 		write := func(fn func(ctx context.Context, tx *storage.Tx) error) { require.NoError(t, db.Write(ctx, fn)) }
 		draft := func(handle string, endpoints ...string) *storage.StoredProfile {
@@ -28,7 +28,7 @@ func TestPutProbes(t *testing.T) {
 			return p
 		}
 		put := func(p *storage.StoredProfile) {
-			write(func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err })
+			write(func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().Put(ctx, p)) })
 		}
 		targets := func(handle string) (list []string) {
 			require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -64,8 +64,7 @@ func TestPutProbes(t *testing.T) {
 
 // The liveness of a profile follows from its probes, also when it drops one.
 func TestJudge(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ctx := context.Background()
 		at := time.Now().UTC().Truncate(time.Millisecond)
 		set := func(endpoints ...string) {
@@ -73,7 +72,7 @@ func TestJudge(t *testing.T) {
 			for i, e := range endpoints {
 				p.Draft.Capabilities = append(p.Draft.Capabilities, protocol.Capability{ID: fmt.Sprint("c", i), Name: "C", Description: "d", Endpoint: e})
 			}
-			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Profiles().Put(ctx, p); return err }))
+			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().Put(ctx, p)) }))
 		}
 		settle := func(target string, alive protocol.Liveness) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
@@ -164,7 +163,6 @@ func TestClaimProbes_Dropped(t *testing.T) {
 // Thousands of addresses of one host wait for the turn that they have at sixty an
 // hour, so that looking at them keeps nobody else waiting.
 func TestClaimProbes_Crowd(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		const crowd = 960
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,12 +15,10 @@ import (
 // What a probe finds stays through whatever the owner writes, and a probe that
 // fails does not forget when the agent was last seen.
 func TestSetLiveness(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		put := func() {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
-				return err
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 			})
 		}
 		set := func(alive protocol.Liveness, at time.Time) {
@@ -56,13 +54,11 @@ func TestSetLiveness(t *testing.T) {
 
 // NodeInfo has who was seen within a month and half a year, listed or not, and the replies that were made here and are shown.
 func TestCensus_Activity(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for handle, days := range map[string]int{"asha": 29, "ravi": 31, "meera": 179, "old": 181} {
 				p := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}, Unlisted: handle == "ravi"}
-				_, err := tx.Profiles().Put(ctx, p)
-				require.NoError(t, err)
+				must.Get(tx.Profiles().Put(ctx, p))(t)
 				require.NoError(t, tx.Profiles().SetLiveness(ctx, handle, protocol.LivenessAlive, tx.Now.AddDate(0, 0, -days)))
 			}
 			return nil
@@ -78,9 +74,8 @@ func TestCensus_Activity(t *testing.T) {
 			store(t, db, reply)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			c, err := tx.Site().Census(ctx)
-			require.Equal(t, storage.Census{Listed: 3, Answering: 3, ActiveMonth: 1, ActiveHalfyear: 3, Replies: 1}, c)
-			return err
+			require.Equal(t, storage.Census{Listed: 3, Answering: 3, ActiveMonth: 1, ActiveHalfyear: 3, Replies: 1}, must.Get(tx.Site().Census(ctx))(t))
+			return nil
 		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -32,8 +33,7 @@ func (d directory) put(p protocol.ProfileDraft) {
 		p.Kind = protocol.Business
 	}
 	write(d.t, d.db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: p})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: p}))
 	})
 }
 
@@ -89,8 +89,7 @@ func (d directory) find(q string) []string {
 }
 
 func TestListProfiles_Operators(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "a1", Name: "Hand Made Paper", Kind: protocol.Person, Tags: []string{"paper", "craft"}})
 		d.put(protocol.ProfileDraft{Handle: "b2", Headline: "Made by hand: paper", Tags: []string{"paper"}})
@@ -134,13 +133,10 @@ func TestListProfiles_Operators(t *testing.T) {
 
 // The text's class first, then liveness, then the last change.
 func TestListProfiles_Order(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { now = now.Add(time.Second); return now }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		d := directory{t, db}
 		d.put(protocol.ProfileDraft{Handle: "in-name", Name: "Indigo Dyes"})
 		d.put(protocol.ProfileDraft{Handle: "indigo-dyes"})
@@ -192,16 +188,13 @@ func TestListProfiles_WalkWhileChanging(t *testing.T) {
 						case 0:
 							return tx.Profiles().SetLiveness(ctx, h, []protocol.Liveness{protocol.LivenessAlive, protocol.LivenessDead, protocol.LivenessUnknown}[r.IntN(3)], tx.Now)
 						case 1: // out of the class, the words and the filter
-							_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}})
-							return err
+							return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Else", Kind: protocol.Business}}))
 						case 2:
-							_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
-								Description: "indigo", Tags: []string{"keep"}}})
-							return err
+							return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: h, Name: "Indigo", Kind: protocol.Person,
+								Description: "indigo", Tags: []string{"keep"}}}))
 						}
-						_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
-							Name: "Indigo", Kind: protocol.Business, Description: "indigo", Tags: []string{"keep"}}})
-						return err
+						return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("new-%d-%d", w, r.IntN(1000)),
+							Name: "Indigo", Kind: protocol.Business, Description: "indigo", Tags: []string{"keep"}}}))
 					})
 					if err != nil {
 						t.Error(err)
@@ -259,13 +252,10 @@ func unique(s []string) []string {
 // What leaves the lists leaves walks under way; a walk older than the versions
 // that are kept is refused, as is one of another future.
 func TestListProfiles_Cursor(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { now = now.Add(time.Second); return now }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		d := directory{t, db}
 		for _, h := range []string{"e5", "d4", "c3", "b2", "a1"} {
 			d.put(protocol.ProfileDraft{Handle: h, Headline: "indigo"})
@@ -276,11 +266,9 @@ func TestListProfiles_Cursor(t *testing.T) {
 		require.Equal(t, []string{"a1"}, got)
 		list := func(listed bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Profiles().ForUpdate(ctx, "b2")
-				require.NoError(t, err)
+				p := must.Get(tx.Profiles().ForUpdate(ctx, "b2"))(t)
 				p.Unlisted = !listed
-				_, err = tx.Profiles().Put(ctx, p)
-				return err
+				return must.Err(tx.Profiles().Put(ctx, p))
 			})
 		}
 		list(false)
@@ -290,19 +278,14 @@ func TestListProfiles_Cursor(t *testing.T) {
 			"as it was, without what is gone")
 		require.Equal(t, []string{"a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().ByHandle(ctx, "b2")
-			require.True(t, p.Unlisted)
-			return err
+			require.True(t, must.Get(tx.Profiles().ByHandle(ctx, "b2"))(t).Unlisted)
+			return nil
 		})
 		list(true)
 		require.Equal(t, []string{"b2", "a1", "d4"}, d.walk(protocol.AgentQuery{Q: "indigo"}))
 
-		prune := func(before time.Time) (n int) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				n, err = tx.Profiles().PruneRanks(ctx, before)
-				return err
-			})
-			return n
+		prune := func(before time.Time) int {
+			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return tx.Profiles().PruneRanks(ctx, before) })
 		}
 		require.Zero(t, prune(start))
 		require.Equal(t, 3, prune(now.Add(time.Hour)))
@@ -320,13 +303,10 @@ func TestListProfiles_Cursor(t *testing.T) {
 }
 
 func TestListMerchants(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC) // 11:30 in India, 07:00 in Berlin
 		c.Now = func() time.Time { return now }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		d := directory{t, db}
 		daily := func(opens, closes string) (h []protocol.DayHours) {
 			for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
@@ -347,10 +327,8 @@ func TestListMerchants(t *testing.T) {
 			t.Helper()
 			q.Limit = 1
 			for {
-				var p storage.AgentPage
-				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					p, err = tx.Profiles().ListMerchants(ctx, q)
-					return err
+				p := reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.AgentPage, error) {
+					return tx.Profiles().ListMerchants(ctx, q)
 				})
 				for _, i := range p.Items {
 					handles = append(handles, i.Draft.Handle)
@@ -383,9 +361,8 @@ func TestListMerchants(t *testing.T) {
 			now = now.Add(11 * time.Hour) // 22:30 in India
 			if refresh {
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					n, err := tx.Merchants().RefreshHours(ctx)
-					require.Positive(t, n)
-					return err
+					require.Positive(t, must.Get(tx.Merchants().RefreshHours(ctx))(t))
+					return nil
 				})
 			}
 			check(open, "night-shop")
@@ -471,10 +448,8 @@ func checkConditions(t *testing.T, d directory, check func(protocol.MerchantQuer
 
 // A database whose index was made by other rules is indexed again when opened.
 func TestDirectory_Reindex(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+	eachConfig(t, func(t *testing.T, c storage.Config) {
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		d := directory{t, db}
 		for n := range 7 {
 			d.put(protocol.ProfileDraft{Handle: fmt.Sprintf("p%d-x", n), Headline: "indigo"})
@@ -486,8 +461,7 @@ func TestDirectory_Reindex(t *testing.T) {
 		})
 		want := d.find("indigo")
 		require.NoError(t, db.Close())
-		d.db, err = storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		d.db = must.Get(storage.Open(t.Context(), c))(t)
 		defer d.db.Close()
 		require.ElementsMatch(t, want, d.find("indigo"))
 		_, _, err = d.page(protocol.AgentQuery{Q: "indigo", Paging: protocol.Paging{After: next}})

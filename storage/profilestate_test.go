@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 func TestProfiles_State(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write := func(fn func(ctx context.Context, tx *storage.Tx) error) {
 			t.Helper()
 			require.NoError(t, db.Write(t.Context(), fn))
@@ -30,41 +29,32 @@ func TestProfiles_State(t *testing.T) {
 		}
 		for _, handle := range []string{"asha", "ravi"} {
 			write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
-					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
-				return err
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{State: protocol.ProfilePending,
+					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
 			})
 		}
 		require.Empty(t, listed(), "what waits for approval is in no list")
 		write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().ByHandle(ctx, "asha")
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			p, err := tx.Profiles().Own(ctx, "asha")
-			require.NoError(t, err)
+			require.ErrorIs(t, must.Err(tx.Profiles().ByHandle(ctx, "asha")), storage.ErrNotFound)
+			p := must.Get(tx.Profiles().Own(ctx, "asha"))(t)
 			require.False(t, p.Unlisted, "that it is hidden does not change what its owner wants")
 			p.Draft.Headline = "Edited meanwhile"
-			_, err = tx.Profiles().Put(ctx, p)
-			require.NoError(t, err)
-			waiting, err := tx.Profiles().Hidden(ctx, protocol.ProfilePending, protocol.Paging{Limit: 1})
-			require.NoError(t, err)
+			must.Get(tx.Profiles().Put(ctx, p))(t)
+			waiting := must.Get(tx.Profiles().Hidden(ctx, protocol.ProfilePending, protocol.Paging{Limit: 1}))(t)
 			require.Len(t, waiting.Items, 1)
-			rest, err := tx.Profiles().Hidden(ctx, protocol.ProfilePending, protocol.Paging{After: *waiting.Next})
-			require.NoError(t, err)
-			require.Len(t, rest.Items, 1)
+			require.Len(t, must.Get(tx.Profiles().Hidden(ctx, protocol.ProfilePending, protocol.Paging{After: *waiting.Next}))(t).Items, 1)
 			n, err := tx.Profiles().CountHidden(ctx, protocol.ProfilePending)
 			require.Equal(t, 2, n)
 			return err
 		})
 		require.Empty(t, listed(), "an edit does not show it")
 		write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().SetState(ctx, "asha", "", "")
-			return err
+			return must.Err(tx.Profiles().SetState(ctx, "asha", "", ""))
 		})
 		require.Equal(t, []string{"asha"}, listed())
 		write(func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().SetState(ctx, "asha", protocol.ProfileSuspended, "sells nothing")
-			require.Equal(t, "sells nothing", p.StateReason)
-			return err
+			require.Equal(t, "sells nothing", must.Get(tx.Profiles().SetState(ctx, "asha", protocol.ProfileSuspended, "sells nothing"))(t).StateReason)
+			return nil
 		})
 		require.Empty(t, listed())
 		write(func(ctx context.Context, tx *storage.Tx) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 
 	"github.com/stretchr/testify/require"
@@ -31,7 +32,6 @@ func pruned(t *testing.T, db *storage.DB, some func(ctx context.Context, tx *sto
 // TestPruneNews forgets what is old, a day more or less, tells how far, and keeps
 // what is young however much there was.
 func TestPruneNews(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		const kept = 10 * 24 * time.Hour
 		prune := func() int {
@@ -101,7 +101,6 @@ func TestPruneNews(t *testing.T) {
 
 // TestPrune_Ended forgets what is over for long, and nothing that is not.
 func TestPrune_Ended(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		const day = 24 * time.Hour
 		at := func(d time.Duration) *time.Time { when := start.Add(d); return &when }
@@ -168,8 +167,7 @@ func TestPrune_Ended(t *testing.T) {
 			require.Len(t, tokens, 2)
 			require.NoError(t, err)
 			for _, id := range []string{waits, young} {
-				_, err := tx.Callbacks().ByID(ctx, id)
-				require.NoError(t, err)
+				must.Get(tx.Callbacks().ByID(ctx, id))(t)
 			}
 			audit, err := tx.AuditLog().List(ctx, "", "", 100, "")
 			require.Len(t, audit.Items, 2)

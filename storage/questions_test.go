@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -28,8 +29,7 @@ type question struct {
 
 func dataLines(t testing.TB, name string, columns int) (all [][]string) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/search/" + name)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/search/" + name))(t)
 	for line := range strings.Lines(string(raw)) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -133,11 +133,9 @@ func fillWares(t testing.TB, db *storage.DB) map[string]string {
 	require.Greater(t, len(keys), 3000)
 	for _, shop := range []string{"bazaar", "grocer", "clothes", "mart"} {
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: shop, Name: shop, Kind: protocol.Business}})
-			return err
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: shop, Name: shop, Kind: protocol.Business}}))
 		}))
-		_, err := db.ImportItems(t.Context(), imported(shop, shops[shop], nil))
-		require.NoError(t, err)
+		must.Get(db.ImportItems(t.Context(), imported(shop, shops[shop], nil)))(t)
 	}
 	return keys
 }
@@ -210,9 +208,7 @@ func ask(t testing.TB, db *storage.DB, missed func(q question, rank int, found [
 // BenchmarkQuestions asks the questions and reports, by kind, how many of a hundred have a wanted item among
 // the first three (hit@3), and the mean reciprocal rank among the first ten (mrr).
 func BenchmarkQuestions(b *testing.B) {
-	onEngines(b, func(b *testing.B, db *storage.DB) {
-		ask(b, db, func(question, int, []string) {}).report(b)
-	})
+	onEngines(b, func(b *testing.B, db *storage.DB) { ask(b, db, func(question, int, []string) {}).report(b) })
 }
 
 // report reports figures, which are no times.
@@ -232,8 +228,7 @@ func (a *answers) report(b *testing.B) {
 func onEngines(b *testing.B, run func(b *testing.B, db *storage.DB)) {
 	b.Run("sqlite", func(b *testing.B) { run(b, storagetest.Open(b)) })
 	b.Run("postgres", func(b *testing.B) {
-		db, err := storage.Open(b.Context(), storage.Config{URL: storagetest.PostgresURL(b)})
-		require.NoError(b, err)
+		db := must.Get(storage.Open(b.Context(), storage.Config{URL: storagetest.PostgresURL(b)}))(b)
 		defer db.Close()
 		run(b, db)
 	})
@@ -241,8 +236,7 @@ func onEngines(b *testing.B, run func(b *testing.B, db *storage.DB)) {
 
 // TestItems_Questions: what the questions must find.
 func TestItems_Questions(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		all := ask(t, db, func(q question, rank int, found []string) {
 			t.Logf("%s: %q has rank %d after %v", q.kind, q.q, rank, found)
 		})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -41,13 +41,11 @@ func decide(id string, state protocol.PostState) func(context.Context, *storage.
 
 // A deletion is final also for a decision made about the post at the same moment.
 func TestSetPostState_DeletedBesideHiding(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		root, reply := samplePost(start, 1), samplePost(start.Add(time.Second), 2)
 		reply.InReplyTo = &root.ID
 		store(t, db, root, reply)
-		err := concurrently(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))
-		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		require.Equal(t, protocol.Gone, protocol.CodeOf(concurrently(t, db, decide(reply.ID, protocol.Deleted), decide(reply.ID, protocol.Hidden))))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			p, err := tx.Posts().ByID(ctx, reply.ID)
 			require.NoError(t, err)
@@ -60,8 +58,7 @@ func TestSetPostState_DeletedBesideHiding(t *testing.T) {
 }
 
 func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		root := samplePost(start, 1)
 		store(t, db, root)
 		for i := range 2 {
@@ -73,17 +70,15 @@ func TestSetPostState_HiddenTwiceAtOnce(t *testing.T) {
 			}
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Posts().ByID(ctx, root.ID)
-			require.Equal(t, 1, p.ReplyCount, "taken out once, and another came")
-			return err
+			require.Equal(t, 1, must.Get(tx.Posts().ByID(ctx, root.ID))(t).ReplyCount, "taken out once, and another came")
+			return nil
 		})
 	})
 }
 
 // Of two changes of a setting at once neither is lost.
 func TestSetting_Beside(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		add := func(what string) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				old, err := tx.Settings().Get(ctx, "list")
@@ -97,17 +92,15 @@ func TestSetting_Beside(t *testing.T) {
 			require.NoError(t, concurrently(t, db, add(what[:1]), add(what[1:])))
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Settings().Get(ctx, "list")
-			require.Equal(t, "abcd", got)
-			return err
+			require.Equal(t, "abcd", must.Get(tx.Settings().Get(ctx, "list"))(t))
+			return nil
 		})
 	})
 }
 
 // Two who block the same at once both succeed, and the later block remains.
 func TestPutBlock_Beside(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		put := func(id string) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				return tx.Blocks().Put(ctx, protocol.Block{ID: id, Kind: protocol.BlockHost, Value: "spam.example", CreatedAt: tx.Now})
@@ -125,8 +118,7 @@ func TestPutBlock_Beside(t *testing.T) {
 
 // A limit that is counted holds for two at once.
 func TestCountTokens_Beside(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		before := func(want int) func(context.Context, *storage.Tx) error {
 			return func(ctx context.Context, tx *storage.Tx) error {
 				n, err := tx.Tokens().Count(ctx, "acc")

@@ -9,13 +9,11 @@ import (
 
 	"stoa/protocol"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A host has room for so many agents.
 func TestRemoteAgents_Bound(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		put := func(host string, n int) (kept bool) {
 			require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
 				kept, err = tx.RemoteAgents().Put(ctx, storage.RemoteAgent{Actor: fmt.Sprintf("https://%s/ap/agents/s%d", host, n), Host: host,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -19,8 +20,7 @@ func TestReplace(t *testing.T) {
 	set := func(db *storage.DB, value string) {
 		require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error { return tx.Settings().Put(ctx, "x", value) }))
 	}
-	db, err := storage.Open(ctx, storage.Config{Path: target})
-	require.NoError(t, err)
+	db := must.Get(storage.Open(ctx, storage.Config{Path: target}))(t)
 	set(db, "before")
 	require.NoError(t, db.Backup(ctx, backup))
 	set(db, "after")
@@ -36,13 +36,10 @@ func TestReplace(t *testing.T) {
 	require.NoError(t, replace(backup))
 	db = storagetest.OpenConfig(t, storage.Config{Path: target})
 	require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		value, err := tx.Settings().Get(ctx, "x")
-		require.Equal(t, "before", value)
-		return err
+		require.Equal(t, "before", must.Get(tx.Settings().Get(ctx, "x"))(t))
+		return nil
 	}))
-	kept, err := filepath.Glob(target + ".*.old")
-	require.NoError(t, err)
-	require.NotEmpty(t, kept, "what was there is kept")
+	require.NotEmpty(t, must.Get(filepath.Glob(target+".*.old"))(t), "what was there is kept")
 }
 
 // replaceBy replaces a database by a file.

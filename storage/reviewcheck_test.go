@@ -8,15 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // TestCheck_Reviews: what must hold of reviews and order receipts is checked, and the statements that read them use
 // their indexes.
 func TestCheck_Reviews(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const agent = "eip155:1:0x00000000000000000000000000000000000000aa:1"
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}, ERC8004: agent})
@@ -25,8 +24,7 @@ func TestCheck_Reviews(t *testing.T) {
 			for i, id := range []string{"rev_a", "rev_b"} {
 				f := storage.Feedback{ID: id, Agent: agent, Client: "0x1", Index: uint64(i), Place: int64(i), At: tx.Now, State: storage.FeedbackCounted, Rating: 9000,
 					Reason: protocol.ByConfirmed, Proof: "payment " + id}
-				_, err := tx.Feedbacks().Insert(ctx, f)
-				require.NoError(t, err)
+				must.Get(tx.Feedbacks().Insert(ctx, f))(t)
 				free, err := tx.Feedbacks().Claim(ctx, id, []string{f.Proof})
 				require.True(t, free)
 				require.NoError(t, err)
@@ -75,8 +73,7 @@ func TestCheck_Reviews(t *testing.T) {
 // TestFeedbacks_ShowDeleted: a deleted item of the feed, which has no document, does not stop that the others of an identity's
 // reviews are shown or hidden.
 func TestFeedbacks_ShowDeleted(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, text := range []string{
 			insertOne("rev_a", "counted", "NULL"), strings.Replace(insertOne("rev_b", "counted", "NULL"), "1, 7, 7", "2, 8, 8", 1),
 			`INSERT INTO feed (seq, id, type, subject_id, visible, doc, n) VALUES (1, 'feed_1', 'review', 'rev_a', FALSE, '', 1),
@@ -88,9 +85,8 @@ func TestFeedbacks_ShowDeleted(t *testing.T) {
 			return tx.Feedbacks().Show(ctx, reviewedAgent, "rao", true)
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			shown, err := storage.Count(ctx, tx, `feed WHERE visible`)
-			require.Equal(t, 1, shown)
-			return err
+			require.Equal(t, 1, must.Get(storage.Count(ctx, tx, `feed WHERE visible`))(t))
+			return nil
 		})
 	})
 }

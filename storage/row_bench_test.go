@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 
 	"github.com/stretchr/testify/require"
@@ -34,18 +35,11 @@ func BenchmarkRows(b *testing.B) {
 			return nil
 		}))
 		for name, read := range map[string]func(ctx context.Context, tx *storage.Tx) error{
-			"key": func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Keys().ByThumbprint(ctx, "thumb")
-				return err
-			},
-			"session": func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Sessions().ByHash(ctx, hash); return err },
-			"profile": func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Profiles().ByHandle(ctx, "asha")
-				return err
-			},
+			"key":     func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Keys().ByThumbprint(ctx, "thumb")) },
+			"session": func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Sessions().ByHash(ctx, hash)) },
+			"profile": func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().ByHandle(ctx, "asha")) },
 			"jobs": func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
-				return err
+				return must.Err(tx.Jobs().List(ctx, storage.JobWaiting, "", 100, ""))
 			},
 		} {
 			b.Run(name, func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 
 	"github.com/stretchr/testify/require"
 )
@@ -48,8 +49,7 @@ type sample struct {
 // What a row is stored as is what it is read as, and what is empty is NULL where the tag says so.
 func TestRow(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	rows := tableOf[sample]("sample")
 	require.NotContains(t, rows.columns, "elsewhere")
@@ -67,8 +67,7 @@ func TestRow(t *testing.T) {
 		empty := sample{sampleBase: sampleBase{ID: "a"}}
 		require.NoError(t, rows.create(ctx, tx, &empty))
 		require.ErrorIs(t, rows.create(ctx, tx, &empty), ErrExists)
-		found, err := list[sample](ctx, tx, rows.from+`ORDER BY id DESC`)
-		require.NoError(t, err)
+		found := must.Get(list[sample](ctx, tx, rows.from+`ORDER BY id DESC`))(t)
 		require.Equal(t, full, found[0])
 		require.Equal(t, []string{}, found[1].Tags)
 		empty.Head, empty.Tags = []byte{}, []string{}
@@ -80,24 +79,18 @@ func TestRow(t *testing.T) {
 		full.Slot, full.Comment, full.State = 4, "changed", protocol.BidHeld
 		require.NoError(t, rows.update(ctx, tx, &full, "id", "slot_no"))
 		require.NoError(t, rows.put(ctx, tx, &full, "id", "note"))
-		now, err := find[sample](ctx, tx, rows.from+`WHERE id = 'b'`)
-		require.NoError(t, err)
+		now := must.Get(find[sample](ctx, tx, rows.from+`WHERE id = 'b'`))(t)
 		full.State = protocol.BidLive
 		require.Equal(t, full, now)
 		full.ID = "c"
 		require.ErrorIs(t, rows.update(ctx, tx, &full, "id", "slot_no"), ErrNotFound)
-		times, err := list[time.Time](ctx, tx, `SELECT bid_at FROM sample ORDER BY id`)
-		require.NoError(t, err)
-		require.Equal(t, []time.Time{{}, at}, times)
+		require.Equal(t, []time.Time{{}, at}, must.Get(list[time.Time](ctx, tx, `SELECT bid_at FROM sample ORDER BY id`))(t))
 		_, err = find[sample](ctx, tx, `SELECT id, 1 AS more_than_it_has FROM sample`)
 		require.ErrorContains(t, err, "has no member for the column more_than_it_has")
-		_, err = find[sample](ctx, tx, `SELECT 'x' AS bid_at`)
-		require.ErrorContains(t, err, "bid_at")
-		p, err := newest[sample](ctx, tx, "samples", "id", 1, "", rows.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
-		require.NoError(t, err)
+		require.ErrorContains(t, must.Err(find[sample](ctx, tx, `SELECT 'x' AS bid_at`)), "bid_at")
+		p := must.Get(newest[sample](ctx, tx, "samples", "id", 1, "", rows.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`))(t)
 		require.Equal(t, "b", p.Items[0].ID)
-		p, err = newest[sample](ctx, tx, "samples", "id", 1, *p.Next, rows.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`)
-		require.NoError(t, err)
+		p = must.Get(newest[sample](ctx, tx, "samples", "id", 1, *p.Next, rows.from+`WHERE id < ? ORDER BY id DESC LIMIT ?`))(t)
 		require.Equal(t, "a", p.Items[0].ID)
 		require.Nil(t, p.Next)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -19,11 +20,9 @@ import (
 // held counts a word, as it was written or folded, in the files of a SQLite database.
 func held(t *testing.T, path, word string) (n int) {
 	t.Helper()
-	files, err := filepath.Glob(path + "*")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(path + "*"))(t)
 	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		require.NoError(t, err)
+		raw := must.Get(os.ReadFile(f))(t)
 		n += bytes.Count(bytes.ToLower(raw), []byte(word))
 	}
 	return n
@@ -49,8 +48,7 @@ func TestScrub(t *testing.T) {
 	put := func(handle, text string) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			draft := protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person, Description: text}
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft})
-			return err
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: draft}))
 		})
 	}
 	put("asha", "common weaver")
@@ -65,8 +63,7 @@ func TestScrub(t *testing.T) {
 		return tx.Profiles().Delete(ctx, "ravi")
 	})
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().PruneRanks(ctx, time.Now().Add(time.Hour))
-		return err
+		return must.Err(tx.Profiles().PruneRanks(ctx, time.Now().Add(time.Hour)))
 	})
 	require.NoError(t, db.Scrub(t.Context()))
 	require.Zero(t, held(t, path, marker))

@@ -32,8 +32,7 @@ func TestReseal_EveryColumn(t *testing.T) {
 
 // TestReseal: everything is sealed anew for its purpose; what an interrupted run has done is left.
 func TestReseal(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const secrets = 450 // more than one transaction
 		want := map[string]bool{}
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

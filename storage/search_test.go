@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -74,8 +75,7 @@ func TestListPosts_FullText(t *testing.T) {
 
 // However a search is cut into steps, it finds the same.
 func TestFind_Steps(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for n := range 40 {
 				p := samplePost(start.Add(time.Duration(n)*time.Second), int64(n))
@@ -92,15 +92,12 @@ func TestFind_Steps(t *testing.T) {
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, word := range []string{"common", "seldom", "absent"} {
 				for _, limit := range []int{1, 3, 10, 50} {
-					want, err := storage.FindPosts(ctx, tx, []string{word}, math.MaxInt64, limit, 1000, 1000, 1000)
-					require.NoError(t, err)
+					want := must.Get(storage.FindPosts(ctx, tx, []string{word}, math.MaxInt64, limit, 1000, 1000, 1000))(t)
 					for _, s := range [][3]int{{5, 100, 10}, {5, 2, 10}, {5, 2, 1000}, {1, 0, 2}, {30, 5, 35}} {
-						got, err := storage.FindPosts(ctx, tx, []string{word}, math.MaxInt64, limit, s[0], s[1], s[2])
-						require.NoError(t, err)
+						got := must.Get(storage.FindPosts(ctx, tx, []string{word}, math.MaxInt64, limit, s[0], s[1], s[2]))(t)
 						require.Equal(t, want, got, "%s %d %v", word, limit, s)
 						if len(want) > 1 { // from the middle
-							got, err = storage.FindPosts(ctx, tx, []string{word}, want[0], limit-1, s[0], s[1], s[2])
-							require.NoError(t, err)
+							got = must.Get(storage.FindPosts(ctx, tx, []string{word}, want[0], limit-1, s[0], s[1], s[2]))(t)
 							require.Equal(t, want[1:], got[:len(want)-1], "%s %d %v", word, limit, s)
 						}
 					}
@@ -134,14 +131,9 @@ func FuzzListPosts_Q(f *testing.F) {
 }
 
 func TestListProfiles(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
-		put := func(p *storage.StoredProfile) (created bool) {
-			write(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				created, err = tx.Profiles().Put(ctx, p)
-				return err
-			})
-			return created
+	each(t, func(t *testing.T, db *storage.DB) {
+		put := func(p *storage.StoredProfile) bool {
+			return writes(t, db, func(ctx context.Context, tx *storage.Tx) (bool, error) { return tx.Profiles().Put(ctx, p) })
 		}
 		asha := &storage.StoredProfile{ERC8004: "eip155:1:0xabc:7", KeyHash: "kh", IdentityNote: "note", Draft: protocol.ProfileDraft{
 			Handle: "asha", Name: "Asha", Kind: protocol.Person, Headline: "Dyes cloth", Regions: []string{"IN-RJ"}, Tags: []string{"dye"},
@@ -154,10 +146,8 @@ func TestListProfiles(t *testing.T) {
 		find := func(q protocol.AgentQuery) (handles []string) {
 			q.Limit = 1
 			for {
-				var p storage.AgentPage
-				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					p, err = tx.Profiles().List(ctx, q)
-					return err
+				p := reads(t, db, func(ctx context.Context, tx *storage.Tx) (storage.AgentPage, error) {
+					return tx.Profiles().List(ctx, q)
 				})
 				for _, i := range p.Items {
 					handles = append(handles, i.Draft.Handle)
@@ -187,11 +177,8 @@ func TestListProfiles(t *testing.T) {
 		}
 
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Profiles().ByHandle(ctx, "asha")
-			require.NoError(t, err)
-			require.Equal(t, asha, got)
-			_, err = tx.Profiles().ByHandle(ctx, "nobody")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.Equal(t, asha, must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t))
+			require.ErrorIs(t, must.Err(tx.Profiles().ByHandle(ctx, "nobody")), storage.ErrNotFound)
 			n, err := tx.Profiles().Count(ctx)
 			require.Equal(t, 2, n)
 			return err
@@ -203,10 +190,7 @@ func TestListProfiles(t *testing.T) {
 		require.Equal(t, both[1:], find(protocol.AgentQuery{Q: "weaves"}))
 
 		shop.ERC8004 = "eip155:1:0xabc:7"
-		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, shop)
-			return err
-		})
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().Put(ctx, shop)) })
 		require.ErrorIs(t, err, storage.ErrExists)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") })
 		require.Empty(t, find(protocol.AgentQuery{Q: "weaves"}))

@@ -9,15 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // A site map shows the visible posts of this node, each with the time of its
 // last visible reply, in parts by the number of their making.
 func TestListedPosts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ctx := context.Background()
 		start := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
 		var ids []string
@@ -87,14 +86,12 @@ func TestListedPosts(t *testing.T) {
 }
 
 func TestListedProfiles(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		ctx := context.Background()
 		put := func(handle string) {
 			require.NoError(t, db.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
-					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
-				return err
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Unlisted: handle == "hidden",
+					Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
 			}))
 		}
 		for n := range 5 {
@@ -106,18 +103,15 @@ func TestListedProfiles(t *testing.T) {
 		require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			size, _, err := tx.Site().Size(ctx, boardID)
 			require.NoError(t, err)
-			first, err := tx.Site().Profiles(ctx, 0, 3)
-			require.NoError(t, err)
-			rest, err := tx.Site().Profiles(ctx, 3, size)
-			require.NoError(t, err)
+			first := must.Get(tx.Site().Profiles(ctx, 0, 3))(t)
+			rest := must.Get(tx.Site().Profiles(ctx, 3, size))(t)
 			var names []string
 			for _, l := range append(first, rest...) {
 				names = append(names, l.Name)
 				require.WithinDuration(t, tx.Now, l.Changed, time.Minute)
 			}
 			require.Equal(t, []string{"agent-0", "agent-1", "agent-3", "agent-4"}, names)
-			whole, err := tx.Site().NumberedProfiles(ctx, 1, 4)
-			require.NoError(t, err)
+			whole := must.Get(tx.Site().NumberedProfiles(ctx, 1, 4))(t)
 			require.Len(t, whole, 2)
 			require.Equal(t, "agent-1", whole[0].Draft.Handle)
 			return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -15,18 +16,15 @@ import (
 )
 
 func TestReceipts(t *testing.T) {
-	t.Parallel()
 	clocked(t, func(t *testing.T, db *storage.DB, advance func(time.Duration)) {
 		r := storage.Receipt{Caller: "c", Key: "k", Operation: "post_to_board", Digest: [32]byte{9}, Answer: []byte(`{"id":1}`), Expires: start.Add(time.Hour)}
 		keep := func() error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().KeepReceipt(ctx, r) })
 		}
-		get := func() (got *storage.Receipt) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				got, err = tx.Requests().Receipt(ctx, "c", "k")
-				return err
+		get := func() *storage.Receipt {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (*storage.Receipt, error) {
+				return tx.Requests().Receipt(ctx, "c", "k")
 			})
-			return got
 		}
 		require.Nil(t, get())
 		require.NoError(t, keep())
@@ -39,16 +37,14 @@ func TestReceipts(t *testing.T) {
 		require.Equal(t, &r, get())
 		advance(2 * time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.PruneExpired(ctx)
-			require.Equal(t, 1, n)
-			return err
+			require.Equal(t, 1, must.Get(tx.PruneExpired(ctx))(t))
+			return nil
 		})
 	})
 }
 
 func TestSecret_OneForAll(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		values := make(chan string, 16)
 		together(16, func(i int) {
 			err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -65,8 +61,7 @@ func TestSecret_OneForAll(t *testing.T) {
 			require.Equal(t, first, <-values)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Settings().Secret(ctx, "other", nil)
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Settings().Secret(ctx, "other", nil)), storage.ErrNotFound)
 			v, err := tx.Settings().Secret(ctx, "pow", nil)
 			require.Equal(t, first, string(v))
 			return err
@@ -75,8 +70,7 @@ func TestSecret_OneForAll(t *testing.T) {
 }
 
 func TestKeysAndTokens(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		key := storage.AgentKey{Handle: "asha", Thumbprint: "t1", PublicJWK: []byte("{}"), Sealed: []byte{1}, CreatedAt: start}
 		put := func(k storage.AgentKey) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().Put(ctx, k) })
@@ -103,18 +97,12 @@ func TestKeysAndTokens(t *testing.T) {
 		require.NoError(t, insert())
 		require.ErrorIs(t, insert(), storage.ErrExists)
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Keys().ByThumbprint(ctx, "t1")
-			require.NoError(t, err)
-			require.Equal(t, &key, got)
-			keys, err := tx.Keys().OfProfile(ctx, "asha")
-			require.NoError(t, err)
+			require.Equal(t, &key, must.Get(tx.Keys().ByThumbprint(ctx, "t1"))(t))
+			keys := must.Get(tx.Keys().OfProfile(ctx, "asha"))(t)
 			require.Len(t, keys, 2)
 			require.NotNil(t, keys[0].RetiredAt)
-			tok, err := tx.Tokens().ByHash(ctx, token.Hash)
-			require.NoError(t, err)
-			require.Equal(t, &token, tok)
-			_, err = tx.Tokens().ByHash(ctx, [32]byte{})
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.Equal(t, &token, must.Get(tx.Tokens().ByHash(ctx, token.Hash))(t))
+			require.ErrorIs(t, must.Err(tx.Tokens().ByHash(ctx, [32]byte{})), storage.ErrNotFound)
 			return nil
 		})
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -133,8 +121,7 @@ func TestKeysAndTokens(t *testing.T) {
 }
 
 func TestIssuedAndAudit(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for _, at := range []uint64{5, 9, 7} {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Keys().RaiseIssued(ctx, "id", "signer", at) })
 		}
@@ -151,9 +138,7 @@ func TestIssuedAndAudit(t *testing.T) {
 			require.Zero(t, at)
 			require.NoError(t, err)
 			for id, want := range map[string]bool{"id": true, "i": false, "id2": false} {
-				known, err := tx.Keys().KnownIdentity(ctx, id)
-				require.NoError(t, err)
-				require.Equal(t, want, known, id)
+				require.Equal(t, want, must.Get(tx.Keys().KnownIdentity(ctx, id))(t), id)
 			}
 			page, err := tx.AuditLog().List(ctx, "", "", 1, "")
 			require.Equal(t, "restore", page.Items[0].Action)
@@ -164,12 +149,10 @@ func TestIssuedAndAudit(t *testing.T) {
 }
 
 func TestMigrate_Twice(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		p := samplePost(start, 1)
 		for n := range 3 {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			if n == 0 {
 				store(t, db, p)
 			}
@@ -180,8 +163,7 @@ func TestMigrate_Twice(t *testing.T) {
 }
 
 func TestBackup(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		path := t.TempDir() + "/copy ?#%.db"
@@ -191,8 +173,7 @@ func TestBackup(t *testing.T) {
 			return
 		}
 		require.NoError(t, err)
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(path))(t)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 		require.Error(t, db.Backup(t.Context(), path), "never over a file that is there")
 		copied := storagetest.OpenConfig(t, storage.Config{Path: path})
@@ -202,8 +183,7 @@ func TestBackup(t *testing.T) {
 }
 
 func TestCheck_FindsWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			if err := tx.Posts().Insert(ctx, p); err != nil {

@@ -39,8 +39,7 @@ func inOneBatch(t *testing.T, db *storage.DB, fns ...func()) {
 // What writes of one batch declare to spend is inserted together. The write at
 // fault is refused, and no other.
 func TestSpend_Declared(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		before, twice, failing, unused := spend(), spend(), spend(), spend()
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, before) }, before))
 		var errs [7]error
@@ -111,9 +110,7 @@ func TestSpend_LikeAModel(t *testing.T) {
 		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
 		var dbs [2]*storage.DB
 		for i := range dbs {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
-			defer db.Close()
+			db := storagetest.OpenConfig(t, c)
 			dbs[i] = db
 		}
 		taken := samplePost(start, 0)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -23,14 +24,11 @@ func someNews(at time.Time, subject string) protocol.FeedItem {
 // writers of two processes write: nothing is missed and nothing comes twice,
 // although commits overtake each other and ids are not in their order.
 func TestFeedAfter_Writers(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		const writers, each = 8, 40
 		var dbs []*storage.DB
 		for range 2 {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
-			defer db.Close()
+			db := storagetest.OpenConfig(t, c)
 			dbs = append(dbs, db)
 		}
 		var group sync.WaitGroup
@@ -112,8 +110,7 @@ func TestFeedAfter_Writers(t *testing.T) {
 }
 
 func TestFeedPlace(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		place := func(id string) (n int64, at string) {
 			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
 				n, at, err = tx.Feed().Place(ctx, id)
@@ -149,8 +146,7 @@ func TestFeedPlace(t *testing.T) {
 
 // A deleted post leaves its place in the feed and nothing of its text.
 func TestFeedPlace_OfADeletedPost(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		p := samplePost(start, 1)
 		store(t, db, p)
 		var entry storage.FeedEntry
@@ -167,9 +163,7 @@ func TestFeedPlace_OfADeletedPost(t *testing.T) {
 			return tx.Posts().SetState(ctx, p.ID, protocol.Deleted, "by its author")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.Feed().After(ctx, 0, 10)
-			require.NoError(t, err)
-			require.Empty(t, entries)
+			require.Empty(t, must.Get(tx.Feed().After(ctx, 0, 10))(t))
 			n, _, err := tx.Feed().Place(ctx, entry.ID)
 			require.Equal(t, entry.N, n)
 			return err
@@ -179,8 +173,7 @@ func TestFeedPlace_OfADeletedPost(t *testing.T) {
 }
 
 func TestNews(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		for i := range 5 {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 				if err := tx.News().Append(ctx, storage.NewsReply, fmt.Sprint("r", i), "handle:asha", "agent:a"); err != nil {
@@ -221,12 +214,9 @@ func TestNews(t *testing.T) {
 		refs, _, _ = ask(0, 100, append(many, "account:x", "key:k", "visitor:v", "agent:a")...)
 		require.Len(t, refs, 5, "no name is passed over")
 
-		n, err := storage.ParseNewsCursor(storage.NewsCursor(upTo))
-		require.NoError(t, err)
-		require.Equal(t, upTo, n)
-		_, err = storage.ParseNewsCursor("nonsense")
-		require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(err))
-		err = db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
+		require.Equal(t, upTo, must.Get(storage.ParseNewsCursor(storage.NewsCursor(upTo)))(t))
+		require.Equal(t, protocol.InvalidCursor, protocol.CodeOf(must.Err(storage.ParseNewsCursor("nonsense"))))
+		err := db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			return tx.News().Append(ctx, storage.NewsReply, "x", "handle:asha")
 		})
 		require.ErrorIs(t, err, storage.ErrReadOnly)
@@ -235,13 +225,9 @@ func TestNews(t *testing.T) {
 
 // After a restore from a backup readers hold places beyond it.
 func TestNews_AfterARestore(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		const beyond = 500 // handed out after the backup was made
-		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Logs().NewEpoch(ctx, boardID)
-			return err
-		})
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Logs().NewEpoch(ctx, boardID)) })
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			if err := tx.Feed().Append(ctx, someNews(tx.Now, "new")); err != nil {
 				return err
@@ -249,9 +235,7 @@ func TestNews_AfterARestore(t *testing.T) {
 			return tx.News().Append(ctx, storage.NewsReply, "new", "handle:asha")
 		})
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			entries, err := tx.Feed().After(ctx, beyond, 10)
-			require.NoError(t, err)
-			require.Len(t, entries, 1)
+			require.Len(t, must.Get(tx.Feed().After(ctx, beyond, 10))(t), 1)
 			items, upTo, _, err := tx.News().After(ctx, []string{"handle:asha"}, beyond, 10)
 			require.Len(t, items, 1)
 			require.Greater(t, upTo, int64(beyond))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,8 +17,7 @@ import (
 // scans or sorts.
 func TestThreadPlans(t *testing.T) {
 	t.Parallel()
-	db, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")})
-	require.NoError(t, err)
+	db := must.Get(Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "stoa.db")}))(t)
 	defer db.Close()
 	type query struct {
 		text string

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -20,8 +21,7 @@ func TestDropThreads(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
 		put := func(handle string) error {
 			return db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}})
-				return err
+				return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: handle, Kind: protocol.Person}}))
 			})
 		}
 		require.NoError(t, put("asha"))
@@ -86,12 +86,8 @@ func TestDropThreads(t *testing.T) {
 		// Threads have 20 messages, of which a transaction deletes a thousand.
 		require.Equal(t, threads/50+5*(rows/1000), steps)
 		require.NoError(t, put("asha"))
-		left := func(rows string) (n int) {
-			read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-				n, err = storage.Count(ctx, tx, rows)
-				return err
-			})
-			return n
+		left := func(rows string) int {
+			return reads(t, db, func(ctx context.Context, tx *storage.Tx) (int, error) { return storage.Count(ctx, tx, rows) })
 		}
 		for _, table := range []string{"callback", "contact_block", "contact_block_name"} {
 			require.Zero(t, left(``+table+` WHERE handle = 'asha'`), table)

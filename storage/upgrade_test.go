@@ -20,13 +20,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
 
 // A program uses the tables of a newer one whose migrations only add, and what it writes keeps the rules.
 func TestMigrate_NewerThatOnlyAdds(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		storagetest.Unopened(t, c, func(exec func(string, ...any)) {
 			exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
@@ -34,17 +34,14 @@ func TestMigrate_NewerThatOnlyAdds(t *testing.T) {
 			exec(`ALTER TABLE profile ADD COLUMN later TEXT NOT NULL DEFAULT ''`)
 			exec(`ALTER TABLE post ADD COLUMN later INTEGER`)
 		})
-		in, err := storage.Inspect(t.Context(), c, "a")
-		require.NoError(t, err)
+		in := must.Get(storage.Inspect(t.Context(), c, "a"))(t)
 		require.Equal(t, int64(9999), in.Version)
 		var log bytes.Buffer
 		c.Log = slog.New(slog.NewTextHandler(&log, nil))
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		require.Contains(t, log.String(), "a newer program has migrated the database, and this one can still use it")
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}})
-			return err
+			return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "asha", Name: "Asha", Kind: protocol.Person}}))
 		})
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, db.Close())
@@ -57,26 +54,21 @@ func TestMigrate_Copies(t *testing.T) {
 	dir := t.TempDir()
 	c := storage.Config{Path: filepath.Join(dir, "stoa.db")}
 	before(t, c, unreleased(c))
-	earlier := filepath.Join(dir, "stoa.db.before-7")
-	require.NoError(t, os.WriteFile(earlier, nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "stoa.db.before-7"), nil, 0o600))
 	for range 2 {
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		require.NoError(t, db.Close())
 	}
-	copies, err := filepath.Glob(c.Path + ".*")
-	require.NoError(t, err)
+	copies := must.Get(filepath.Glob(c.Path + ".*"))(t)
 	require.Len(t, copies, 1, "%v", copies)
-	info, err := os.Stat(copies[0])
-	require.NoError(t, err)
+	info := must.Get(os.Stat(copies[0]))(t)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 	require.Equal(t, int64(unreleased(c)), tablesOf(t, copies[0]))
 
 	none := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db"), NoCopy: true}
 	before(t, none, unreleased(none))
 	storagetest.OpenConfig(t, none)
-	copies, err = filepath.Glob(none.Path + ".before*")
-	require.NoError(t, err)
+	copies = must.Get(filepath.Glob(none.Path + ".before*"))(t)
 	require.Empty(t, copies)
 }
 
@@ -86,20 +78,15 @@ func TestMigrate_NoCopy(t *testing.T) {
 	c := storage.Config{Path: filepath.Join(t.TempDir(), "stoa.db")}
 	before(t, c, unreleased(c))
 	require.NoError(t, os.MkdirAll(fmt.Sprintf("%s.before-%d/in/the/way", c.Path, newestMigration(t)), 0o700))
-	_, err := storage.Open(t.Context(), c)
-	require.ErrorContains(t, err, "make room beside it, or set no-migration-copy")
+	require.ErrorContains(t, must.Err(storage.Open(t.Context(), c)), "make room beside it, or set no-migration-copy")
 	require.Equal(t, int64(unreleased(c)), tablesOf(t, c.Path))
-	parts, err := filepath.Glob(c.Path + ".*.part-*")
-	require.NoError(t, err)
-	require.Empty(t, parts)
+	require.Empty(t, must.Get(filepath.Glob(c.Path+".*.part-*"))(t))
 }
 
 // Databases that earlier releases left are opened: no row is lost, everything is as the rules say, and they are written on.
 func TestMigrate_KeptReleases(t *testing.T) {
-	t.Parallel()
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
-		files, err := filepath.Glob(map[bool]string{true: "testdata/kept/*.db.gz", false: "testdata/kept/*.sql.gz"}[c.Path != ""])
-		require.NoError(t, err)
+		files := must.Get(filepath.Glob(map[bool]string{true: "testdata/kept/*.db.gz", false: "testdata/kept/*.sql.gz"}[c.Path != ""]))(t)
 		require.NotEmpty(t, files)
 		for _, file := range files {
 			t.Run(filepath.Base(file), func(t *testing.T) {
@@ -114,12 +101,10 @@ func TestMigrate_KeptReleases(t *testing.T) {
 				}
 				before := rowsOf(t, driver, source)
 				require.Greater(t, before["post"], int64(10))
-				db, err := storage.Open(t.Context(), c)
-				require.NoError(t, err)
+				db := must.Get(storage.Open(t.Context(), c))(t)
 				require.NoError(t, db.Check(t.Context()))
 				write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "later", Name: "Later", Kind: protocol.Person}})
-					return err
+					return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "later", Name: "Later", Kind: protocol.Person}}))
 				})
 				require.NoError(t, db.Close())
 				for table, n := range rowsOf(t, driver, source) {
@@ -137,22 +122,17 @@ var grows = map[string]bool{"post_fresh": true, "job": true, "lease": true}
 
 func unpacked(t *testing.T, file string) []byte {
 	t.Helper()
-	f, err := os.Open(file)
-	require.NoError(t, err)
+	f := must.Get(os.Open(file))(t)
 	defer f.Close()
-	r, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	raw, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return raw
+	r := must.Get(gzip.NewReader(f))(t)
+	return must.Get(io.ReadAll(r))(t)
 }
 
 // dumped runs the statements of a dump on a PostgreSQL database, in a session of their own.
 func dumped(t *testing.T, address, statements string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
-	require.NoError(t, err)
-	_, err = conn.PgConn().Exec(t.Context(), statements+";RESET ALL").ReadAll() // a pooler keeps what a session sets, such as its search_path
+	conn := must.Get(pgx.Connect(t.Context(), address))(t)
+	_, err := conn.PgConn().Exec(t.Context(), statements+";RESET ALL").ReadAll() // a pooler keeps what a session sets, such as its search_path
 	require.NoError(t, err)
 	require.NoError(t, conn.Close(t.Context()))
 }
@@ -160,16 +140,14 @@ func dumped(t *testing.T, address, statements string) {
 // rowsOf counts the rows of each table.
 func rowsOf(t *testing.T, driver, source string) map[string]int64 {
 	t.Helper()
-	db, err := sql.Open(driver, source)
-	require.NoError(t, err)
+	db := must.Get(sql.Open(driver, source))(t)
 	defer func() { require.NoError(t, db.Close()) }()
 	names := `SELECT tablename FROM pg_tables WHERE schemaname = 'public'`
 	if driver == "sqlite" {
 		names = `SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
 			AND name NOT LIKE '%~_data' ESCAPE '~' AND name NOT LIKE '%~_idx' ESCAPE '~' AND name NOT LIKE '%~_docsize' ESCAPE '~'`
 	}
-	rows, err := db.Query(names)
-	require.NoError(t, err)
+	rows := must.Get(db.Query(names))(t)
 	var tables []string
 	for rows.Next() {
 		var name string
@@ -196,16 +174,12 @@ func newestMigration(t *testing.T) (newest int64) {
 // migrationFiles are the texts of the migrations by their numbers.
 func migrationFiles(t *testing.T, engine string) map[int64]string {
 	t.Helper()
-	dir, err := storage.Migrations(engine)
-	require.NoError(t, err)
-	names, err := fs.ReadDir(dir, ".")
-	require.NoError(t, err)
+	dir := must.Get(storage.Migrations(engine))(t)
+	names := must.Get(fs.ReadDir(dir, "."))(t)
 	all := map[int64]string{}
 	for _, n := range names {
-		number, err := strconv.ParseInt(n.Name()[:4], 10, 64)
-		require.NoError(t, err)
-		raw, err := fs.ReadFile(dir, n.Name())
-		require.NoError(t, err)
+		number := must.Get(strconv.ParseInt(n.Name()[:4], 10, 64))(t)
+		raw := must.Get(fs.ReadFile(dir, n.Name()))(t)
 		all[number] = string(raw)
 	}
 	return all
@@ -213,8 +187,7 @@ func migrationFiles(t *testing.T, engine string) map[int64]string {
 
 func tablesOf(t *testing.T, path string) (version int64) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
-	require.NoError(t, err)
+	db := must.Get(sql.Open("sqlite", "file:"+path+"?mode=ro"))(t)
 	defer func() { require.NoError(t, db.Close()) }()
 	require.NoError(t, db.QueryRow(`SELECT max(version_id) FROM goose_db_version`).Scan(&version))
 	return version
@@ -247,22 +220,17 @@ func TestMigrate_OnlyAdds(t *testing.T) {
 
 // A trial migrates a copy, checks it, says what it did, and leaves the database and its folder as they were.
 func TestTryMigration(t *testing.T) {
-	t.Parallel()
 	storagetest.SkipPooled(t) // it is refused there, see TestPooler
 	eachEmpty(t, func(t *testing.T, c storage.Config) {
 		before(t, c, unreleased(c))
-		m, err := storage.TryMigration(t.Context(), c)
-		require.NoError(t, err)
+		m := must.Get(storage.TryMigration(t.Context(), c))(t)
 		require.Equal(t, int64(unreleased(c)), m.From)
 		require.Equal(t, newestMigration(t), m.To)
 		require.Len(t, m.Steps, len(migrationFiles(t, "sqlite"))-1)
 		require.Positive(t, m.Took)
-		again, err := storage.TryMigration(t.Context(), c)
-		require.NoError(t, err)
-		require.Equal(t, m.From, again.From, "the database was changed")
+		require.Equal(t, m.From, must.Get(storage.TryMigration(t.Context(), c))(t).From, "the database was changed")
 		if c.Path != "" {
-			left, err := os.ReadDir(filepath.Dir(c.Path))
-			require.NoError(t, err)
+			left := must.Get(os.ReadDir(filepath.Dir(c.Path)))(t)
 			require.Len(t, left, 1, "%v", left)
 		}
 	})

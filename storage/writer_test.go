@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 
@@ -31,13 +32,10 @@ func together(n int, fn func(i int)) {
 }
 
 func TestPruneSpent(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		now := start
 		c.Now = func() time.Time { return now }
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		old, young := spend(), spend()
 		old.Until, young.Until = start.Add(time.Minute), start.Add(time.Hour)
 		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
@@ -53,14 +51,13 @@ func TestPruneSpent(t *testing.T) {
 			})
 		}
 		require.Equal(t, 1, total)
-		err = db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, young) })
+		err := db.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Requests().Spend(ctx, young) })
 		require.Equal(t, protocol.SignatureReplayed, protocol.CodeOf(err))
 
 		use := func(key byte, want bool) {
 			write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				first, err := tx.Requests().UseSignature(ctx, [32]byte{key}, now.Add(time.Hour))
-				require.Equal(t, want, first)
-				return err
+				require.Equal(t, want, must.Get(tx.Requests().UseSignature(ctx, [32]byte{key}, now.Add(time.Hour)))(t))
+				return nil
 			})
 		}
 		prune := func() int {
@@ -83,12 +80,9 @@ func TestPruneSpent(t *testing.T) {
 // that double an id, and those whose caller gives up. Each that reported
 // success is there whole, nothing of the others is, and the log has no gap.
 func TestWrite_NeighboursAreKeptApart(t *testing.T) {
-	t.Parallel()
-	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
+	eachConfig(t, func(t *testing.T, c storage.Config) {
 		c.Log = slog.New(slog.DiscardHandler) // the panics are meant
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		taken := samplePost(start, 0)
 		store(t, db, taken)
 		var mu sync.Mutex
@@ -181,8 +175,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 				require.EqualValues(t, i+1, e.Seq)
 				require.True(t, succeeded[e.ObjectID])
 			}
-			audit, e := tx.AuditLog().List(ctx, "", "", 100, "")
-			require.NoError(t, e)
+			audit := must.Get(tx.AuditLog().List(ctx, "", "", 100, ""))(t)
 			for _, a := range audit.Items {
 				require.True(t, succeeded[a.Subject])
 			}
@@ -197,8 +190,7 @@ func TestWrite_NeighboursAreKeptApart(t *testing.T) {
 // What is held back is seen by later ops of the same batch, and an op that
 // looks and then fails takes nothing of its neighbours with it.
 func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		var kept atomic.Int64
 		for range 5 {
 			together(32, func(i int) {
@@ -244,8 +236,7 @@ func TestWrite_SeesWhatIsHeldBack(t *testing.T) {
 // A walk that began sees everything that was there then, once, whatever is
 // written meanwhile (contract §1).
 func TestListPosts_WalkWhileWriting(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		before := map[string]int{}
 		for n := range 60 {
 			p := samplePost(start.Add(time.Duration(n)*time.Millisecond), int64(n))
@@ -283,8 +274,7 @@ func TestListPosts_WalkWhileWriting(t *testing.T) {
 }
 
 func TestWrite_WakesAndCounts(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		require.Nil(t, db.Wake("nothing"))
 		v := db.Version()
 		store(t, db, samplePost(start, 1))
@@ -330,9 +320,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 				}
 			}
 		})
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
-		defer db.Close()
+		db := storagetest.OpenConfig(t, c)
 		require.Len(t, walkBoard(t, db, protocol.BoardQuery{Paging: protocol.Paging{Limit: 100}}), 30)
 		require.NoError(t, db.Check(t.Context()))
 	}
@@ -343,26 +331,22 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 }
 
 func TestRead_IsOneMoment(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		store(t, db, samplePost(start, 1))
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			first, err := tx.Posts().Count(ctx)
-			require.NoError(t, err)
+			first := must.Get(tx.Posts().Count(ctx))(t)
 			store(t, db, samplePost(start, 2))
-			second, err := tx.Posts().Count(ctx)
-			require.Equal(t, first, second)
-			return err
+			require.Equal(t, first, must.Get(tx.Posts().Count(ctx))(t))
+			return nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
 			cancel()
-			_, err := tx.Posts().Count(ctx)
-			return err
+			return must.Err(tx.Posts().Count(ctx))
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		for range 40 { // every reader still works
-			read(t, db, func(ctx context.Context, tx *storage.Tx) error { _, err := tx.Posts().Count(ctx); return err })
+			read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().Count(ctx)) })
 		}
 	})
 }
@@ -379,8 +363,7 @@ func TestOpen_Config(t *testing.T) {
 // write and of an earlier one in the batch; a write that looks and fails leaves what
 // the earlier one did.
 func TestWrite_StatementsSettle(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		tables, named := []string{"post", "post_tag", "writer", "post_word", "feed", "news", "log_waiting"}, 12 // with log, stream, tally and feed_number
 		from := map[string]string{}
 		if !storage.OnPostgres(db) {
@@ -422,9 +405,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 						return look(ctx, tx)
 					})
 				} else {
-					errs := storage.Together(t.Context(), db, hold, func(ctx context.Context, tx *storage.Tx) error {
-						return errors.Join(look(ctx, tx), errRoom)
-					})
+					errs := storage.Together(t.Context(), db, hold, func(ctx context.Context, tx *storage.Tx) error { return errors.Join(look(ctx, tx), errRoom) })
 					require.NoError(t, errs[0])
 					require.ErrorIs(t, errs[1], errRoom)
 				}
@@ -432,10 +413,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 				require.Equal(t, held, unasked, "a statement that names no such table wrote what is held back")
 				require.Greater(t, found, before, table)
 				require.NotContains(t, left, table)
-				read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := tx.Posts().ByID(ctx, p.ID)
-					return err
-				})
+				read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Posts().ByID(ctx, p.ID)) })
 			}
 		}
 	})
@@ -444,8 +422,7 @@ func TestWrite_StatementsSettle(t *testing.T) {
 // Decisions about one post leave what an earlier write holds back about another, and
 // the batch does not run again.
 func TestWrite_DecidesBesideWhatIsHeldBack(t *testing.T) {
-	t.Parallel()
-	storagetest.Each(t, func(t *testing.T, db *storage.DB) {
+	each(t, func(t *testing.T, db *storage.DB) {
 		decided := samplePost(start, 0)
 		store(t, db, decided)
 		proof := protocol.AuthorProof{Level: protocol.ByNothing}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // ardFaults are the checks of the ARD repository's conformance tool, mode
@@ -23,8 +24,7 @@ import (
 func ardFaults(t *testing.T, raw []byte) (faults []string) {
 	t.Helper()
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	require.NoError(t, err)
+	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(raw)))(t)
 	if err := ardSchema().Validate(document); err != nil {
 		bad("%v", err)
 	}
@@ -91,8 +91,7 @@ func manifest(t *testing.T, h http.Handler, target string) protocol.ARDManifest 
 	require.Equal(t, http.StatusOK, rec.Code, target)
 	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
 	require.Empty(t, ardFaults(t, rec.Body.Bytes()))
-	var m protocol.ARDManifest
-	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &m))
+	m := must.JSON[protocol.ARDManifest](rec.Body.Bytes())(t)
 	return m
 }
 

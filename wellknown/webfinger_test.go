@@ -1,12 +1,13 @@
 package wellknown
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func TestWebfinger_Resources(t *testing.T) {
@@ -64,8 +65,7 @@ func TestWebfinger_Resources(t *testing.T) {
 			require.Equal(t, "application/problem+json", rec.Header().Get("Content-Type"))
 			continue
 		}
-		var d jrd
-		require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &d))
+		d := must.JSON[jrd](rec.Body.Bytes())(t)
 		require.Equal(t, c.subject, d.Subject, c.resource)
 		require.Equal(t, "application/jrd+json", rec.Header().Get("Content-Type"))
 	}
@@ -77,8 +77,7 @@ func TestWebfinger_Query(t *testing.T) {
 	rels := func(query string) []string {
 		rec := get(h, "/.well-known/webfinger?resource=acct:asha@n1.example"+query)
 		require.Equal(t, http.StatusOK, rec.Code)
-		var d jrd
-		require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &d))
+		d := must.JSON[jrd](rec.Body.Bytes())(t)
 		require.NotNil(t, d.Links, "an empty list, not null")
 		found := []string{}
 		for _, l := range d.Links {
@@ -99,11 +98,9 @@ func FuzzResource(f *testing.F) {
 	for _, s := range []string{"acct:asha@n1.example", "https://n1.example/@asha", "https://n1.example/ap/node", "acct:%61@n1.example", ":"} {
 		f.Add(s)
 	}
-	u, err := url.Parse(base)
-	require.NoError(f, err)
+	u := must.Get(url.Parse(base))(f)
 	a := &agents{}
-	w, err := New(Config{Base: u, Directory: a, Keys: a})
-	require.NoError(f, err)
+	w := must.Get(New(Config{Base: u, Directory: a, Keys: a}))(f)
 	f.Fuzz(func(t *testing.T, s string) {
 		name, err := w.resource(s)
 		require.Equal(t, err != nil, name == "")

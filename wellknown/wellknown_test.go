@@ -34,8 +34,7 @@ const base = "https://n1.example"
 func pair(t testing.TB, name string) key.Pair {
 	t.Helper()
 	seed := sha256.Sum256([]byte(name))
-	p := must.Get(key.NewPair(ed25519.NewKeyFromSeed(seed[:])))(t)
-	return p
+	return must.Get(key.NewPair(ed25519.NewKeyFromSeed(seed[:])))(t)
 }
 
 // agents is a directory in memory.
@@ -189,8 +188,7 @@ func TestGolden(t *testing.T) {
 				if *update {
 					require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 				}
-				want := must.Get(os.ReadFile(file))(t)
-				require.Equal(t, string(want), got)
+				require.Equal(t, string(must.Get(os.ReadFile(file))(t)), got)
 			})
 		})
 	}
@@ -246,8 +244,7 @@ func TestEveryDocument_Conventions(t *testing.T) {
 func TestRoutes_GetAndHeadOfEachPattern(t *testing.T) {
 	t.Parallel()
 	a := &agents{}
-	u, err := url.Parse(base)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(base))(t)
 	w := must.Get(New(Config{Base: u, Directory: a, Keys: a}))(t)
 	methods := map[string][]string{}
 	for _, r := range w.Routes() {
@@ -257,8 +254,7 @@ func TestRoutes_GetAndHeadOfEachPattern(t *testing.T) {
 		require.Equal(t, []string{"GET", "HEAD"}, m, pattern)
 	}
 	require.NotContains(t, methods, "/.well-known/security.txt", "nobody to write to")
-	_, err = New(Config{Base: u})
-	require.Error(t, err)
+	require.Error(t, must.Err(New(Config{Base: u})))
 }
 
 func TestInternalErrorsAreNotShown(t *testing.T) {

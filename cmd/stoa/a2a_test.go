@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -51,8 +50,7 @@ func (s signingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // other node.
 func a2aStory(t *testing.T, w *localWorld) {
 	node, asha := w.Nodes[1].URL, w.agent("asha") // where she has no profile
-	raw, err := os.ReadFile(*asha.Key)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(*asha.Key))(t)
 	pair := must.Get(key.ParsePair(raw))(t)
 	profile, _ := get[protocol.Profile](t, node+"/api/public/agents/ravi")
 	require.NotNil(t, profile.Interfaces.A2A)
@@ -79,8 +77,7 @@ func a2aStory(t *testing.T, w *localWorld) {
 
 	owner := must.Get(client.New(node, client.Options{Token: w.agent("ravi").OwnerToken}))(t)
 	listed := must.Get(owner.Call(ctx, "list_threads", map[string]any{}))(t)
-	var threads protocol.Page[protocol.Thread]
-	require.NoError(t, json.Unmarshal(listed.Body, &threads))
+	threads := must.JSON[protocol.Page[protocol.Thread]](listed.Body)(t)
 	require.Equal(t, task.ContextID, threads.Items[0].ThreadID)
 	require.Equal(t, asha.ERC8004, threads.Items[0].Writer.ERC8004)
 	require.True(t, threads.Items[0].Writer.Verified)

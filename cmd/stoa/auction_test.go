@@ -63,15 +63,11 @@ func newAuctionOn(t *testing.T, port int, database string, settings ...string) *
 		a.nodes = append(a.nodes, newServerProcess(t, port+10*i, append(more, "--data", data)...))
 	}
 	a.of = []string{"--data", data, "--database", database}
-	var err error
-	a.target, err = httpsig.ParseTarget(a.base)
-	require.NoError(t, err)
-	a.admin, err = node.OpenAdmin(t.Context(), node.Config{Data: data, Database: database}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	a.target = must.Get(httpsig.ParseTarget(a.base))(t)
+	a.admin = must.Get(node.OpenAdmin(t.Context(), node.Config{Data: data, Database: database}, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() { a.admin.Close() })
 	if database != "" {
-		a.plain, err = sql.Open("pgx", database)
-		require.NoError(t, err)
+		a.plain = must.Get(sql.Open("pgx", database))(t)
 		t.Cleanup(func() { a.plain.Close() })
 	}
 	// Each request goes to any process, under the address of the node.
@@ -85,11 +81,10 @@ func newAuctionOn(t *testing.T, port int, database string, settings ...string) *
 // bidder makes a profile with a key.
 func (a *auction) bidder(handle string) key.Pair {
 	a.t.Helper()
-	_, err := putProfile(a.t.Context(), a.admin, fmt.Appendf(nil, `{"handle":%q,"name":"Bidder","kind":"person"}`, handle))
-	require.NoError(a.t, err)
+	must.Get(putProfile(a.t.Context(), a.admin, fmt.Appendf(nil, `{"handle":%q,"name":"Bidder","kind":"person"}`, handle)))(a.t)
 	pair := must.Get(key.GenerateEd25519())(a.t)
 	jwk := must.Get(pair.MarshalPrivate())(a.t)
-	_, _, err = addKey(a.t.Context(), a.admin, handle, jwk)
+	_, _, err := addKey(a.t.Context(), a.admin, handle, jwk)
 	require.NoError(a.t, err)
 	return pair
 }

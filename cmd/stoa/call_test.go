@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // Fields that are objects, or lists of objects, are given as JSON.
@@ -15,11 +17,7 @@ func TestCall_ObjectFields(t *testing.T) {
 		`{"body":"b","kind":"offer","tags":["a","b","c"],"title":"{}"}`: {"post_to_board", "--kind", "offer", "--title", "{}",
 			"--body", "b", "--tags", "a,b", "--tags", "c"},
 	} {
-		in, err := parseCall(args)
-		require.NoError(t, err)
-		got, err := json.Marshal(in.args)
-		require.NoError(t, err)
-		require.JSONEq(t, want, string(got))
+		require.JSONEq(t, want, string(must.Get(json.Marshal(must.Get(parseCall(args))(t).args))(t)))
 	}
 	_, err := parseCall([]string{"add_key", "--jwk", "kty=OKP"})
 	require.ErrorContains(t, err, "--jwk")

@@ -79,8 +79,7 @@ func TestConfig_Faults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "stoa.toml")
 	require.NoError(t, os.WriteFile(file, []byte("lisen = \"x\"\n"), 0o600))
-	_, err := parseServe(t, "--config", file)
-	require.ErrorContains(t, err, `no setting "lisen"`)
+	require.ErrorContains(t, must.Err(parseServe(t, "--config", file)), `no setting "lisen"`)
 
 	var out, errs bytes.Buffer
 	code := run(context.Background(), []string{"serve", "--listen", "nonsense", "--base-url", "ftp://x", "--chain", "1=x", "--trusted-proxies", "all",
@@ -170,8 +169,7 @@ func TestVerifyReceipt(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "node.jwk")
 	pair := must.Get(key.GenerateEd25519())(t)
-	set := must.Get(key.MarshalSet([]key.Public{pair.Published()}))(t)
-	require.NoError(t, os.WriteFile(file, set, 0o600))
+	require.NoError(t, os.WriteFile(file, must.Get(key.MarshalSet([]key.Public{pair.Published()}))(t), 0o600))
 	claims := must.Get(json.Marshal(protocol.OrderReceiptClaims{Issuer: "https://n.example", Order: "R-1", Shop: "rao",
 		Client: "eip155:1:0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
 		Amount: "180.00", Currency: "INR", PaidAt: 1, IssuedAt: 2, ID: protocol.NewID(protocol.ReceiptID, time.Now())}))(t)

@@ -35,8 +35,7 @@ func TestCrash_Backup(t *testing.T) {
 		if c.URL == "" {
 			c.Path = filepath.Join(data, "stoa.db")
 		}
-		db, err := storage.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(storage.Open(t.Context(), c))(t)
 		require.NoError(t, fill.Fill(t.Context(), db, must.Get(fill.Parse("2000"))(t)))
 		require.NoError(t, db.Close())
 		out, errs, code := admin("backup")
@@ -46,8 +45,7 @@ func TestCrash_Backup(t *testing.T) {
 
 		there := func(pattern string) func() bool {
 			return func() bool {
-				found, err := filepath.Glob(pattern)
-				require.NoError(t, err)
+				found := must.Get(filepath.Glob(pattern))(t)
 				return len(found) > 0 && !(len(found) == 1 && filepath.Base(found[0]) == first)
 			}
 		}

@@ -64,8 +64,7 @@ func TestCrash_Join(t *testing.T) {
 	}
 	for handle, token := range tokens {
 		c := must.Get(client.New(s.url, client.Options{Token: token}))(t)
-		_, err := c.Call(t.Context(), protocol.GetHolders.Name, map[string]any{})
-		require.NoError(t, err, handle)
+		require.NoError(t, must.Err(c.Call(t.Context(), protocol.GetHolders.Name, map[string]any{})), handle)
 	}
 	s.kill()
 	a := must.Get(node.OpenAdmin(t.Context(), node.Config{Data: s.data}, slog.New(slog.DiscardHandler)))(t)

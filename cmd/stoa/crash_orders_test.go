@@ -87,8 +87,7 @@ type counter struct {
 // shop opens a shop with so many pieces.
 func (a *auction) shop(pieces int) counter {
 	a.t.Helper()
-	_, err := putProfile(a.t.Context(), a.admin, []byte(`{"handle":"rao","name":"Rao Foods","kind":"business"}`))
-	require.NoError(a.t, err)
+	must.Get(putProfile(a.t.Context(), a.admin, []byte(`{"handle":"rao","name":"Rao Foods","kind":"business"}`)))(a.t)
 	made := must.Get(node.Do(a.t.Context(), a.admin, protocol.GrantToken, protocol.TokenGrant{NewToken: protocol.NewToken{Handle: "rao", Name: "test",
 		Scopes: protocol.OwnerScopes}}))(a.t)
 	require.NoError(a.t, openRooms(a.t.Context(), a.base, devAgent{OwnerToken: made.Secret}, seeded{Orders: map[string]any{"open": true, "pickup": true}}))

@@ -19,6 +19,7 @@ import (
 	"stoa/cmd/stoa/client"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -104,8 +105,7 @@ func TestCrash(t *testing.T) {
 
 	t.Run("killed between commit and delivery", func(t *testing.T) {
 		b.kill()
-		c, err := client.New(a.url, client.Options{Key: readPair(t, file)})
-		require.NoError(t, err)
+		c := must.Get(client.New(a.url, client.Options{Key: readPair(t, file)}))(t)
 		p := post(t, c, protocol.NewPost{Kind: protocol.Offer, Title: "Just before the cut", Body: "Acknowledged, not delivered."})
 		a.kill()
 		b.start()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // typed runs a command line and gives what it printed, and its exit status.
@@ -225,8 +226,7 @@ func TestCall_FaultsOnce(t *testing.T) {
 		{{Pointer: "/kind", Code: "enum", Detail: "is none of these"}, {Pointer: "/title", Code: "required", Detail: "is required"}},
 	} {
 		e := protocol.Invalid(faults...)
-		raw, err := json.Marshal(map[string]any{"code": e.Code, "detail": e.Detail, "errors": e.Faults, "status": 422})
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(map[string]any{"code": e.Code, "detail": e.Detail, "errors": e.Faults, "status": 422}))(t)
 		node, _ := far(t, 422, string(raw))
 		_, errs, code := typed(t, "", "call", "read_board", "--node", node)
 		require.Equal(t, exitProblem, code)

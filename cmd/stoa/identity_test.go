@@ -50,8 +50,7 @@ func identityFollowed(t *testing.T, w *localWorld) {
 		for _, whose := range [][]string{{account}, {"--wallet", wallet}} {
 			out, errs := done(append([]string{"list", "--json"}, whose...)...)
 			require.Contains(t, errs, "searching from block")
-			var l holdings
-			require.NoError(t, json.Unmarshal([]byte(out), &l))
+			l := must.JSON[holdings]([]byte(out))(t)
 			require.True(t, l.Complete)
 			require.Equal(t, account, l.Account)
 			require.Equal(t, *l.Owned, len(l.Identities))
@@ -106,8 +105,7 @@ func identityFollowed(t *testing.T, w *localWorld) {
 		require.Contains(t, errs, "--yes")
 		require.Contains(t, errs, "drops")
 		printed, _ := done(append(drop, "--print")...)
-		var call erc8004.Call
-		require.NoError(t, json.Unmarshal([]byte(printed), &call))
+		call := must.JSON[erc8004.Call]([]byte(printed))(t)
 		require.NotZero(t, call.Gas)
 		out, errs := done(append(drop, "--yes")...)
 		require.Contains(t, out, "1 key, block ")

@@ -54,8 +54,7 @@ func moveStory(t *testing.T, w *localWorld) {
 		return code == exitDone
 	}, time.Minute, 200*time.Millisecond, "%s", errs)
 	as := func(url, token string) *client.Client {
-		c := must.Get(client.New(url, client.Options{Token: token}))(t)
-		return c
+		return must.Get(client.New(url, client.Options{Token: token}))(t)
 	}
 	token, _ := admin(old.Data, "", "token", "create", "mira")
 	there := post(t, as(old.URL, token), protocol.NewPost{Kind: protocol.Ability, Title: "Mending", Body: "Presses and looms."})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"stoa/cmd/stoa/client"
 	"stoa/protocol"
+	"stoa/protocol/must"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,8 +37,7 @@ func TestOldCopy(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(admin(f, "peer", "list"), "accepted") }, time.Minute, 100*time.Millisecond, "%s", &f.log)
 	write := func(title string) protocol.Post {
 		t.Helper()
-		c, err := client.New(p.url, client.Options{Key: readPair(t, file)})
-		require.NoError(t, err)
+		c := must.Get(client.New(p.url, client.Options{Key: readPair(t, file)}))(t)
 		return post(t, c, protocol.NewPost{Kind: protocol.Offer, Title: title, Body: "As the node says it."})
 	}
 	for _, title := range []string{"one", "two"} {
@@ -60,8 +59,7 @@ func TestOldCopy(t *testing.T) {
 	for _, name := range []string{"stoa.db", "stoa.db-wal", "stoa.db-shm"} {
 		require.NoError(t, orAbsent(os.Remove(filepath.Join(p.data, name))))
 	}
-	raw, err := os.ReadFile(saved)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(saved))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(p.data, "stoa.db"), raw, 0o600))
 	p.start()
 	y, z := write("fork-Y"), write("fork-Z")
@@ -69,8 +67,7 @@ func TestOldCopy(t *testing.T) {
 	require.Contains(t, f.log.String(), "a followed log contradicts what was taken of it")
 	require.Contains(t, admin(f, "peer", "list"), "fork")
 	require.Eventually(t, func() bool { return strings.Contains(admin(p, "peer", "list"), "reported by") }, time.Minute, 200*time.Millisecond, "%s", &p.log)
-	var evidence protocol.ConflictEvidence
-	require.NoError(t, json.Unmarshal([]byte(admin(f, "peer", "conflict", p.url+"/ap/board", "--json")), &evidence))
+	evidence := must.JSON[protocol.ConflictEvidence]([]byte(admin(f, "peer", "conflict", p.url+"/ap/board", "--json")))(t)
 	require.Contains(t, evidence.OursDocument, x.URI)
 	require.Contains(t, evidence.TheirsDocument, y.URI)
 	require.Nil(t, findURI(board(t, f.url, ""), y.URI))

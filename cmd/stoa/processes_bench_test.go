@@ -109,8 +109,7 @@ func benchmarkProcesses(b *testing.B, program string, processes, connections int
 
 // benchmarkProcessesOn has the address of the database for the processes and for itself, and the processor time of other servers.
 func benchmarkProcessesOn(b *testing.B, program string, processes, connections int, database, direct string, others func() time.Duration) {
-	plain, err := sql.Open("pgx", direct)
-	require.NoError(b, err)
+	plain := must.Get(sql.Open("pgx", direct))(b)
 	defer plain.Close()
 	var backend int
 	require.NoError(b, plain.QueryRow(`SELECT pg_backend_pid()`).Scan(&backend))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,14 +38,11 @@ func TestShopNews(t *testing.T) {
 	admin(nodes[2], "", "peer", "follow", nodes[1].url)
 	put := func(path string, v any) {
 		t.Helper()
-		body, err := json.Marshal(v)
-		require.NoError(t, err)
-		r, err := http.NewRequest(http.MethodPut, first.url+path, strings.NewReader(string(body)))
-		require.NoError(t, err)
+		body := must.Get(json.Marshal(v))(t)
+		r := must.Get(http.NewRequest(http.MethodPut, first.url+path, strings.NewReader(string(body))))(t)
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
+		res := must.Get(http.DefaultClient.Do(r))(t)
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, 200, res.StatusCode)
 	}
@@ -86,8 +84,7 @@ func TestShopNews(t *testing.T) {
 	require.Len(t, feed(first, "&local=true"), 4)
 	for _, s := range nodes[1:] {
 		require.Empty(t, feed(s, "&local=true"))
-		res, err := http.Get(s.url + "/feed.atom?types=listing")
-		require.NoError(t, err)
+		res := must.Get(http.Get(s.url + "/feed.atom?types=listing"))(t)
 		text, err := io.ReadAll(res.Body)
 		require.NoError(t, errors.Join(err, res.Body.Close()))
 		require.Contains(t, string(text), " cloth. And 2 more within a day.")

@@ -124,8 +124,7 @@ func TestStory(t *testing.T) {
 		receipts := map[bool]int{}
 		for range 3 {
 			res := must.Get(w.anonymous(0).Call(context.Background(), "report_post", map[string]any{"id": p.ID}))(t)
-			var r protocol.ReportReceipt
-			require.NoError(t, json.Unmarshal(res.Body, &r))
+			r := must.JSON[protocol.ReportReceipt](res.Body)(t)
 			receipts[r.Accepted]++
 		}
 		require.Equal(t, map[bool]int{true: 1, false: 2}, receipts, "one client network counts once")
@@ -292,10 +291,8 @@ func revoked(t *testing.T, w *localWorld) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	registrar, owner := w.registrar()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	entry, err := erc8004.NewKey(pair.Public())
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	entry := must.Get(erc8004.NewKey(pair.Public()))(t)
 	id, _, err := registrar.Register(ctx, "https://agent.example/registration.json")
 	require.NoError(t, err)
 	publish := func(keys ...erc8004.Key) {
@@ -303,8 +300,7 @@ func revoked(t *testing.T, w *localWorld) {
 		must.Get(registrar.SetKeys(ctx, id.AgentID, record))(t)
 	}
 	publish(entry)
-	c, err := client.New(w.Nodes[0].URL, client.Options{Key: pair, AgentID: id.String()})
-	require.NoError(t, err)
+	c := must.Get(client.New(w.Nodes[0].URL, client.Options{Key: pair, AgentID: id.String()}))(t)
 	var first protocol.Post
 	require.Eventually(t, func() bool {
 		first, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "From outside", Body: "An agent with no profile here.", Name: "Visitor"})
@@ -335,10 +331,8 @@ func revoked(t *testing.T, w *localWorld) {
 		_, err = tryPost(c, protocol.NewPost{Kind: protocol.Offer, Title: "Again", Body: "With the key given back."})
 		return err == nil
 	}, 2*soon, 100*time.Millisecond, "%v", err)
-	buyer, err := erc8004.ParseAddress("0x00000000000000000000000000000000000000aa")
-	require.NoError(t, err)
-	_, err = registrar.Transfer(ctx, id.AgentID, buyer)
-	require.NoError(t, err)
+	buyer := must.Get(erc8004.ParseAddress("0x00000000000000000000000000000000000000aa"))(t)
+	must.Get(registrar.Transfer(ctx, id.AgentID, buyer))(t)
 	refusedSoon(t, c, protocol.KeyUnknown)
 }
 
@@ -401,8 +395,7 @@ func commandLine(t *testing.T, w *localWorld) {
 	dir := w.Nodes[0].Data
 	out, errs, code = stoa(t, "", "admin", "profile", "get", "asha", "--data", dir)
 	require.Equal(t, exitDone, code, errs)
-	var p map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out), &p))
+	p := must.JSON[map[string]any]([]byte(out))(t)
 	p["headline"] = "Edited beside the running node"
 	edited := must.Get(json.Marshal(p))(t)
 	_, errs, code = stoa(t, string(edited), "admin", "profile", "put", "--data", dir)
@@ -422,8 +415,7 @@ func commandLine(t *testing.T, w *localWorld) {
 // seededBoards: the first look at a new world shows a board with life, the same on both
 // nodes, by the agents that are said to have written it.
 func seededBoards(t *testing.T, w *localWorld) {
-	var want []seedPost
-	require.NoError(t, json.Unmarshal(seedPosts, &want))
+	want := must.JSON[[]seedPost](seedPosts)(t)
 	require.GreaterOrEqual(t, len(want), 12)
 	byTitle := map[string]seedPost{}
 	for _, s := range want {
@@ -530,8 +522,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	}
 	file := filepath.Join(t.TempDir(), "key.pem")
 	pair := must.Get(key.GenerateEd25519())(t)
-	der := must.Get(x509.MarshalPKCS8PrivateKey(pair.Signer()))(t)
-	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", der), 0o600))
+	require.NoError(t, os.WriteFile(file, encodePEM("PRIVATE KEY", must.Get(x509.MarshalPKCS8PrivateKey(pair.Signer()))(t)), 0o600))
 	id, errs, code := identity("", "register", "--yes", "--chain", chain, "--wallet", wallet, "--key", file)
 	require.Equal(t, exitDone, code, errs)
 	require.Contains(t, errs, "final")
@@ -576,8 +567,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	for _, args := range [][]string{{"register", "--uri", "https://agent.example/x", "--key", file}, {"keys", id}, {"transfer", id, buyer}} {
 		out, errs, code := identity("", append(args, "--print", "--chain", chain, "--wallet", wallet)...)
 		require.Equal(t, exitDone, code, "%v: %s", args, errs)
-		var call erc8004.Call
-		require.NoError(t, json.Unmarshal([]byte(out), &call))
+		call := must.JSON[erc8004.Call]([]byte(out))(t)
 		require.Equal(t, registrar.Address(), call.From)
 		require.NotZero(t, call.Gas)
 		if args[0] == "keys" {
@@ -592,8 +582,7 @@ func identityCommands(t *testing.T, w *localWorld) {
 	require.Contains(t, out, "1 key, block")
 	require.Contains(t, errs, "final")
 	open := filepath.Join(t.TempDir(), "open")
-	raw := must.Get(os.ReadFile(wallet))(t)
-	require.NoError(t, os.WriteFile(open, raw, 0o644))
+	require.NoError(t, os.WriteFile(open, must.Get(os.ReadFile(wallet))(t), 0o644))
 	out, errs, code = identity("", "transfer", "--yes", "--chain", chain, "--wallet", open, id, buyer)
 	require.Equal(t, exitDone, code, errs)
 	require.Contains(t, out, "transferred in block")
@@ -625,8 +614,7 @@ func buysAttention(t *testing.T, w *localWorld) {
 	ctx := context.Background()
 	call := func(c *client.Client, operation string, args map[string]any, into any) {
 		t.Helper()
-		res := must.Get(c.Call(ctx, operation, args))(t)
-		require.NoError(t, json.Unmarshal(res.Body, into))
+		require.NoError(t, json.Unmarshal(must.Get(c.Call(ctx, operation, args))(t).Body, into))
 	}
 	visitor := w.anonymous(0)
 	owner := must.Get(client.New(w.Nodes[0].URL, client.Options{Token: w.agent("asha").OwnerToken}))(t)

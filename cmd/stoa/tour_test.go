@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // shows says what the output of a command of docs/TOUR.md contains.
@@ -53,8 +55,7 @@ var (
 // TestTour runs the commands of docs/TOUR.md as they are written, but for the ports.
 func TestTour(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../docs/TOUR.md")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("../../docs/TOUR.md"))(t)
 	port, third := freePorts(t, 2), freePorts(t, 1)
 	dir := t.TempDir()
 	w := startWorld(t, filepath.Join(dir, "data", "dev"), port)

@@ -33,12 +33,9 @@ func TestUpgrade(t *testing.T) {
 	shows := func(t *testing.T, c *client.Client, all ...protocol.Post) {
 		t.Helper()
 		for _, p := range all {
-			res, err := c.Call(t.Context(), "get_board_post", map[string]any{"id": p.ID})
-			require.NoError(t, err)
-			require.Contains(t, string(res.Body), p.Title)
+			require.Contains(t, string(must.Get(c.Call(t.Context(), "get_board_post", map[string]any{"id": p.ID}))(t).Body), p.Title)
 		}
-		res, err := c.Call(t.Context(), "read_board", map[string]any{"limit": 1})
-		require.NoError(t, err)
+		res := must.Get(c.Call(t.Context(), "read_board", map[string]any{"limit": 1}))(t)
 		require.Contains(t, string(res.Body), all[len(all)-1].ID)
 	}
 	t.Run("postgres", func(t *testing.T) {

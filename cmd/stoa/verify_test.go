@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -104,8 +103,7 @@ func TestVerifyProof(t *testing.T) {
 	offline := []string{file, "--node-key", nodeKey, "--block", block}
 	says(t, exitDone, offline)
 	report := says(t, exitDone, append(offline, "--json"))
-	var r attest.Report
-	require.NoError(t, json.Unmarshal([]byte(report), &r))
+	r := must.JSON[attest.Report]([]byte(report))(t)
 	require.Equal(t, attest.Verified, r.Verdict)
 	var steps []string
 	for _, s := range r.Steps {
@@ -118,15 +116,13 @@ func TestVerifyProof(t *testing.T) {
 	w.withoutNetwork(offline)
 
 	edited := must.Get(client.New(a.URL, w.as))(t)
-	_, err := edited.Call(t.Context(), protocol.EditPost.Name, map[string]any{"id": p.ID, "kind": "offer", "title": "Looms", "body": "Three looms."})
-	require.NoError(t, err)
+	must.Get(edited.Call(t.Context(), protocol.EditPost.Name, map[string]any{"id": p.ID, "kind": "offer", "title": "Looms", "body": "Three looms."}))(t)
 	says(t, exitDone, offline)
 	says(t, exitDone, append(offline, "--current"), "since then: superseded: its author changed it on ")
 	block = w.blockOf(w.fetch(p.URL + "/proof")) // the node may know a later one than when it saw the first version
 	says(t, exitDone, []string{p.URL, "--block", block})
 
-	_, err = edited.Call(t.Context(), protocol.DeletePost.Name, map[string]any{"id": p.ID})
-	require.NoError(t, err)
+	must.Get(edited.Call(t.Context(), protocol.DeletePost.Name, map[string]any{"id": p.ID}))(t)
 	says(t, exitDone, append(offline, "--current"), "since then: the node says: this post was deleted (410)")
 	says(t, exitProblem, []string{p.URL}, "not verified: the node says: this post was deleted (410)")
 	says(t, exitProblem, []string{a.URL + "/board/post_01kaa9zv6k8e5w9q2x4z7c1m0a"}, "(404)")
@@ -145,8 +141,7 @@ func (w *proofWorld) withoutNetwork(args []string) {
 	command := append([]string{program, "verify"}, args...)
 	if exec.Command("unshare", "-rn", "true").Run() == nil {
 		command = append([]string{"unshare", "-rn"}, command...)
-		out, err := exec.Command("unshare", "-rn", "cat", "/proc/net/route").Output()
-		require.NoError(w.t, err)
+		out := must.Get(exec.Command("unshare", "-rn", "cat", "/proc/net/route").Output())(w.t)
 		require.Len(w.t, strings.Split(strings.TrimSpace(string(out)), "\n"), 1, "there is a route")
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)

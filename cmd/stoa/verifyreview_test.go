@@ -26,8 +26,7 @@ func TestVerifyProof_Review(t *testing.T) {
 	w := newProofWorld(t)
 	client := w.chain.Registrar(2)
 	reputation := common.HexToAddress(w.chain.Reputation)
-	given, err := client.Send(t.Context(), &reputation, erc8004.GiveFeedbackCall(w.id.AgentID, 905, 1, "data:,x", [32]byte{}))
-	require.NoError(t, err)
+	given := must.Get(client.Send(t.Context(), &reputation, erc8004.GiveFeedbackCall(w.id.AgentID, 905, 1, "data:,x", [32]byte{})))(t)
 	node, nodeKey := nodetest.NewPair(t), filepath.Join(w.dir, "node.jwk")
 	require.NoError(t, os.WriteFile(nodeKey, must.Get(key.MarshalSet([]key.Public{node.Published()}))(t), 0o600))
 	verify := func(code int, change func(*protocol.Review), texts ...string) {
@@ -39,8 +38,7 @@ func TestVerifyProof_Review(t *testing.T) {
 		doc := attest.Document{Authority: attest.Authority{Kind: attest.OfNobody}, Subject: attest.Subject{Kind: attest.KindReview,
 			ID: "https://n1.example/api/public/agents/rao/reviews/rev_1", URL: "https://n1.example/api/public/agents/rao/reviews/rev_1",
 			Object: must.Get(json.Marshal(r))(t)}}
-		raw, err := attest.Seal(doc, "https://n1.example", time.Now(), protocol.ByNothing, protocol.AuthorProof{Level: protocol.ByNothing}, node)
-		require.NoError(t, err)
+		raw := must.Get(attest.Seal(doc, "https://n1.example", time.Now(), protocol.ByNothing, protocol.AuthorProof{Level: protocol.ByNothing}, node))(t)
 		file := filepath.Join(w.dir, "review.json")
 		require.NoError(t, os.WriteFile(file, raw, 0o600))
 		says(t, exitDone, []string{file, "--node-key", nodeKey})

@@ -89,8 +89,7 @@ const soon = time.Minute
 
 func bin(t testing.TB) string {
 	t.Helper()
-	dir := must.Get(binaries())(t)
-	return dir
+	return must.Get(binaries())(t)
 }
 
 var (
@@ -219,14 +218,12 @@ func (w *localWorld) as(i int, handle string) *client.Client {
 	if a.ERC8004 != nil {
 		o.AgentID = *a.ERC8004
 	}
-	c := must.Get(client.New(w.Nodes[i].URL, o))(w.t)
-	return c
+	return must.Get(client.New(w.Nodes[i].URL, o))(w.t)
 }
 
 func (w *localWorld) anonymous(i int) *client.Client {
 	w.t.Helper()
-	c := must.Get(client.New(w.Nodes[i].URL, client.Options{}))(w.t)
-	return c
+	return must.Get(client.New(w.Nodes[i].URL, client.Options{}))(w.t)
 }
 
 // registrar writes to the chain as the owner of the seeded identity.
@@ -240,8 +237,7 @@ func (w *localWorld) registrar() (*erc8004.Registrar, *registryAccount) {
 
 func post(t testing.TB, c *client.Client, in protocol.NewPost) protocol.Post {
 	t.Helper()
-	p := must.Get(tryPost(c, in))(t)
-	return p
+	return must.Get(tryPost(c, in))(t)
 }
 
 func tryPost(c *client.Client, in protocol.NewPost) (protocol.Post, error) {

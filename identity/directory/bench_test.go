@@ -8,15 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/protocol/must"
 )
 
 // BenchmarkLookup is what a signed request pays when its directory is cached.
 func BenchmarkLookup(b *testing.B) {
-	c, err := New(Config{Client: http.DefaultClient})
-	require.NoError(b, err)
+	c := must.Get(New(Config{Client: http.DefaultClient}))(b)
 	p := newPair(b)
-	k, err := httpsig.NewKey(p.Public())
-	require.NoError(b, err)
+	k := must.Get(httpsig.NewKey(p.Public()))(b)
 	src, failure := sourceOf(origin("agent.example"), false)
 	require.Nil(b, failure)
 	c.adopt(c.insert(src), &found{keys: map[string]listed{p.Thumbprint(): {key: k}}, at: time.Now(), lifetime: time.Hour})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/protocol/must"
 )
 
 // pass lets fake time pass and everything settle.
@@ -77,8 +78,7 @@ func TestCache_WithdrawnKeyStaysAwayWhenTheDirectoryFails(t *testing.T) {
 		w.put(url, status(503))
 		for range 20 {
 			pass(time.Minute)
-			_, err := c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())
-			require.Error(t, err)
+			require.Error(t, must.Err(c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())))
 		}
 		require.Greater(t, w.count(url), 3)
 	})
@@ -120,8 +120,7 @@ func TestCache_StaleSetCountsForADay(t *testing.T) {
 		}
 		require.InDelta(t, (MaxStale-10*time.Minute)/maxRetry, w.count(url), 15, "it is asked every five minutes")
 		pass(time.Until(begin.Add(MaxStale + sweepEvery)))
-		_, err := c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())
-		require.Error(t, err)
+		require.Error(t, must.Err(c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())))
 		require.Equal(t, 0, c.full.Len())
 		require.Zero(t, c.bytes)
 	})
@@ -141,8 +140,7 @@ func TestCache_GoneEndsTheKeys(t *testing.T) {
 		pass(5*time.Minute + sweepEvery)
 		_, _ = c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())
 		pass(time.Minute)
-		_, err := c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())
-		require.ErrorIs(t, err, httpsig.CodeKeyUnknown)
+		require.ErrorIs(t, must.Err(c.Lookup(origin("a.example"), p.Thumbprint(), time.Now())), httpsig.CodeKeyUnknown)
 	})
 }
 
@@ -214,8 +212,7 @@ func TestCache_QueueIsBounded(t *testing.T) {
 		for i := range maxHostWait {
 			unknown(t, c, jwks(fmt.Sprintf("https://one.example/%d", i)), p, httpsig.CodeKeyUnknown, fetchSoon)
 		}
-		e := unknown(t, c, jwks("https://one.example/more"), p, httpsig.CodeKeyUnknown, busyWait)
-		require.Contains(t, e.Detail, "too many")
+		require.Contains(t, unknown(t, c, jwks("https://one.example/more"), p, httpsig.CodeKeyUnknown, busyWait).Detail, "too many")
 		for i := range maxWaiting - maxHostWait {
 			unknown(t, c, origin(fmt.Sprintf("h%d.example", i)), p, httpsig.CodeKeyUnknown, fetchSoon)
 		}
@@ -227,8 +224,7 @@ func TestCache_QueueIsBounded(t *testing.T) {
 func TestCache_FloodPushesItselfOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, p := newWeb(t), newPair(t)
-		c, err := New(Config{Client: w.client(t)})
-		require.NoError(t, err)
+		c := must.Get(New(Config{Client: w.client(t)}))(t)
 		c.maxURLs = 10
 		runFor(t, c)
 		for i := range 5 {
@@ -264,8 +260,7 @@ func TestCache_FloodPushesItselfOut(t *testing.T) {
 
 func TestCache_BytesAreBounded(t *testing.T) {
 	t.Parallel()
-	c, err := New(Config{Client: http.DefaultClient})
-	require.NoError(t, err)
+	c := must.Get(New(Config{Client: http.DefaultClient}))(t)
 	big := make([]byte, MaxBody)
 	for i := range maxBytes/MaxBody + 10 {
 		src, f := sourceOf(origin(fmt.Sprintf("h%d.example", i)), false)

@@ -13,6 +13,7 @@ import (
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 func TestLookup_FetchesInTheBackground(t *testing.T) {
@@ -69,8 +70,7 @@ func TestLookup_KeyBelongsToItsDirectory(t *testing.T) {
 
 func TestLookup_RefusesWithoutFetching(t *testing.T) {
 	t.Parallel()
-	c, err := New(Config{Client: http.DefaultClient})
-	require.NoError(t, err)
+	c := must.Get(New(Config{Client: http.DefaultClient}))(t)
 	thumb := newPair(t).Thumbprint()
 	for name, tc := range map[string]struct {
 		ref   httpsig.AgentRef
@@ -138,13 +138,11 @@ func TestLookup_BoundsOfTime(t *testing.T) {
 		current, pub1 := bounded(-time.Hour, time.Minute)
 		expired, pub2 := bounded(-time.Hour, 0)
 		future, pub3 := bounded(45*time.Second, time.Hour)
-		set, err := key.MarshalSet([]key.Public{pub1, pub2, pub3})
-		require.NoError(t, err)
+		set := must.Get(key.MarshalSet([]key.Public{pub1, pub2, pub3}))(t)
 		w.put(wellKnownOf("a.example"), answer(directoryMedia, string(set), "Cache-Control", "max-age=3600"))
 		c := run(t, Config{Client: w.client(t)})
 		fetched(t, c, origin("a.example"), current)
-		e := unknown(t, c, origin("a.example"), expired, httpsig.CodeKeyExpired, refetchEvery)
-		require.Equal(t, "error=invalid_key", e.Signature)
+		require.Equal(t, "error=invalid_key", unknown(t, c, origin("a.example"), expired, httpsig.CodeKeyExpired, refetchEvery).Signature)
 		unknown(t, c, origin("a.example"), future, httpsig.CodeKeyNotYetValid, refetchEvery)
 		time.Sleep(15 * time.Second)
 		known(t, c, origin("a.example"), future) // within the skew of clocks

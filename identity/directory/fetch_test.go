@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/protocol/must"
 	"stoa/protocol/netx"
 )
 
@@ -191,8 +192,7 @@ func TestFetch_Card(t *testing.T) {
 					unknown(t, c, jwks(me), p, httpsig.CodeKeyUnknown, fetchSoon) // a card is no set
 					return
 				}
-				_, err := c.Lookup(cimd(me), p.Thumbprint(), time.Now())
-				require.ErrorIs(t, err, tc.code)
+				require.ErrorIs(t, must.Err(c.Lookup(cimd(me), p.Thumbprint(), time.Now())), tc.code)
 			})
 		})
 	}
@@ -215,8 +215,7 @@ func TestFetch_CardName(t *testing.T) {
 				w, p, store := newWeb(t), newPair(t), &memory{}
 				w.put(me, answer(jsonMedia, `{"client_id":"`+me+`","client_name":`+tc.raw+`,"jwks":`+setOf(t, p)+`}`))
 				for range 2 {
-					c, err := New(Config{Client: w.client(t), Store: store})
-					require.NoError(t, err)
+					c := must.Get(New(Config{Client: w.client(t), Store: store}))(t)
 					stop := runFor(t, c)
 					synctest.Wait()
 					_, got, err := c.Await(t.Context(), "n", cimd(me), p.Thumbprint(), time.Now())

@@ -18,6 +18,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/out/outbound"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // nobody is a node that hosts no profile.
@@ -107,8 +108,7 @@ func TestGate(t *testing.T) {
 		underWay(time.Since(began), awaitTimeout, err)
 		all.Wait()
 		time.Sleep(time.Second)
-		_, err = admit("https://slow.example", p)
-		require.NoError(t, err)
+		must.Get(admit("https://slow.example", p))(t)
 		require.Empty(t, c.waiters)
 		require.Zero(t, c.waiting)
 	})
@@ -144,21 +144,18 @@ func TestGuardedClient(t *testing.T) {
 	start := func(private bool) *Cache {
 		client := outbound.New(outbound.Options{AllowPrivate: private})
 		t.Cleanup(client.CloseIdleConnections)
-		c, err := New(Config{Client: client, Classify: classify, AllowLoopback: private})
-		require.NoError(t, err)
+		c := must.Get(New(Config{Client: client, Classify: classify, AllowLoopback: private}))(t)
 		runFor(t, c)
 		return c
 	}
 
 	open := start(true)
-	k, err := eventually(t, open, httpsig.AgentRef{Form: httpsig.AgentOrigin, URL: s.URL}, p)
-	require.NoError(t, err)
+	k := must.Get(eventually(t, open, httpsig.AgentRef{Form: httpsig.AgentOrigin, URL: s.URL}, p))(t)
 	require.Equal(t, p.Thumbprint(), k.Thumbprint())
-	_, err = eventually(t, open, jwks(s.URL+"/large"), p)
-	require.ErrorIs(t, err, httpsig.CodeDirectoryTooLarge)
+	require.ErrorIs(t, must.Err(eventually(t, open, jwks(s.URL+"/large"), p)), httpsig.CodeDirectoryTooLarge)
 
 	// A name that leads to this machine, from outside.
-	_, err = eventually(t, start(false), origin("localhost"), p)
+	_, err := eventually(t, start(false), origin("localhost"), p)
 	require.ErrorIs(t, err, httpsig.CodeDirectoryAddressRefused)
 	require.Equal(t, "directory-address-refused: https://localhost"+httpsig.DirectoryPath+" is not at a public address and port",
 		protocol.AsError(err).Detail)

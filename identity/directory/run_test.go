@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
+	"stoa/protocol/must"
 )
 
 // memory is a Store without a disk.
@@ -80,8 +81,7 @@ func TestRun_RestartAsksNobody(t *testing.T) {
 		w.put(wellKnownOf("old.example"), answer(directoryMedia, setOf(t, p), "Cache-Control", "max-age=600"))
 		store := &memory{}
 
-		c, err := New(Config{Client: w.client(t), Store: store})
-		require.NoError(t, err)
+		c := must.Get(New(Config{Client: w.client(t), Store: store}))(t)
 		stop := runFor(t, c)
 		synctest.Wait()
 		fetched(t, c, jwks("https://a.example/jwks"), p)
@@ -92,8 +92,7 @@ func TestRun_RestartAsksNobody(t *testing.T) {
 
 		time.Sleep(30 * time.Minute)
 		store.slow = 3 * time.Second
-		c, err = New(Config{Client: w.client(t), Store: store})
-		require.NoError(t, err)
+		c = must.Get(New(Config{Client: w.client(t), Store: store}))(t)
 		runFor(t, c)
 		synctest.Wait()
 		unknown(t, c, jwks("https://a.example/jwks"), p, httpsig.CodeKeyUnknown, fetchSoon) // not read yet
@@ -110,11 +109,9 @@ func TestRun_RestartAsksNobody(t *testing.T) {
 		known(t, c, cimd("https://a.example/me"), p)
 
 		// A key that was refused does not come back through the store.
-		_, err = c.Lookup(jwks("https://a.example/jwks"), refused.Thumbprint(), time.Now())
-		require.Error(t, err)
+		require.Error(t, must.Err(c.Lookup(jwks("https://a.example/jwks"), refused.Thumbprint(), time.Now())))
 		synctest.Wait()
-		_, err = c.Lookup(jwks("https://a.example/jwks"), refused.Thumbprint(), time.Now())
-		require.ErrorIs(t, err, httpsig.CodeSignatureInvalid)
+		require.ErrorIs(t, must.Err(c.Lookup(jwks("https://a.example/jwks"), refused.Thumbprint(), time.Now())), httpsig.CodeSignatureInvalid)
 
 		// Left alone for a day, it leaves the store as well.
 		time.Sleep(MaxStale)
@@ -169,8 +166,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 		url := wellKnownOf("a.example")
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		w.put(url, slow)
-		c, err := New(Config{Client: w.client(t)})
-		require.NoError(t, err)
+		c := must.Get(New(Config{Client: w.client(t)}))(t)
 		stop := runFor(t, c)
 		synctest.Wait()
 		for i := range 10 { // more than are fetched at once
@@ -199,6 +195,5 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 
 func TestNew_NeedsAClient(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{})
-	require.Error(t, err)
+	require.Error(t, must.Err(New(Config{})))
 }

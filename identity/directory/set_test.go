@@ -48,8 +48,7 @@ func TestKeysOf_OneBadKeyAmongGoodOnes(t *testing.T) {
 		unknown(t, c, here, wrongAlg, httpsig.CodeAlgorithmUnsupported, refetchEvery)
 		unknown(t, c, here, named, httpsig.CodeKeyMalformed, refetchEvery)
 		known(t, c, elsewhere, named) // kid is bound to the thumbprint at the well-known path only
-		_, err := c.Lookup(here, key.Thumbprint(ed25519.PublicKey("\x01"+strings.Repeat("\x00", 31))), time.Now())
-		require.ErrorIs(t, err, httpsig.CodeKeyUnknown)
+		require.ErrorIs(t, must.Err(c.Lookup(here, key.Thumbprint(ed25519.PublicKey("\x01"+strings.Repeat("\x00", 31))), time.Now())), httpsig.CodeKeyUnknown)
 	})
 }
 

@@ -135,8 +135,7 @@ func wellKnownOf(host string) string { return "https://" + host + httpsig.Direct
 
 func newPair(t testing.TB) key.Pair {
 	t.Helper()
-	p := must.Get(key.GenerateEd25519())(t)
-	return p
+	return must.Get(key.GenerateEd25519())(t)
 }
 
 func setOf(t testing.TB, pairs ...key.Pair) string {
@@ -192,8 +191,7 @@ func unknown(t *testing.T, c *Cache, ref httpsig.AgentRef, p key.Pair, code http
 // fetched looks a key up twice: the first time sets the fetch off.
 func fetched(t *testing.T, c *Cache, ref httpsig.AgentRef, p key.Pair) {
 	t.Helper()
-	e := unknown(t, c, ref, p, httpsig.CodeKeyUnknown, fetchSoon)
-	require.Contains(t, e.Detail, "is being fetched; send the request again")
+	require.Contains(t, unknown(t, c, ref, p, httpsig.CodeKeyUnknown, fetchSoon).Detail, "is being fetched; send the request again")
 	synctest.Wait()
 	known(t, c, ref, p)
 }

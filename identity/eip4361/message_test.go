@@ -7,6 +7,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // example is the first message of EIP-4361, "Examples".
@@ -26,8 +28,7 @@ Resources:
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	m, err := Parse(example)
-	require.NoError(t, err)
+	m := must.Get(Parse(example))(t)
 	require.Equal(t, Message{
 		Domain: "example.com", Account: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
 		Statement: "I accept the ExampleOrg Terms of Service: https://example.com/tos", URI: "https://example.com/login", ChainID: 1, Nonce: "32891756",
@@ -91,8 +92,7 @@ func TestParse(t *testing.T) {
 		"many resources":            bare + "\nResources:" + strings.Repeat("\n- https://a.example/", 11),
 		"too long":                  bare + "\nResources:\n- https://a.example/" + strings.Repeat("a", MaxBytes),
 	} {
-		_, err := Parse(text)
-		require.ErrorIs(t, err, ErrInvalid, name)
+		require.ErrorIs(t, must.Err(Parse(text)), ErrInvalid, name)
 	}
 }
 
@@ -113,12 +113,9 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 	digest := Digest("hello")
 	require.Equal(t, "50b2c43fd39106bafbba0da34fc430e1f91e3c96ea2acee2bc34119f92b37750", hex.EncodeToString(digest[:]))
-	key, err := crypto.HexToECDSA(strings.Repeat("46", 32))
-	require.NoError(t, err)
-	sig, err := crypto.Sign(digest[:], key)
-	require.NoError(t, err)
-	who, err := crypto.SigToPub(digest[:], sig)
-	require.NoError(t, err)
+	key := must.Get(crypto.HexToECDSA(strings.Repeat("46", 32)))(t)
+	sig := must.Get(crypto.Sign(digest[:], key))(t)
+	who := must.Get(crypto.SigToPub(digest[:], sig))(t)
 	require.Equal(t, "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F", crypto.PubkeyToAddress(*who).Hex())
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // twin is an endpoint of a chain whose agent 1 got its key in block 101 of 110.
@@ -124,8 +126,7 @@ func TestQuorum_ContractSigner(t *testing.T) {
 		r := newTestReader(t, func(cfg *Config) { cfg.Chains[0].Quorum = len(all) }, all...)
 		return r, askKey(t, r)
 	}
-	_, err := look(signs(true), signs(true))
-	require.NoError(t, err)
+	must.Get(look(signs(true), signs(true)))(t)
 	r, err := look(signs(true), signs(false))
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.Zero(t, r.States()[0].Differed)

@@ -63,8 +63,7 @@ func TestFeedback_Confirm(t *testing.T) {
 		s.review(t, 7, 10, 90)
 	}
 	liar.review(t, 7, 11, 100)
-	page, err := r.Feedback(t.Context(), id, []*big.Int{big.NewInt(7)}, Mark{}, 0)
-	require.NoError(t, err)
+	page := must.Get(r.Feedback(t.Context(), id, []*big.Int{big.NewInt(7)}, Mark{}, 0))(t)
 	require.Len(t, page.Events, 2)
 	require.EqualValues(t, 96, page.Upto.Number, "final blocks only")
 	require.EqualValues(t, 1010, page.Events[0].At.Unix())
@@ -75,8 +74,7 @@ func TestFeedback_Confirm(t *testing.T) {
 	seen = must.Get(r.Confirm(t.Context(), id, append(page.Events[:0:0], changed)))(t)
 	require.Equal(t, []bool{false}, seen)
 	honest.Close()
-	_, err = r.Confirm(t.Context(), id, page.Events)
-	require.ErrorIs(t, err, ErrUnavailable, "the endpoint that it came from is not asked instead")
+	require.ErrorIs(t, must.Err(r.Confirm(t.Context(), id, page.Events)), ErrUnavailable, "the endpoint that it came from is not asked instead")
 
 	alone, id := feedbackReader(t, liar)
 	seen = must.Get(alone.Confirm(t.Context(), id, page.Events))(t)
@@ -116,12 +114,10 @@ func TestFeedback_Slices(t *testing.T) {
 	require.Equal(t, []string{"3 90", "60 80"}, got)
 	require.EqualValues(t, 96, mark.Number)
 	s.do(func() { s.branch, s.fork = 1, 90 })
-	page, err := r.Feedback(t.Context(), id, []*big.Int{big.NewInt(7)}, mark, 0)
-	require.NoError(t, err)
-	require.True(t, page.Replaced)
+	require.True(t, must.Get(r.Feedback(t.Context(), id, []*big.Int{big.NewInt(7)}, mark, 0))(t).Replaced)
 	s.do(func() {
 		s.methods["eth_getLogs"] = func([]json.RawMessage) (any, *stubError) { return s.logs, nil }
 	})
-	_, err = r.Feedback(t.Context(), id, []*big.Int{big.NewInt(8)}, Mark{}, 0)
+	_, err := r.Feedback(t.Context(), id, []*big.Int{big.NewInt(8)}, Mark{}, 0)
 	require.ErrorIs(t, err, ErrUnavailable, "events of an agent that nobody asked about")
 }

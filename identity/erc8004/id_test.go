@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func TestParseID(t *testing.T) {
@@ -20,8 +22,7 @@ func TestParseID(t *testing.T) {
 		id, err := ParseID(in)
 		require.NoError(t, err, in)
 		require.Equal(t, canonical, id.String())
-		again, err := ParseID(id.Display())
-		require.NoError(t, err)
+		again := must.Get(ParseID(id.Display()))(t)
 		require.Equal(t, id.String(), again.String())
 	}
 	require.Equal(t, "eip155:1:0x8004A169FB4a3325136EB29fA0ceB6D2e539a432:0",
@@ -36,8 +37,7 @@ func TestParseID(t *testing.T) {
 		" eip155:1:" + addr + ":0", "eip155:1:" + addr + ":0\n", "eip155:99999999999999999999:" + addr + ":0",
 		"eip155:1:0x8004a169:0", "eip155:1:" + addr + ":0:0",
 	} {
-		_, err := ParseID(in)
-		require.ErrorIs(t, err, ErrInvalidID, in)
+		require.ErrorIs(t, must.Err(ParseID(in)), ErrInvalidID, in)
 	}
 }
 
@@ -53,8 +53,7 @@ func FuzzParseID(f *testing.F) {
 			return
 		}
 		require.Equal(t, strings.ToLower(s), id.String())
-		again, err := ParseID(id.Display())
-		require.NoError(t, err)
+		again := must.Get(ParseID(id.Display()))(t)
 		require.Equal(t, id.String(), again.String())
 	})
 }

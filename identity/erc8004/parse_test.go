@@ -4,32 +4,29 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func TestParseChain(t *testing.T) {
 	t.Parallel()
 	const registry = "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"
-	c, err := ParseChain("8453=https://rpc.example/base," + registry)
-	require.NoError(t, err)
+	c := must.Get(ParseChain("8453=https://rpc.example/base," + registry))(t)
 	require.Equal(t, uint64(8453), c.ID)
 	require.Equal(t, []string{"https://rpc.example/base"}, c.RPC)
 	require.Equal(t, registry, c.Registries[0].Identity.Hex())
 
-	c, err = ParseChain("10=https://a.example|https://b.example," + registry + "," + registry + ",depth:12")
-	require.NoError(t, err)
+	c = must.Get(ParseChain("10=https://a.example|https://b.example," + registry + "," + registry + ",depth:12"))(t)
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, c.RPC)
 	require.Equal(t, "depth:12", c.Finality)
 	require.Equal(t, registry, c.Registries[0].Reputation.Hex())
 
-	c, err = ParseChain("10=https://a.example|https://b.example," + registry + ",safe,quorum:2")
-	require.NoError(t, err)
+	c = must.Get(ParseChain("10=https://a.example|https://b.example," + registry + ",safe,quorum:2"))(t)
 	require.Equal(t, 2, c.Quorum)
 	require.Equal(t, "safe", c.Finality)
-	_, err = NewReader(Config{Chains: []Chain{c}})
-	require.NoError(t, err)
+	must.Get(NewReader(Config{Chains: []Chain{c}}))(t)
 	c.Quorum = 3
-	_, err = NewReader(Config{Chains: []Chain{c}})
-	require.EqualError(t, err, "chain 10: a quorum of 3 needs as many different endpoints, and there are 2")
+	require.EqualError(t, must.Err(NewReader(Config{Chains: []Chain{c}})), "chain 10: a quorum of 3 needs as many different endpoints, and there are 2")
 
 	for _, bad := range []string{
 		"1=https://rpc.example," + registry + ",quorum:0", "1=https://rpc.example," + registry + ",quorum:x", "1=https://rpc.example,quorum:1",
@@ -40,7 +37,6 @@ func TestParseChain(t *testing.T) {
 		"1=https://rpc.example," + registry + "," + registry + "," + registry,
 		"1=https://rpc.example|," + registry, "1=https://rpc.example," + registry + ",soon",
 	} {
-		_, err := ParseChain(bad)
-		require.Error(t, err, bad)
+		require.Error(t, must.Err(ParseChain(bad)), bad)
 	}
 }

@@ -251,8 +251,7 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 		look()
 		require.NoError(t, askKey(t, r))
 		next := seedKey(t, "next")
-		rec, err := SignRecord(mustID(t, vectorID), []Key{next, vectorKey(t)}, time.Unix(1763640100, 0), walletKey())
-		require.NoError(t, err)
+		rec := must.Get(SignRecord(mustID(t, vectorID), []Key{next, vectorKey(t)}, time.Unix(1763640100, 0), walletKey()))(t)
 		s.do(func() {
 			s.head, s.final = 200, 190
 			s.past(false)
@@ -261,12 +260,10 @@ func TestPoll_RotationKeepsOldKey(t *testing.T) {
 		})
 		look()
 		require.NoError(t, askKey(t, r), "in the final state and in the new one")
-		_, err = r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint)
-		require.ErrorIs(t, err, ErrPendingFinality)
+		require.ErrorIs(t, must.Err(r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint)), ErrPendingFinality)
 		s.do(func() { s.head, s.final = 240, 230 })
 		look()
-		_, err = r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint)
-		require.NoError(t, err)
+		must.Get(r.Authority(t.Context(), mustID(t, vectorID), next.Thumbprint))(t)
 		// From now on the older record is refused, though it is the signer's own.
 		s.do(func() { a.meta[MetadataKeys] = unhex(t, vectorRecord) })
 		r.pass(6 * time.Minute)
@@ -429,13 +426,10 @@ func TestBudget_OfASource(t *testing.T) {
 	require.Equal(t, 5*int(limits[stranger].Burst), s.count("eth_call"))
 	require.NoError(t, askKey(t, r), "the node's own work")
 	r.cache.InvalidateAll()
-	_, err := r.Authority(WithSource(t.Context(), "two"), mustID(t, vectorID), vectorThumb)
-	require.NoError(t, err, "another source's new identity")
-	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
-	require.NoError(t, err, "from the cache")
+	require.NoError(t, must.Err(r.Authority(WithSource(t.Context(), "two"), mustID(t, vectorID), vectorThumb)), "another source's new identity")
+	require.NoError(t, must.Err(r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)), "from the cache")
 	r.pass(61 * time.Second)
-	_, err = r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)
-	require.NoError(t, err, "seen good, though the cache expired")
+	require.NoError(t, must.Err(r.Authority(WithSource(t.Context(), "one"), mustID(t, vectorID), vectorThumb)), "seen good, though the cache expired")
 	require.Equal(t, int(limits[stranger].Burst), flood(t, r, "one", 5000), "whole again after a minute")
 	r.pass(limits[stranger].Every)
 	require.Equal(t, 1, flood(t, r, "one", 9000))
@@ -458,8 +452,7 @@ func TestBudget_ShareOfTheKnown(t *testing.T) {
 	require.Zero(t, flood(t, r, "", 90_000), "the node's own work for new identities")
 	for n := range 20 {
 		r.cache.InvalidateAll()
-		_, err := r.Authority(WithSource(t.Context(), "source 1"), mustID(t, vectorID), vectorThumb)
-		require.NoError(t, err, n)
+		require.NoError(t, must.Err(r.Authority(WithSource(t.Context(), "source 1"), mustID(t, vectorID), vectorThumb)), n)
 	}
 	r.cache.InvalidateAll()
 	var spent *BudgetError
@@ -624,8 +617,7 @@ func TestJudge_ZeroSigner(t *testing.T) {
 		counts bool
 	}{"owner": {owner, true}, "zero": {common.Address{}, false}, "a stranger": {common.HexToAddress("0x01"), false}} {
 		rec.Signer = c.signer
-		set := must.Get(r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode()))(t)
-		require.Equal(t, c.counts, set != nil, name)
+		require.Equal(t, c.counts, must.Get(r.judge(t.Context(), &Snapshot{ID: id, Owner: owner}, rec.Encode()))(t) != nil, name)
 	}
 }
 
@@ -661,8 +653,7 @@ func TestNewReader_Config(t *testing.T) {
 	} {
 		c := good
 		edit(&c)
-		_, err := NewReader(Config{Chains: []Chain{c}})
-		require.Error(t, err, name)
+		require.Error(t, must.Err(NewReader(Config{Chains: []Chain{c}})), name)
 	}
 	must.Get(NewReader(Config{Chains: []Chain{good}}))(t)
 }
@@ -686,8 +677,7 @@ func TestNewReader_MergesEntriesOfAChain(t *testing.T) {
 	} {
 		other := one
 		edit(&other)
-		_, err := NewReader(Config{Chains: []Chain{one, other}})
-		require.ErrorContains(t, err, "chain 1", name)
+		require.ErrorContains(t, must.Err(NewReader(Config{Chains: []Chain{one, other}})), "chain 1", name)
 	}
 }
 
@@ -715,8 +705,7 @@ func TestAuthority_ChainRanAhead(t *testing.T) {
 		for n := range int64(10) {
 			id := mustID(t, vectorID)
 			id.AgentID = big.NewInt(n + 50)
-			_, err := r.Snapshot(t.Context(), id)
-			require.ErrorIs(t, err, ErrNotRegistered, name)
+			require.ErrorIs(t, must.Err(r.Snapshot(t.Context(), id)), ErrNotRegistered, name)
 		}
 		g, err := r.Authority(t.Context(), mustID(t, vectorID), vectorThumb)
 		require.NoError(t, err, name)

@@ -40,35 +40,30 @@ func walletKey() *ecdsa.PrivateKey {
 func vectorKey(t testing.TB) Key {
 	t.Helper()
 	x := must.Get(base64.RawURLEncoding.DecodeString(vectorX))(t)
-	k := must.Get(NewKey(ed25519.PublicKey(x)))(t)
-	return k
+	return must.Get(NewKey(ed25519.PublicKey(x)))(t)
 }
 
 func seedKey(t testing.TB, seed string) Key {
 	t.Helper()
 	sum := sha256.Sum256([]byte(seed))
-	k := must.Get(NewKey(ed25519.NewKeyFromSeed(sum[:]).Public()))(t)
-	return k
+	return must.Get(NewKey(ed25519.NewKeyFromSeed(sum[:]).Public()))(t)
 }
 
 func p256Key(t testing.TB, seed string) Key {
 	t.Helper()
 	sum := sha256.Sum256([]byte(seed))
 	priv := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), sum[:]))(t)
-	k := must.Get(NewKey(&priv.PublicKey))(t)
-	return k
+	return must.Get(NewKey(&priv.PublicKey))(t)
 }
 
 func mustID(t testing.TB, s string) ID {
 	t.Helper()
-	id := must.Get(ParseID(s))(t)
-	return id
+	return must.Get(ParseID(s))(t)
 }
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b := must.Get(hex.DecodeString(s))(t)
-	return b
+	return must.Get(hex.DecodeString(s))(t)
 }
 
 func TestRecord_Vectors(t *testing.T) {
@@ -136,16 +131,14 @@ func TestRecord_BothCurves(t *testing.T) {
 	t.Parallel()
 	id := mustID(t, vectorID)
 	keys := []Key{p256Key(t, "1"), seedKey(t, "2"), p256Key(t, "3"), seedKey(t, "4")}
-	r, err := SignRecord(id, keys, time.Unix(1763640000, 0), walletKey())
-	require.NoError(t, err)
+	r := must.Get(SignRecord(id, keys, time.Unix(1763640000, 0), walletKey()))(t)
 	back := must.Get(ParseRecord(r.Encode()))(t)
 	require.Equal(t, r, back)
 	require.True(t, back.SignedBySigner(id))
 	for _, k := range keys {
 		require.Len(t, k.Thumbprint, 43)
 	}
-	_, err = SignRecord(id, append(keys, seedKey(t, "5")), time.Unix(1, 0), walletKey())
-	require.ErrorIs(t, err, ErrInvalidRecord)
+	require.ErrorIs(t, must.Err(SignRecord(id, append(keys, seedKey(t, "5")), time.Unix(1, 0), walletKey())), ErrInvalidRecord)
 }
 
 func TestNewKey_P256Thumbprint(t *testing.T) {
@@ -154,8 +147,7 @@ func TestNewKey_P256Thumbprint(t *testing.T) {
 	x, _ := base64.RawURLEncoding.DecodeString("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
 	y, _ := base64.RawURLEncoding.DecodeString("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
 	pub := must.Get(ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...)))(t)
-	k := must.Get(NewKey(pub))(t)
-	require.Equal(t, "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U", k.Thumbprint)
+	require.Equal(t, "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U", must.Get(NewKey(pub))(t).Thumbprint)
 }
 
 func TestParseRecord_Strict(t *testing.T) {
@@ -183,8 +175,7 @@ func TestParseRecord_Strict(t *testing.T) {
 		"same key twice": double(),
 		"too long":       append(bytes.Clone(good), make([]byte, 4096)...),
 	} {
-		_, err := ParseRecord(b)
-		require.ErrorIs(t, err, ErrInvalidRecord, name)
+		require.ErrorIs(t, must.Err(ParseRecord(b)), ErrInvalidRecord, name)
 	}
 }
 

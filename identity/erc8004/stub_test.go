@@ -16,6 +16,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // A stub is a JSON-RPC endpoint with one agent on a scripted chain. A test
@@ -305,8 +307,7 @@ func newTestReader(t testing.TB, edit func(*Config), stubs ...*stub) *testReader
 	if edit != nil {
 		edit(&cfg)
 	}
-	r, err := NewReader(cfg)
-	require.NoError(t, err)
+	r := must.Get(NewReader(cfg))(t)
 	tr := &testReader{Reader: r}
 	r.now = tr.clock
 	for _, c := range r.chains {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // The vectors of the Web3 Secret Storage definition (https://ethereum.org/developers/docs/data-structures-and-encoding/web3-secret-storage/).
@@ -51,17 +53,13 @@ func TestReadWallet(t *testing.T) {
 		require.Equal(t, vectorSecret, hex.EncodeToString(crypto.FromECDSA(k)), name)
 	}
 	for _, file := range []string{vectorSEC1, vectorPKCS8} {
-		k, err := ReadWallet([]byte(file), word)
-		require.NoError(t, err)
-		require.Equal(t, vectorPEM, hex.EncodeToString(crypto.FromECDSA(k)))
+		require.Equal(t, vectorPEM, hex.EncodeToString(crypto.FromECDSA(must.Get(ReadWallet([]byte(file), word))(t))))
 	}
-	_, err := ReadWallet([]byte(vectorPBKDF2), func() (string, error) { return "another", nil })
-	require.ErrorContains(t, err, "the passphrase is not the one")
-	_, err = ReadWallet([]byte(vectorPBKDF2), func() (string, error) { return "", ErrSealed })
+	require.ErrorContains(t, must.Err(ReadWallet([]byte(vectorPBKDF2), func() (string, error) { return "another", nil })), "the passphrase is not the one")
+	_, err := ReadWallet([]byte(vectorPBKDF2), func() (string, error) { return "", ErrSealed })
 	require.True(t, errors.Is(err, ErrSealed))
 	for _, bad := range []string{"{}", strings.Replace(vectorScrypt, "262144", "1073741824", 1), strings.Replace(vectorPBKDF2, "262144", "2621440000", 1),
 		strings.Replace(vectorPBKDF2, `"ciphertext":"53`, `"ciphertext":"`, 1), "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----", "0x12"} {
-		_, err := ReadWallet([]byte(bad), word)
-		require.Error(t, err, bad)
+		require.Error(t, must.Err(ReadWallet([]byte(bad), word)), bad)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"stoa/protocol/must"
 )
 
 // BenchmarkEd25519Bare is the floor: the curve arithmetic over the same base.
@@ -38,8 +38,7 @@ func BenchmarkVerifyPost(b *testing.B) {
 // BenchmarkRefuseForged must not cost more than BenchmarkVerifyPost.
 func BenchmarkRefuseForged(b *testing.B) {
 	m, body, k, _ := vectorRequest(b)
-	sig, err := base64.StdEncoding.DecodeString(m.Header.Get("Signature")[6 : 6+88])
-	require.NoError(b, err)
+	sig := must.Get(base64.StdEncoding.DecodeString(m.Header.Get("Signature")[6 : 6+88]))(b)
 	sig[40] ^= 1
 	m.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(sig)+":")
 	v := &Verifier{Keys: anyKey(k), AllowTestKeys: true, Now: clock(epoch)}
@@ -67,8 +66,7 @@ func BenchmarkRefuseExpired(b *testing.B) {
 
 func BenchmarkSignRequest(b *testing.B) {
 	_, body, _, priv := vectorRequest(b)
-	r, err := http.NewRequest("POST", "https://node.example/api/public/board?lang=en", bytes.NewReader(body))
-	require.NoError(b, err)
+	r := must.Get(http.NewRequest("POST", "https://node.example/api/public/board?lang=en", bytes.NewReader(body)))(b)
 	target := NewTarget("https", "node.example")
 	b.ReportAllocs()
 	for b.Loop() {

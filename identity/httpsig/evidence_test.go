@@ -130,8 +130,7 @@ func TestEvidence_TamperedPartIsRefused(t *testing.T) {
 				tampered.Components[n] = v
 			}
 			change(&tampered)
-			raw := must.Get(json.Marshal(tampered))(t)
-			require.Error(t, reverify(t, raw, k), "%s: %s", name, what)
+			require.Error(t, reverify(t, must.Get(json.Marshal(tampered))(t), k), "%s: %s", name, what)
 		}
 	}
 }
@@ -157,8 +156,7 @@ func flip(signature string) string {
 func TestEvidence_Limits(t *testing.T) {
 	t.Parallel()
 	e, k := evidenceCases(t)["parts"]()
-	raw, err := json.Marshal(e)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(e))(t)
 	for name, bad := range map[string]string{
 		"empty":          "",
 		"array":          "[]",
@@ -178,9 +176,7 @@ func TestEvidence_Limits(t *testing.T) {
 	m, body, key, _ := vectorRequest(t)
 	v := &Verifier{Keys: anyKey(key), AllowTestKeys: true, Now: clock(epoch)}
 	res := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
-	_, err = Capture(m, make([]byte, MaxEvidenceBody+1), res)
-	require.ErrorIs(t, err, CodeEvidenceMalformed)
+	require.ErrorIs(t, must.Err(Capture(m, make([]byte, MaxEvidenceBody+1), res)), CodeEvidenceMalformed)
 	m.Status = 200
-	_, err = Capture(m, body, res)
-	require.ErrorIs(t, err, CodeEvidenceMalformed)
+	require.ErrorIs(t, must.Err(Capture(m, body, res)), CodeEvidenceMalformed)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dunglas/httpsfv"
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func seeds(f *testing.F, add func(input, signature string, m *Message, body []byte)) {
@@ -41,8 +43,7 @@ func FuzzScan(f *testing.F) {
 			require.Len(t, s.Names(), len(p.members))
 			for _, sig := range p.members {
 				v, _ := d.Get(sig.label)
-				text, err := httpsfv.Marshal(httpsfv.List{v.(httpsfv.InnerList)})
-				require.NoError(t, err)
+				text := must.Get(httpsfv.Marshal(httpsfv.List{v.(httpsfv.InnerList)}))(t)
 				require.Equal(t, text, string(p.canon[sig.canonFrom:sig.canonTo]))
 				b, _ := s.Get(sig.label)
 				require.Equal(t, string(b.(httpsfv.Item).Value.([]byte)), string(p.sigs[sig.sigFrom:sig.sigTo]))
@@ -122,12 +123,9 @@ func FuzzVerify(f *testing.F) {
 func FuzzEvidence(f *testing.F) {
 	m, body, k, _ := vectorRequest(f)
 	v := &Verifier{Keys: anyKey(k), AllowTestKeys: true, Now: clock(epoch)}
-	res, err := v.Verify(f.Context(), m, body, WritePolicy())
-	require.NoError(f, err)
-	e, err := Capture(m, body, res)
-	require.NoError(f, err)
-	raw, err := json.Marshal(e)
-	require.NoError(f, err)
+	res := must.Get(v.Verify(f.Context(), m, body, WritePolicy()))(f)
+	e := must.Get(Capture(m, body, res))(f)
+	raw := must.Get(json.Marshal(e))(f)
 	f.Add(raw)
 	f.Add([]byte(`{"type":"HttpMessageSignature","method":"GET","targetUri":"https://a/","signatureInput":"a=(\"@method\" \"@target-uri\")",` +
 		`"signature":"a=:AAAA:","components":{},"body":""}`))
@@ -146,8 +144,6 @@ func FuzzEvidence(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Capture(&m, body, res)
-		require.NoError(t, err)
-		require.Equal(t, e, again, "evidence has one form")
+		require.Equal(t, e, must.Get(Capture(&m, body, res))(t), "evidence has one form")
 	})
 }

@@ -65,8 +65,7 @@ type vectorMessage struct {
 func readVectors(t testing.TB, name string, cases int) vectorFile {
 	t.Helper()
 	b := must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
-	var f vectorFile
-	require.NoError(t, json.Unmarshal(b, &f))
+	f := must.JSON[vectorFile](b)(t)
 	require.Len(t, f.Cases, cases, "cases in %s", name)
 	return f
 }
@@ -122,15 +121,12 @@ func publicOf(t testing.TB, k vectorKey) crypto.PublicKey {
 	if err == nil {
 		return pair.Public()
 	}
-	var members map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(k.JWK, &members))
+	members := must.JSON[map[string]json.RawMessage](k.JWK)(t)
 	for _, private := range []string{"d", "p", "q", "dp", "dq", "qi"} {
 		delete(members, private)
 	}
-	b, err := json.Marshal(members)
-	require.NoError(t, err)
-	pub, err := key.ParsePublic(b)
-	require.NoError(t, err)
+	b := must.Get(json.Marshal(members))(t)
+	pub := must.Get(key.ParsePublic(b))(t)
 	return pub.Key
 }
 
@@ -148,8 +144,7 @@ func anyKey(k Key) KeyResolver {
 func onlyLabel(t testing.TB, m *Message, label string) {
 	t.Helper()
 	p := &parse{limits: Limits{}.orDefault()}
-	e := p.read(m.Header["Signature-Input"], m.Header["Signature"])
-	require.Nil(t, e)
+	require.Nil(t, p.read(m.Header["Signature-Input"], m.Header["Signature"]))
 	sig := p.find(label)
 	require.NotNil(t, sig)
 	input, signature := p.memberText(sig)
@@ -347,8 +342,7 @@ func TestVectors_NPMClients(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			m, body := c.message(t)
-			k, err := NewKeyFor(publicOf(t, f.Keys[c.Key]), Algorithm(c.Alg))
-			require.NoError(t, err)
+			k := must.Get(NewKeyFor(publicOf(t, f.Keys[c.Key]), Algorithm(c.Alg)))(t)
 			now := time.Unix(1735689700, 0)
 			v := &Verifier{Keys: anyKey(k), AllowTestKeys: true, Now: func() time.Time { return now }}
 			if c.Response != nil {
@@ -367,7 +361,7 @@ func TestVectors_NPMClients(t *testing.T) {
 			if strings.Contains(c.Name, "no-alg") {
 				q.Tags = nil // has no tag either
 			}
-			_, err = v.Verify(t.Context(), m, body, q)
+			_, err := v.Verify(t.Context(), m, body, q)
 			if c.Expect == "valid" {
 				require.NoError(t, err)
 			} else {
@@ -459,8 +453,7 @@ func TestVectors_ERC8128(t *testing.T) {
 		require.Equal(t, "eip155:1:0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", r.Thumbprint, c.Name)
 		require.NotZero(t, r.NonceKey, c.Name)
 		if len(body) > 0 {
-			_, err = v.Verify(t.Context(), m, append(slices.Clone(body), ' '), WritePolicy())
-			require.ErrorIs(t, err, CodeDigestMismatch, c.Name)
+			require.ErrorIs(t, must.Err(v.Verify(t.Context(), m, append(slices.Clone(body), ' '), WritePolicy())), CodeDigestMismatch, c.Name)
 		}
 		for _, change := range [][2]string{{"0x7e5f", "0x8e5f"}, {"created=1700000000", "created=1699999999"}, {"@method", "@scheme"},
 			{`keyid="`, `alg="ed25519";keyid="`}, {"eip155:1:0x7e", "eip155:1:0x7E"}, {":1:0x", ":01:0x"}, {"erc8128\"", "erc8128-delegated\""}} {
@@ -471,8 +464,7 @@ func TestVectors_ERC8128(t *testing.T) {
 				continue
 			}
 			changed.Header["Signature-Input"] = []string{input}
-			_, err = v.Verify(t.Context(), &changed, body, WritePolicy())
-			require.Error(t, err, "%s: %s", c.Name, change[1])
+			require.Error(t, must.Err(v.Verify(t.Context(), &changed, body, WritePolicy())), "%s: %s", c.Name, change[1])
 		}
 	}
 }

@@ -71,8 +71,7 @@ func TestFromRequest_AbsoluteFormOnTheWire(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest("GET", "http://evil.example/p", nil)
 	r.Header.Set("Host", "node.example")
-	_, err := FromRequest(r, NewTarget("http", "node.example"))
-	require.ErrorIs(t, err, CodeHostUnknown)
+	require.ErrorIs(t, must.Err(FromRequest(r, NewTarget("http", "node.example"))), CodeHostUnknown)
 }
 
 // signedWith makes a message whose signature covers list, signed by a new key.
@@ -83,8 +82,7 @@ func signedWith(t testing.TB, m *Message, list, params string) Key {
 	m.Header.Set("Signature", "sig1=:AAAA:")
 	sig := ed25519.Sign(pair.Signer().(ed25519.PrivateKey), []byte(baseOf(t, m)))
 	m.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(sig)+":")
-	k := must.Get(NewKey(pair.Public()))(t)
-	return k
+	return must.Get(NewKey(pair.Public()))(t)
 }
 
 const testParams = `;created=1795176000;expires=1795176060;keyid="k";nonce="0123456789abcdef";tag="web-bot-auth"`
@@ -177,8 +175,7 @@ func TestVerify_Resolver(t *testing.T) {
 	v := &Verifier{Now: clock(epoch), Keys: anyKey(k), AllowTestKeys: true}
 	q := WritePolicy()
 	q.Algorithms = []Algorithm{RSAPSSSHA512}
-	_, err := v.Verify(t.Context(), m, body, q)
-	require.ErrorIs(t, err, CodeAlgorithmUnsupported)
+	require.ErrorIs(t, must.Err(v.Verify(t.Context(), m, body, q)), CodeAlgorithmUnsupported)
 }
 
 // Two signatures for us: each is judged alone, the first that verifies wins.
@@ -189,8 +186,7 @@ func TestVerify_FirstGoodWins(t *testing.T) {
 	m.Header["Signature-Input"] = []string{bad, m.Header.Get("Signature-Input")}
 	m.Header["Signature"] = []string{m.Header.Get("Signature"), "bad=:" + strings.Repeat("A", 86) + "==:"}
 	v := &Verifier{Now: clock(epoch), Keys: anyKey(k), AllowTestKeys: true}
-	res := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
-	require.Equal(t, "sig1", res.Label)
+	require.Equal(t, "sig1", must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t).Label)
 }
 
 // The nonce key depends on keyid and nonce only, so a second request with the
@@ -200,8 +196,7 @@ func TestVerify_NonceKey(t *testing.T) {
 	m, body, k, _ := vectorRequest(t)
 	v := &Verifier{Now: clock(epoch), Keys: anyKey(k), AllowTestKeys: true}
 	one := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
-	two := must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t)
-	require.Equal(t, one, two)
+	require.Equal(t, one, must.Get(v.Verify(t.Context(), m, body, WritePolicy()))(t))
 
 	spent := map[[16]byte]string{one.NonceKey: "the vector"}
 	for _, params := range []string{
@@ -224,18 +219,13 @@ func TestNewKey_Refuses(t *testing.T) {
 	// crypto/ed25519 accepts an all-zero S under the identity point for anything.
 	forged := append(bytes.Clone(identity), make([]byte, 32)...)
 	require.True(t, ed25519.Verify(identity, []byte("anything"), forged))
-	_, err := NewKey(identity)
-	require.ErrorIs(t, err, CodeKeyWeak)
-	_, err = NewKey(ed25519.PublicKey("short"))
-	require.ErrorIs(t, err, CodeKeyMalformed)
-	_, err = NewKey("text")
-	require.ErrorIs(t, err, CodeAlgorithmUnsupported)
+	require.ErrorIs(t, must.Err(NewKey(identity)), CodeKeyWeak)
+	require.ErrorIs(t, must.Err(NewKey(ed25519.PublicKey("short"))), CodeKeyMalformed)
+	require.ErrorIs(t, must.Err(NewKey("text")), CodeAlgorithmUnsupported)
 	small := must.Get(rsa.GenerateKey(rand.Reader, 1024))(t)
-	_, err = NewKey(&small.PublicKey)
-	require.ErrorIs(t, err, CodeKeyWeak)
+	require.ErrorIs(t, must.Err(NewKey(&small.PublicKey)), CodeKeyWeak)
 	pair := must.Get(key.GenerateP256())(t)
-	_, err = NewKeyFor(pair.Public(), Ed25519)
-	require.ErrorIs(t, err, CodeAlgorithmMismatch)
+	require.ErrorIs(t, must.Err(NewKeyFor(pair.Public(), Ed25519)), CodeAlgorithmMismatch)
 }
 
 func TestCovered_QueryParam(t *testing.T) {
@@ -306,8 +296,7 @@ func TestLimits(t *testing.T) {
 		"empty fields": {"", "", CodeNoAcceptableSignature},
 	} {
 		m := &Message{Method: "GET", Header: http.Header{"Signature-Input": {tc.input}, "Signature": {tc.signature}}}
-		_, err := (&Verifier{}).Verify(t.Context(), m, nil, ReadPolicy())
-		require.ErrorIs(t, err, tc.code, name)
+		require.ErrorIs(t, must.Err((&Verifier{}).Verify(t.Context(), m, nil, ReadPolicy())), tc.code, name)
 	}
 }
 
@@ -316,8 +305,7 @@ func TestPolicy_At(t *testing.T) {
 	m, body, k, _ := vectorRequest(t)
 	v := &Verifier{Now: clock(epoch.Add(48 * time.Hour)), Keys: anyKey(k), AllowTestKeys: true}
 	q := WritePolicy()
-	_, err := v.Verify(t.Context(), m, body, q)
-	require.ErrorIs(t, err, CodeExpired)
+	require.ErrorIs(t, must.Err(v.Verify(t.Context(), m, body, q)), CodeExpired)
 	q.At = epoch
 	must.Get(v.Verify(t.Context(), m, body, q))(t)
 }

@@ -46,8 +46,7 @@ func (c chain) Authority(_ context.Context, id, keyid string) (integrity.Grant, 
 
 func newPair(t *testing.T) key.Pair {
 	t.Helper()
-	p := must.Get(key.GenerateEd25519())(t)
-	return p
+	return must.Get(key.GenerateEd25519())(t)
 }
 
 // evidence signs body for url as an agent would, and captures it as a node would.
@@ -68,8 +67,7 @@ func evidence(t *testing.T, pair key.Pair, url, identity string, body []byte, cr
 	policy.At = created
 	res := must.Get(v.Verify(ctx, &msg, body, policy))(t)
 	e := must.Get(httpsig.Capture(&msg, body, res))(t)
-	raw := must.Get(json.Marshal(e))(t)
-	return raw
+	return must.Get(json.Marshal(e))(t)
 }
 
 type oneKey struct{ k httpsig.Key }
@@ -91,8 +89,7 @@ func body(t *testing.T, change func(*protocol.NewPost)) []byte {
 	if change != nil {
 		change(&in)
 	}
-	raw := must.Get(json.Marshal(in))(t)
-	return raw
+	return must.Get(json.Marshal(in))(t)
 }
 
 // toolCall is the body of a call at the MCP door.
@@ -233,15 +230,12 @@ func TestJudge_ForgedSignature(t *testing.T) {
 	t.Parallel()
 	pair, forger := newPair(t), newPair(t)
 	raw := evidence(t, forger, home+integrity.PostPath, agent, body(t, nil), published)
-	var e map[string]any
-	require.NoError(t, json.Unmarshal(raw, &e))
+	e := must.JSON[map[string]any](raw)(t)
 	e["signatureInput"] = strings.Replace(e["signatureInput"].(string), forger.Thumbprint(), pair.Thumbprint(), 1)
-	forged, err := json.Marshal(e)
-	require.NoError(t, err)
+	forged := must.Get(json.Marshal(e))(t)
 	in := claim()
 	in.Evidence = forged
-	_, err = integrity.Judge(t.Context(), in, chain{pair: pair})
-	require.ErrorIs(t, err, integrity.ErrTampered)
+	require.ErrorIs(t, must.Err(integrity.Judge(t.Context(), in, chain{pair: pair})), integrity.ErrTampered)
 }
 
 func TestJudge_Statement(t *testing.T) {
@@ -255,8 +249,7 @@ func TestJudge_Statement(t *testing.T) {
 		if change != nil {
 			change(&s)
 		}
-		raw := must.Get(integrity.SignStatement(s, pair.Signer(), published))(t)
-		return raw
+		return must.Get(integrity.SignStatement(s, pair.Signer(), published))(t)
 	}
 	for name, c := range map[string]struct {
 		statement json.RawMessage

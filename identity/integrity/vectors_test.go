@@ -20,8 +20,7 @@ import (
 
 func load(t *testing.T, file string, v any) {
 	t.Helper()
-	raw := must.Get(os.ReadFile(filepath.Join("testdata", file)))(t)
-	require.NoError(t, json.Unmarshal(raw, v))
+	require.NoError(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", file)))(t), v))
 }
 
 // secret reads a "z3u2…" Ed25519 secret: multicodec 0x1300 and the seed.
@@ -34,8 +33,7 @@ func secret(t *testing.T, multibase string) ed25519.PrivateKey {
 
 func public(t *testing.T, multibase string) ed25519.PublicKey {
 	t.Helper()
-	pub := must.Get(key.ParseMultikey(multibase))(t)
-	return pub
+	return must.Get(key.ParseMultikey(multibase))(t)
 }
 
 // The vector of FEP-8b32, both ways, and its four forgeries.
@@ -63,16 +61,12 @@ func TestFEP8b32(t *testing.T) {
 
 	require.NotEmpty(t, v.MustFail)
 	for _, c := range v.MustFail {
-		var doc map[string]any
-		require.NoError(t, json.Unmarshal(v.Signed, &doc))
+		doc := must.JSON[map[string]any](v.Signed)(t)
 		for path, value := range c.Patch {
 			outer, inner, _ := strings.Cut(path, ".")
 			doc[outer].(map[string]any)[inner] = value
 		}
-		raw, err := json.Marshal(doc)
-		require.NoError(t, err)
-		_, err = verify(raw, pub)
-		require.ErrorIs(t, err, integrity.ErrProof, c.Why)
+		require.ErrorIs(t, must.Err(verify(must.Get(json.Marshal(doc))(t), pub)), integrity.ErrProof, c.Why)
 	}
 }
 
@@ -116,13 +110,10 @@ func TestFEPc390(t *testing.T) {
 	}
 	load(t, "fep-c390-identity-proofs.json", &v)
 	const alice = "https://server.example/users/alice"
-	pub, err := verifyIdentity(v.DIDKey.Signed, alice)
-	require.NoError(t, err)
+	pub := must.Get(verifyIdentity(v.DIDKey.Signed, alice))(t)
 	require.Equal(t, public(t, "z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2"), pub)
-	_, err = verifyIdentity(v.DIDKey.Signed, "https://server.example/users/mallory")
-	require.ErrorIs(t, err, integrity.ErrProof)
-	_, err = verifyIdentity(v.PKH.Signed, "https://n1.example/ap/agents/ada")
-	require.ErrorIs(t, err, integrity.ErrProof)
+	require.ErrorIs(t, must.Err(verifyIdentity(v.DIDKey.Signed, "https://server.example/users/mallory")), integrity.ErrProof)
+	require.ErrorIs(t, must.Err(verifyIdentity(v.PKH.Signed, "https://n1.example/ap/agents/ada")), integrity.ErrProof)
 }
 
 // Every proof that Fedify 2.3.6 put on the wire.
@@ -143,10 +134,9 @@ func TestFedifyProofs(t *testing.T) {
 			continue
 		}
 		checked++
-		_, err := verify([]byte(v.Request.Body), public(t, v.Proof.Public))
-		require.NoError(t, err, file)
+		require.NoError(t, must.Err(verify([]byte(v.Request.Body), public(t, v.Proof.Public))), file)
 		require.Equal(t, "valid", v.Proof.Expected)
-		_, err = verify([]byte(strings.Replace(v.Request.Body, `"actor":"http`, `"actor":"https`, 1)), public(t, v.Proof.Public))
+		_, err := verify([]byte(strings.Replace(v.Request.Body, `"actor":"http`, `"actor":"https`, 1)), public(t, v.Proof.Public))
 		require.ErrorIs(t, err, integrity.ErrProof, file)
 	}
 	require.Equal(t, 10, checked)
@@ -170,8 +160,7 @@ func TestProposedPost(t *testing.T) {
 	}
 	var entry struct{ Object json.RawMessage }
 	require.NoError(t, json.Unmarshal(v.Announce, &entry))
-	_, err := verify(entry.Object, node)
-	require.NoError(t, err, "the Create inside the log entry keeps its proof")
+	require.NoError(t, must.Err(verify(entry.Object, node)), "the Create inside the log entry keeps its proof")
 
 	s, pub, digest, err := integrity.OpenStatement(v.Statement)
 	require.NoError(t, err)
@@ -188,24 +177,21 @@ func TestProposedPost(t *testing.T) {
 
 func TestVerify_Refuses(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	pub := pair.Public().(ed25519.PublicKey)
 	at := time.Date(2026, 11, 20, 10, 0, 2, 500e6, time.UTC)
 	good := must.Get(integrity.Sign([]byte(`{"@context":["x"],"id":"https://a.example/1","n":1}`), pair.Signer(), "https://a.example/u#key", at))(t)
 	must.Get(verify(good, pub))(t)
 	require.Contains(t, string(good), `"created":"2026-11-20T10:00:02.5Z"`)
 
-	var doc map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(good, &doc))
+	doc := must.JSON[map[string]json.RawMessage](good)(t)
 	with := func(name, value string) []byte {
 		copied := map[string]json.RawMessage{}
 		for k, v := range doc {
 			copied[k] = v
 		}
 		copied[name] = json.RawMessage(value)
-		raw := must.Get(json.Marshal(copied))(t)
-		return raw
+		return must.Get(json.Marshal(copied))(t)
 	}
 	proof := string(doc["proof"])
 	for name, raw := range map[string][]byte{
@@ -228,13 +214,10 @@ func TestVerify_Refuses(t *testing.T) {
 		"null":           []byte(`null`),
 		"an array":       []byte(`[]`),
 	} {
-		_, err := verify(raw, pub)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(verify(raw, pub)), name)
 	}
-	_, err = verify(with("signature", `{"type":"RsaSignature2017"}`), pub)
-	require.NoError(t, err, "an old linked-data signature is not part of the document")
-	_, err = integrity.Sign(good, pair.Signer(), "x", at)
-	require.ErrorIs(t, err, integrity.ErrProof, "no second proof")
+	require.NoError(t, must.Err(verify(with("signature", `{"type":"RsaSignature2017"}`), pub)), "an old linked-data signature is not part of the document")
+	require.ErrorIs(t, must.Err(integrity.Sign(good, pair.Signer(), "x", at)), integrity.ErrProof, "no second proof")
 }
 
 func FuzzVerify(f *testing.F) {
@@ -250,9 +233,8 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(`{"proof":{}}`))
 	pub := make(ed25519.PublicKey, ed25519.PublicKeySize)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, err := verify(raw, pub)
-		require.Error(t, err, "an all-zero key verifies nothing here")
-		_, _, _, err = integrity.OpenStatement(raw)
+		require.Error(t, must.Err(verify(raw, pub)), "an all-zero key verifies nothing here")
+		_, _, _, err := integrity.OpenStatement(raw)
 		_ = err
 	})
 }

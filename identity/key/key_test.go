@@ -60,12 +60,10 @@ func TestPair_FileRoundTrip(t *testing.T) {
 		require.True(t, p.Signer().(interface{ Equal(crypto.PrivateKey) bool }).Equal(back.Signer()), name)
 		require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", p, p, p, p), "d:", name)
 		require.Contains(t, fmt.Sprintf("%#v", p), p.Thumbprint())
-		_, err = ParsePublic(b)
-		require.ErrorIs(t, err, ErrPrivate, name)
+		require.ErrorIs(t, must.Err(ParsePublic(b)), ErrPrivate, name)
 	}
 	require.True(t, Pair{}.IsZero())
-	_, err := Pair{}.MarshalPrivate()
-	require.ErrorIs(t, err, ErrMalformed)
+	require.ErrorIs(t, must.Err(Pair{}.MarshalPrivate()), ErrMalformed)
 }
 
 func TestParsePair_Refuses(t *testing.T) {
@@ -75,8 +73,7 @@ func TestParsePair_Refuses(t *testing.T) {
 	b := must.Get(one.MarshalPrivate())(t)
 	var m, other map[string]any
 	require.NoError(t, json.Unmarshal(b, &m))
-	b2 := must.Get(two.MarshalPrivate())(t)
-	require.NoError(t, json.Unmarshal(b2, &other))
+	require.NoError(t, json.Unmarshal(must.Get(two.MarshalPrivate())(t), &other))
 	m["x"] = other["x"] // signing with this pair would give the seed away
 	mixed := must.Get(json.Marshal(m))(t)
 	public := must.Get(MarshalSet([]Public{one.Published()}))(t)
@@ -84,8 +81,7 @@ func TestParsePair_Refuses(t *testing.T) {
 		"another key's x": string(mixed), "a set": string(public), "nothing": "", "text": "secret", "null": "null",
 		"public": `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`,
 	} {
-		_, err := ParsePair([]byte(in))
-		require.ErrorIs(t, err, ErrMalformed, name)
+		require.ErrorIs(t, must.Err(ParsePair([]byte(in))), ErrMalformed, name)
 	}
 }
 
@@ -98,25 +94,20 @@ func TestSet_RoundTrip(t *testing.T) {
 		k.NotBefore, k.Expires = from, until
 		keys = append(keys, k)
 	}
-	b, err := MarshalSet(keys)
-	require.NoError(t, err)
+	b := must.Get(MarshalSet(keys))(t)
 	require.NotContains(t, string(b), `"d"`)
 	set := must.Get(ParseSet(b))(t)
 	require.Equal(t, Set{Keys: keys}, set)
-	alone := must.Get(MarshalPublic(keys[0]))(t)
-	back := must.Get(ParsePublic(alone))(t)
-	require.Equal(t, keys[0], back)
+	require.Equal(t, keys[0], must.Get(ParsePublic(must.Get(MarshalPublic(keys[0]))(t)))(t))
 	found, ok := set.Find(keys[1].Thumbprint)
 	require.True(t, ok)
 	require.Equal(t, keys[1], found)
 	_, ok = set.Find("x")
 	require.False(t, ok)
 
-	empty := must.Get(MarshalSet(nil))(t)
-	require.JSONEq(t, `{"keys":[]}`, string(empty))
+	require.JSONEq(t, `{"keys":[]}`, string(must.Get(MarshalSet(nil))(t)))
 	pair := must.Get(GenerateEd25519())(t)
-	_, err = MarshalSet([]Public{{Key: pair.Signer()}})
-	require.ErrorIs(t, err, ErrUnsupported, "a private key never gets into a set")
+	require.ErrorIs(t, must.Err(MarshalSet([]Public{{Key: pair.Signer()}})), ErrUnsupported, "a private key never gets into a set")
 }
 
 const edJWK = `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`
@@ -151,8 +142,7 @@ func TestParseSet_EntryByEntry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ParsePublic([]byte(entry))
-			require.Error(t, err)
+			require.Error(t, must.Err(ParsePublic([]byte(entry))))
 			set := must.Get(ParseSet([]byte(`{"keys":[` + entry + `,` + edJWK + `]}`)))(t)
 			require.Equal(t, 1, set.Ignored)
 			require.Len(t, set.Keys, 1)
@@ -167,8 +157,7 @@ func TestParseSet_Refuses(t *testing.T) {
 		"keys twice": `{"keys":[],"keys":[` + edJWK + `]}`, "other case": `{"Keys":[]}`, "text after": `{"keys":[]} x`,
 		"member twice in a key": `{"keys":[{"kty":"OKP","kty":"EC"}]}`, "too large": `{"keys":[]}` + strings.Repeat(" ", MaxSetBytes),
 	} {
-		_, err := ParseSet([]byte(in))
-		require.ErrorIs(t, err, ErrMalformed, name)
+		require.ErrorIs(t, must.Err(ParseSet([]byte(in))), ErrMalformed, name)
 	}
 	set := must.Get(ParseSet([]byte(`{"keys":[` + strings.Repeat(edJWK+",", 20) + edJWK + `]}`)))(t)
 	require.Len(t, set.Keys, MaxSetKeys)
@@ -177,8 +166,7 @@ func TestParseSet_Refuses(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	small, err := rsa.GenerateKey(rand.Reader, 1024)
-	require.NoError(t, err)
+	small := must.Get(rsa.GenerateKey(rand.Reader, 1024))(t)
 	for name, tc := range map[string]struct {
 		pub  crypto.PublicKey
 		want error
@@ -188,10 +176,8 @@ func TestCheck(t *testing.T) {
 	} {
 		require.ErrorIs(t, Check(tc.pub), tc.want, name)
 	}
-	_, err = NewPair(small)
-	require.ErrorIs(t, err, ErrWeak)
-	_, err = GenerateRSA(1024)
-	require.ErrorIs(t, err, ErrWeak)
+	require.ErrorIs(t, must.Err(NewPair(small)), ErrWeak)
+	require.ErrorIs(t, must.Err(GenerateRSA(1024)), ErrWeak)
 	require.Empty(t, Thumbprint("x"))
 }
 
@@ -204,8 +190,7 @@ func TestMultikey(t *testing.T) {
 	require.Equal(t, mk, Multikey(pub))
 	require.Equal(t, "did:key:"+mk+"#"+mk, DIDKeyMethod(pub))
 	for _, did := range []string{DIDKey(pub), DIDKeyMethod(pub)} {
-		back := must.Get(ParseDIDKey(did))(t)
-		require.Equal(t, pub, back)
+		require.Equal(t, pub, must.Get(ParseDIDKey(did))(t))
 	}
 	for name, tc := range map[string]struct {
 		in   string
@@ -240,34 +225,26 @@ func TestPEM(t *testing.T) {
 			"two": text + text, "before": "x" + text, "cut": text[:len(text)/2], "empty": "", "type": strings.ReplaceAll(text, "PUBLIC", "PRIVATE"),
 			"long": text + strings.Repeat("\n ", maxPEM) + "x",
 		} {
-			_, err := ParsePublicPEM(bad)
-			require.Error(t, err, what)
+			require.Error(t, must.Err(ParsePublicPEM(bad)), what)
 		}
 	}
 }
 
 func TestSealer(t *testing.T) {
 	t.Parallel()
-	s, err := NewSealer(make([]byte, MasterSize))
-	require.NoError(t, err)
+	s := must.Get(NewSealer(make([]byte, MasterSize)))(t)
 	sealed := s.Seal("profile-key:asha", []byte("secret"))
 	require.Len(t, sealed, len("secret")+29)
 	require.NotEqual(t, sealed, s.Seal("profile-key:asha", []byte("secret")))
-	got, err := s.Open("profile-key:asha", sealed)
-	require.NoError(t, err)
-	require.Equal(t, "secret", string(got))
-	_, err = s.Open("profile-key:bo", sealed)
-	require.ErrorIs(t, err, ErrOpen)
+	require.Equal(t, "secret", string(must.Get(s.Open("profile-key:asha", sealed))(t)))
+	require.ErrorIs(t, must.Err(s.Open("profile-key:bo", sealed)), ErrOpen)
 	for i := range sealed {
 		bad := append([]byte(nil), sealed...)
 		bad[i] ^= 1
-		_, err = s.Open("profile-key:asha", bad)
-		require.ErrorIs(t, err, ErrOpen)
+		require.ErrorIs(t, must.Err(s.Open("profile-key:asha", bad)), ErrOpen)
 	}
-	_, err = s.Open("profile-key:asha", sealed[:20])
-	require.ErrorIs(t, err, ErrOpen)
-	_, err = NewSealer([]byte("short"))
-	require.Error(t, err)
+	require.ErrorIs(t, must.Err(s.Open("profile-key:asha", sealed[:20])), ErrOpen)
+	require.Error(t, must.Err(NewSealer([]byte("short"))))
 }
 
 func TestMasterFile(t *testing.T) {
@@ -293,16 +270,12 @@ func TestMasterFile(t *testing.T) {
 	for _, s := range sealers {
 		must.Get(s.Open("p", sealed))(t)
 	}
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))(t)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 1, "no temporary file stays")
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 1, "no temporary file stays")
 
 	require.NoError(t, os.Chmod(path, 0o640))
-	_, err = LoadOrCreateMaster(path)
-	require.ErrorContains(t, err, "0600")
+	require.ErrorContains(t, must.Err(LoadOrCreateMaster(path)), "0600")
 	bad := filepath.Join(dir, "bad.key")
 	for _, text := range []string{"", "short\n", strings.Repeat("A", 300)} {
 		require.NoError(t, os.WriteFile(bad, []byte(text), 0o600))
@@ -310,8 +283,7 @@ func TestMasterFile(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, errors.Is(err, fs.ErrNotExist))
 	}
-	_, err = LoadOrCreateMaster(filepath.Join(dir, "missing", "master.key"))
-	require.Error(t, err)
+	require.Error(t, must.Err(LoadOrCreateMaster(filepath.Join(dir, "missing", "master.key"))))
 }
 
 func FuzzParseSet(f *testing.F) {
@@ -339,9 +311,7 @@ func FuzzParseSet(f *testing.F) {
 		if err != nil {
 			return // the same key twice
 		}
-		back, err := ParseSet(text)
-		require.NoError(t, err)
-		require.ElementsMatch(t, out, back.Keys)
+		require.ElementsMatch(t, out, must.Get(ParseSet(text))(t).Keys)
 	})
 }
 
@@ -357,8 +327,7 @@ func FuzzMultikey(f *testing.F) {
 func TestGenerateEd25519_Argument(t *testing.T) {
 	t.Parallel()
 	for range 500 { // without the rule one in 64 begins so
-		p, err := GenerateEd25519()
-		require.NoError(t, err)
+		p := must.Get(GenerateEd25519())(t)
 		require.NotEqual(t, byte('-'), p.Thumbprint()[0])
 	}
 }

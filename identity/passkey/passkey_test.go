@@ -8,6 +8,7 @@ import (
 
 	"stoa/identity/passkey"
 	"stoa/identity/passkey/passkeytest"
+	"stoa/protocol/must"
 )
 
 const (
@@ -27,19 +28,16 @@ func TestNew(t *testing.T) {
 		require.Equal(t, domain, s.Domain)
 	}
 	for _, address := range []string{"http://127.0.0.1:8080", "https://192.0.2.1", "https://[2001:db8::1]:8443", "http://node.example", "https://"} {
-		_, err := passkey.New(address, "A node")
-		require.ErrorIs(t, err, passkey.ErrNoDomain, address)
+		require.ErrorIs(t, must.Err(passkey.New(address, "A node")), passkey.ErrNoDomain, address)
 	}
 }
 
 func TestRegister(t *testing.T) {
 	t.Parallel()
-	s, err := passkey.New(base, "A node")
-	require.NoError(t, err)
+	s := must.Get(passkey.New(base, "A node"))(t)
 	d := passkeytest.New(base, "node.example", user)
 	d.Eligible, d.BackedUp = true, true
-	c, err := s.Register(user, challenge, d.Register(challenge))
-	require.NoError(t, err)
+	c := must.Get(s.Register(user, challenge, d.Register(challenge)))(t)
 	require.True(t, c.BackupEligible && c.BackedUp)
 	require.Equal(t, uint32(1), c.Count)
 	require.Equal(t, challenge, passkey.Challenge(d.Register(challenge).ClientData))
@@ -57,8 +55,7 @@ func TestRegister(t *testing.T) {
 	} {
 		d := passkeytest.New(base, "node.example", user)
 		change(d)
-		_, err := s.Register(user, challenge, d.Register(challenge))
-		require.ErrorIs(t, err, passkey.ErrInvalid, name)
+		require.ErrorIs(t, must.Err(s.Register(user, challenge, d.Register(challenge))), passkey.ErrInvalid, name)
 	}
 	good := passkeytest.New(base, "node.example", user).Register(challenge)
 	for name, r := range map[string]passkey.Registration{
@@ -68,42 +65,34 @@ func TestRegister(t *testing.T) {
 		"half":              {ID: good.ID, ClientData: good.ClientData, Attestation: good.Attestation[:100]},
 		"more":              {ID: good.ID, ClientData: good.ClientData, Attestation: good.Attestation + "AAAA"},
 	} {
-		_, err := s.Register(user, challenge, r)
-		require.ErrorIs(t, err, passkey.ErrInvalid, name)
+		require.ErrorIs(t, must.Err(s.Register(user, challenge, r)), passkey.ErrInvalid, name)
 	}
 }
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	s, err := passkey.New(base, "A node")
-	require.NoError(t, err)
+	s := must.Get(passkey.New(base, "A node"))(t)
 	registered := func(change func(*passkeytest.Device)) (*passkeytest.Device, passkey.Credential) {
 		d := passkeytest.New(base, "node.example", user)
 		if change != nil {
 			change(d)
 		}
-		c, err := s.Register(user, challenge, d.Register(challenge))
-		require.NoError(t, err)
+		c := must.Get(s.Register(user, challenge, d.Register(challenge)))(t)
 		return d, c
 	}
 	d, c := registered(func(d *passkeytest.Device) { d.Eligible = true })
-	now, err := s.Verify(user, challenge, c, d.Sign(challenge))
-	require.NoError(t, err)
+	now := must.Get(s.Verify(user, challenge, c, d.Sign(challenge)))(t)
 	require.False(t, now.Cloned || now.BackedUp)
 	require.Equal(t, uint32(2), now.Count)
 	d.BackedUp = true
-	now, err = s.Verify(user, challenge, now, d.Sign(challenge))
-	require.NoError(t, err)
+	now = must.Get(s.Verify(user, challenge, now, d.Sign(challenge)))(t)
 	require.True(t, now.BackedUp, "a copy was made since")
 	d.Count = 1
-	copied, err := s.Verify(user, challenge, now, d.Sign(challenge))
-	require.NoError(t, err)
-	require.True(t, copied.Cloned, "the counter went back")
+	require.True(t, must.Get(s.Verify(user, challenge, now, d.Sign(challenge)))(t).Cloned, "the counter went back")
 
 	d, c = registered(func(d *passkeytest.Device) { d.Count = 0 })
 	for range 2 {
-		c, err = s.Verify(user, challenge, c, d.Sign(challenge))
-		require.NoError(t, err)
+		c = must.Get(s.Verify(user, challenge, c, d.Sign(challenge)))(t)
 		require.False(t, c.Cloned, "it does not count")
 	}
 	for name, change := range map[string]func(*passkeytest.Device){
@@ -118,19 +107,14 @@ func TestVerify(t *testing.T) {
 	} {
 		d, c := registered(nil)
 		change(d)
-		_, err := s.Verify(user, challenge, c, d.Sign(challenge))
-		require.ErrorIs(t, err, passkey.ErrInvalid, name)
+		require.ErrorIs(t, must.Err(s.Verify(user, challenge, c, d.Sign(challenge))), passkey.ErrInvalid, name)
 	}
 	d, c = registered(nil)
 	other, _ := registered(nil)
-	_, err = s.Verify(user, challenge, c, d.Sign("f"+challenge))
-	require.ErrorIs(t, err, passkey.ErrInvalid, "another challenge")
-	_, err = s.Verify(user, challenge, c, other.Sign(challenge))
-	require.ErrorIs(t, err, passkey.ErrInvalid, "another passkey")
+	require.ErrorIs(t, must.Err(s.Verify(user, challenge, c, d.Sign("f"+challenge))), passkey.ErrInvalid, "another challenge")
+	require.ErrorIs(t, must.Err(s.Verify(user, challenge, c, other.Sign(challenge))), passkey.ErrInvalid, "another passkey")
 	mixed := d.Sign(challenge)
 	mixed.Signature = other.Sign(challenge).Signature
-	_, err = s.Verify(user, challenge, c, mixed)
-	require.ErrorIs(t, err, passkey.ErrInvalid, "another key's signature")
-	_, err = s.Verify(user, challenge, c, passkey.Assertion{})
-	require.ErrorIs(t, err, passkey.ErrInvalid, "nothing")
+	require.ErrorIs(t, must.Err(s.Verify(user, challenge, c, mixed)), passkey.ErrInvalid, "another key's signature")
+	require.ErrorIs(t, must.Err(s.Verify(user, challenge, c, passkey.Assertion{})), passkey.ErrInvalid, "nothing")
 }

@@ -122,8 +122,7 @@ func TestCheck_MovesALittle(t *testing.T) {
 	}
 	require.Equal(t, 4, i.Issue("board", "net").Hint.Level, "a fresh one")
 	require.True(t, i.recent(one.Parameters, "net", now))
-	contact := i.Issue("contact", "new")
-	require.True(t, i.recent(contact.Parameters, "new", now), "also for what has a dearer purpose")
+	require.True(t, i.recent(i.Issue("contact", "new").Parameters, "new", now), "also for what has a dearer purpose")
 	for range slack {
 		i.Paid("net", pow.Parameters{}, nil)
 	}

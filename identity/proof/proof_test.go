@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -22,9 +23,7 @@ func testIssuer(now *time.Time) *Issuer {
 
 func solve(t testing.TB, c pow.Challenge) pow.Solution {
 	t.Helper()
-	s, err := pow.Solve(context.Background(), c)
-	require.NoError(t, err)
-	return s
+	return must.Get(pow.Solve(context.Background(), c))(t)
 }
 
 func TestCheck(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -15,10 +16,8 @@ import (
 func tell(t *testing.T, from, to *Issuer) Usage {
 	t.Helper()
 	u := from.Used()
-	raw, err := json.Marshal(u)
-	require.NoError(t, err)
-	var read Usage
-	require.NoError(t, json.Unmarshal(raw, &read))
+	raw := must.Get(json.Marshal(u))(t)
+	read := must.JSON[Usage](raw)(t)
 	to.Add(read)
 	return u
 }

@@ -114,8 +114,7 @@ func TestSameOrigin(t *testing.T) {
 		{"two sites", []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"}, false},
 		{"an unknown site", []string{"Sec-Fetch-Site: x"}, false},
 	} {
-		r := request("POST", secure, "", tt.lines...)
-		require.Equal(t, tt.want, session.SameOrigin(r, secure), tt.name)
+		require.Equal(t, tt.want, session.SameOrigin(request("POST", secure, "", tt.lines...), secure), tt.name)
 	}
 }
 

@@ -7,19 +7,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func file(t testing.TB, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	return raw
+	return must.Get(os.ReadFile("testdata/" + name))(t)
 }
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	key, err := ParseKey(string(file(t, "key.pub")))
-	require.NoError(t, err)
+	key := must.Get(ParseKey(string(file(t, "key.pub"))))(t)
 	text := file(t, "SHA256SUMS")
 	for _, name := range []string{"sha512.sig", "sha256.sig"} {
 		sig := file(t, name)
@@ -37,14 +36,12 @@ func TestVerify(t *testing.T) {
 	require.ErrorIs(t, Verify(key, "stoa-release", text, file(t, "namespace.sig")), ErrSignature)
 	require.Error(t, Verify(key, "stoa-release", text, nil))
 	for _, line := range []string{"", "ssh-rsa AAAA", "ssh-ed25519 AAAA", "ssh-ed25519 ?"} {
-		_, err := ParseKey(line)
-		require.Error(t, err, line)
+		require.Error(t, must.Err(ParseKey(line)), line)
 	}
 }
 
 func FuzzVerify(f *testing.F) {
-	key, err := ParseKey(string(file(f, "key.pub")))
-	require.NoError(f, err)
+	key := must.Get(ParseKey(string(file(f, "key.pub"))))(f)
 	text := file(f, "SHA256SUMS")
 	f.Add(file(f, "sha512.sig"), text)
 	f.Fuzz(func(t *testing.T, sig, signed []byte) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/strictjson"
+	"stoa/protocol/must"
 )
 
 func TestMembers(t *testing.T) {
@@ -15,8 +16,7 @@ func TestMembers(t *testing.T) {
 		`{}`, ` { "a" : 1 , "b" :[ {"c":2}, "x" ] } `, `{"a\n":"\ud83d\ude00","b":"\u0041"}`, `{"é":null,"a":{"a":{}}}`, `{"":""}`, `{"a":-1.5e3,"b":true}`,
 	} {
 		require.NoError(t, strictjson.Check([]byte(in), strictjson.Limits{}), in)
-		var want map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(in), &want))
+		want := must.JSON[map[string]json.RawMessage]([]byte(in))(t)
 		require.Equal(t, want, strictjson.Members([]byte(in)), in)
 	}
 	for _, in := range []string{`[]`, `"x"`, `null`, `1`, ` true`} {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/strictjson"
+	"stoa/protocol/must"
 )
 
 func TestCheck(t *testing.T) {
@@ -94,8 +95,7 @@ func TestDecode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var v sample
-			err := strictjson.Decode([]byte(c.in), &v)
-			require.Equal(t, &strictjson.SyntaxError{Pointer: c.pointer, Detail: c.detail}, err)
+			require.Equal(t, &strictjson.SyntaxError{Pointer: c.pointer, Detail: c.detail}, strictjson.Decode([]byte(c.in), &v))
 		})
 	}
 }
@@ -111,17 +111,15 @@ func TestDecodeLoose(t *testing.T) {
 // The examples of RFC 8785 §3.2.2, §3.2.3 and appendix B.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
-	got, err := strictjson.Canonical([]byte(`{
+	got := must.Get(strictjson.Canonical([]byte(`{
 		"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
 		"string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
 		"literals": [null, true, false]
-	}`))
-	require.NoError(t, err)
+	}`)))(t)
 	require.Equal(t, `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`, string(got))
 
-	got, err = strictjson.Canonical([]byte(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",` +
-		`"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`))
-	require.NoError(t, err)
+	got = must.Get(strictjson.Canonical([]byte(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",` +
+		`"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`)))(t)
 	var order []string
 	for _, word := range []string{"Carriage", "One", "Control", "Latin", "Euro", "Emoji", "Hebrew"} {
 		require.Contains(t, string(got), word)
@@ -135,13 +133,10 @@ func TestCanonical(t *testing.T) {
 		"-0": "0", "5e-324": "5e-324", "1.7976931348623157e308": "1.7976931348623157e+308",
 		"9007199254740993": "9007199254740992", "295147905179352830000": "295147905179352830000", "1e21": "1e+21",
 	} {
-		got, err := strictjson.Canonical([]byte(in))
-		require.NoError(t, err)
-		require.Equal(t, want, string(got))
+		require.Equal(t, want, string(must.Get(strictjson.Canonical([]byte(in)))(t)))
 	}
 	for _, in := range []string{"1e999", "[-1e400]", `{"a":1,"a":1}`, strings.Repeat("[", 33) + strings.Repeat("]", 33)} {
-		_, err := strictjson.Canonical([]byte(in))
-		require.Error(t, err, in)
+		require.Error(t, must.Err(strictjson.Canonical([]byte(in))), in)
 	}
 }
 
@@ -151,8 +146,7 @@ func TestCanonicalObject(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"\"":[],"a":null,"b":{"x":"<","y":1}}`, string(got))
 	for _, bad := range []string{``, `1,"a":2`, `1}`} {
-		_, err := strictjson.CanonicalObject(map[string]json.RawMessage{"a": json.RawMessage(bad)})
-		require.Error(t, err, bad)
+		require.Error(t, must.Err(strictjson.CanonicalObject(map[string]json.RawMessage{"a": json.RawMessage(bad)})), bad)
 	}
 }
 
@@ -168,8 +162,7 @@ func FuzzCanonical(f *testing.F) {
 		if err != nil {
 			return
 		}
-		two, err := strictjson.Canonical(one)
-		require.NoError(t, err)
+		two := must.Get(strictjson.Canonical(one))(t)
 		require.Equal(t, string(one), string(two))
 		var a, b any
 		require.NoError(t, json.Unmarshal(raw, &a))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
+
+	"stoa/protocol/must"
 )
 
 // Paths are those of C2SP tlog-tiles, each tile has one.
@@ -38,22 +40,17 @@ func TestLeaf(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256(nil)
 	for _, l := range []Leaf{{1, sum[:], sum[:]}, {1 << 40, sum[:], nil}, {7, nil, nil}} {
-		got, err := ParseLeaf(l.Bytes())
-		require.NoError(t, err)
-		require.Equal(t, l, got)
+		require.Equal(t, l, must.Get(ParseLeaf(l.Bytes()))(t))
 	}
 	for _, text := range []string{"", "1\n-\n-", "01\n-\n-\n", "1\nsha256:00\n-\n", "1\n-\n-\n\n", "x\n-\n-\n", "1\n" + strings.ToUpper(Name(sum[:])) + "\n-\n"} {
-		_, err := ParseLeaf([]byte(text))
-		require.ErrorIs(t, err, ErrTree, text)
+		require.ErrorIs(t, must.Err(ParseLeaf([]byte(text))), ErrTree, text)
 	}
 	b := Bundle([][]byte{[]byte("one"), nil, []byte("three")})
 	require.Equal(t, "\x00\x03one\x00\x00\x00\x05three", string(b))
-	got, err := ParseBundle(b, 3)
-	require.NoError(t, err)
+	got := must.Get(ParseBundle(b, 3))(t)
 	require.Equal(t, []byte("three"), got[2])
 	for n, bad := range map[int][]byte{2: b, 4: b, 1: b[:4]} {
-		_, err := ParseBundle(bad, n)
-		require.ErrorIs(t, err, ErrTree)
+		require.ErrorIs(t, must.Err(ParseBundle(bad, n)), ErrTree)
 	}
 }
 
@@ -63,15 +60,10 @@ func TestCheckpoint(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(make([]byte, 32))
 	pub := key.Public().(ed25519.PublicKey)
 	c := Checkpoint{Origin: "a.example/tree", Size: 7}
-	raw, err := Sign(c, key)
-	require.NoError(t, err)
-	got, err := Open(raw, c.Origin, pub)
-	require.NoError(t, err)
-	require.Equal(t, c, got)
-	verifier, err := note.NewVerifier(VerifierKey(c.Origin, pub))
-	require.NoError(t, err)
-	_, err = note.Open(raw, note.VerifierList(verifier))
-	require.NoError(t, err)
+	raw := must.Get(Sign(c, key))(t)
+	require.Equal(t, c, must.Get(Open(raw, c.Origin, pub))(t))
+	verifier := must.Get(note.NewVerifier(VerifierKey(c.Origin, pub)))(t)
+	must.Get(note.Open(raw, note.VerifierList(verifier)))(t)
 
 	other := ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", 32))).Public().(ed25519.PublicKey)
 	for name, open := range map[string]func() (Checkpoint, error){
@@ -83,11 +75,9 @@ func TestCheckpoint(t *testing.T) {
 		"too large": func() (Checkpoint, error) { return Open(make([]byte, MaxCheckpoint+1), c.Origin, pub) },
 		"nothing":   func() (Checkpoint, error) { return Open(nil, c.Origin, pub) },
 	} {
-		_, err := open()
-		require.ErrorIs(t, err, ErrTree, name)
+		require.ErrorIs(t, must.Err(open()), ErrTree, name)
 	}
 	for _, text := range []string{"a\n07\n" + c.Root.String() + "\n", "a\n-1\n" + c.Root.String() + "\n", "a\n7\nx\n", "a\n7\n"} {
-		_, err := Parse([]byte(text))
-		require.ErrorIs(t, err, ErrTree, text)
+		require.ErrorIs(t, must.Err(Parse([]byte(text))), ErrTree, text)
 	}
 }

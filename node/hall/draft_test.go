@@ -11,6 +11,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -57,9 +58,7 @@ func TestDrafts_Full(t *testing.T) {
 				return err
 			}
 			_, err := tx.Drafts().ByHash(ctx, d.Hash)
-			n, wrong := tx.Drafts().Count(ctx, 6000)
-			require.NoError(t, wrong)
-			require.Equal(t, 5000, n, "of one network so many, the newest")
+			require.Equal(t, 5000, must.Get(tx.Drafts().Count(ctx, 6000))(t), "of one network so many, the newest")
 			return err
 		}))
 	})

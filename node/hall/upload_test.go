@@ -6,25 +6,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // One account makes one file at a time, so that another finds a slot.
 func TestUploads_Export(t *testing.T) {
 	t.Parallel()
 	u := NewUploads("catalog", nil)
-	leave, err := u.Export("one")
-	require.NoError(t, err)
+	leave := must.Get(u.Export("one"))(t)
 	for range 4 {
-		_, err := u.Export("one")
-		require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+		require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(u.Export("one"))))
 	}
-	other, err := u.Export("two")
-	require.NoError(t, err)
-	_, err = u.Export("three")
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	other := must.Get(u.Export("two"))(t)
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(u.Export("three"))))
 	leave()
-	leave, err = u.Export("one")
-	require.NoError(t, err)
+	leave = must.Get(u.Export("one"))(t)
 	leave()
 	other()
 }

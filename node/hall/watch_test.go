@@ -7,19 +7,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // A closed connection is noticed, one that is open is kept, also when it has sent more, and no goroutine stays where there is nothing to watch.
 func TestWatcher(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	pair := func() (client, server net.Conn) {
-		client, err := net.Dial("tcp", l.Addr().String())
-		require.NoError(t, err)
-		server, err = l.Accept()
-		require.NoError(t, err)
+		client = must.Get(net.Dial("tcp", l.Addr().String()))(t)
+		server = must.Get(l.Accept())(t)
 		t.Cleanup(func() { client.Close(); server.Close() })
 		return client, server
 	}
@@ -32,8 +31,7 @@ func TestWatcher(t *testing.T) {
 		clients[i] = client
 		stops = append(stops, w.watch(server, func() { gone[i].Store(true) }))
 	}
-	_, err = clients[1].Write([]byte("GET "))
-	require.NoError(t, err)
+	must.Get(clients[1].Write([]byte("GET ")))(t)
 	require.NoError(t, clients[0].Close())
 	require.Eventually(t, gone[0].Load, time.Minute, time.Millisecond)
 	require.False(t, gone[1].Load() || gone[2].Load())

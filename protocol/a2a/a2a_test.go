@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // pair is one object on the wire of 1.0 and of 0.3.
@@ -27,8 +29,7 @@ type pair struct {
 
 func pairs(t testing.TB) []pair {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/wire-pairs.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/wire-pairs.json"))(t)
 	var file struct{ Pairs []pair }
 	require.NoError(t, json.Unmarshal(raw, &file))
 	return file.Pairs
@@ -43,8 +44,7 @@ func TestWirePairs(t *testing.T) {
 			case p.V1.Method == SendMessage:
 				// The vector holds an inline file and a push configuration, of which
 				// this side takes neither; without them it is read whole.
-				_, err := ParseSend(Version, p.V1.Params)
-				require.ErrorIs(t, err, ErrContentType)
+				require.ErrorIs(t, must.Err(ParseSend(Version, p.V1.Params)), ErrContentType)
 				want := sent(t, Version, p.V1.Params)
 				old := sent(t, Legacy, p.V03.Params)
 				require.True(t, old.Push.Legacy)
@@ -56,13 +56,10 @@ func TestWirePairs(t *testing.T) {
 				require.JSONEq(t, `{"k":"v"}`, string(want.Message.Metadata))
 				require.Len(t, want.Message.Parts, 2)
 			case strings.HasPrefix(p.Name, "result: "):
-				var r SendResult
-				require.NoError(t, json.Unmarshal(p.V1.Result, &r))
-				again, err := json.Marshal(r)
-				require.NoError(t, err)
+				r := must.JSON[SendResult](p.V1.Result)(t)
+				again := must.Get(json.Marshal(r))(t)
 				require.JSONEq(t, string(p.V1.Result), string(again))
-				old, err := json.Marshal(In(Legacy, r))
-				require.NoError(t, err)
+				old := must.Get(json.Marshal(In(Legacy, r)))(t)
 				require.JSONEq(t, string(p.V03.Result), string(old))
 			case p.V1.Method != "":
 				name, _ := Method(Legacy, p.V03.Method)
@@ -75,14 +72,11 @@ func TestWirePairs(t *testing.T) {
 // sent reads the parameters of a vector without its file and the type of its text, which only one of the versions has.
 func sent(t *testing.T, version string, raw []byte) Send {
 	t.Helper()
-	var params map[string]any
-	require.NoError(t, json.Unmarshal(raw, &params))
+	params := must.JSON[map[string]any](raw)(t)
 	m := params["message"].(map[string]any)
 	m["parts"] = m["parts"].([]any)[:2]
-	raw, err := json.Marshal(params)
-	require.NoError(t, err)
-	s, err := ParseSend(version, raw)
-	require.NoError(t, err)
+	raw = must.Get(json.Marshal(params))(t)
+	s := must.Get(ParseSend(version, raw))(t)
 	for i := range s.Message.Parts {
 		s.Message.Parts[i].MediaType = ""
 	}
@@ -119,15 +113,13 @@ func TestMethod(t *testing.T) {
 		got, err := Method(Version, name)
 		require.Equal(t, name, got)
 		require.Equal(t, refusal == nil, err == nil)
-		_, err = Method(Legacy, name)
-		require.ErrorIs(t, err, ErrMethodNotFound, "a name of 1.0 in 0.3")
+		require.ErrorIs(t, must.Err(Method(Legacy, name)), ErrMethodNotFound, "a name of 1.0 in 0.3")
 	}
 	for old, name := range legacy {
 		got, err := Method(Legacy, old)
 		require.Equal(t, name, got)
 		require.Equal(t, methods[name] == nil, err == nil)
-		_, err = Method(Version, old)
-		require.ErrorIs(t, err, ErrMethodNotFound, "a name of 0.3 in 1.0")
+		require.ErrorIs(t, must.Err(Method(Version, old)), ErrMethodNotFound, "a name of 0.3 in 1.0")
 	}
 	require.Len(t, legacy, len(methods)-1, "all but the list of tasks")
 	for _, method := range []string{"sendMessage", "", "tasks/list", strings.Repeat("x", 500)} {
@@ -175,11 +167,9 @@ func TestParseSend_Legacy(t *testing.T) {
 		require.True(t, ok, name)
 		require.Equal(t, tt.field, e.Violations[0].Field, name)
 	}
-	_, err := ParseSend(Legacy, json.RawMessage(message(`{"kind":"file","file":{"bytes":"aGk="}}`)))
-	require.ErrorIs(t, err, ErrContentType)
+	require.ErrorIs(t, must.Err(ParseSend(Legacy, json.RawMessage(message(`{"kind":"file","file":{"bytes":"aGk="}}`)))), ErrContentType)
 	for blocking, immediately := range map[string]bool{`"blocking":true`: false, `"blocking":false`: true, `"x":1`: false} {
-		s, err := ParseSend(Legacy, json.RawMessage(`{"configuration":{`+blocking+`},`+message(`{"kind":"text","text":"hi"}`)[1:]))
-		require.NoError(t, err)
+		s := must.Get(ParseSend(Legacy, json.RawMessage(`{"configuration":{`+blocking+`},`+message(`{"kind":"text","text":"hi"}`)[1:])))(t)
 		require.Equal(t, immediately, s.Immediately, blocking)
 	}
 }
@@ -251,12 +241,10 @@ func TestParseSend(t *testing.T) {
 
 func TestParseTaskQuery(t *testing.T) {
 	t.Parallel()
-	q, err := ParseTaskQuery(json.RawMessage(`{"id":"task_1","history_length":0,"tenant":"asha"}`))
-	require.NoError(t, err)
+	q := must.Get(ParseTaskQuery(json.RawMessage(`{"id":"task_1","history_length":0,"tenant":"asha"}`)))(t)
 	require.Equal(t, TaskQuery{Tenant: "asha", ID: "task_1", HistoryLength: new(0)}, q)
 	for _, params := range []string{``, `[]`, `{}`, `{"id":""}`, `{"id":7}`, `{"id":"x","historyLength":-1}`, `{"id":"x","historyLength":1.5}`} {
-		_, err := ParseTaskQuery(json.RawMessage(params))
-		require.ErrorIs(t, err, ErrInvalidParams, params)
+		require.ErrorIs(t, must.Err(ParseTaskQuery(json.RawMessage(params))), ErrInvalidParams, params)
 	}
 }
 
@@ -295,8 +283,7 @@ func FuzzParseSend(f *testing.F) {
 		}
 		require.NotEmpty(t, s.Message.MessageID)
 		require.NotEmpty(t, s.Message.Parts)
-		written, err := json.Marshal(map[string]any{"message": s.Message})
-		require.NoError(t, err)
+		written := must.Get(json.Marshal(map[string]any{"message": s.Message}))(t)
 		again, err := ParseSend(Version, written)
 		require.NoError(t, err, "%s", written)
 		require.Equal(t, s.Message.MessageID, again.Message.MessageID)

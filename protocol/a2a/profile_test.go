@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,24 +84,21 @@ func TestCard_Stable(t *testing.T) {
 			c := must.Get(FromProfile(p, Host{Base: "https://node.example", Name: "n", Software: "1", Callers: callers}))(t)
 			stable(t, c)
 			stable(t, c.Combined())
-			raw := must.Get(c.Combined().Payload())(t)
-			require.LessOrEqual(t, len(raw), MaxCard-signatureRoom)
+			require.LessOrEqual(t, len(must.Get(c.Combined().Payload())(t)), MaxCard-signatureRoom)
 		}
 	}
 	any := host
 	any.Callers = AnyCallers
 	node := FromNode(protocol.OperationsFor(protocol.Everybody, protocol.A2A), any)
 	stable(t, node)
-	raw := must.Get(node.Combined().Payload())(t)
-	require.LessOrEqual(t, len(raw), MaxCard-signatureRoom/2, "it has half as many signatures")
+	require.LessOrEqual(t, len(must.Get(node.Combined().Payload())(t)), MaxCard-signatureRoom/2, "it has half as many signatures")
 	require.Equal(t, "https://node.example/a2a", node.SupportedInterfaces[0].URL)
 }
 
 func stable(t *testing.T, c Card) {
 	t.Helper()
 	raw := must.Get(c.Payload())(t)
-	var v any
-	require.NoError(t, json.Unmarshal(raw, &v))
+	v := must.JSON[any](raw)(t)
 	var walk func(at string, v any)
 	walk = func(at string, v any) {
 		switch v := v.(type) {

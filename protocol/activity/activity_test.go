@@ -118,8 +118,7 @@ func publishedVariants(t *testing.T, expected map[string]any) {
 		at := must.Get(read(s))(t)
 		require.Equal(t, 10, at.Hour())
 	}
-	_, err := read("2026-11-20T10:00:00")
-	require.ErrorIs(t, err, activity.ErrShape)
+	require.ErrorIs(t, must.Err(read("2026-11-20T10:00:00")), activity.ErrShape)
 }
 
 func TestRefs(t *testing.T) {
@@ -285,12 +284,10 @@ func TestPost_Refuses(t *testing.T) {
 	} {
 		o := site.Note(ada(), nil, "")
 		change(o)
-		raw, err := o.Bytes()
-		require.NoError(t, err)
+		raw := must.Get(o.Bytes())(t)
 		var n activity.Note
 		require.NoError(t, strictjson.DecodeLoose(raw, &n))
-		_, err = n.Post(raw)
-		require.ErrorIs(t, err, activity.ErrShape, name)
+		require.ErrorIs(t, must.Err(n.Post(raw)), activity.ErrShape, name)
 	}
 }
 

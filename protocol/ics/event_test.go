@@ -20,8 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func at(t testing.TB, s string) time.Time {
 	t.Helper()
-	x := must.Get(time.Parse(time.RFC3339, s))(t)
-	return x
+	return must.Get(time.Parse(time.RFC3339, s))(t)
 }
 
 func meeting(t testing.TB) Event {
@@ -84,8 +83,7 @@ func TestGolden(t *testing.T) {
 			require.LessOrEqual(t, len(line), 77, "%s: 75 bytes and CR LF", name)
 			require.NotContains(t, strings.TrimSuffix(line, "\r\n"), "\n", name)
 		}
-		_, err = decode(string(got))
-		require.NoError(t, err, name)
+		require.NoError(t, must.Err(decode(string(got))), name)
 	}
 }
 
@@ -222,8 +220,7 @@ func TestEvent_Refused(t *testing.T) {
 	} {
 		e := meeting(t)
 		change(&e)
-		_, err := e.Request()
-		require.Error(t, err, name)
+		require.Error(t, must.Err(e.Request()), name)
 		raw, _ := e.Cancel()
 		require.Nil(t, raw, "%s: nothing was written in part", name)
 	}

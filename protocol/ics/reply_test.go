@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 const uid = "mtg_01jd0000000000000000000000@node.example"
@@ -75,9 +77,8 @@ func TestReadReply(t *testing.T) {
 		}
 	}
 	// outlook.com names no organizer and no sequence, and writes Windows names of zones.
-	r, err := ReadReply([]byte(outlook(answer("REPLY", "ATTENDEE;PARTSTAT=accepted:MAILTO:ravi@EXAMPLE.org", "DTSTAMP:20261121T101010Z",
-		"DTSTART;TZID=India Standard Time:20261201T110000"))))
-	require.NoError(t, err)
+	r := must.Get(ReadReply([]byte(outlook(answer("REPLY", "ATTENDEE;PARTSTAT=accepted:MAILTO:ravi@EXAMPLE.org", "DTSTAMP:20261121T101010Z",
+		"DTSTART;TZID=India Standard Time:20261201T110000")))))(t)
 	require.Equal(t, -1, r.Sequence)
 	require.Equal(t, Accepted, r.Answers["ravi@example.org"])
 	require.Zero(t, r.Start, "only a COUNTER proposes a time")
@@ -150,8 +151,7 @@ func TestReadReply_Not(t *testing.T) {
 		require.Error(t, err, name)
 		require.Nil(t, r, name)
 	}
-	_, err := ReadReply([]byte(headers + "\nhello"))
-	require.ErrorIs(t, err, ErrNoReply)
+	require.ErrorIs(t, must.Err(ReadReply([]byte(headers+"\nhello"))), ErrNoReply)
 }
 
 func FuzzReadReply(f *testing.F) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -20,17 +21,13 @@ func parallelChallenge() pow.Challenge {
 func TestSolveParallel(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{0, 1, 2, 7} {
-		s, err := pow.SolveParallel(t.Context(), parallelChallenge(), workers)
-		require.NoError(t, err)
+		s := must.Get(pow.SolveParallel(t.Context(), parallelChallenge(), workers))(t)
 		require.True(t, s.Check())
 		require.Equal(t, "mac", s.Challenge.Signature)
 		require.Nil(t, s.Challenge.Hint, "the hint is not signed and not sent back")
 	}
-	one, err := pow.SolveParallel(t.Context(), parallelChallenge(), 1)
-	require.NoError(t, err)
-	plain, err := pow.Solve(t.Context(), parallelChallenge())
-	require.NoError(t, err)
-	require.Equal(t, plain, one)
+	one := must.Get(pow.SolveParallel(t.Context(), parallelChallenge(), 1))(t)
+	require.Equal(t, must.Get(pow.Solve(t.Context(), parallelChallenge()))(t), one)
 }
 
 func TestSolveParallel_Refuses(t *testing.T) {
@@ -49,8 +46,7 @@ func TestSolveParallel_Refuses(t *testing.T) {
 	} {
 		ch := parallelChallenge()
 		c.change(&ch.Parameters)
-		_, err := pow.SolveParallel(t.Context(), ch, 2)
-		require.ErrorIs(t, err, c.want, name)
+		require.ErrorIs(t, must.Err(pow.SolveParallel(t.Context(), ch, 2)), c.want, name)
 	}
 }
 
@@ -60,11 +56,9 @@ func TestSolveParallel_EndsWithItsContext(t *testing.T) {
 	defer cancel()
 	ch := parallelChallenge()
 	ch.Parameters.KeyPrefix = "x0" // no hex: never found
-	_, err := pow.SolveParallel(ctx, ch, 2)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, must.Err(pow.SolveParallel(ctx, ch, 2)), context.DeadlineExceeded)
 	for _, l := range pow.Ladder {
 		ch.Parameters.Cost, ch.Parameters.KeyPrefix = l.Cost, l.Prefix
-		_, err := pow.SolveParallel(ctx, ch, 1)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "every level is taken on")
+		require.ErrorIs(t, must.Err(pow.SolveParallel(ctx, ch, 1)), context.DeadlineExceeded, "every level is taken on")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func solutions() []Solution {
@@ -21,8 +23,7 @@ func solutions() []Solution {
 func TestReadSolution(t *testing.T) {
 	t.Parallel()
 	for _, want := range solutions() {
-		raw, err := json.Marshal(want)
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(want))(t)
 		got, ok := readSolution(raw)
 		require.True(t, ok)
 		require.Equal(t, want, got)
@@ -42,15 +43,12 @@ func TestReadSolution(t *testing.T) {
 
 func FuzzReadSolution(f *testing.F) {
 	for _, s := range solutions() {
-		raw, err := json.Marshal(s)
-		require.NoError(f, err)
+		raw := must.Get(json.Marshal(s))(f)
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if got, ok := readSolution(raw); ok {
-			want, err := decodeSolution(raw)
-			require.NoError(t, err)
-			require.Equal(t, want, got)
+			require.Equal(t, must.Get(decodeSolution(raw))(t), got)
 		}
 	})
 }

@@ -131,13 +131,11 @@ func TestSlots(t *testing.T) {
 				c.duration = 30 * time.Minute
 			}
 			r := morning(c.change)
-			slots := must.Get(r.Slots(now, now.Add(20*time.Hour), c.duration, now, c.taken))(t)
-			require.Equal(t, c.want, shown(t, slots, "Asia/Kolkata"))
+			require.Equal(t, c.want, shown(t, must.Get(r.Slots(now, now.Add(20*time.Hour), c.duration, now, c.taken))(t), "Asia/Kolkata"))
 		})
 	}
 	for _, d := range []time.Duration{0, -time.Minute, 45 * time.Minute, 30*time.Minute + time.Second} {
-		_, err := morning(func(*Rules) {}).Slots(now, now.Add(time.Hour), d, now, Taken{})
-		require.Equal(t, protocol.Validation, protocol.CodeOf(err), d)
+		require.Equal(t, protocol.Validation, protocol.CodeOf(must.Err(morning(func(*Rules) {}).Slots(now, now.Add(time.Hour), d, now, Taken{}))), d)
 	}
 }
 
@@ -158,8 +156,7 @@ func TestBounds(t *testing.T) {
 			ok bool
 			f  Flag
 		}{{base.Add(15 * time.Minute), c.soon, TooSoon}, {base.Add(90 * 24 * time.Hour), c.andFar, TooFar}} {
-			v := must.Get(r.Judge(b.at, 15*time.Minute, now, Taken{}))(t)
-			require.Equal(t, !b.ok, slices.Contains(v.Refusals, b.f), "%s %s", c.now, b.f)
+			require.Equal(t, !b.ok, slices.Contains(must.Get(r.Judge(b.at, 15*time.Minute, now, Taken{}))(t).Refusals, b.f), "%s %s", c.now, b.f)
 			slots := must.Get(r.Slots(b.at, b.at.Add(time.Minute), 15*time.Minute, now, Taken{}))(t)
 			require.Len(t, slots, map[bool]int{true: 1}[b.ok], "%s %s", c.now, b.f)
 		}
@@ -168,8 +165,7 @@ func TestBounds(t *testing.T) {
 	now := instant(t, "2026-11-23T10:00:00Z")
 	r.MinNotice, r.MaxDaysAhead = 60, 2
 	for at, want := range map[time.Duration][]Flag{59 * time.Minute: {TooSoon}, time.Hour: nil, 48 * time.Hour: nil, 48*time.Hour + time.Minute: {TooFar}} {
-		v := must.Get(r.Judge(now.Add(at), 15*time.Minute, now, Taken{}))(t)
-		require.Equal(t, want, v.Refusals, at)
+		require.Equal(t, want, must.Get(r.Judge(now.Add(at), 15*time.Minute, now, Taken{}))(t).Refusals, at)
 	}
 	r.MinNotice, r.MaxDaysAhead = 1, 1000
 	v := must.Get(r.Judge(now.Add(14*time.Minute), 15*time.Minute, now, Taken{}))(t)
@@ -208,8 +204,7 @@ func TestJudge(t *testing.T) {
 		if c.duration == 0 {
 			c.duration = 30 * time.Minute
 		}
-		v := must.Get(r.Judge(at(c.start), c.duration, now, c.taken))(t)
-		require.Equal(t, Verdict{c.refusals, c.warnings}, v, name)
+		require.Equal(t, Verdict{c.refusals, c.warnings}, must.Get(r.Judge(at(c.start), c.duration, now, c.taken))(t), name)
 	}
 }
 
@@ -234,8 +229,7 @@ func TestSlots_Property(t *testing.T) {
 		slots := must.Get(r.Slots(from, to, duration, now, taken))(t)
 		middle := from.Add(to.Sub(from) / time.Duration(1+g.IntN(5)))
 		left := must.Get(r.Slots(from, middle, duration, now, taken))(t)
-		right := must.Get(r.Slots(middle, to, duration, now, taken))(t)
-		require.Equal(t, slots, append(left, right...), "%+v", r)
+		require.Equal(t, slots, append(left, must.Get(r.Slots(middle, to, duration, now, taken))(t)...), "%+v", r)
 
 		slotsSeen += len(slots)
 		is := map[time.Time]bool{}
@@ -295,10 +289,8 @@ func TestRules_UnknownZone(t *testing.T) {
 		week("Mars/Olympus", []int{30}), week("EST", []int{30}), week("", []int{30}),
 		{TimeZone: "UTC", Durations: []int{30}, Travel: []Travel{{"2026-11-24", "2026-11-24", "Local"}}},
 	} {
-		_, err := r.Judge(from, 30*time.Minute, from, Taken{})
-		require.Error(t, err)
-		_, err = r.Slots(from, from, 30*time.Minute, from, Taken{})
-		require.Error(t, err)
+		require.Error(t, must.Err(r.Judge(from, 30*time.Minute, from, Taken{})))
+		require.Error(t, must.Err(r.Slots(from, from, 30*time.Minute, from, Taken{})))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 func zoneOf(t testing.TB, name string) *time.Location {
@@ -23,9 +25,7 @@ func date(t testing.TB, s string) day {
 
 func instant(t testing.TB, s string) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.RFC3339, s)
-	require.NoError(t, err)
-	return at
+	return must.Get(time.Parse(time.RFC3339, s))(t)
 }
 
 // TestWall: clocks that are put forward and back by an hour, by half an hour and at

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/commit"
 	"stoa/storage/storagetest"
 
@@ -76,6 +77,7 @@ func config(c commit.Config) commit.Config {
 }
 
 func eachConfig(t *testing.T, fn func(t *testing.T, c commit.Config)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		fn(t, config(commit.Config{Path: filepath.Join(t.TempDir(), "commit.db")}))
@@ -91,8 +93,7 @@ func eachConfig(t *testing.T, fn func(t *testing.T, c commit.Config)) {
 
 func each(t *testing.T, fn func(t *testing.T, db *commit.DB)) {
 	eachConfig(t, func(t *testing.T, c commit.Config) {
-		db, err := commit.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(commit.Open(t.Context(), c))(t)
 		defer func() { require.NoError(t, db.Close()) }()
 		fn(t, db)
 	})

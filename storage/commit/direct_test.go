@@ -13,26 +13,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"stoa/protocol/must"
 	"stoa/storage/commit"
 )
 
 // A process that reaches PostgreSQL through a pooler names no statement. The pooler here
 // gives its clients other process numbers, as poolers do.
 func TestOpen_Pooler(t *testing.T) {
-	t.Parallel()
 	eachConfig(t, func(t *testing.T, c commit.Config) {
 		if c.URL == "" {
 			return
 		}
-		plain, err := commit.Open(t.Context(), c)
-		require.NoError(t, err)
+		plain := must.Get(commit.Open(t.Context(), c))(t)
 		require.True(t, plain.Direct())
 		require.NoError(t, plain.Close())
 
-		server, err := pgx.ParseConfig(c.URL)
-		require.NoError(t, err)
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		server := must.Get(pgx.ParseConfig(c.URL))(t)
+		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer listener.Close()
 		go func() {
 			for {
@@ -43,13 +40,11 @@ func TestOpen_Pooler(t *testing.T) {
 				go pool(client, server)
 			}
 		}()
-		u, err := url.Parse(c.URL)
-		require.NoError(t, err)
+		u := must.Get(url.Parse(c.URL))(t)
 		u.Host, u.RawQuery = listener.Addr().String(), "sslmode=disable"
 		c.URL = u.String()
 		c.Migrate = func(context.Context, commit.Engine, *sql.DB) error { return nil }
-		db, err := commit.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(commit.Open(t.Context(), c))(t)
 		defer db.Close()
 		require.False(t, db.Direct())
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error { return hold(tx, 1, "asha") }))

@@ -23,7 +23,6 @@ func atOnce(n int, fn func(i int)) {
 }
 
 func TestSpend_ExactlyOneWins(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		for range 10 {
 			s := spend()
@@ -46,7 +45,6 @@ func TestSpend_ExactlyOneWins(t *testing.T) {
 
 // A failed write gives back what it spent.
 func TestSpend_UndoneWithItsWrite(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		s := spend()
 		for range 3 {
@@ -72,7 +70,6 @@ func TestSpend_UndoneWithItsWrite(t *testing.T) {
 // In one batch the first write that succeeds has the key, and one that fails leaves it
 // to the next.
 func TestSpend_InOneBatch(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		for _, ahead := range []bool{false, true} {
 			s := spend()

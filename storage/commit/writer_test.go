@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/commit"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,6 @@ import (
 // However a write comes to the table, it finds what its batch holds back of it; one
 // that fails leaves what the earlier ones did, and nothing of its own.
 func TestWrite_Settles(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		n := int64(0)
 		for name, look := range map[string]func(ctx context.Context, tx *commit.Tx) error{
@@ -30,9 +30,8 @@ func TestWrite_Settles(t *testing.T) {
 				return tx.Lookup(ctx, `SELECT owner FROM thing WHERE n = ?`, n).Scan(&owner)
 			},
 			"exec": func(ctx context.Context, tx *commit.Tx) error {
-				changed, err := tx.Exec(ctx, `UPDATE thing SET owner = 'rao' WHERE n = ?`, n)
-				require.EqualValues(t, 1, changed)
-				return err
+				require.EqualValues(t, 1, must.Get(tx.Exec(ctx, `UPDATE thing SET owner = 'rao' WHERE n = ?`, n))(t))
+				return nil
 			},
 			"bun select": func(ctx context.Context, tx *commit.Tx) error {
 				return tx.Select(new(thing)).Where("n = ?", n).Scan(tx.In(ctx))
@@ -75,8 +74,7 @@ func TestWrite_Settles(t *testing.T) {
 				}
 				nothing := func(context.Context, *commit.Tx) error { return nil }
 				if own {
-					errs := together(t, db, nothing, second, nothing)
-					require.ErrorIs(t, errs[1], errRoom, name)
+					require.ErrorIs(t, together(t, db, nothing, second, nothing)[1], errRoom, name)
 				} else {
 					errs := together(t, db, first, second)
 					require.NoError(t, errs[0], name)
@@ -93,7 +91,6 @@ func TestWrite_Settles(t *testing.T) {
 // A write that fails takes what it holds back with it, and nothing of its neighbours,
 // wherever it fails and whether or not the batch has to run again.
 func TestWrite_FailsAlone(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		kept := 0
 		for i, test := range []struct {
@@ -137,25 +134,21 @@ func TestWrite_FailsAlone(t *testing.T) {
 
 // Rows stay held back beside a statement that selects others by their key.
 func TestWrite_LeavesOtherKeys(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		require.NoError(t, db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error {
 			if err := hold(tx, 1, "asha"); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "rao")
-			require.NoError(t, err)
+			must.Get(tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "rao"))(t)
 			require.Equal(t, 1, tx.Held(things))
-			n, err := tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "asha")
-			require.EqualValues(t, 1, n)
-			return err
+			require.EqualValues(t, 1, must.Get(tx.Exec(ctx, `DELETE FROM thing WHERE owner = ?`, "asha"))(t))
+			return nil
 		}))
 	})
 }
 
 // A row that the database refuses fails its own write, whichever statement wrote it.
 func TestWrite_RefusedRow(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		require.NoError(t, db.Write(t.Context(), func(_ context.Context, tx *commit.Tx) error { return hold(tx, 1, "asha") }))
 		double := func(ctx context.Context, tx *commit.Tx) error {
@@ -186,7 +179,6 @@ func TestWrite_RefusedRow(t *testing.T) {
 }
 
 func TestWrite_Wakes(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		wake := func(result error) write {
 			return func(ctx context.Context, tx *commit.Tx) error {
@@ -206,11 +198,9 @@ func TestWrite_Wakes(t *testing.T) {
 }
 
 func TestWrite_Refusals(t *testing.T) {
-	t.Parallel()
 	eachConfig(t, func(t *testing.T, c commit.Config) {
 		c.Queue = 1
-		db, err := commit.Open(t.Context(), c)
-		require.NoError(t, err)
+		db := must.Get(commit.Open(t.Context(), c))(t)
 		defer db.Close()
 		held, running := make(chan struct{}), make(chan struct{}, 1)
 		var wg sync.WaitGroup
@@ -223,7 +213,7 @@ func TestWrite_Refusals(t *testing.T) {
 		gone := make(chan error, 1)
 		go func() { gone <- db.Write(ctx, nothing) }()
 		require.Eventually(t, func() bool { return db.QueueLen() == 1 }, time.Minute, time.Millisecond)
-		err = db.Write(context.Background(), nothing)
+		err := db.Write(context.Background(), nothing)
 		e, ok := errors.AsType[*protocol.Error](err)
 		require.True(t, ok)
 		require.Equal(t, protocol.Overloaded, e.Code)
@@ -233,8 +223,7 @@ func TestWrite_Refusals(t *testing.T) {
 		close(held)
 		wg.Wait()
 
-		err = db.Read(context.Background(), func(ctx context.Context, tx *commit.Tx) error { return other(ctx, tx, 1) })
-		require.ErrorIs(t, err, commit.ErrReadOnly)
+		require.ErrorIs(t, db.Read(context.Background(), func(ctx context.Context, tx *commit.Tx) error { return other(ctx, tx, 1) }), commit.ErrReadOnly)
 		require.NoError(t, db.Close())
 		require.NoError(t, db.Close())
 		require.ErrorIs(t, db.Write(context.Background(), nothing), commit.ErrClosed)
@@ -243,7 +232,6 @@ func TestWrite_Refusals(t *testing.T) {
 
 // A failing test ends the goroutine it runs on, which is a writer's here.
 func TestWrite_SurvivesGoexit(t *testing.T) {
-	t.Parallel()
 	each(t, func(t *testing.T, db *commit.DB) {
 		for range 3 {
 			err := db.Write(t.Context(), func(ctx context.Context, tx *commit.Tx) error {

@@ -150,8 +150,7 @@ func (s *server) problem(w http.ResponseWriter, code protocol.Code) {
 
 func (s *server) client(t *testing.T, o client.Options) *client.Client {
 	t.Helper()
-	c := must.Get(client.New(s.URL, o))(t)
-	return c
+	return must.Get(client.New(s.URL, o))(t)
 }
 
 var post = map[string]any{"kind": "question", "title": "Hello", "body": "Is anybody here?", "tags": []string{"a", "b"}}
@@ -187,8 +186,7 @@ func TestCall_LaysOutPathAndQuery(t *testing.T) {
 		require.Equal(t, protocol.Validation, protocol.CodeOf(err), "refused as the node would")
 		require.Equal(t, "/handle", protocol.AsError(err).Faults[0].Pointer)
 	}
-	_, err := c.Call(t.Context(), "no_such_thing", nil)
-	require.ErrorContains(t, err, "no operation")
+	require.ErrorContains(t, must.Err(c.Call(t.Context(), "no_such_thing", nil)), "no operation")
 }
 
 func TestCall_PaysWithAProof(t *testing.T) {
@@ -196,15 +194,12 @@ func TestCall_PaysWithAProof(t *testing.T) {
 	s := serve(t)
 	s.refuse = 1 // the first proof is said to be spent: the fresh challenge pays
 	c := s.client(t, client.Options{})
-	res, err := c.Do(t.Context(), client.Call{Operation: "post_to_board", Args: post, IdempotencyKey: "k1"})
-	require.NoError(t, err)
-	require.Equal(t, 200, res.Status)
+	require.Equal(t, 200, must.Get(c.Do(t.Context(), client.Call{Operation: "post_to_board", Args: post, IdempotencyKey: "k1"}))(t).Status)
 	require.Len(t, s.log, 1)
 	got := s.log[0]
 	require.Equal(t, "application/json", got.Header.Get("Content-Type"))
 	require.Equal(t, "k1", got.Header.Get("Idempotency-Key"))
-	var body map[string]any
-	require.NoError(t, json.Unmarshal([]byte(got.Body), &body))
+	body := must.JSON[map[string]any]([]byte(got.Body))(t)
 	require.Contains(t, body, "pow")
 	delete(body, "pow")
 	want := must.Get(json.Marshal(post))(t)
@@ -212,8 +207,7 @@ func TestCall_PaysWithAProof(t *testing.T) {
 	require.JSONEq(t, string(want), string(left))
 
 	s.refuse = 10
-	_, err = c.Call(t.Context(), "post_to_board", post)
-	require.Equal(t, protocol.PowSpent, protocol.CodeOf(err), "it gives up")
+	require.Equal(t, protocol.PowSpent, protocol.CodeOf(must.Err(c.Call(t.Context(), "post_to_board", post))), "it gives up")
 	require.Equal(t, 7, s.refuse, "after three proofs")
 }
 
@@ -221,8 +215,7 @@ func TestCall_Signs(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	c := s.client(t, client.Options{Key: s.key, AgentID: "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:22"})
-	_, err := c.Do(t.Context(), client.Call{Operation: "post_to_board", Args: post, IdempotencyKey: "k1"})
-	require.NoError(t, err)
+	must.Get(c.Do(t.Context(), client.Call{Operation: "post_to_board", Args: post, IdempotencyKey: "k1"}))(t)
 	must.Get(c.Call(t.Context(), "delete_post", map[string]any{"id": postID}))(t)
 	require.Len(t, s.log, 2)
 	for i, names := range [][]string{{"content-type", "content-digest", "agent-identity", "idempotency-key"}, {"agent-identity"}} {
@@ -237,7 +230,7 @@ func TestCall_Signs(t *testing.T) {
 	require.NotEqual(t, s.log[0].Result.Params.Nonce, s.log[1].Result.Params.Nonce)
 
 	stranger := must.Get(key.GenerateP256())(t)
-	_, err = s.client(t, client.Options{Key: stranger}).Call(t.Context(), "post_to_board", post)
+	_, err := s.client(t, client.Options{Key: stranger}).Call(t.Context(), "post_to_board", post)
 	require.Equal(t, protocol.SignatureInvalid, protocol.CodeOf(err))
 	require.Equal(t, "error=invalid_signature", protocol.AsError(err).Signature)
 }
@@ -257,11 +250,10 @@ func TestCall_SignsAndPays(t *testing.T) {
 func TestCall_Token(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	res, err := s.client(t, client.Options{Token: "stoa_secret"}).Call(t.Context(), "delete_post", map[string]any{"id": postID})
-	require.NoError(t, err)
+	res := must.Get(s.client(t, client.Options{Token: "stoa_secret"}).Call(t.Context(), "delete_post", map[string]any{"id": postID}))(t)
 	require.Equal(t, http.StatusNoContent, res.Status)
 	require.Empty(t, res.Body)
-	_, err = s.client(t, client.Options{Token: "stoa_wrong"}).Call(t.Context(), "post_to_board", post)
+	_, err := s.client(t, client.Options{Token: "stoa_wrong"}).Call(t.Context(), "post_to_board", post)
 	require.NoError(t, err, "the node asked for a proof, and it was paid")
 }
 
@@ -287,8 +279,7 @@ func TestCall_EndsWithItsContext(t *testing.T) {
 	s := serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.client(t, client.Options{}).Call(ctx, "post_to_board", post)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Err(s.client(t, client.Options{}).Call(ctx, "post_to_board", post)), context.Canceled)
 }
 
 func TestNew_Refuses(t *testing.T) {
@@ -303,7 +294,6 @@ func TestNew_Refuses(t *testing.T) {
 		"key and token":        {"https://n1.example", client.Options{Key: k, Token: "stoa_x"}},
 		"identity without key": {"https://n1.example", client.Options{AgentID: "eip155:1:0x:1"}},
 	} {
-		_, err := client.New(c.base, c.o)
-		require.Error(t, err, name)
+		require.Error(t, must.Err(client.New(c.base, c.o)), name)
 	}
 }

@@ -240,8 +240,7 @@ func TestCommand_Complete(t *testing.T) {
 		"say --":          {"--loud"},
 		"store look --":   {"--exact", "--help"},
 	} {
-		got := New("shop", "", &shop{}).Complete(strings.Split(words, " "))
-		require.ElementsMatch(t, want, got, words)
+		require.ElementsMatch(t, want, New("shop", "", &shop{}).Complete(strings.Split(words, " ")), words)
 	}
 	require.NotEmpty(t, New("shop", "", &shop{}).Complete(nil))
 }

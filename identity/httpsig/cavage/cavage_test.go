@@ -46,8 +46,7 @@ type file struct {
 func read(t testing.TB, name string, cases int) file {
 	t.Helper()
 	b := must.Get(os.ReadFile("testdata/" + name))(t)
-	var f file
-	require.NoError(t, json.Unmarshal(b, &f))
+	f := must.JSON[file](b)(t)
 	require.Len(t, f.Cases, cases)
 	return f
 }
@@ -57,8 +56,7 @@ func (f file) public(t testing.TB, id string) crypto.PublicKey {
 	k := f.Keys[id]
 	if k.PEM != "" {
 		block, _ := pem.Decode([]byte(k.PEM))
-		pub := must.Get(x509.ParsePKIXPublicKey(block.Bytes))(t)
-		return pub
+		return must.Get(x509.ParsePKIXPublicKey(block.Bytes))(t)
 	}
 	pair := must.Get(key.ParsePair(k.JWK))(t)
 	return pair.Public()
@@ -164,8 +162,7 @@ func received(t testing.TB, r *http.Request) *http.Request {
 	t.Helper()
 	var wire bytes.Buffer
 	require.NoError(t, r.Write(&wire))
-	got := must.Get(http.ReadRequest(bufio.NewReader(&wire)))(t)
-	return got
+	return must.Get(http.ReadRequest(bufio.NewReader(&wire)))(t)
 }
 
 func TestSign_RoundTrip(t *testing.T) {
@@ -182,19 +179,14 @@ func TestSign_RoundTrip(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := http.NewRequest(tc.method, tc.url, strings.NewReader(tc.body))
-			require.NoError(t, err)
+			r := must.Get(http.NewRequest(tc.method, tc.url, strings.NewReader(tc.body)))(t)
 			require.NoError(t, Sign(r, []byte(tc.body), keyID, priv))
 			require.NoError(t, Sign(r, []byte(tc.body), keyID, priv), "a retry is signed again")
-			target, err := httpsig.ParseTarget(tc.url)
-			require.NoError(t, err)
+			target := must.Get(httpsig.ParseTarget(tc.url))(t)
 			got := received(t, r)
-			m, err := httpsig.FromRequest(got, target)
-			require.NoError(t, err)
+			m := must.Get(httpsig.FromRequest(got, target))(t)
 			v := &Verifier{Keys: one(keyID, priv.Public()), AllowTestKeys: true}
-			res, err := v.Verify(t.Context(), &m, []byte(tc.body))
-			require.NoError(t, err)
-			require.False(t, res.QueryIgnored)
+			require.False(t, must.Get(v.Verify(t.Context(), &m, []byte(tc.body)))(t).QueryIgnored)
 
 			// Second opinion, where go-fed's verifier is right.
 			if !strings.Contains(tc.url, "%2F") && !strings.HasSuffix(tc.url, "?") {
@@ -203,12 +195,10 @@ func TestSign_RoundTrip(t *testing.T) {
 				require.NoError(t, second.Verify(priv.Public(), gofed.RSA_SHA256))
 			}
 			if tc.body != "" {
-				_, err = v.Verify(t.Context(), &m, []byte(tc.body+" "))
-				require.ErrorIs(t, err, httpsig.CodeDigestMismatch)
+				require.ErrorIs(t, must.Err(v.Verify(t.Context(), &m, []byte(tc.body+" "))), httpsig.CodeDigestMismatch)
 			}
 			m.RawPath += "x"
-			_, err = v.Verify(t.Context(), &m, []byte(tc.body))
-			require.ErrorIs(t, err, httpsig.CodeSignatureInvalid)
+			require.ErrorIs(t, must.Err(v.Verify(t.Context(), &m, []byte(tc.body))), httpsig.CodeSignatureInvalid)
 		})
 	}
 }
@@ -241,8 +231,7 @@ func TestVerify_Refuses(t *testing.T) {
 			m, body := f.message(t, 0)
 			m.Header.Set("Signature", tc.field)
 			v := &Verifier{Keys: one("other", nil), Now: func() time.Time { return time.Unix(f.Cases[0].Now, 0) }}
-			_, err := v.Verify(t.Context(), m, body)
-			require.ErrorIs(t, err, tc.code)
+			require.ErrorIs(t, must.Err(v.Verify(t.Context(), m, body)), tc.code)
 		})
 	}
 }
@@ -254,14 +243,12 @@ func TestVerify_NoDowngrade(t *testing.T) {
 	m, body := f.message(t, 0)
 	m.Header.Set("Signature-Input", "sig1=()")
 	v := &Verifier{Keys: one(f.Cases[0].KeyID, f.public(t, f.Cases[0].Key)), AllowTestKeys: true}
-	_, err := v.Verify(t.Context(), m, body)
-	require.ErrorIs(t, err, httpsig.CodeSignatureMissing)
+	require.ErrorIs(t, must.Err(v.Verify(t.Context(), m, body)), httpsig.CodeSignatureMissing)
 }
 
 func TestVerify_AuthorizationAndEd25519(t *testing.T) {
 	t.Parallel()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	target := httpsig.NewTarget("https", "node.example")
 	r := httptest.NewRequest("GET", "/actors/asha", nil)
 	r.Host = "node.example"
@@ -274,8 +261,7 @@ func TestVerify_AuthorizationAndEd25519(t *testing.T) {
 	res := must.Get(v.Verify(t.Context(), &m, nil))(t)
 	require.Equal(t, pair.Thumbprint(), res.Thumbprint)
 	v.Keys = one("k", testPair(t).Public())
-	_, err = v.Verify(t.Context(), &m, nil)
-	require.ErrorIs(t, err, httpsig.CodeAlgorithmMismatch)
+	require.ErrorIs(t, must.Err(v.Verify(t.Context(), &m, nil)), httpsig.CodeAlgorithmMismatch)
 }
 
 func FuzzParse(f *testing.F) {

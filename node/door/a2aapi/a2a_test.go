@@ -47,8 +47,7 @@ func TestA2A_Exchange(t *testing.T) {
 		second := me.Write("asha", "m-2", "Of oak.", fmt.Sprintf(`,"taskId":%q`, task.ID)).Task(t)
 		require.Equal(t, task.ID, second.ID, "what is added to a task that waits belongs to it")
 		require.Len(t, second.History, 2)
-		joined := me.Write("asha", "m-3", "By March.", fmt.Sprintf(`,"contextId":%q`, task.ContextID)).Task(t)
-		require.Equal(t, task.ID, joined.ID)
+		require.Equal(t, task.ID, me.Write("asha", "m-3", "By March.", fmt.Sprintf(`,"contextId":%q`, task.ContextID)).Task(t).ID)
 
 		answeredTask(h, task.ContextID, "Gladly: 90,000.")
 		answeredTask(h, task.ContextID, "With cushions.")
@@ -210,10 +209,9 @@ func TestA2A_Client(t *testing.T) {
 	h := nodetest.New(t)
 	h.PutOpen("asha", nil)
 	me := h.Agents(1)[0]
-	c, err := a2aclient.NewFromEndpoints(t.Context(),
+	c := must.Get(a2aclient.NewFromEndpoints(t.Context(),
 		[]*sdk.AgentInterface{sdk.NewAgentInterface(h.Base+"/a2a/asha", sdk.TransportProtocolJSONRPC)},
-		a2aclient.WithJSONRPCTransport(&http.Client{Transport: me}))
-	require.NoError(t, err)
+		a2aclient.WithJSONRPCTransport(&http.Client{Transport: me})))(t)
 	res, err := c.SendMessage(t.Context(), &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("Do you deliver to Jaipur?"))})
 	require.NoError(t, err)
 	task, ok := res.(*sdk.Task)
@@ -226,15 +224,11 @@ func TestA2A_Client(t *testing.T) {
 	require.Equal(t, "To Jaipur and Ajmer.", task.Artifacts[0].Parts[0].Text())
 	require.NotNil(t, task.Status.Timestamp)
 
-	_, err = c.GetTask(t.Context(), &sdk.GetTaskRequest{ID: "t-1"})
-	require.ErrorIs(t, err, sdk.ErrTaskNotFound)
-	_, err = c.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID})
-	require.ErrorIs(t, err, sdk.ErrTaskNotCancelable)
-	listed := must.Get(c.ListTasks(t.Context(), &sdk.ListTasksRequest{}))(t)
-	require.Len(t, listed.Tasks, 1)
+	require.ErrorIs(t, must.Err(c.GetTask(t.Context(), &sdk.GetTaskRequest{ID: "t-1"})), sdk.ErrTaskNotFound)
+	require.ErrorIs(t, must.Err(c.CancelTask(t.Context(), &sdk.CancelTaskRequest{ID: task.ID})), sdk.ErrTaskNotCancelable)
+	require.Len(t, must.Get(c.ListTasks(t.Context(), &sdk.ListTasksRequest{}))(t).Tasks, 1)
 	made := must.Get(c.CreateTaskPushConfig(t.Context(), &sdk.PushConfig{TaskID: task.ID, URL: "https://a.example/", Token: "t-1"}))(t)
-	got := must.Get(c.GetTaskPushConfig(t.Context(), &sdk.GetTaskPushConfigRequest{TaskID: task.ID, ID: made.ID}))(t)
-	require.Equal(t, made, got)
+	require.Equal(t, made, must.Get(c.GetTaskPushConfig(t.Context(), &sdk.GetTaskPushConfigRequest{TaskID: task.ID, ID: made.ID}))(t))
 	require.Len(t, must.Get(c.ListTaskPushConfigs(t.Context(), &sdk.ListTaskPushConfigRequest{TaskID: task.ID}))(t), 1)
 	require.NoError(t, c.DeleteTaskPushConfig(t.Context(), &sdk.DeleteTaskPushConfigRequest{TaskID: task.ID, ID: made.ID}))
 	require.Empty(t, must.Get(c.ListTaskPushConfigs(t.Context(), &sdk.ListTaskPushConfigRequest{TaskID: task.ID}))(t))

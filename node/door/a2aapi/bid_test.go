@@ -2,7 +2,6 @@ package a2aapi_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -37,14 +37,12 @@ func TestA2A_Bid(t *testing.T) {
 
 		task := bid("b-1")
 		require.Equal(t, a2a.InputRequired, task.Status.State)
-		var made protocol.BidReceipt
-		require.NoError(t, json.Unmarshal(task.Artifacts[0].Parts[0].Data, &made))
+		made := must.JSON[protocol.BidReceipt](task.Artifacts[0].Parts[0].Data)(t)
 		require.Equal(t, made.Bid.ID, task.ID)
 		require.Contains(t, *task.Status.Message.Parts[0].Text, made.PaymentURL)
 		require.Contains(t, *task.Status.Message.Parts[0].Text, protocol.NoCharge)
 		require.Equal(t, made.PaymentURL, func() string {
-			var again protocol.BidReceipt
-			require.NoError(t, json.Unmarshal(bid("b-1").Artifacts[0].Parts[0].Data, &again))
+			again := must.JSON[protocol.BidReceipt](bid("b-1").Artifacts[0].Parts[0].Data)(t)
 			return again.PaymentURL
 		}(), "the same message is the same bid")
 		require.Equal(t, a2a.InputRequired, state(task.ID))

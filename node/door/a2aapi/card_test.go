@@ -30,10 +30,8 @@ import (
 // on this node, and returns the algorithms.
 func signatures(h *nodetest.House, raw []byte) (algs []string) {
 	h.T.Helper()
-	var members map[string]json.RawMessage
-	require.NoError(h.T, json.Unmarshal(raw, &members))
-	var list []a2a.Signature
-	require.NoError(h.T, json.Unmarshal(members["signatures"], &list))
+	members := must.JSON[map[string]json.RawMessage](raw)(h.T)
+	list := must.JSON[[]a2a.Signature](members["signatures"])(h.T)
 	delete(members, "signatures")
 	payload := must.Get(json.Marshal(members))(h.T)
 	canonical := must.Get(strictjson.Canonical(payload))(h.T)

@@ -13,6 +13,7 @@ import (
 
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // begin is a new task of the kit's caller by 1.0.
@@ -117,8 +118,7 @@ var checks1 = map[string]func(*testing.T, kit){
 		page := k.list(t, `{"pageSize":1}`)
 		require.Len(t, page.Tasks, 1)
 		require.NotEmpty(t, page.NextPageToken)
-		second := k.list(t, fmt.Sprintf(`{"pageSize":1,"pageToken":%q}`, page.NextPageToken))
-		require.NotEqual(t, page.Tasks[0].ID, second.Tasks[0].ID)
+		require.NotEqual(t, page.Tasks[0].ID, k.list(t, fmt.Sprintf(`{"pageSize":1,"pageToken":%q}`, page.NextPageToken)).Tasks[0].ID)
 		k.fails(t, -32602, "ListTasks", `{"pageSize":0}`)
 	},
 	"CORE-LIST-003": func(t *testing.T, k kit) {
@@ -133,8 +133,7 @@ var checks1 = map[string]func(*testing.T, kit){
 		require.Equal(t, []string{first.ID, second.ID}, at, "the one that changed last is first")
 	},
 	"CORE-LIST-004": func(t *testing.T, k kit) {
-		var members map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(k.call(t, "ListTasks", `{"contextId":"thr-none"}`).Result, &members))
+		members := must.JSON[map[string]json.RawMessage](k.call(t, "ListTasks", `{"contextId":"thr-none"}`).Result)(t)
 		require.Equal(t, `""`, string(members["nextPageToken"]))
 		require.Equal(t, "[]", string(members["tasks"]))
 		require.Contains(t, members, "pageSize")
@@ -177,8 +176,7 @@ var checks1 = map[string]func(*testing.T, kit){
 	},
 	"CORE-MULTI-005": func(t *testing.T, k kit) {
 		task := k.begin(t, "1")
-		on := k.call(t, "SendMessage", said(t.Name()+"2", hi, fmt.Sprintf(`,"taskId":%q`, task.ID))).Task(t)
-		require.Equal(t, task.ContextID, on.ContextID)
+		require.Equal(t, task.ContextID, k.call(t, "SendMessage", said(t.Name()+"2", hi, fmt.Sprintf(`,"taskId":%q`, task.ID))).Task(t).ContextID)
 	},
 	"CORE-MULTI-006": func(t *testing.T, k kit) {
 		k.fails(t, -32602, "SendMessage", said(t.Name()+"2", hi, fmt.Sprintf(`,"taskId":%q,"contextId":"thr-none"`, k.begin(t, "1").ID)))
@@ -187,8 +185,7 @@ var checks1 = map[string]func(*testing.T, kit){
 		task := k.begin(t, "1")
 		k.call(t, "SendMessage", said(t.Name()+"2", hi, fmt.Sprintf(`,"taskId":%q`, task.ID)))
 		for length, want := range []int{0, 1, 2, 2} {
-			got := k.call(t, "GetTask", fmt.Sprintf(`{"id":%q,"historyLength":%d}`, task.ID, length)).Task(t)
-			require.Len(t, got.History, want)
+			require.Len(t, k.call(t, "GetTask", fmt.Sprintf(`{"id":%q,"historyLength":%d}`, task.ID, length)).Task(t).History, want)
 		}
 	},
 	"DM-TASK-001": func(t *testing.T, k kit) {
@@ -233,16 +230,14 @@ var checks1 = map[string]func(*testing.T, kit){
 	},
 	"DM-SERIAL-003": func(t *testing.T, k kit) {
 		at := k.begin(t, "").Status.Timestamp
-		_, err := time.Parse(time.RFC3339Nano, at)
-		require.NoError(t, err)
+		must.Get(time.Parse(time.RFC3339Nano, at))(t)
 		require.True(t, strings.HasSuffix(at, "Z"), at)
 	},
 	"DM-SERIAL-004": func(t *testing.T, k kit) {
 		for _, without := range []string{"messageId", "role", "parts"} {
 			members := map[string]any{"messageId": "m", "role": "ROLE_USER", "parts": []any{map[string]string{"text": "a"}}}
 			delete(members, without)
-			raw, err := json.Marshal(map[string]any{"message": members})
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(map[string]any{"message": members}))(t)
 			k.fails(t, -32602, "SendMessage", string(raw))
 		}
 	},
@@ -269,8 +264,7 @@ var checks1 = map[string]func(*testing.T, kit){
 	},
 	"CARD-SIGN-003": func(t *testing.T, k kit) {
 		for _, s := range k.card1(t)["signatures"].([]any) {
-			raw, err := base64.RawURLEncoding.DecodeString(s.(map[string]any)["protected"].(string))
-			require.NoError(t, err)
+			raw := must.Get(base64.RawURLEncoding.DecodeString(s.(map[string]any)["protected"].(string)))(t)
 			var head struct{ Alg, Kid string }
 			require.NoError(t, json.Unmarshal(raw, &head))
 			require.NotContains(t, []string{head.Alg, head.Kid}, "")

@@ -42,8 +42,7 @@ func (k kit) fails(t *testing.T, code int, method, params string) {
 // raw sends a body as it is.
 func (k kit) raw(t *testing.T, code int, body string) {
 	t.Helper()
-	var a nodetest.A2AAnswer
-	require.NoError(t, json.Unmarshal(k.h.On(t).Ask("POST", "/a2a/asha", body, k.bearer...).Body.Bytes(), &a))
+	a := must.JSON[nodetest.A2AAnswer](k.h.On(t).Ask("POST", "/a2a/asha", body, k.bearer...).Body.Bytes())(t)
 	got, _ := codeOf(a)
 	require.Equal(t, code, got, "%s", body)
 }
@@ -200,8 +199,7 @@ func schemes03(t *testing.T, k kit) {
 
 func wrongToken(t *testing.T, k kit) {
 	t.Helper()
-	a := plain(k.h.On(t), "/a2a/asha", "message/send", said03("x", "Hello", ""), "Authorization", "Bearer invalid")
-	require.Equal(t, 401, a.Status)
+	require.Equal(t, 401, plain(k.h.On(t), "/a2a/asha", "message/send", said03("x", "Hello", ""), "Authorization", "Bearer invalid").Status)
 }
 
 // asked03: a task asks, and goes on with the caller's answer.

@@ -101,8 +101,7 @@ func TestA2A_CombinedCard(t *testing.T) {
 	h := nodetest.New(t, served("any"))
 	h.PutOpen("asha", nil)
 	for path, endpoint := range map[string]string{"/a2a/asha/agent-card.json": "/a2a/asha", "/.well-known/agent-card.json": "/a2a"} {
-		var card map[string]any
-		require.NoError(t, json.Unmarshal(h.Ask("GET", path, "").Is(200).Body.Bytes(), &card))
+		card := must.JSON[map[string]any](h.Ask("GET", path, "").Is(200).Body.Bytes())(t)
 		require.Equal(t, h.Base+endpoint, card["url"])
 		require.Equal(t, "0.3.0", card["protocolVersion"])
 		require.Equal(t, "JSONRPC", card["preferredTransport"])

@@ -8,6 +8,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestA2A_ThreadLimits: how much may wait is a setting, which the card tells; a refusal says when to come back.
@@ -33,6 +34,5 @@ func TestA2A_ThreadLimits(t *testing.T) {
 		require.Equal(t, "3600", full.Header.Get("Retry-After"))
 	}
 	over := restClient(h, me)
-	_, err := over.SendMessage(t.Context(), sdkText("Hello"))
-	require.ErrorContains(t, err, "waiting for an answer")
+	require.ErrorContains(t, must.Err(over.SendMessage(t.Context(), sdkText("Hello"))), "waiting for an answer")
 }

@@ -130,8 +130,7 @@ func TestA2A_Push(t *testing.T) {
 		require.Len(t, ids, 2)
 		require.Equal(t, a2a.Completed, event(last).StatusUpdate.Status.State)
 		list := me.Do("/a2a/asha", "ListTaskPushNotificationConfigs", fmt.Sprintf(`{"taskId":%q}`, task.ID))
-		var configs a2a.PushConfigList
-		require.NoError(t, json.Unmarshal(list.Result, &configs))
+		configs := must.JSON[a2a.PushConfigList](list.Result)(t)
 		require.Len(t, configs.Configs, 2, "they remain for a day after the end of the task")
 
 		// A receiver that fails is told again, under the same id; one that answers 410 is told no more.

@@ -52,10 +52,8 @@ func TestSign_Vectors(t *testing.T) {
 	for _, v := range file.Vectors {
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
-			var members map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal(v.Card, &members))
-			var want []a2a.Signature
-			require.NoError(t, json.Unmarshal(members["signatures"], &want))
+			members := must.JSON[map[string]json.RawMessage](v.Card)(t)
+			want := must.JSON[[]a2a.Signature](members["signatures"])(t)
 			delete(members, "signatures")
 			payload := must.Get(json.Marshal(members))(t)
 			canonical := must.Get(strictjson.Canonical(payload))(t)

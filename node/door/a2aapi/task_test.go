@@ -151,8 +151,7 @@ func TestA2A_List(t *testing.T) {
 		require.Len(t, full.Tasks[0].History, 2)
 		of, _ := list(fmt.Sprintf(`{"context_id":%q,"status":1}`, tasks[2].ContextID))
 		require.Len(t, of.Tasks, 1)
-		foreign := other.Do("/a2a/asha", "ListTasks", fmt.Sprintf(`{"contextId":%q}`, tasks[2].ContextID))
-		require.Contains(t, string(foreign.Result), `"totalSize":0`)
+		require.Contains(t, string(other.Do("/a2a/asha", "ListTasks", fmt.Sprintf(`{"contextId":%q}`, tasks[2].ContextID)).Result), `"totalSize":0`)
 		since, _ := list(fmt.Sprintf(`{"statusTimestampAfter":%q}`, full.Tasks[0].Status.Timestamp))
 		require.Equal(t, 1, since.TotalSize, "of that time or later")
 		none, _ := list(`{"status":"TASK_STATE_AUTH_REQUIRED"}`)
@@ -303,6 +302,6 @@ func TestA2A_Blocking(t *testing.T) {
 		require.Equal(t, a2a.Submitted, immediately.Task(t).Status.State)
 		legacy := old(me, "message/send", `{"configuration":{"blocking":false},`+said03("j", "Hello", "")[1:])
 		require.Contains(t, string(legacy.Result), `"state":"submitted"`)
-		require.Less(t, time.Since(began), 15*time.Second)
+		require.Less(t, time.Since(began), 20*time.Second, "as long as one waits otherwise")
 	})
 }

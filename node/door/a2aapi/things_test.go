@@ -15,6 +15,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // TestA2A_Things: bids and meeting requests are among the tasks of who made them, and have streams: of a guest with the status token, of an
@@ -36,8 +37,7 @@ func TestA2A_Things(t *testing.T) {
 		stream := opens(h, "SendStreamingMessage", said("b", bidding, ""), "")
 		task := *stream.next().Task
 		require.Equal(t, a2a.InputRequired, task.Status.State)
-		var made protocol.BidReceipt
-		require.NoError(t, json.Unmarshal(task.Artifacts[0].Parts[0].Data, &made))
+		made := must.JSON[protocol.BidReceipt](task.Artifacts[0].Parts[0].Data)(t)
 		require.NotEmpty(t, made.PaymentURL)
 		about := fmt.Sprintf(`{"id":%q}`, task.ID)
 		later := opens(h, "SubscribeToTask", about, made.StatusToken)

@@ -16,6 +16,7 @@ import (
 	"stoa/identity/key"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestA2A_Refusals: the wire as the sheet has it, for a caller who is known.
@@ -127,8 +128,7 @@ func TestA2A_Refusals(t *testing.T) {
 		require.Nil(t, me.Post("/a2a/asha", strings.Replace(nodetest.Hello, `"role"`, `"metadata":{"x":"`+strings.Repeat("y", 16000)+`"},"role"`, 1)).Error)
 		large := me.Post("/a2a/asha", nodetest.Hello+strings.Repeat(" ", 200<<10))
 		require.Nil(t, large.Error, "up to 256 KiB: %s", large.Raw)
-		silent := me.Post("/a2a/asha", `{"jsonrpc":"2.0","method":"SendMessage"}`)
-		require.Equal(t, 204, silent.Status, "a notification is not answered")
+		require.Equal(t, 204, me.Post("/a2a/asha", `{"jsonrpc":"2.0","method":"SendMessage"}`).Status, "a notification is not answered")
 		require.Equal(t, 405, h.Ask("GET", "/a2a/asha", "").Code)
 		require.Equal(t, "POST", h.Ask("GET", "/a2a/asha", "").Header().Get("Allow"))
 		preflight := h.Ask("OPTIONS", "/a2a/asha", "")
@@ -144,8 +144,7 @@ func TestA2A_Who(t *testing.T) {
 	hosted := h.Hosted("vikram")
 	token := h.TokenOf("vikram", "test")
 	me := h.Agents(1)[0]
-	stranger, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	stranger := must.Get(key.GenerateEd25519())(t)
 	plain := func(headers ...string) nodetest.A2AAnswer {
 		r := httptest.NewRequest("POST", h.Base+"/a2a/asha", strings.NewReader(nodetest.Hello))
 		r.RequestURI = "/a2a/asha"
@@ -164,8 +163,7 @@ func TestA2A_Who(t *testing.T) {
 		if identity != "" {
 			r.Header.Set("Agent-Identity", identity)
 		}
-		target, err := httpsig.ParseTarget(h.Base)
-		require.NoError(t, err)
+		target := must.Get(httpsig.ParseTarget(h.Base))(t)
 		require.NoError(t, httpsig.SignRequest(r, target, []byte(nodetest.Hello), httpsig.SignOptions{Key: pair.Signer()}))
 		r.Body = readCloser(nodetest.Hello)
 		if change != nil {
@@ -241,8 +239,7 @@ func (*body) Close() error { return nil }
 // FuzzA2A: whatever a known caller sends, the door answers with one JSON-RPC
 // document or none, and never with an error of its own.
 func FuzzA2A(f *testing.F) {
-	raw, err := os.ReadFile(nodetest.Source("protocol/a2a/testdata/wire-pairs.json"))
-	require.NoError(f, err)
+	raw := must.Get(os.ReadFile(nodetest.Source("protocol/a2a/testdata/wire-pairs.json")))(f)
 	f.Add(raw)
 	f.Add([]byte(nodetest.Hello))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a","method":"GetTask","params":{"id":"task_01k9y3v6k8e5w9q2x4z7c1m0ad_1","history_length":"0"}}`))

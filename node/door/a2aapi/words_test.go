@@ -1,7 +1,6 @@
 package a2aapi_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 )
 
 // TestA2A_Limits: a limit that was reached has its own reason, and the card says
@@ -74,16 +74,14 @@ func TestA2A_Members(t *testing.T) {
 	called := me.Do("/a2a", "SendMessage", fmt.Sprintf(`{"message":{"messageId":"idem-1","role":"ROLE_USER","parts":[{"data":`+read+`}]}}`, 1))
 	for _, a := range []nodetest.A2AAnswer{task, me.GetTask("asha", task.Task(t).ID), called} {
 		require.Nil(t, a.Error, "%s", a.Raw)
-		var result any
-		require.NoError(t, json.Unmarshal(a.Result, &result))
+		result := must.JSON[any](a.Result)(t)
 		walk("", result)
 		require.Contains(t, string(a.Raw), `"metadata":{"urn:stoa:a2a:profile:v1/untrustedContent":true}`)
 	}
 
 	// The answer to a used message id with another input is another message.
 	id := func(a nodetest.A2AAnswer) string {
-		var r a2a.SendResult
-		require.NoError(t, json.Unmarshal(a.Result, &r))
+		r := must.JSON[a2a.SendResult](a.Result)(t)
 		require.NotNil(t, r.Message, "%s", a.Raw)
 		return r.Message.MessageID
 	}

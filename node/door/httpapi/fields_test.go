@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"stoa/protocol/must"
 )
 
 // What a query holds becomes a value that JSON can say, or stays text for the
@@ -23,7 +25,6 @@ func TestCoerce(t *testing.T) {
 	} {
 		got := coerce(tt.kind, tt.in)
 		require.Equal(t, tt.want, got, "%s %q", tt.kind, tt.in)
-		_, err := json.Marshal(got)
-		require.NoError(t, err)
+		must.Get(json.Marshal(got))(t)
 	}
 }

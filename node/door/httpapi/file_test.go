@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // deadlines is a connection whose deadlines can be read.
@@ -66,6 +67,5 @@ func TestUpload_LeastRate(t *testing.T) {
 	}
 	u := &upload{body: iotest.ErrReader(io.ErrUnexpectedEOF), control: http.NewResponseController(&deadlines{}), op: protocol.ImportArchive.Operation,
 		start: time.Now().Add(-2 * time.Hour), got: 1 << 40}
-	_, err := u.Read(make([]byte, 1))
-	require.ErrorContains(t, err, "longer than an hour")
+	require.ErrorContains(t, must.Err(u.Read(make([]byte, 1))), "longer than an hour")
 }

@@ -25,6 +25,5 @@ func TestVisitor_NobodyPlantsOne(t *testing.T) {
 	require.Equal(t, ours, a.visitor(r, protocol.CheckConversation.Operation))
 	w := httptest.NewRecorder()
 	a.remember(w.Header(), protocol.ContactAgent.Operation, ours)
-	got := w.Header().Get("Set-Cookie")
-	require.Regexp(t, `^__Host-stoa_visitor=o+; Path=/; Max-Age=\d+; HttpOnly; Secure; SameSite=Lax$`, got)
+	require.Regexp(t, `^__Host-stoa_visitor=o+; Path=/; Max-Age=\d+; HttpOnly; Secure; SameSite=Lax$`, w.Header().Get("Set-Cookie"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"stoa/node/door/mcpapi"
 	"stoa/node/nodetest"
+	"stoa/protocol/must"
 )
 
 // TestConformance runs the conformance kit of MCP against the dispatcher, to which the things that the kit calls by name are added, on the newest
@@ -58,12 +59,10 @@ func TestConformance(t *testing.T) {
 func conformance(t *testing.T, runtime, suite, url, revision string) (passed int, failed []string) {
 	out := t.TempDir()
 	said, _ := exec.CommandContext(t.Context(), runtime, suite, "server", "--url", url, "--requirements", revision, "-o", out).CombinedOutput()
-	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(out, "*", "checks.json")))(t)
 	require.NotEmpty(t, files, "%s", said)
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
+		raw := must.Get(os.ReadFile(file))(t)
 		var checks []struct{ ID, Status, ErrorMessage string }
 		require.NoError(t, json.Unmarshal(raw, &checks))
 		for _, c := range checks {

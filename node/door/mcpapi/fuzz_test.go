@@ -13,14 +13,14 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // FuzzMCP throws bodies at the door: no 5xx, no panic, and every answer that is
 // not empty is a JSON-RPC response with a result or an error.
 func FuzzMCP(f *testing.F) {
 	for _, op := range protocol.Operations() {
-		args, err := json.Marshal(op.Example)
-		require.NoError(f, err)
+		args := must.Get(json.Marshal(op.Example))(f)
 		f.Add([]byte(nodetest.ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, op.Name, args))), "2026-07-28", "tools/call", op.Name)
 		f.Add([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"pow":{},"kind":[{}],"tags":[{},[]],`+
 			`"limit":1e400}}}`, op.Name)), "", "", "")

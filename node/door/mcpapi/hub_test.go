@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestHub_Look: one look reads perLook resources, in turn, each once for all who follow it, and tells those whose resource has changed.
@@ -27,8 +28,7 @@ func TestHub_Look(t *testing.T) {
 	}
 	var all []*listener
 	for i := range 4 { // the same 40, and 10 of its own
-		l, err := h.join(fmt.Sprint(i), false)
-		require.NoError(t, err)
+		l := must.Get(h.join(fmt.Sprint(i), false))(t)
 		for n := range maxFollowed {
 			uri := fmt.Sprint("all/", n)
 			if n >= 40 {
@@ -80,11 +80,8 @@ func TestHub_Full(t *testing.T) {
 	t.Parallel()
 	h := NewHub(func() uint64 { return 0 })
 	for i := range maxListeners / 2 {
-		_, err := h.join(fmt.Sprint(i), false)
-		require.NoError(t, err)
+		must.Get(h.join(fmt.Sprint(i), false))(t)
 	}
-	_, err := h.join("one more", false)
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
-	_, err = h.join("one more", true)
-	require.NoError(t, err)
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(h.join("one more", false))))
+	must.Get(h.join("one more", true))(t)
 }

@@ -18,6 +18,7 @@ import (
 	"stoa/node/door/mcpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A listened is one message of a stream.
@@ -49,15 +50,13 @@ func hear(t *testing.T, method, url, body string, headers ...string) (h hearing,
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	res := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { res.Body.Close() })
 	if res.StatusCode == 200 {
 		require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
@@ -196,8 +195,7 @@ func served(t *testing.T, h *nodetest.House, change func(c *mcpapi.Config)) (bas
 	c := mcpapi.Config{Table: h.Table, For: protocol.Everybody, Base: base, Loopback: true, Version: "test", Changes: h.DB.Version,
 		Network: func(*http.Request) string { return "net" }}
 	change(&c)
-	door, err := mcpapi.New(c)
-	require.NoError(t, err)
+	door := must.Get(mcpapi.New(c))(t)
 	s.Config.Handler = door
 	s.Start()
 	t.Cleanup(s.Close)

@@ -113,8 +113,7 @@ func TestMCP_Discover(t *testing.T) {
 	require.JSONEq(t, called.Content[0].Text, string(called.Structured))
 
 	// A name may be wrapped, and blanks around it mean nothing.
-	wrapped := h.Modern("tools/call", `"name":"site_map"`, "Mcp-Name", " =?base64?c2l0ZV9tYXA=?= ")
-	require.Nil(t, wrapped.Error)
+	require.Nil(t, h.Modern("tools/call", `"name":"site_map"`, "Mcp-Name", " =?base64?c2l0ZV9tYXA=?= ").Error)
 	numbered := callMCP(h, strings.Replace(nodetest.ModernBody("server/discover", ""), `"q-1"`, "9007199254740993", 1), "MCP-Protocol-Version", "2026-07-28",
 		"Mcp-Method", "server/discover")
 	require.Equal(t, "9007199254740993", string(numbered.ID), "the id comes back as it was sent")
@@ -129,8 +128,7 @@ func TestMCP_Announced(t *testing.T) {
 	for _, path := range []string{"/SKILL.md", "/llms.txt", "/api/public/about"} {
 		require.Contains(t, h.Ask("GET", path, "").Body.String(), url, path)
 	}
-	p := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", ""))
-	require.Equal(t, url, p.Interfaces.PublicMCP)
+	require.Equal(t, url, nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", "")).Interfaces.PublicMCP)
 	m := nodetest.As[protocol.SiteMap](h.Ask("GET", "/api/public/site-map", ""))
 	var found []string
 	for _, e := range m.Items {

@@ -14,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -35,8 +36,7 @@ func everyResource(h *nodetest.House, door string, headers ...string) (all []lis
 	for {
 		a := h.ModernAt(door, "resources/list", fmt.Sprintf(`"cursor":%q`, cursor), headers...)
 		require.Nil(h.T, a.Error, "%s", a.Body)
-		var page resourceList
-		require.NoError(h.T, json.Unmarshal(a.Result, &page))
+		page := must.JSON[resourceList](a.Result)(h.T)
 		require.NotNil(h.T, page.TTLMs)
 		all, pages, cursor = append(all, page.Resources...), pages+1, page.NextCursor
 		if cursor == "" {
@@ -88,8 +88,7 @@ func TestResources_List(t *testing.T) {
 		a := h.Modern("resources/read", fmt.Sprintf(`"uri":%q`, h.Base+"/board/"+gone.ID), "Mcp-Name", h.Base+"/board/"+gone.ID)
 		require.Equal(t, protocol.Gone, a.Error.Data.Code)
 
-		var templates resourceList
-		require.NoError(t, json.Unmarshal(h.Modern("resources/templates/list", "").Result, &templates))
+		templates := must.JSON[resourceList](h.Modern("resources/templates/list", "").Result)(t)
 		require.Len(t, templates.ResourceTemplates, 9)
 		require.Equal(t, "public", templates.CacheScope)
 		require.Contains(t, templates.ResourceTemplates, listedResource{URITemplate: h.Base + "/board/{id}", Name: "post", Title: "Post with its replies",
@@ -111,9 +110,7 @@ func TestResources_Scopes(t *testing.T) {
 		return []string{"Authorization", "Bearer " + h.AccountToken(handle, "t", scopes...)}
 	}
 	templates := func(token []string) (names []string) {
-		var list resourceList
-		a := h.ModernAt(protocol.OwnerMCPPath, "resources/templates/list", "", token...)
-		require.NoError(t, json.Unmarshal(a.Result, &list))
+		list := must.JSON[resourceList](h.ModernAt(protocol.OwnerMCPPath, "resources/templates/list", "", token...).Result)(t)
 		require.Equal(t, "private", list.CacheScope)
 		for _, r := range list.ResourceTemplates {
 			names = append(names, r.Name)
@@ -186,8 +183,7 @@ func TestPrompts(t *testing.T) {
 			}
 		}
 		get := func(given map[string]string) string {
-			raw, err := json.Marshal(given)
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(given))(t)
 			a := h.Modern("prompts/get", fmt.Sprintf(`"name":%q,"arguments":%s`, p.Name, raw), "Mcp-Name", p.Name)
 			require.Nil(t, a.Error, "%s", a.Body)
 			var got struct {

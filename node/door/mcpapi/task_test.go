@@ -13,6 +13,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 type task struct {
@@ -82,8 +83,7 @@ func TestTasks(t *testing.T) {
 		done := get(links, made.TaskID)
 		require.Equal(t, "completed", done.Status)
 		require.JSONEq(t, done.Result.Content[0].Text, string(done.Result.Structured))
-		var post protocol.MadePost
-		require.NoError(t, json.Unmarshal(done.Result.Structured, &post))
+		post := must.JSON[protocol.MadePost](done.Result.Structured)(t)
 		h.Ask("GET", "/api/public/board/"+post.ID, "").Is(200)
 		require.Nil(t, ask(links, "tasks/cancel", fmt.Sprintf(`"taskId":%q`, made.TaskID)).Error)
 		require.Equal(t, "completed", get(links, made.TaskID).Status, "what is over stays")
@@ -115,8 +115,7 @@ func TestTasks(t *testing.T) {
 			}
 		}
 		require.Equal(t, 404, h.ModernAt(protocol.MCPPath, "tasks/list", "").Answer.Code)
-		plain := h.Tool("post_to_board", nodetest.GoodPost)
-		require.Equal(t, protocol.PowRequired, plain.Refused.Code, "a client without tasks gets none")
+		require.Equal(t, protocol.PowRequired, h.Tool("post_to_board", nodetest.GoodPost).Refused.Code, "a client without tasks gets none")
 	})
 }
 

@@ -11,12 +11,12 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 func compileTool(t testing.TB, schema map[string]any) *jsonschema.Schema {
 	t.Helper()
-	raw, err := json.Marshal(schema)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(schema))(t)
 	return nodetest.Compile(t, raw, "")
 }
 
@@ -42,8 +42,7 @@ func TestMCP_Tools(t *testing.T) {
 			p := p.(map[string]any)
 			require.True(t, p["type"] != nil || p["anyOf"] != nil, "%s: %s has no type", tool.Name, member)
 		}
-		example, err := json.Marshal(op.Example)
-		require.NoError(t, err)
+		example := must.Get(json.Marshal(op.Example))(t)
 		nodetest.Valid(t, compileTool(t, tool.InputSchema), example)
 		_, takesProof := tool.InputSchema["properties"].(map[string]any)["pow"]
 		require.Equal(t, op.Access&protocol.Proof != 0, takesProof, tool.Name)

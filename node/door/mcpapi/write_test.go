@@ -20,6 +20,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -37,18 +38,15 @@ func TestMCP_ProofOfWork(t *testing.T) {
 	require.Contains(t, refused.Refused.Retry, "pow")
 	require.Empty(t, refused.Header().Get("WWW-Authenticate"))
 
-	solution, err := pow.Solve(t.Context(), *refused.Refused.Challenge)
-	require.NoError(t, err)
+	solution := must.Get(pow.Solve(t.Context(), *refused.Refused.Challenge))(t)
 	bad := h.Tool("post_to_board", nodetest.WithProof(t, `{"kind":"offer","title":"","body":"b"}`, solution))
 	require.Equal(t, protocol.Validation, bad.Refused.Code)
 	require.Equal(t, []string{"/title"}, nodetest.Pointers(bad.Refused.Errors))
 	good := h.Tool("post_to_board", nodetest.WithProof(t, nodetest.GoodPost, solution))
 	require.False(t, good.IsError, "a typing mistake does not burn the work: %s", good.Body)
-	var p protocol.Post
-	require.NoError(t, json.Unmarshal(good.Structured, &p))
+	p := must.JSON[protocol.Post](good.Structured)(t)
 	require.Equal(t, protocol.ByProof, p.Author.Method)
-	read := nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, ""))
-	require.Equal(t, p, read.Post)
+	require.Equal(t, p, nodetest.As[protocol.PostWithReplies](h.Ask("GET", "/api/public/board/"+p.ID, "")).Post)
 
 	spent := h.Tool("post_to_board", nodetest.WithProof(t, nodetest.GoodPost, solution))
 	require.Equal(t, protocol.PowSpent, spent.Refused.Code)
@@ -59,12 +57,10 @@ func TestMCP_ProofOfWork(t *testing.T) {
 	require.Equal(t, protocol.PowInvalid, h.Tool("post_to_board", nodetest.WithProof(t, nodetest.GoodPost, 7)).Refused.Code)
 
 	challenge := h.Tool("get_challenge", `{"purpose":"board"}`)
-	var c pow.Challenge
-	require.NoError(t, json.Unmarshal(challenge.Structured, &c))
+	c := must.JSON[pow.Challenge](challenge.Structured)(t)
 	again := h.Tool("get_challenge", `{"purpose":"board"}`)
 	require.NotEqual(t, string(challenge.Structured), string(again.Structured), "a challenge is never kept")
-	solution, err = pow.Solve(t.Context(), c)
-	require.NoError(t, err)
+	solution = must.Get(pow.Solve(t.Context(), c))(t)
 	require.False(t, h.ReadTool(callMCP(h, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_to_board","arguments":%s}}`,
 		nodetest.WithProof(t, nodetest.GoodPost, solution)))).IsError, "on the older wire as well")
 }
@@ -93,8 +89,7 @@ func TestMCP_Signed(t *testing.T) {
 	pair := h.Hosted("asha")
 	done := h.ReadTool(h.SignedTool(pair, "post_to_board", nodetest.GoodPost, nil))
 	require.False(t, done.IsError, "%s", done.Body)
-	var p protocol.Post
-	require.NoError(t, json.Unmarshal(done.Structured, &p))
+	p := must.JSON[protocol.Post](done.Structured)(t)
 	require.True(t, p.Author.Verified)
 	require.Equal(t, protocol.BySignature, p.Author.Method)
 	require.Equal(t, "asha", *p.Author.Handle)
@@ -107,8 +102,7 @@ func TestMCP_Signed(t *testing.T) {
 	changed, body := h.SignTool(pair, "post_to_board", nodetest.GoodPost, nil)
 	body = bytes.Replace(body, []byte("Looms"), []byte("Looks"), 1)
 	changed.Body = io.NopCloser(bytes.NewReader(body))
-	stranger, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	stranger := must.Get(key.GenerateEd25519())(t)
 	proven := nodetest.WithProof(t, nodetest.GoodPost, h.Proof("board"))
 	for _, tt := range []struct {
 		name string
@@ -140,8 +134,7 @@ func TestMCP_Signed(t *testing.T) {
 	forged, _ := h.SignTool(pair, "read_board", `{}`, nil)
 	forged.Header.Set("Signature", "sig1=:"+base64.StdEncoding.EncodeToString(make([]byte, 64))+":")
 	require.Equal(t, protocol.SignatureInvalid, h.ReadTool(h.SendSigned(forged)).Refused.Code, "a forged one does not")
-	page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", ""))
-	require.Len(t, page.Items, 2, "nothing of this was stored")
+	require.Len(t, nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board", "")).Items, 2, "nothing of this was stored")
 
 	chain := h.ReadTool(h.SignedTool(pair, "post_to_board", nodetest.GoodPost, func(r *http.Request, _ *httpsig.SignOptions) {
 		r.Header.Set("Agent-Identity", "eip155:1:0x8004a169fb4a3325136eb29fa0ceb6d2e539a432:1")
@@ -158,8 +151,7 @@ func TestMCP_Token(t *testing.T) {
 	h.Hosted("asha")
 	secret := h.TokenOf("asha", "test")
 	bearer := []string{"Authorization", "Bearer " + secret}
-	var p protocol.Post
-	require.NoError(t, json.Unmarshal(h.Tool("post_to_board", nodetest.GoodPost, bearer...).Structured, &p))
+	p := must.JSON[protocol.Post](h.Tool("post_to_board", nodetest.GoodPost, bearer...).Structured)(t)
 	require.Equal(t, protocol.BySession, p.Author.Method)
 	args := fmt.Sprintf(`{"id":%q}`, p.ID)
 	anonymous := h.Tool("delete_post", args)

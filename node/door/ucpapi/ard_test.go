@@ -13,6 +13,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -184,10 +185,9 @@ func TestARDExplore(t *testing.T) {
 
 		put := func(d protocol.ProfileDraft) {
 			require.NoError(t, h.DB.Write(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-				p, err := tx.Profiles().ByHandle(ctx, d.Handle)
-				require.NoError(t, err)
+				p := must.Get(tx.Profiles().ByHandle(ctx, d.Handle))(t)
 				p.Draft = d
-				_, err = h.Directory.Put(ctx, tx, p)
+				_, err := h.Directory.Put(ctx, tx, p)
 				return err
 			}))
 		}

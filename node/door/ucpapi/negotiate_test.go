@@ -165,8 +165,7 @@ func (s ucpSigner) send(pair key.Pair, change func(*http.Request, *httpsig.SignO
 	if change != nil {
 		change(r, &o)
 	}
-	target := must.Get(httpsig.ParseTarget(s.h.Base))(s.h.T)
-	require.NoError(s.h.T, httpsig.SignRequest(r, target, body, o))
+	require.NoError(s.h.T, httpsig.SignRequest(r, must.Get(httpsig.ParseTarget(s.h.Base))(s.h.T), body, o))
 	if after != nil {
 		after(r)
 	}
@@ -183,8 +182,7 @@ func TestUCP_Signatures(t *testing.T) {
 	foreign := must.Get(key.GenerateEd25519())(t)
 	jwk := func(p key.Pair, id string) string {
 		raw := must.Get(key.MarshalPublic(p.Published()))(t)
-		var m map[string]any
-		require.NoError(t, json.Unmarshal(raw, &m))
+		m := must.JSON[map[string]any](raw)(t)
 		if id != "" {
 			m["kid"] = id
 		}

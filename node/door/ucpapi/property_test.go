@@ -14,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A ucpMaker makes requests of UCP at random: mostly right, sometimes with a wrong value.
@@ -132,8 +133,7 @@ func TestUCP_Random(t *testing.T) {
 		good := map[string]int{}
 		for i := range 1500 {
 			path := []string{"/catalog/search", "/catalog/lookup", "/catalog/product", "/locations/search", "/locations/lookup"}[i%5]
-			body, err := json.Marshal(m.request(path))
-			require.NoError(t, err)
+			body := must.Get(json.Marshal(m.request(path)))(t)
 			var headers []string
 			if agent := agents[m.r.IntN(len(agents))]; agent != "" {
 				headers = []string{"UCP-Agent", agent}
@@ -154,8 +154,7 @@ func TestUCP_Random(t *testing.T) {
 // TestUCP_Examples checks the examples of the fact sheets' protocol and of the texts of this project.
 func TestUCP_Examples(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/examples.json")
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile("testdata/examples.json"))(t)
 	var examples []struct {
 		Schema   string
 		Releases []string
@@ -166,10 +165,8 @@ func TestUCP_Examples(t *testing.T) {
 	require.NotEmpty(t, examples)
 	for _, e := range examples {
 		for _, release := range e.Releases {
-			s, err := ucpSchemas()(release, e.Schema)
-			require.NoError(t, err)
-			var v any
-			require.NoError(t, json.Unmarshal(e.Example, &v))
+			s := must.Get(ucpSchemas()(release, e.Schema))(t)
+			v := must.JSON[any](e.Example)(t)
 			require.Equal(t, e.Valid, s.Validate(v) == nil, "%s %s %s", release, e.Schema, e.Example)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -48,8 +49,7 @@ func TestUCP_Profile(t *testing.T) {
 		set, err := key.ParseSet(a.Body.Bytes())
 		require.NoError(t, err, "the profile is a JWK Set")
 		require.Zero(t, set.Ignored)
-		own, err := key.ParseSet(h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Body.Bytes())
-		require.NoError(t, err)
+		own := must.Get(key.ParseSet(h.Ask("GET", "/.well-known/http-message-signatures-directory", "").Body.Bytes()))(t)
 		require.Equal(t, own.Keys, set.Keys, "of the same keys as the key directory")
 	}
 	for _, at := range []string{"/.well-known/api-catalog", "/llms.txt", "/SKILL.md", "/api/public/site-map"} {

@@ -16,6 +16,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // ucpFiles are the schemas of the releases of UCP.
@@ -59,8 +60,7 @@ var ucpSchemas = sync.OnceValue(func() func(release, at string) (*jsonschema.Sch
 // ucpValid checks a document against a schema of one release.
 func ucpValid(t testing.TB, release, at string, raw []byte) {
 	t.Helper()
-	s, err := ucpSchemas()(release, at)
-	require.NoError(t, err)
+	s := must.Get(ucpSchemas()(release, at))(t)
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	require.NoError(t, err, "%s", raw)
 	require.NoError(t, s.Validate(v), "%s\n%s", release+" "+at, raw)

@@ -11,6 +11,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -19,17 +20,14 @@ import (
 func sameEverywhere(t *testing.T, h *nodetest.House) {
 	const identity = "eip155:1:0x00000000000000000000000000000000000000aa:1"
 	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		p, err := tx.Profiles().ForUpdate(ctx, "chai")
-		require.NoError(t, err)
+		p := must.Get(tx.Profiles().ForUpdate(ctx, "chai"))(t)
 		p.ERC8004 = identity
-		_, err = tx.Profiles().Put(ctx, p)
-		require.NoError(t, err)
+		must.Get(tx.Profiles().Put(ctx, p))(t)
 		require.NoError(t, tx.Feedbacks().Add(ctx, identity, protocol.ByPayment, 1, 9000))
 		for i, state := range []storage.FeedbackState{storage.FeedbackCounted, storage.FeedbackUncounted} {
-			_, err = tx.Feedbacks().Insert(ctx, storage.Feedback{ID: protocol.NewID(protocol.ReviewID, tx.Now), Agent: identity,
+			must.Get(tx.Feedbacks().Insert(ctx, storage.Feedback{ID: protocol.NewID(protocol.ReviewID, tx.Now), Agent: identity,
 				Client: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", Index: uint64(i), Place: int64(i), At: tx.Now, State: state, Reason: protocol.ByPayment,
-				Rating: 9000, Doc: storage.FeedbackDoc{Text: "Strong tea.", Tx: fmt.Sprintf("0x%064d", i)}})
-			require.NoError(t, err)
+				Rating: 9000, Doc: storage.FeedbackDoc{Text: "Strong tea.", Tx: fmt.Sprintf("0x%064d", i)}}))(t)
 		}
 		return nil
 	}))
@@ -40,8 +38,7 @@ func sameEverywhere(t *testing.T, h *nodetest.House) {
 		a := me.Do(endpoint, "SendMessage", fmt.Sprintf(`{"message":{"messageId":"same-%d","role":"ROLE_USER","parts":[{"data":{"operation":%q,"input":%s}}]}}`,
 			n, op, input))
 		require.Nil(t, a.Error, "%s", a.Raw)
-		var sent a2a.SendResult
-		require.NoError(t, json.Unmarshal(a.Result, &sent))
+		sent := must.JSON[a2a.SendResult](a.Result)(t)
 		return string(sent.Message.Parts[0].Data)
 	}
 	for _, c := range []struct{ op, input, ofShop, path, page, text string }{

@@ -67,8 +67,7 @@ func TestVerify(t *testing.T) {
 	pair := must.Get(key.GenerateP256())(t)
 	raw := must.Get(key.MarshalPublic(pair.Published()))(t)
 	keyed := func(members string) *platform {
-		var jwk map[string]any
-		require.NoError(t, json.Unmarshal(raw, &jwk))
+		jwk := must.JSON[map[string]any](raw)(t)
 		require.NoError(t, json.Unmarshal([]byte(members), &jwk))
 		list := must.Get(json.Marshal([]any{jwk}))(t)
 		o := newObject(map[string]json.RawMessage{"keys": list})

@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestAccountPage_Profile writes a profile, its capabilities and needs by the forms
@@ -21,8 +22,7 @@ func TestAccountPage_Profile(t *testing.T) {
 	h := nodetest.New(t)
 	bearer := "Bearer " + nodetest.OwnerOf(t, h, "asha")
 	acc := nodetest.As[protocol.Account](h.Ask("GET", "/api/owner/account", "", "Authorization", bearer))
-	link, err := h.Admin().SignInLink(t.Context(), acc.ID)
-	require.NoError(t, err)
+	link := must.Get(h.Admin().SignInLink(t.Context(), acc.ID))(t)
 	cookie := "stoa_session=" + h.SignIn(link)
 	send := func(do string, fields ...string) nodetest.Answer {
 		form := url.Values{"do": {do}, "handle": {"asha"}}

@@ -27,6 +27,7 @@ import (
 	"stoa/node/door/web"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // What the tests of all pages are told by the environment.
@@ -59,16 +60,13 @@ func newTown(t *testing.T) *town {
 	var agents []struct {
 		Profile, Merchant, Meetings, Attention json.RawMessage
 	}
-	raw, err := os.ReadFile(nodetest.Source("cmd/stoa/seed.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &agents))
+	require.NoError(t, json.Unmarshal(must.Get(os.ReadFile(nodetest.Source("cmd/stoa/seed.json")))(t), &agents))
 	tokens := map[string]string{}
 	for _, a := range agents {
 		p, _, err := h.Admin().PutProfile(t.Context(), a.Profile)
 		require.NoError(t, err)
 		if a.Merchant != nil {
-			_, err = h.Admin().PutMerchant(t.Context(), p.Handle, a.Merchant)
-			require.NoError(t, err)
+			must.Get(h.Admin().PutMerchant(t.Context(), p.Handle, a.Merchant))(t)
 		}
 		secret := h.OwnerToken(p.Handle)
 		tokens[p.Handle] = "Bearer " + secret
@@ -110,9 +108,7 @@ func seedBoard(t *testing.T, h *nodetest.House, tokens map[string]string) (withR
 		ID, By, Re, Kind, Title, Body string
 		Tags                          []string
 	}
-	raw, err := os.ReadFile(nodetest.Source("cmd/stoa/seedposts.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &posts))
+	require.NoError(t, json.Unmarshal(must.Get(os.ReadFile(nodetest.Source("cmd/stoa/seedposts.json")))(t), &posts))
 	for i := range 40 {
 		h.Post(fmt.Sprintf("Office lunch for %d people, brought by half past twelve", i+2))
 	}
@@ -259,8 +255,7 @@ func TestAllPages(t *testing.T) {
 	if os.Getenv(AxeEnv) == "" {
 		t.Skipf("%s does not name axe-core: the pages were not checked (make test installs it)", AxeEnv)
 	}
-	axe, err := os.ReadFile(os.Getenv(AxeEnv))
-	require.NoError(t, err)
+	axe := must.Get(os.ReadFile(os.Getenv(AxeEnv)))(t)
 	w := newTown(t)
 	b := nodetest.OpenBrowser(t, w.Base)
 	said := listen(b)

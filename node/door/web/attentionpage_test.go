@@ -21,6 +21,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/out/pay/sandbox"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -149,14 +150,11 @@ func TestBrowser_Attention(t *testing.T) {
 	require.Contains(t, b.Text(".amount"), "₹2,000")
 	require.Regexp(t, `\(1?[0-9]:[0-9]{2} left\)|\(20:00 left\)`, b.Text(".until"))
 	link := nodetest.Look[string](b, `document.querySelector("a[href^='upi:']").href`)
-	shown, err := chromedp.Run(b.Ctx, chromedp.FullScreenshot(100))
-	require.NoError(t, err)
+	shown := must.Get(chromedp.Run(b.Ctx, chromedp.FullScreenshot(100)))(t)
 	screen, _, err := image.Decode(bytes.NewReader(shown))
 	require.NoError(t, err)
-	bits, err := gozxing.NewBinaryBitmapFromImage(screen)
-	require.NoError(t, err)
-	code, err := qrcode.NewQRCodeReader().Decode(bits, nil)
-	require.NoError(t, err)
+	bits := must.Get(gozxing.NewBinaryBitmapFromImage(screen))(t)
+	code := must.Get(qrcode.NewQRCodeReader().Decode(bits, nil))(t)
 	require.Equal(t, link, code.GetText())
 	require.Contains(t, link, "upi://pay?pa=asha@okbank&pn=Asha%20Rao&am=2000.00&cu=INR&tr=")
 	b.Picture("pay")
@@ -299,8 +297,7 @@ func address(b *nodetest.Tab) string {
 func printed(b *nodetest.Tab, name string) {
 	b.T.Helper()
 	if dir := os.Getenv("STOA_TEST_PICTURES"); dir != "" {
-		pdf, err := chromedp.Run(b.Ctx, chromedp.PrintToPDF())
-		require.NoError(b.T, err)
+		pdf := must.Get(chromedp.Run(b.Ctx, chromedp.PrintToPDF()))(b.T)
 		require.NoError(b.T, os.WriteFile(filepath.Join(dir, name+".pdf"), pdf, 0o600))
 	}
 }

@@ -168,8 +168,7 @@ func testBidLinkWebhook(t *testing.T, change func(*node.Config)) {
 	bearer := []string{"Authorization", "Bearer " + n.Link.Ticket}
 	for range 2 { // looking uses nothing up
 		require.Equal(t, 200, h.Ask("GET", path(n.Link.URL), "", "Accept", nodetest.Accept).Code)
-		l := nodetest.As[protocol.BidLink](h.Ask("GET", path(n.Link.API), "", bearer...))
-		require.Equal(t, made.Bid.ID, l.Bid.ID)
+		require.Equal(t, made.Bid.ID, nodetest.As[protocol.BidLink](h.Ask("GET", path(n.Link.API), "", bearer...)).Bid.ID)
 	}
 	require.Equal(t, protocol.BidClaimed, state(made.Bid.ID))
 	require.Equal(t, 200, h.Ask("POST", path(n.Link.API), `{"do":"confirm"}`, bearer...).Code)

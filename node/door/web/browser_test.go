@@ -17,6 +17,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 func TestMain(m *testing.M) { nodetest.Main(m) }
@@ -167,8 +168,7 @@ func TestBrowser(t *testing.T) {
 	save(b, "delete_need", "")
 	require.Empty(t, own().Capabilities)
 	require.Empty(t, own().Needs)
-	elsewhere, err := h.Admin().SignInLink(t.Context(), acc.ID)
-	require.NoError(t, err)
+	elsewhere := must.Get(h.Admin().SignInLink(t.Context(), acc.ID))(t)
 	h.SignIn(elsewhere)
 	save(b, "end_session", "")
 	h.SessionOf(acc.ID, 0)
@@ -180,8 +180,7 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, 200, b.Open("/account/profile"))
 
 	// The session ends while its owner types.
-	_, err = h.Admin().SignOut(t.Context(), acc.ID)
-	require.NoError(t, err)
+	must.Get(h.Admin().SignOut(t.Context(), acc.ID))(t)
 	require.Equal(t, 401, b.Send("#put_own_profile-asha", "headline", "Typed for an hour", "kinds", "support"))
 	require.Contains(t, b.Text("h1"), "not signed in")
 	require.Equal(t, "Typed for an hour", value(b, "#put_own_profile-asha-headline"))

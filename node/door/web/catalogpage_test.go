@@ -13,6 +13,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestImportItems imports CSV and JSON Lines as the owner does, over HTTP.
@@ -80,8 +81,7 @@ func TestImportItems(t *testing.T) {
 		require.Equal(t, 400, a.Code, "%q %s", file, a.Body)
 		require.Contains(t, a.Body.String(), says)
 	}
-	manual, err := os.ReadFile(nodetest.Source("docs/OWNERS.md"))
-	require.NoError(t, err)
+	manual := must.Get(os.ReadFile(nodetest.Source("docs/OWNERS.md")))(t)
 	_, example, _ := strings.Cut(string(manual), "```csv\n")
 	example, _, _ = strings.Cut(example, "```")
 	sample := h.Ask("GET", "/account/items/sample.csv", "").Body.String()
@@ -136,8 +136,7 @@ func TestImportItems(t *testing.T) {
 	body := `{"items":[` + strings.Join(batch, ",") + `],"remove":["s2999","gone"]}`
 	a = h.Ask("POST", "/api/owner/merchant/items/batch", body, "Authorization", "Bearer "+token)
 	require.Equal(t, 200, a.Code, "%s", a.Body)
-	done := nodetest.As[protocol.ItemsReport](a)
-	require.Equal(t, protocol.ItemsReport{Changed: 1000, Removed: 1, ItemCount: 2998}, done)
+	require.Equal(t, protocol.ItemsReport{Changed: 1000, Removed: 1, ItemCount: 2998}, nodetest.As[protocol.ItemsReport](a))
 	require.Equal(t, 413, h.Ask("POST", "/api/owner/merchant/items/batch", body).Code, "without credentials")
 	require.Equal(t, 413, h.Ask("PUT", "/api/owner/merchant", `{"city":"`+strings.Repeat("x", 70_000)+`"}`, "Authorization", "Bearer "+token).Code)
 
@@ -181,10 +180,8 @@ func TestImportItems_Page(t *testing.T) {
 		form := multipart.NewWriter(&body)
 		require.NoError(t, form.WriteField("handle", handle))
 		require.NoError(t, form.WriteField("mode", mode))
-		part, err := form.CreateFormFile("file", "items.csv")
-		require.NoError(t, err)
-		_, err = io.WriteString(part, file)
-		require.NoError(t, err)
+		part := must.Get(form.CreateFormFile("file", "items.csv"))(t)
+		must.Get(io.WriteString(part, file))(t)
 		require.NoError(t, form.Close())
 		return h.Ask("POST", "/account/items/import?handle="+handle+query, body.String(), append([]string{"Content-Type", form.FormDataContentType(),
 			"Accept", nodetest.Accept, "Cookie", "stoa_session=" + cookie, "Origin", h.Base}, headers...)...)

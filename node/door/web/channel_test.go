@@ -12,6 +12,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // An atom is what a feed reader sees of an Atom document.
@@ -71,8 +72,7 @@ func readAtom(h *nodetest.House, path string) (a atom) {
 	require.NotEmpty(h.T, a.Title)
 	require.Equal(h.T, a.ID, a.link("self"))
 	require.NotEmpty(h.T, a.link("alternate"))
-	_, err = time.Parse(time.RFC3339, a.Updated)
-	require.NoError(h.T, err)
+	must.Get(time.Parse(time.RFC3339, a.Updated))(h.T)
 	ids := map[string]bool{}
 	for _, e := range a.Entries {
 		require.NotEmpty(h.T, e.Title)
@@ -82,8 +82,7 @@ func readAtom(h *nodetest.House, path string) (a atom) {
 		ids[e.ID] = true
 		require.Equal(h.T, "text", e.Content.Type)
 		require.NotContains(h.T, e.Content.Text, "<")
-		_, err = time.Parse(time.RFC3339, e.Updated)
-		require.NoError(h.T, err)
+		must.Get(time.Parse(time.RFC3339, e.Updated))(h.T)
 		require.Equal(h.T, "alternate", e.Links[0].Rel)
 	}
 	return a
@@ -157,8 +156,7 @@ func TestChannels(t *testing.T) {
 		require.NotContains(t, item.Authors[0].URL, "javascript")
 	}
 
-	news := readAtom(h, "/feed.atom")
-	require.Len(t, news.Entries, 6, "three posts, a merchant and two items")
+	require.Len(t, readAtom(h, "/feed.atom").Entries, 6, "three posts, a merchant and two items")
 	require.Len(t, jsonFeed(h, "/feed.json?types=merchant_joined").Items, 1)
 	require.Equal(t, h.Base+"/feed.json?types=merchant_joined", jsonFeed(h, "/feed.json?types=merchant_joined").FeedURL)
 	require.Empty(t, readAtom(h, "/feed.atom?types=review").Entries)

@@ -18,6 +18,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // appHost is the window of a client that shows an app, as MCP Apps 2026-01-26 says: it answers what the app asks, and keeps it.
@@ -101,8 +102,7 @@ func TestBrowser_ConfirmApp(t *testing.T) {
 	result := call(args)
 	const policy = `default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'`
 	page := `<meta http-equiv="Content-Security-Policy" content="` + policy + `">` + app.Contents[0].Text
-	given, err := json.Marshal(map[string]any{"page": page, "name": name, "args": json.RawMessage(args), "result": result, "locale": "en-IN"})
-	require.NoError(t, err)
+	given := must.Get(json.Marshal(map[string]any{"page": page, "name": name, "args": json.RawMessage(args), "result": result, "locale": "en-IN"}))(t)
 	window := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -145,8 +145,7 @@ func TestBrowser_ConfirmApp(t *testing.T) {
 		if def := appMessages[method]; def != "" {
 			delete(m, "jsonrpc")
 			delete(m, "id")
-			raw, err := json.Marshal(m)
-			require.NoError(t, err)
+			raw := must.Get(json.Marshal(m))(t)
 			valid(t, def, raw)
 		}
 	}
@@ -170,15 +169,10 @@ var appMessages = map[string]string{
 // valid checks a value against a definition of the schema of MCP Apps.
 func valid(t *testing.T, definition string, raw []byte) {
 	t.Helper()
-	file, err := os.ReadFile("testdata/mcp-apps.schema.json")
-	require.NoError(t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(file))
-	require.NoError(t, err)
+	file := must.Get(os.ReadFile("testdata/mcp-apps.schema.json"))(t)
+	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(file)))(t)
 	c := jsonschema.NewCompiler()
 	require.NoError(t, c.AddResource("apps.json", doc))
-	s, err := c.Compile("apps.json#/$defs/" + definition)
-	require.NoError(t, err)
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	require.NoError(t, err)
-	require.NoError(t, s.Validate(value), "%s: %s", definition, raw)
+	s := must.Get(c.Compile("apps.json#/$defs/" + definition))(t)
+	require.NoError(t, s.Validate(must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(raw)))(t)), "%s: %s", definition, raw)
 }

@@ -16,6 +16,7 @@ import (
 	"stoa/node/hall"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -133,9 +134,8 @@ func TestConfirm(t *testing.T) {
 			asks()
 		}
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			n, err := tx.Drafts().Count(ctx, 1000)
-			require.LessOrEqual(t, n, 100)
-			return err
+			require.LessOrEqual(t, must.Get(tx.Drafts().Count(ctx, 1000))(t), 100)
+			return nil
 		}))
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/account"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // sound looks at the open page: nothing that axe finds, nothing wider than the window. With STOA_TEST_SCREENSHOTS it makes a picture.
@@ -22,16 +23,14 @@ func sound(b *nodetest.Tab, name string) {
 	b.T.Helper()
 	axe := ""
 	if at := os.Getenv(AxeEnv); at != "" {
-		raw, err := os.ReadFile(at)
-		require.NoError(b.T, err)
+		raw := must.Get(os.ReadFile(at))(b.T)
 		axe = string(raw)
 	}
 	r := see(b, axe)
 	require.Empty(b.T, r.Wrong, name)
 	require.LessOrEqual(b.T, r.Scroll, r.Width, name)
 	if dir := os.Getenv(ScreenshotsEnv); dir != "" {
-		picture, err := chromedp.Run(b.Ctx, chromedp.FullScreenshot(100))
-		require.NoError(b.T, err)
+		picture := must.Get(chromedp.Run(b.Ctx, chromedp.FullScreenshot(100)))(b.T)
 		require.NoError(b.T, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
 	}
 }
@@ -166,8 +165,7 @@ func TestBrowser_JoinAgent(t *testing.T) {
 	require.Equal(t, 200, b.Open(claim))
 	require.Equal(t, "/sign-in", nodetest.Look[string](b, "location.pathname"), "who is not signed in signs in first")
 	require.Equal(t, 200, b.Send("form:has(#mail)", "mail", "meera@example.org"))
-	link := regexp.MustCompile(`http://\S+ticket=\S+`).FindString(box.Next(t, h).Text)
-	require.Equal(t, 200, b.Load(chromedp.Navigate(link)))
+	require.Equal(t, 200, b.Load(chromedp.Navigate(regexp.MustCompile(`http://\S+ticket=\S+`).FindString(box.Next(t, h).Text))))
 	require.Equal(t, 200, b.Send("form:has([name=ticket])"))
 	require.Equal(t, 200, b.Open(claim))
 	require.Contains(t, b.Text("main"), "Helper (@helper)")

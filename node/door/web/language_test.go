@@ -13,6 +13,7 @@ import (
 
 	pagewords "stoa/node/door/web/words"
 	"stoa/node/nodetest"
+	"stoa/protocol/must"
 )
 
 // untranslated are the pages whose texts are not in the catalogue yet. To take one off: show its texts by
@@ -92,8 +93,7 @@ func TestTranslated(t *testing.T) {
 	met, postID := map[string]bool{}, regexp.MustCompile(`post_[0-9a-z]{26}`)
 	see := func(path string, headers ...string) (links []string) {
 		a := w.Ask("GET", path, "", append(headers, "Accept", nodetest.Accept)...)
-		page, err := html.ParseWithOptions(strings.NewReader(a.Body.String()), html.ParseOptionEnableScripting(false))
-		require.NoError(t, err)
+		page := must.Get(html.ParseWithOptions(strings.NewReader(a.Body.String()), html.ParseOptionEnableScripting(false)))(t)
 		d := &nodetest.Page{Root: page}
 		found := unwrapped(page, path)
 		path = postID.ReplaceAllString(path, "{id}")
@@ -142,8 +142,7 @@ func TestLanguage(t *testing.T) {
 	lang := func(headers ...string) string {
 		t.Helper()
 		a := h.Ask("GET", "/board?kind=offer", "", append(headers, "Accept", nodetest.Accept)...).Is(200)
-		page, err := html.Parse(strings.NewReader(a.Body.String()))
-		require.NoError(t, err)
+		page := must.Get(html.Parse(strings.NewReader(a.Body.String())))(t)
 		d := &nodetest.Page{Root: page}
 		code := nodetest.Attr(d.All("html")[0], "lang")
 		require.Equal(t, code, a.Header().Get("Content-Language"))

@@ -19,6 +19,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // meetingCookie returns the cookie of a request that an answer sets, as a browser sends it.
@@ -196,8 +197,7 @@ func TestMeetPage_Slots(t *testing.T) {
 	next := openMeet(h, later, 200)
 	require.Contains(t, later, "timezone=Europe%2FBerlin")
 	first := nodetest.Attr(next.Find("input", "name", "startsAt"), "value")
-	at, err := time.Parse(time.RFC3339, first)
-	require.NoError(t, err)
+	at := must.Get(time.Parse(time.RFC3339, first))(t)
 	zone, _ := protocol.Zone("Europe/Berlin")
 	require.Equal(t, "00:00", at.In(zone).Format("15:04"), "from a midnight on")
 	require.NotContains(t, openMeet(h, "/@asha/meet?timezone=Europe/Berlin&durationMin=60", 200).Raw, first)
@@ -258,8 +258,7 @@ func TestMeetPage_Calendar(t *testing.T) {
 	h, d, _ := nodetest.MeetingHouse(t, `,"showSlots":true,"durations":[30],"maxPerDay":100,"usualHours":[{"day":"tuesday","from":"11:00","to":"18:00"}]`)
 	p := openMeet(h, "/@asha/meet", 200)
 	for _, n := range daysOf(p) {
-		day, err := time.Parse(time.DateOnly, nodetest.Attr(n, "value"))
-		require.NoError(t, err)
+		day := must.Get(time.Parse(time.DateOnly, nodetest.Attr(n, "value")))(t)
 		require.Equal(t, time.Tuesday, day.Weekday())
 	}
 	require.NotEmpty(t, daysOf(p))
@@ -339,8 +338,7 @@ func TestBrowser_Meet(t *testing.T) {
 	require.Equal(t, page, address(b), "without the ticket")
 	require.Contains(t, b.Text("[role=status]"), "@asha has the request and decides.")
 
-	at, err := time.Parse(time.RFC3339, start)
-	require.NoError(t, err)
+	at := must.Get(time.Parse(time.RFC3339, start))(t)
 	id := strings.TrimPrefix(page, "/meetings/")
 	d.Good("POST", "/api/owner/meetings/"+id+"/propose", fmt.Sprintf(`{"times":[%q,%q],"answer":"I am at the loom then."}`,
 		nodetest.MachineZ(at.Add(2*time.Hour)), nodetest.MachineZ(at.Add(26*time.Hour))), d.Token, nil)

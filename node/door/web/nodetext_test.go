@@ -9,6 +9,7 @@ import (
 
 	"stoa/node"
 	"stoa/node/nodetest"
+	"stoa/protocol/must"
 )
 
 // TestTexts_Operator: what the operator writes is on its pages in the reader's language, in the footer, in the plain text about the
@@ -52,7 +53,6 @@ func TestTexts_Operator(t *testing.T) {
 	for name, text := range map[string]string{"contacts.md": "x", "terms.fr.md": "x", "terms.md": "\xff", "privacy.md": string(make([]byte, 65<<10))} {
 		other := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(other, name), []byte(text), 0o600))
-		_, err := node.New(t.Context(), node.Config{Texts: other, Data: t.TempDir(), Listen: "127.0.0.1:0", Dev: true}, nil)
-		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, must.Err(node.New(t.Context(), node.Config{Texts: other, Data: t.TempDir(), Listen: "127.0.0.1:0", Dev: true}, nil)), name)
 	}
 }

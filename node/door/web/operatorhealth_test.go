@@ -12,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/node/work/doctor"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -64,8 +65,7 @@ func TestExamination(t *testing.T) {
 
 	require.NoError(t, h.Node.Admin().Backup(t.Context(), h.Config, filepath.Join(t.TempDir(), "copy.db"), nil))
 	master := filepath.Join(h.Config.Data, "master.key")
-	raw, err := os.ReadFile(master)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(master))(t)
 	require.NoError(t, doctor.KeyCopied(t.Context(), h.DB, master, raw))
 	require.Equal(t, 200, b.Open(health))
 	look()

@@ -18,6 +18,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/out/calendar/calendartest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 var decisionInMail = regexp.MustCompile(`http\S*/meeting-decision\?ticket=(stoa_read_[A-Za-z0-9_-]+)`)
@@ -313,8 +314,7 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	require.Equal(t, protocol.MeetingApproved, meetingState(d, linked.Request.ID))
 	phone.Picture("decision-done")
 
-	gone := d.Asked("gone@spam.example", at(3, 12))
-	require.Equal(t, 200, b.Open("/account/meetings/"+gone.Request.ID))
+	require.Equal(t, 200, b.Open("/account/meetings/"+d.Asked("gone@spam.example", at(3, 12)).Request.ID))
 	require.Equal(t, 200, b.Send("#decline_meeting", "block", "domain"), b.Text("main"))
 	require.Equal(t, 200, b.Open("/account/meetings/settings"))
 	require.Contains(t, b.Text("#blocked ~ .rows"), "Everybody at spam.example")
@@ -341,8 +341,7 @@ func TestBrowser_OwnMeetings(t *testing.T) {
 	require.Equal(t, 404, b.Open("/account/meetings/mtg_nothing"))
 
 	connectsCalendar(b, h)
-	_, err := h.Admin().SignOut(t.Context(), acc.ID)
-	require.NoError(t, err)
+	must.Get(h.Admin().SignOut(t.Context(), acc.ID))(t)
 	require.Equal(t, 200, b.Open("/account/meetings"))
 	require.Equal(t, "Sign in", b.Text("h1"))
 }

@@ -19,6 +19,7 @@ import (
 	"stoa/node/door/web"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // open asks for a page as a browser does and checks what holds for every page.
@@ -45,8 +46,7 @@ func village(t *testing.T) (h *nodetest.House, texts []string, post, reply proto
 		return s
 	}
 	quoted := func(limit int) string {
-		raw, err := json.Marshal(attack(limit))
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(attack(limit)))(t)
 		return string(raw)
 	}
 	for _, part := range []string{
@@ -457,8 +457,7 @@ func TestPages_Handle(t *testing.T) {
 	}
 	require.Equal(t, 308, h.Ask("GET", "/@Asha", "", "Accept", "application/activity+json").Code)
 	require.Equal(t, 404, h.Ask("GET", "/@Evil.example", "", "Accept", "text/html").Code)
-	page := nodetest.As[protocol.CurrentPage](h.Ask("GET", "/api/public/page?path=/@Asha", ""))
-	require.Equal(t, "/@asha", page.Path)
+	require.Equal(t, "/@asha", nodetest.As[protocol.CurrentPage](h.Ask("GET", "/api/public/page?path=/@Asha", "")).Path)
 
 	for _, path := range []string{"/@asha/nothing", "/@Asha/nothing"} {
 		a := h.Ask("GET", path, "", "Accept", "text/html").Is(404)

@@ -18,6 +18,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // recorders stand for the ways that browsers have had: what a page gives them is kept in sessionStorage
@@ -38,8 +39,7 @@ const recorders = `{
 // tool calls a tool of the page.
 func tool(b *nodetest.Tab, name string, input any) (out map[string]any) {
 	b.T.Helper()
-	raw, err := json.Marshal(input)
-	require.NoError(b.T, err)
+	raw := must.Get(json.Marshal(input))(b.T)
 	return nodetest.Look[map[string]any](b, fmt.Sprintf(`serviceAgent.call(%q, %s).catch(e => ({ refused: e.problem, message: e.message }))`, name, raw))
 }
 
@@ -163,8 +163,7 @@ func reading(b *nodetest.Tab, s *nodetest.Spec) {
 	for _, path := range []any{"//evil.example", "/\\evil.example", "https://evil.example/", "/api/public/board", "/account", "board", "", nil, 7} {
 		require.Equal(t, "not-found", problem(t, tool(b, "go_to", map[string]any{"path": path}))["code"], "%v", path)
 	}
-	out := tool(b, "go_to", map[string]any{"path": "/@asha"})
-	require.Equal(t, map[string]any{"ok": true, "url": b.Base + "/@asha"}, out)
+	require.Equal(t, map[string]any{"ok": true, "url": b.Base + "/@asha"}, tool(b, "go_to", map[string]any{"path": "/@asha"}))
 	shows(b, `location.pathname == "/@asha" && document.readyState == "complete"`)
 }
 
@@ -224,8 +223,7 @@ func contexts(b *nodetest.Tab) {
 				Path  string
 				Names []string
 			}
-			raw := nodetest.Look[string](tab, `sessionStorage.getItem("given")`)
-			require.NoError(t, json.Unmarshal([]byte(raw), &given))
+			require.NoError(t, json.Unmarshal([]byte(nodetest.Look[string](tab, `sessionStorage.getItem("given")`)), &given))
 			pages := map[string]int{}
 			for _, g := range given {
 				pages[g.Path] += len(g.Names)
@@ -248,8 +246,7 @@ func formTools(b *nodetest.Tab) {
 	tab := withTools(b.NewTab(), t)
 	added, answered := chromedp.Events(tab.Ctx, webmcp.ToolsAdded), chromedp.Events(tab.Ctx, webmcp.ToolResponded)
 	act := func(do func(ctx context.Context) error) {
-		_, err := chromedp.Run(tab.Ctx, chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error { return do(ctx) }))
-		require.NoError(t, err)
+		must.Get(chromedp.Run(tab.Ctx, chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error { return do(ctx) })))(t)
 	}
 	act(func(ctx context.Context) error {
 		_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})

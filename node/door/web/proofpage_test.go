@@ -14,6 +14,7 @@ import (
 	"stoa/node"
 	"stoa/node/door/web"
 	"stoa/node/nodetest"
+	"stoa/protocol/must"
 	"stoa/protocol/pow"
 )
 
@@ -62,8 +63,7 @@ func TestProofScript(t *testing.T) {
 	r := <-sent
 	require.Equal(t, "Looms", r.PostForm.Get("message"))
 	require.Equal(t, []string{"send"}, r.PostForm["do"], "the button is named once")
-	s, err := pow.Parse([]byte(r.PostForm.Get("altcha")))
-	require.NoError(t, err)
+	s := must.Get(pow.Parse([]byte(r.PostForm.Get("altcha"))))(t)
 	require.True(t, s.Check())
 	post := func() int {
 		return h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", r.PostForm.Get("altcha")).Code
@@ -80,8 +80,7 @@ func TestProofScript(t *testing.T) {
 	// A puzzle that nobody solves is cancelled, and what was typed stays.
 	hard := h.Table.Gate.Proofs.Issue("board", "n")
 	hard.Parameters.KeyPrefix = strings.Repeat("0", 16)
-	raw, err := json.Marshal(hard)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(hard))(t)
 	b.Open("/try?purpose=board&challenge=data-challenge='" + string(raw) + "'")
 	nodetest.Look[bool](b, `document.querySelector("[name=message]").value = "Typed", document.querySelector("[value=send]").click(), true`)
 	require.Equal(t, "Solving.", b.Text("[role=status]"))

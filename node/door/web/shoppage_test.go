@@ -17,6 +17,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestBrowser_Shop runs a shop in a real browser on a phone: items, hours, a festival, what two tabs
@@ -268,8 +269,7 @@ func TestBrowser_Shop(t *testing.T) {
 	press("button[name=preview]")
 	require.Contains(t, b.Text(".card h3 + .headline"), "Just a look")
 	require.Equal(t, "Just a look", value(b, "#put_own_profile-rao-headline"))
-	rao := nodetest.As[protocol.OwnProfile](h.Ask("GET", "/api/owner/profile?handle=rao", "", "Authorization", bearer))
-	require.Empty(t, rao.Headline)
+	require.Empty(t, nodetest.As[protocol.OwnProfile](h.Ask("GET", "/api/owner/profile?handle=rao", "", "Authorization", bearer)).Headline)
 	shoot(b, "preview")
 
 	// A key, and the way to an identity on the chain.
@@ -286,8 +286,7 @@ func TestBrowser_Shop(t *testing.T) {
 	require.Equal(t, 200, b.Open("/account/data"))
 	archive := nodetest.Look[string](b, `fetch("/account", {method: "POST", body: new URLSearchParams(new FormData(document.querySelector("#export_archive")))})
 		.then(r => r.headers.get("content-disposition").startsWith("attachment") ? r.bytes() : new Uint8Array()).then(x => x.toBase64())`)
-	raw, err := base64.StdEncoding.DecodeString(archive)
-	require.NoError(t, err)
+	raw := must.Get(base64.StdEncoding.DecodeString(archive))(t)
 	file = filepath.Join(t.TempDir(), "rao.tgz")
 	choose("#import_archive-archive", file, string(raw))
 	upload(`#import_archive button[formaction]`)
@@ -340,9 +339,7 @@ func TestBrowser_Shop(t *testing.T) {
 func shoot(b *nodetest.Tab, name string) {
 	b.T.Helper()
 	if dir := os.Getenv("STOA_TEST_PICTURES"); dir != "" {
-		png, err := chromedp.Run(b.Ctx, chromedp.FullScreenshot(100))
-		require.NoError(b.T, err)
-		require.NoError(b.T, os.WriteFile(dir+"/"+name+".png", png, 0o644))
+		require.NoError(b.T, os.WriteFile(dir+"/"+name+".png", must.Get(chromedp.Run(b.Ctx, chromedp.FullScreenshot(100)))(b.T), 0o644))
 	}
 }
 

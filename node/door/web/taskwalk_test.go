@@ -13,6 +13,7 @@ import (
 
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A walker does a task on a phone, and counts.
@@ -161,8 +162,7 @@ func TestTasks(t *testing.T) {
 	note("A shop joins, from nothing to its hours and a first item that customers see", x)
 
 	file := nodetest.Source("docs/WALK.md")
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(file))(t)
 	head, _, found := strings.Cut(string(raw), "| --- |")
 	require.True(t, found)
 	table, counted := head+"| --- | ---: | ---: | ---: |\n", ""
@@ -189,8 +189,7 @@ func alwaysOpen(h *nodetest.House, handle string) {
 	for _, day := range []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"} {
 		stored.Record.Hours = append(stored.Record.Hours, protocol.DayHours{Day: day, Opens: "00:00", Closes: "24:00"})
 	}
-	_, err := h.Admin().PutMerchant(h.T.Context(), handle, nodetest.Encoded(stored.Record))
-	require.NoError(h.T, err)
+	must.Get(h.Admin().PutMerchant(h.T.Context(), handle, nodetest.Encoded(stored.Record)))(h.T)
 }
 
 // nextWeekday returns eleven o'clock in India on that day, or on the Monday after it.

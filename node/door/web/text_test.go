@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 func TestWeek(t *testing.T) {
@@ -101,8 +102,7 @@ func FuzzSegments(f *testing.F) {
 				continue
 			}
 			require.Equal(t, s.Text, s.Href)
-			u, err := url.Parse(s.Href)
-			require.NoError(t, err)
+			u := must.Get(url.Parse(s.Href))(t)
 			require.Contains(t, []string{"http", "https"}, u.Scheme)
 			require.NotEmpty(t, u.Host)
 			require.Nil(t, u.User)

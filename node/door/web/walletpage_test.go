@@ -89,8 +89,7 @@ func (w *testWallet) do(a asked) (any, *walletError) {
 		}
 		return rec.TxHash, nil
 	case "eth_signTypedData_v4":
-		var text string
-		require.NoError(w.t, json.Unmarshal(a.Params[1], &text))
+		text := must.JSON[string](a.Params[1])(w.t)
 		sig := must.Get(crypto.Sign(typedHash(w.t, text), must.Get(erc8004.ParseWalletKey(w.chain.Accounts[w.account].PrivateKey))(w.t)))(w.t)
 		sig[64] += 27
 		return hexutil.Bytes(sig), nil

@@ -9,6 +9,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -32,9 +33,8 @@ func TestInvitations(t *testing.T) {
 				}
 			}
 			tx.Now = now
-			n, err := tx.PruneExpired(ctx)
-			require.Equal(t, 1, n, "the one of more than 30 days ago")
-			return err
+			require.Equal(t, 1, must.Get(tx.PruneExpired(ctx))(t), "the one of more than 30 days ago")
+			return nil
 		}))
 		list := func(auth []string) (out protocol.Invitations) {
 			h.Ask("GET", "/api/owner/invitations", "", auth...).Is(200).Into(&out)
@@ -64,7 +64,6 @@ func TestInvitations(t *testing.T) {
 		require.Equal(t, "guest", *first.Became)
 		h.Ask("DELETE", "/api/owner/invitations/"+used.ID, "", auth...).Is(404)
 
-		operator := list([]string{"Cookie", "stoa_session=" + h.SignInOperator()})
-		require.Nil(t, operator.Left, "any number")
+		require.Nil(t, list([]string{"Cookie", "stoa_session=" + h.SignInOperator()}).Left, "any number")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"stoa/node/door/web/words"
 	"stoa/node/hall"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -45,8 +46,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 	}))
 	// send runs a job and returns the one that it enqueued, if any.
 	send := func(j storage.Job) (left []storage.Job) {
-		after, err := a.Jobs()[storage.SignInJob](t.Context(), j)
-		require.NoError(t, err)
+		after := must.Get(a.Jobs()[storage.SignInJob](t.Context(), j))(t)
 		if after != nil {
 			require.NoError(t, db.Write(t.Context(), after))
 		}
@@ -74,8 +74,7 @@ func TestSendLink_AfterAFailedAttempt(t *testing.T) {
 
 	server.ill = true
 	last := storage.Job{ID: 4, Kind: storage.SignInJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `","try":8}`)}
-	_, err := a.Jobs()[storage.SignInJob](t.Context(), last)
-	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "every row of tries ends")
+	require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(a.Jobs()[storage.SignInJob](t.Context(), last))), "every row of tries ends")
 }
 
 // An address that several profiles name at once is asked once.
@@ -90,8 +89,7 @@ func TestSendConfirmation_OnceAnAddress(t *testing.T) {
 		}))
 	}
 	for _, handle := range []string{"asha", "ravi"} {
-		_, err := a.Jobs()[storage.ConfirmJob](context.Background(), storage.Job{ID: 1, Attempt: 1, Args: []byte(`{"handle":"` + handle + `"}`)})
-		require.NoError(t, err)
+		must.Get(a.Jobs()[storage.ConfirmJob](context.Background(), storage.Job{ID: 1, Attempt: 1, Args: []byte(`{"handle":"` + handle + `"}`)}))(t)
 	}
 	require.Len(t, server.sent, 1)
 }
@@ -117,8 +115,7 @@ func TestSendLink_Bounded(t *testing.T) {
 		return nil
 	}))
 	for range 3 {
-		_, err := a.Jobs()[storage.SignInJob](t.Context(), storage.Job{ID: 1, Attempt: 2, Args: []byte(`{"account":"` + acc.ID + `"}`)})
-		require.NoError(t, err)
+		must.Get(a.Jobs()[storage.SignInJob](t.Context(), storage.Job{ID: 1, Attempt: 2, Args: []byte(`{"account":"` + acc.ID + `"}`)}))(t)
 	}
 	require.Len(t, server.sent, 1)
 }

@@ -14,6 +14,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/account"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -76,8 +77,7 @@ func testAccountMail(t *testing.T, change func(*node.Config)) {
 	told := box.Next(t, h)
 	require.Equal(t, "old@example.org", told.To)
 	require.NotContains(t, told.Text, "new@example.org")
-	_, err = h.Begin(stale)
-	require.Equal(t, protocol.Gone, protocol.CodeOf(err), "who reads the former address signs in no more")
+	require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(h.Begin(stale))), "who reads the former address signs in no more")
 	require.Equal(t, 200, h.Ask("GET", "/api/owner/account", "", session...).Code, "sessions stay")
 
 	// Nobody learns from asking whose address it is, only who reads it.
@@ -94,8 +94,7 @@ func testAccountMail(t *testing.T, change func(*node.Config)) {
 	// What a job or the audit log holds is no address.
 	require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		for _, state := range []storage.JobState{storage.JobWaiting, storage.JobDone, storage.JobDead} {
-			jobs, err := tx.Jobs().List(ctx, state, "", 100, "")
-			require.NoError(t, err)
+			jobs := must.Get(tx.Jobs().List(ctx, state, "", 100, ""))(t)
 			for _, j := range jobs.Items {
 				require.NotContains(t, string(j.Args)+j.LastError, "@example.org", j.Kind)
 			}
@@ -148,8 +147,7 @@ func TestAccountMail_Bounds(t *testing.T) {
 	for _, mail := range []string{"a@example.org", "b@example.org", "c@example.org"} {
 		require.Equal(t, 200, ask(full, mail))
 		job := storage.Job{ID: 1, Kind: storage.AddressJob, Attempt: 1, Args: []byte(`{"account":"` + acc.ID + `"}`)}
-		_, err := h.Accounts.Jobs()[job.Kind](t.Context(), job)
-		require.NoError(t, err)
+		must.Get(h.Accounts.Jobs()[job.Kind](t.Context(), job))(t)
 	}
 	require.Equal(t, 429, ask(full, "d@example.org"))
 	require.Equal(t, 200, ask(full, "a@example.org"), "its code is still good")

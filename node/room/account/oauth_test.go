@@ -17,6 +17,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -59,8 +60,7 @@ func (p program) press(q url.Values, form ...string) url.Values {
 	a := p.h.SendForm(protocol.OAuthAuthorizePath, q, "Cookie", p.cookie).Is(200)
 	to := onward.FindStringSubmatch(a.Body.String())
 	require.NotNil(p.h.T, to, "%s", a.Body)
-	u, err := url.Parse(strings.ReplaceAll(to[1], "&amp;", "&"))
-	require.NoError(p.h.T, err)
+	u := must.Get(url.Parse(strings.ReplaceAll(to[1], "&amp;", "&")))(p.h.T)
 	require.True(p.h.T, strings.HasPrefix(u.String(), p.redirect), u)
 	return u.Query()
 }

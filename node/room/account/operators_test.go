@@ -10,6 +10,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -64,13 +65,11 @@ func TestOperator_Accounts(t *testing.T) {
 			require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Cookie", cookie).Code, "at once")
 		}
 		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Authorization", token).Code)
-		_, err := h.Begin(link.URL)
-		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(h.Begin(link.URL))))
 		require.Equal(t, 200, h.Ask("GET", "/api/public/agents/asha", "").Code, "the profile stays")
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			s, err := tx.Profiles().NotifySettings(ctx, "asha")
-			require.Empty(t, s.Mail, "who had the profile is told nothing more")
-			return err
+			require.Empty(t, must.Get(tx.Profiles().NotifySettings(ctx, "asha"))(t).Mail, "who had the profile is told nothing more")
+			return nil
 		}))
 		o.Do(201, "POST", path, protocol.NewAccount{Name: "Asha again", Mail: "asha@example.org", Handles: []string{"asha"}}, nil)
 

@@ -20,6 +20,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // ended makes a call and says how it ended, "" for well.
@@ -49,9 +50,7 @@ func TestOwner_Scopes(t *testing.T) {
 	full := n.OwnerToken("asha")
 	_ = n.TokenOf("ravi", "his")
 	dial := func(o client.Options) *client.Client {
-		c, err := client.New(n.URL, o)
-		require.NoError(t, err)
-		return c
+		return must.Get(client.New(n.URL, o))(t)
 	}
 	nobody, owner, signer := dial(client.Options{}), dial(client.Options{Token: full}), dial(client.Options{Key: pair})
 	scoped := map[protocol.Scope]*client.Client{}
@@ -207,22 +206,17 @@ func TestOperator_Standing(t *testing.T) {
 		}
 		return h.Table.Gate.Admit(t.Context(), identity.Evidence{Request: r, Network: "n", Session: cookie}, op)
 	}
-	c, err := admit(operator, with, "")
-	require.NoError(t, err)
+	c := must.Get(admit(operator, with, ""))(t)
 	require.Equal(t, protocol.Operator, c.Standing)
 	require.Equal(t, ops.ID, c.Actor(), "the audit log names the account")
 	require.Empty(t, c.Handle)
-	_, err = admit(operator, without, "")
-	require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
-	_, err = admit(operator, "", "")
-	require.Equal(t, protocol.Unauthorized, protocol.CodeOf(err))
+	require.Equal(t, protocol.Forbidden, protocol.CodeOf(must.Err(admit(operator, without, ""))))
+	require.Equal(t, protocol.Unauthorized, protocol.CodeOf(must.Err(admit(operator, "", ""))))
 
-	c, err = admit(protocol.PostToBoard.Operation, with, "")
-	require.NoError(t, err)
+	c = must.Get(admit(protocol.PostToBoard.Operation, with, ""))(t)
 	require.Equal(t, protocol.Session, c.Standing, "elsewhere an operator is an owner like others")
 	require.Equal(t, "asha", c.Handle)
-	c, err = admit(protocol.DeletePost.Operation, with, "")
-	require.NoError(t, err)
+	c = must.Get(admit(protocol.DeletePost.Operation, with, ""))(t)
 	require.Equal(t, protocol.Session, c.Standing)
 
 	bearer := []string{"Authorization", "Bearer " + token(protocol.ScopeOperator, protocol.ScopeAccount)}
@@ -230,13 +224,11 @@ func TestOperator_Standing(t *testing.T) {
 	h.Ask("DELETE", "/api/operator/accounts/"+ops.ID, "", bearer...).Is(409)
 
 	cookie := h.SignIn(link)
-	c, err = admit(operator, "", cookie)
-	require.NoError(t, err)
+	c = must.Get(admit(operator, "", cookie))(t)
 	require.Equal(t, protocol.Operator, c.Standing)
 	require.NoError(t, h.Admin().SetRole(t.Context(), ops.ID, protocol.RoleOwner))
 	for _, secret := range []string{with, ""} {
-		_, err = admit(operator, secret, cookie)
-		require.Equal(t, protocol.Forbidden, protocol.CodeOf(err), "the role is gone, at once")
+		require.Equal(t, protocol.Forbidden, protocol.CodeOf(must.Err(admit(operator, secret, cookie))), "the role is gone, at once")
 	}
 }
 
@@ -300,13 +292,10 @@ func TestSession(t *testing.T) {
 		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Cookie", "stoa_session="+cookie).Code)
 		require.Equal(t, 401, write().Code)
 
-		again, err := h.Admin().SignInLink(t.Context(), acc.ID)
-		require.NoError(t, err)
+		again := must.Get(h.Admin().SignInLink(t.Context(), acc.ID))(t)
 		cookie = h.SignIn(again)
 		require.True(t, state().SignedIn)
-		ended, err := h.Admin().SignOut(t.Context(), "asha")
-		require.NoError(t, err)
-		require.Equal(t, 1, ended)
+		require.Equal(t, 1, must.Get(h.Admin().SignOut(t.Context(), "asha"))(t))
 		require.False(t, state().SignedIn)
 	})
 }

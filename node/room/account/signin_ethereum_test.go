@@ -28,8 +28,7 @@ import (
 // wallet is the key of an account of the chain.
 func wallet(c *nodetest.EVM, account int) *ecdsa.PrivateKey {
 	c.T.Helper()
-	k := must.Get(erc8004.ParseWalletKey(c.Accounts[account].PrivateKey))(c.T)
-	return k
+	return must.Get(erc8004.ParseWalletKey(c.Accounts[account].PrivateKey))(c.T)
 }
 
 // personal signs a text as wallets do (personal_sign).
@@ -44,8 +43,7 @@ func personal(t testing.TB, key *ecdsa.PrivateKey, text string) string {
 // contractWallet deploys the ERC-1271 wallet whose signer is an account.
 func contractWallet(c *nodetest.EVM, signer int) common.Address {
 	c.T.Helper()
-	raw, err := os.ReadFile(nodetest.Source("cmd/devchain/contracts/TestWallet.json"))
-	require.NoError(c.T, err)
+	raw := must.Get(os.ReadFile(nodetest.Source("cmd/devchain/contracts/TestWallet.json")))(c.T)
 	var artifact struct{ Bytecode string }
 	require.NoError(c.T, json.Unmarshal(raw, &artifact))
 	code := must.Get(hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x")))(c.T)
@@ -289,8 +287,7 @@ func TestJoin_Ethereum(t *testing.T) {
 		text, sig, cookie = signed(at.address, at.signer)
 		back := s.SendForm("/sign-in", url.Values{"message": {text}, "signature": {sig}}, "Cookie", cookie)
 		require.Equal(t, 303, back.Code, "%s", back.Body)
-		who := nodetest.As[protocol.Account](s.Ask("GET", "/api/owner/account", "", "Cookie", sessionIn(back)))
-		require.Equal(t, []string{handle}, who.Handles)
+		require.Equal(t, []string{handle}, nodetest.As[protocol.Account](s.Ask("GET", "/api/owner/account", "", "Cookie", sessionIn(back))).Handles)
 		ways := nodetest.As[protocol.SignInMethods](s.Ask("GET", "/api/owner/sign-in", "", "Cookie", sessionIn(back)))
 		require.Equal(t, strings.ToLower(at.address), *ways.Wallet)
 		text, sig, cookie = signed(at.address, 4)

@@ -18,6 +18,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -116,8 +117,7 @@ func TestSignIn_Passkey(t *testing.T) {
 
 		// Who signs in again in the same browser has one session.
 		said, cookie = challenge(h, nil)
-		again := try(phone, began+"; "+cookie, said.Challenge)
-		require.Equal(t, 303, again.Code)
+		require.Equal(t, 303, try(phone, began+"; "+cookie, said.Challenge).Code)
 		require.Equal(t, 401, h.Ask("GET", "/api/owner/account", "", "Cookie", began).Code)
 
 		said, cookie = challenge(h, nil)
@@ -163,12 +163,9 @@ func TestSignIn_Passkey(t *testing.T) {
 		tablet := passkeytest.New(h.Base, "localhost", acc.ID)
 		require.Equal(t, 201, add(tablet.Register(options(asha...).Challenge), asha...).Code)
 		require.Equal(t, 201, h.Ask("POST", "/api/owner/recovery-codes", "{}", asha...).Code)
-		_, err := node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccountFor, protocol.AccountRef{Account: acc.ID})
-		require.NoError(t, err)
+		must.Get(node.Do(t.Context(), h.Node.Admin(), protocol.CloseAccountFor, protocol.AccountRef{Account: acc.ID}))(t)
 		require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			keys, err := tx.Passkeys().OfAccount(ctx, acc.ID, 10)
-			require.NoError(t, err)
-			require.Empty(t, keys)
+			require.Empty(t, must.Get(tx.Passkeys().OfAccount(ctx, acc.ID, 10))(t))
 			n, _, err := tx.RecoveryCodes().Left(ctx, acc.ID)
 			require.Zero(t, n)
 			return err
@@ -288,8 +285,7 @@ func TestSignIn_Pages(t *testing.T) {
 	account := h.Ask("GET", "/account", "", "Accept", nodetest.Accept, "Cookie", cookie)
 	require.Contains(t, account.Body.String(), `aria-current="page">Asha &lt;b&gt;</a>`)
 	require.Equal(t, "1", cookies(account)[session.MarkerName].Value, "a session of an older version")
-	again := h.Ask("GET", "/account", "", "Accept", nodetest.Accept, "Cookie", cookie+"; stoa_signed_in=1")
-	require.Empty(t, cookies(again))
+	require.Empty(t, cookies(h.Ask("GET", "/account", "", "Accept", nodetest.Accept, "Cookie", cookie+"; stoa_signed_in=1")))
 	security := h.Ask("GET", "/account/security", "", "Accept", nodetest.Accept, "Cookie", cookie)
 	require.Contains(t, security.Body.String(), "Passkeys do not work at this address")
 	require.Contains(t, security.Body.String(), "Chrome on Linux")
@@ -305,6 +301,5 @@ func TestSignIn_Pages(t *testing.T) {
 
 	kept := h.SendForm("/account", url.Values{"do": {"add_passkey"}, "name": {"My old phone"}}, "Cookie", "stoa_session=ended").Is(401)
 	require.Contains(t, kept.Body.String(), `value="My old phone"`, "what was typed is kept")
-	out := h.SendForm("/sign-out", nil, "Cookie", cookie)
-	require.Negative(t, cookies(out)[session.MarkerName].MaxAge)
+	require.Negative(t, cookies(h.SendForm("/sign-out", nil, "Cookie", cookie))[session.MarkerName].MaxAge)
 }

@@ -163,8 +163,7 @@ func TestRead_DryRun(t *testing.T) {
 	require.Equal(t, "asha2", report.Handle)
 	require.Equal(t, 1, report.Posts.New)
 	require.NoError(t, to.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().ByHandle(ctx, "asha2")
-		require.ErrorIs(t, err, storage.ErrNotFound)
+		require.ErrorIs(t, must.Err(tx.Profiles().ByHandle(ctx, "asha2")), storage.ErrNotFound)
 		return nil
 	}))
 }
@@ -179,8 +178,7 @@ func TestRead_Handle(t *testing.T) {
 	to.profile("asha")
 	_, err := to.imports(raw, Order{By: owner("acc_1"), ImportRequest: protocol.ImportRequest{Replace: true}})
 	require.Contains(t, []protocol.Code{protocol.Conflict, protocol.Forbidden}, protocol.CodeOf(err), "%v", err)
-	_, err = to.imports(raw, Order{By: owner("acc_1"), ImportRequest: protocol.ImportRequest{As: "admin"}})
-	require.Error(t, err, "a reserved handle")
+	require.Error(t, must.Err(to.imports(raw, Order{By: owner("acc_1"), ImportRequest: protocol.ImportRequest{As: "admin"}})), "a reserved handle")
 }
 
 // TestExport_Rights: keys leave a node for a session or the scope keys only, and an

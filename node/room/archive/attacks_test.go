@@ -26,8 +26,7 @@ import (
 // true of what is in it, and the signature of the node is gone.
 func forged(t testing.TB, raw []byte, edit func(name, body string) string) []byte {
 	all := nodetest.MembersOf(t, raw)
-	var m map[string]any
-	require.NoError(t, json.Unmarshal(all[0].Body, &m))
+	m := must.JSON[map[string]any](all[0].Body)(t)
 	listed := m["members"].([]any)
 	for i := range all[2:] {
 		one := &all[2+i]
@@ -125,13 +124,11 @@ func TestArchive_Hostile(t *testing.T) {
 				require.Equal(t, count(0, 0, 3), report.Posts, "what is not signed is nobody's")
 			}
 			for _, handle := range []string{"asha", "admin"} {
-				_, err = m.Admin().Profile(t.Context(), handle)
-				require.Equal(t, protocol.NotFound, protocol.CodeOf(err), "nothing is left")
+				require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(m.Admin().Profile(t.Context(), handle))), "nothing is left")
 			}
 		})
 	}
-	_, err := two.Imports(raw, map[string]any{"passphrase": "wrong horse battery"})
-	require.Equal(t, protocol.Validation, protocol.CodeOf(err))
+	require.Equal(t, protocol.Validation, protocol.CodeOf(must.Err(two.Imports(raw, map[string]any{"passphrase": "wrong horse battery"}))))
 }
 
 // TestArchive_Bounds: an archive costs no more than its limits.
@@ -166,12 +163,10 @@ func TestArchive_Forger(t *testing.T) {
 	bare := export(victim, map[string]any{"handle": "asha"})
 
 	// Without the private half, a key proves nothing: the posts are the node's word.
-	report, err := here.Imports(bare, map[string]any{"as": "asha-two"})
-	require.NoError(t, err)
+	report := must.Get(here.Imports(bare, map[string]any{"as": "asha-two"}))(t)
 	require.Equal(t, count(3, 0, 0), report.Posts)
 	require.Equal(t, count(0, 0, 1), report.PrivateKeys)
-	var page protocol.Page[protocol.Post]
-	require.NoError(t, json.Unmarshal([]byte(get(here, "/api/public/board?q=yarn")), &page))
+	page := must.JSON[protocol.Page[protocol.Post]]([]byte(get(here, "/api/public/board?q=yarn")))(t)
 	require.False(t, page.Items[0].Author.Verified)
 	require.Equal(t, protocol.ByFederation, page.Items[0].Author.Method)
 	require.Equal(t, "asha", *page.Items[0].Author.Handle, "under the handle it was written under")
@@ -206,10 +201,9 @@ func TestArchive_Forger(t *testing.T) {
 	// A handle that is someone's is refused, and a token of one profile makes no other.
 	other := nodetest.NewMover(t)
 	other.Hosted("asha")
-	_, err = other.Imports(whole, nil)
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(other.Imports(whole, nil))))
 	single := other.TokenOf("home", "one")
-	err = other.CallWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)
+	err := other.CallWith(single, protocol.ImportArchive.Operation, map[string]any{"as": "asha-two"}, whole, nil)
 	require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
 	report = must.Get(other.Imports(whole, map[string]any{"as": "asha-two", "passphrase": passphrase}))(t)
 	require.Equal(t, "asha-two", report.Handle)

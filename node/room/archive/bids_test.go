@@ -104,8 +104,7 @@ func (h *home) bidsIn(raw []byte) (lines map[string]bidRecord, all string) {
 		if r.file != bidsFile {
 			return nil
 		}
-		var b bidRecord
-		require.NoError(h.t, json.Unmarshal(r.raw, &b))
+		b := must.JSON[bidRecord](r.raw)(h.t)
 		lines[b.State] = b
 		return nil
 	}, h.Archive))
@@ -202,8 +201,7 @@ func TestRead_Bids(t *testing.T) {
 		require.Equal(t, protocol.ImportCount{LeftOut: 1 + len(over)}, report.Bids, state)
 		require.Contains(t, strings.Join(report.Notes, "\n"), "n1.example goes on with them", state)
 		require.Equal(t, 1, report.Posts.New, "the rest is taken")
-		_, err = from.imports(raw, Order{By: operator})
-		require.NoError(t, err, state)
+		require.NoError(t, must.Err(from.imports(raw, Order{By: operator})), state)
 
 		// The other node is gone for good: what its owner has to send back is told, and nothing stored.
 		report, err = to.imports(raw, Order{By: operator, Vouch: true})

@@ -2,7 +2,6 @@ package archive_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -43,9 +43,7 @@ func TestArchive_Catalog(t *testing.T) {
 	require.NoError(t, one.Call(protocol.ImportItems.Operation, map[string]any{"handle": "shop"}, []byte(file.String()), nil))
 	raw := export(one, map[string]any{"handle": "shop"})
 	for range 2 { // the second time nothing changes
-		report, err := two.Imports(raw, map[string]any{"replace": true})
-		require.NoError(t, err)
-		require.Equal(t, "shop", report.Handle)
+		require.Equal(t, "shop", must.Get(two.Imports(raw, map[string]any{"replace": true}))(t).Handle)
 		items := func(m *nodetest.Mover) (all []protocol.ItemDraft) {
 			for after := ""; ; {
 				var page protocol.Page[protocol.OwnItem]
@@ -62,7 +60,6 @@ func TestArchive_Catalog(t *testing.T) {
 		require.Len(t, items(two), 250)
 		require.Equal(t, items(one), items(two))
 	}
-	var feed protocol.Page[protocol.FeedItem]
-	require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/feed?types=listing")), &feed))
+	feed := must.JSON[protocol.Page[protocol.FeedItem]]([]byte(get(two, "/api/public/feed?types=listing")))(t)
 	require.Empty(t, feed.Items)
 }

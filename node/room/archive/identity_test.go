@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"stoa/node/nodetest"
 	"stoa/node/room/archive"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -85,14 +85,11 @@ func TestArchive_Identity(t *testing.T) {
 			}
 			room := *two.Archive
 			room.Chain = c.chain
-			file, err := os.Create(t.TempDir() + "/a")
-			require.NoError(t, err)
+			file := must.Get(os.Create(t.TempDir() + "/a"))(t)
 			defer file.Close()
-			_, err = file.Write(raw)
-			require.NoError(t, err)
+			must.Get(file.Write(raw))(t)
 			var account protocol.Account
-			all := two.AccountToken("home", "all", protocol.ScopeAccount)
-			require.NoError(t, two.CallWith(all, protocol.GetAccount.Operation, nil, nil, &account))
+			require.NoError(t, two.CallWith(two.AccountToken("home", "all", protocol.ScopeAccount), protocol.GetAccount.Operation, nil, nil, &account))
 			order := archive.Order{ImportRequest: protocol.ImportRequest{Passphrase: c.passphrase}, Limits: archive.OwnerLimits,
 				By: protocol.Caller{Standing: protocol.Session, Account: account.ID}}
 			if c.operator {
@@ -101,13 +98,11 @@ func TestArchive_Identity(t *testing.T) {
 			report, err := room.Read(t.Context(), file, order)
 			require.Equal(t, c.code, protocol.CodeOf(err), "%v", err)
 			if c.code != "" {
-				_, err := two.Admin().Profile(t.Context(), "asha")
-				require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
+				require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(two.Admin().Profile(t.Context(), "asha"))))
 				return
 			}
 			require.Equal(t, c.identity, report.Identity, "%v", report.Notes)
-			var page protocol.Page[protocol.Post]
-			require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/board?q=chain")), &page))
+			page := must.JSON[protocol.Page[protocol.Post]]([]byte(get(two, "/api/public/board?q=chain")))(t)
 			require.Len(t, page.Items, 1)
 			// Also where another profile has it: the key is the bearer's, and the chain's.
 			proven := c.identity == "enrolled" || strings.HasPrefix(name, "another profile")

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -126,11 +125,9 @@ func TestArchive(t *testing.T) {
 	require.NotContains(t, nodetest.Unpacked(t, raw), "stoa_", "no token and no session")
 
 	want := map[string]any{"passphrase": passphrase}
-	dry, err := two.Imports(raw, map[string]any{"passphrase": passphrase, "dryRun": true})
-	require.NoError(t, err)
+	dry := must.Get(two.Imports(raw, map[string]any{"passphrase": passphrase, "dryRun": true}))(t)
 	require.True(t, dry.DryRun)
-	_, err = two.Admin().Profile(t.Context(), "asha")
-	require.Equal(t, protocol.NotFound, protocol.CodeOf(err), "a dry run leaves nothing")
+	require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(two.Admin().Profile(t.Context(), "asha"))), "a dry run leaves nothing")
 
 	report := must.Get(two.Imports(raw, want))(t)
 	require.Equal(t, "created", report.Profile)
@@ -148,8 +145,7 @@ func TestArchive(t *testing.T) {
 	require.Equal(t, profile(one), profile(two))
 
 	// Posts stay those of the node that made them, and are verified by their own key.
-	var page protocol.Page[protocol.Post]
-	require.NoError(t, json.Unmarshal([]byte(get(two, "/api/public/board?q=yarn")), &page))
+	page := must.JSON[protocol.Page[protocol.Post]]([]byte(get(two, "/api/public/board?q=yarn")))(t)
 	require.Len(t, page.Items, 1)
 	got := page.Items[0]
 	require.Equal(t, posts[0].URI, got.URI)
@@ -212,8 +208,7 @@ func TestArchive(t *testing.T) {
 // said is what a conversation holds, without what each node says by itself: who
 // is verified.
 func said(t *testing.T, raw string) (lines []string) {
-	var c protocol.Conversation
-	require.NoError(t, json.Unmarshal([]byte(raw), &c))
+	c := must.JSON[protocol.Conversation]([]byte(raw))(t)
 	lines = append(lines, c.ThreadID, string(c.Kind), string(c.State), c.CreatedAt.String(), c.UpdatedAt.String())
 	for _, m := range c.Messages.Items {
 		lines = append(lines, m.ID, string(m.From), m.Author.Name, m.Text, m.CreatedAt.String())

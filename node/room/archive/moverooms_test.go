@@ -174,9 +174,7 @@ func TestArchive_Rooms(t *testing.T) {
 			require.Equal(t, protocol.NotFound, protocol.CodeOf(two.CallWith("", protocol.ReadAttentionBoard.Operation,
 				map[string]any{"handle": "asha"}, nil, nil)))
 			writeIn(two, func(ctx context.Context, tx *storage.Tx) error {
-				stored, err := tx.AttentionBoards().ByHandle(ctx, "asha")
-				require.NoError(t, err)
-				require.True(t, stored.Terms.Accepting)
+				require.True(t, must.Get(tx.AttentionBoards().ByHandle(ctx, "asha"))(t).Terms.Accepting)
 				for _, r := range meetings2.Items {
 					stored := must.Get(tx.Meetings().ByID(ctx, r.ID))(t)
 					require.Equal(t, []any{"location-mark", "hi", "", "", 0}, []any{stored.Location, stored.Language, stored.Callback, stored.By,

@@ -65,13 +65,11 @@ func TestRead_Orders(t *testing.T) {
 		require.Contains(t, strings.Join(report.Notes, "\n"), "orders that are not over were left out too: go on with them on n1.example")
 	}
 	two.write(func(ctx context.Context, tx *storage.Tx) error {
-		till, err := tx.Tills().ByHandle(ctx, "rao")
-		require.NoError(t, err)
+		till := must.Get(tx.Tills().ByHandle(ctx, "rao"))(t)
 		require.False(t, till.Open)
 		require.Equal(t, protocol.TillDraft{Owned: protocol.Owned{Handle: "rao"}, Pickup: true, Note: "Ring twice."}, till.Terms)
-		accounts, err := tx.PaymentAccounts().OfProfile(ctx, "rao")
-		require.Empty(t, accounts, "a file does not say where money goes")
-		return err
+		require.Empty(t, must.Get(tx.PaymentAccounts().OfProfile(ctx, "rao"))(t), "a file does not say where money goes")
+		return nil
 	})
 	report := must.Get(one.imports(raw, Order{By: operator}))(t)
 	require.Equal(t, protocol.ImportCount{Same: 5}, report.Orders)

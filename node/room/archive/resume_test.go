@@ -70,8 +70,7 @@ func many(t testing.TB, raw []byte, posts, threads int) []byte {
 		switch name {
 		case "posts.ndjson":
 			for i := range posts {
-				var p map[string]any
-				require.NoError(t, json.Unmarshal([]byte(lines[0]), &p))
+				p := must.JSON[map[string]any]([]byte(lines[0]))(t)
 				uri := p["uri"].(string)
 				id := protocol.NewID(protocol.PostID, at.Add(time.Duration(i)*time.Millisecond))
 				delete(p, "statement")
@@ -167,15 +166,13 @@ func TestArchive_GoesOn(t *testing.T) {
 		require.Contains(t, arrived(t, n, "asha"), "profile ")
 		require.Eventually(t, func() bool { return arrived(t, n, "asha") == "profile 3 posts 2 threads " }, time.Minute, 50*time.Millisecond)
 		require.NoError(t, n.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			posts, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: "yarn"})
-			require.True(t, posts.Items[0].Author.Verified, "by the key that came along")
-			return err
+			require.True(t, must.Get(tx.Posts().List(ctx, protocol.BoardQuery{Q: "yarn"}))(t).Items[0].Author.Verified, "by the key that came along")
+			return nil
 		}))
 
 		require.NoError(t, n.Admin().DeleteProfile(t.Context(), "asha")) // with its threads
 		order.As = "asha-two"
-		_, err = room.Read(t.Context(), archiveFile(t, raw), order)
-		require.ErrorIs(t, err, broken)
+		require.ErrorIs(t, must.Err(room.Read(t.Context(), archiveFile(t, raw), order)), broken)
 		require.NoError(t, n.Admin().DeleteProfile(t.Context(), "asha-two"))
 		require.Eventually(t, func() bool {
 			var waiting int
@@ -205,8 +202,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 		_, posts := settle(one)
 		raw := export(one, map[string]any{"handle": "asha"})
 		host := strings.TrimPrefix(one.Base, "http://")
-		_, err := two.Imports(raw, nil)
-		require.NoError(t, err)
+		must.Get(two.Imports(raw, nil))(t)
 		var here protocol.Post
 		secret := two.TokenOf("asha", "t")
 		require.NoError(t, two.CallWith(secret, protocol.PostToBoard.Operation, map[string]any{"kind": "offer", "title": "From here", "body": "b"}, nil, &here))
@@ -238,7 +234,7 @@ func TestArchive_OwnPosts(t *testing.T) {
 		require.NoError(t, two.Call(protocol.ListOwnPosts.Operation, map[string]any{"handle": "home"}, nil, &others))
 		require.Empty(t, others.Items)
 
-		err = two.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": list[3].ID}, nil, nil)
+		err := two.Call(protocol.DeleteOwnPost.Operation, map[string]any{"handle": "asha", "id": list[3].ID}, nil, nil)
 		require.Equal(t, protocol.Forbidden, protocol.CodeOf(err))
 		require.ErrorContains(t, err, posts[0].URI)
 		require.ErrorContains(t, err, "a new archive")

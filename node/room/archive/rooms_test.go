@@ -113,17 +113,14 @@ func TestRead_RoomsHere(t *testing.T) {
 	for _, replace := range []bool{false, true} {
 		report := must.Get(h.imports(raw, Order{By: operator, ImportRequest: protocol.ImportRequest{Replace: replace}}))(t)
 		h.write(func(ctx context.Context, tx *storage.Tx) error {
-			b, err := tx.AttentionBoards().ByHandle(ctx, "asha")
-			require.NoError(t, err)
+			b := must.Get(tx.AttentionBoards().ByHandle(ctx, "asha"))(t)
 			require.True(t, b.Open)
 			require.Equal(t, "Mine.", b.Terms.Rules)
 			p := must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t)
 			s, err := tx.Meetings().Settings(ctx, p)
 			require.Equal(t, !replace, s.Open)
 			require.Equal(t, map[bool]string{false: "Mine.", true: "Yarn."}[replace], s.Rules.Policy)
-			all, listed := tx.Calendars().OfProfile(ctx, "asha")
-			require.NoError(t, listed)
-			require.Len(t, all, 1, "once")
+			require.Len(t, must.Get(tx.Calendars().OfProfile(ctx, "asha"))(t), 1, "once")
 			return err
 		})
 		require.Equal(t, replace, strings.Contains(strings.Join(report.Notes, "\n"), "the attention board here keeps its rules"))
@@ -229,9 +226,8 @@ func TestRead_Meetings(t *testing.T) {
 			require.False(t, seen[m.TokenHash])
 			seen[m.TokenHash] = true
 		}
-		taken, err := tx.Meetings().Taken(ctx, "asha", past.Add(-time.Hour), coming.Add(48*time.Hour))
-		require.Empty(t, taken)
-		return err
+		require.Empty(t, must.Get(tx.Meetings().Taken(ctx, "asha", past.Add(-time.Hour), coming.Add(48*time.Hour)))(t))
+		return nil
 	})
 	another := strings.NewReplacer(`"asha"`, `"ravi"`).Replace(personFile)
 	report := must.Get(h.imports(packed(t, []part{{name: profileFile, body: another}, {name: meetingsFile, body: lines.String()}},

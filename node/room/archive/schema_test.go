@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -260,11 +261,9 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "stoa.db")
 	storagetest.Migrated(t, path)
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
+	db := must.Get(sql.Open("sqlite", path))(t)
 	defer db.Close()
-	rows, err := db.Query(`SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2`)
-	require.NoError(t, err)
+	rows := must.Get(db.Query(`SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2`))(t)
 	defer rows.Close()
 	columns := map[string][]string{}
 	for rows.Next() {

@@ -45,11 +45,13 @@ const (
 var errDied = errors.New("the process died")
 
 func each(t *testing.T, fn func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
 // anyEngine is for tables of cases, whose statements TestModel and the walks of bids run on both engines.
 func anyEngine(t *testing.T, fn func(w *world)) {
+	t.Parallel()
 	storagetest.Any(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
@@ -110,8 +112,7 @@ func (w *world) read(fn func(ctx context.Context, tx *storage.Tx) error) error {
 func (w *world) person(handle string, kind protocol.ProfileKind) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: strings.ToUpper(handle), Kind: kind}}))
 	}))
 }
 
@@ -122,19 +123,11 @@ func owner(handle string) protocol.Caller {
 }
 
 func (w *world) account(handle string, in protocol.PaymentDraft) (got protocol.PaymentAccount, err error) {
-	err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.PutAccount(ctx, tx, owner(handle), in)
-		return err
-	})
-	return got, err
+	return does(w, w.PutAccount, owner(handle), in)
 }
 
 func (w *world) board(handle string, in protocol.AttentionDraft) (got protocol.OwnAttentionBoard, err error) {
-	err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.PutOwn(ctx, tx, owner(handle), in)
-		return err
-	})
-	return got, err
+	return does(w, w.PutOwn, owner(handle), in)
 }
 
 var upiDraft = protocol.PaymentDraft{Provider: protocol.PayUPI, VPA: "asha@okbank"}
@@ -144,37 +137,25 @@ func (w *world) opened(in protocol.AttentionDraft) protocol.OwnAttentionBoard {
 	w.t.Helper()
 	w.person("asha", protocol.Person)
 	must.Get(w.account("asha", upiDraft))(w.t)
-	got := must.Get(w.board("asha", in))(w.t)
-	return got
+	return must.Get(w.board("asha", in))(w.t)
 }
 
 func (w *world) readBoard() (got protocol.AttentionBoard, err error) {
-	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.ReadBoard(ctx, tx, protocol.Caller{}, protocol.HandleInput{Handle: "asha"})
-		return err
-	})
-	return got, err
+	return sees(w, w.ReadBoard, protocol.Caller{}, protocol.HandleInput{Handle: "asha"})
 }
 
 func (w *world) check(amount protocol.Decimal, category string) (got protocol.BidOutlook, err error) {
-	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.Check(ctx, tx, protocol.Caller{}, protocol.BidCheck{Handle: "asha", Amount: amount, Category: category})
-		return err
-	})
-	return got, err
+	return sees(w, w.Check, protocol.Caller{}, protocol.BidCheck{Handle: "asha", Amount: amount, Category: category})
 }
 
 // TestBoard: what an owner writes is what bidders read; it takes bids once there is an account to
 // pay to.
 func TestBoard(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.person("asha", protocol.Person)
 		w.person("shop", protocol.Business)
-		_, err := w.board("shop", protocol.AttentionDraft{})
-		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err), "only persons")
-		_, err = w.readBoard()
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.board("shop", protocol.AttentionDraft{}))), "only persons")
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.readBoard())))
 
 		own := must.Get(w.board("asha", protocol.AttentionDraft{
 			Rules: "Offers of yarn.", Floor: "500", Slots: 3, Categories: []protocol.BoardCategory{{Name: "Yarn", Floor: "700"}},
@@ -183,8 +164,7 @@ func TestBoard(t *testing.T) {
 		require.True(w.t, own.Wanted)
 		require.False(w.t, own.Accepting, "there is no account to pay to")
 		require.Nil(w.t, own.Price)
-		out := must.Get(w.check("900", ""))(w.t)
-		require.False(w.t, out.WouldGetSlot)
+		require.False(w.t, must.Get(w.check("900", ""))(w.t).WouldGetSlot)
 
 		must.Get(w.account("asha", upiDraft))(w.t)
 		b := must.Get(w.readBoard())(w.t)
@@ -222,10 +202,7 @@ func TestBoard(t *testing.T) {
 		own = must.Get(w.board("asha", protocol.AttentionDraft{Accepting: new(false)}))(w.t)
 		require.False(w.t, own.Accepting)
 		require.Equal(w.t, "100.00", own.Floor.Amount, "what is left out gets its default")
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.DeleteAccount(ctx, tx, owner("asha"), protocol.OwnInput{})
-			return err
-		}))
+		must.Get(does(w, w.DeleteAccount, owner("asha"), protocol.OwnInput{}))(w.t)
 		own = must.Get(w.board("asha", protocol.AttentionDraft{}))(w.t)
 		require.False(w.t, own.Accepting)
 	})
@@ -233,7 +210,6 @@ func TestBoard(t *testing.T) {
 
 // TestAccount: secrets are stored encrypted, stay when they are left out, and are never shown.
 func TestAccount(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.person("asha", protocol.Person)
 		_, err := w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1"})
@@ -247,8 +223,7 @@ func TestAccount(t *testing.T) {
 		again := must.Get(w.account("asha", protocol.PaymentDraft{Provider: protocol.PayRazorpay, KeyID: "rzp_test_1", LegalName: "Asha Rao"}))(w.t)
 		require.Equal(w.t, 2, again.WebhookSecrets)
 		require.Equal(w.t, got.WebhookURL, again.WebhookURL)
-		other := must.Get(w.account("asha", upiDraft))(w.t)
-		require.Nil(w.t, other.WebhookURL)
+		require.Nil(w.t, must.Get(w.account("asha", upiDraft))(w.t).WebhookURL)
 		require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
 			all := must.Get(tx.PaymentAccounts().OfProfile(ctx, "asha"))(w.t)
 			require.Len(w.t, all, 2)

@@ -20,14 +20,12 @@ import (
 // TestBid_HoldLapses: an unpaid hold ends exactly 20 minutes after the bid, not a millisecond
 // before.
 func TestBid_HoldLapses(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.market(protocol.AttentionDraft{Slots: 1})
-		got, err := w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
 		require.Equal(w.t, start.Add(20*time.Minute), got.HoldExpiresAt)
-		_, err = w.bids(keyed(2), "500")
+		_, err := w.bids(keyed(2), "500")
 		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(err))
 		require.Equal(w.t, got.HoldExpiresAt, *protocol.AsError(err).Slot.SlotAt)
 
@@ -43,8 +41,7 @@ func TestBid_HoldLapses(t *testing.T) {
 		require.True(w.t, out.WouldGetSlot)
 		w.runJobs(nil)
 		require.Equal(w.t, []protocol.BidState{protocol.BidHeld, protocol.BidLapsed}, states(w.bid(got.Bid.ID)))
-		second := must.Get(w.bids(keyed(2), "500"))(w.t)
-		require.Equal(w.t, protocol.HoldReserving, *second.Bid.Hold)
+		require.Equal(w.t, protocol.HoldReserving, *must.Get(w.bids(keyed(2), "500"))(w.t).Bid.Hold)
 	})
 }
 
@@ -60,7 +57,6 @@ func TestBid_Crowds(t *testing.T) {
 		"64 anonymous bidders of 64 networks": {unknown, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			anyEngine(t, func(w *world) {
 				w.market(protocol.AttentionDraft{Slots: 5})
 				var all sync.WaitGroup
@@ -81,8 +77,7 @@ func TestBid_Crowds(t *testing.T) {
 				}
 				all.Wait()
 				require.Equal(w.t, tt.kept, kept)
-				b := must.Get(w.readBoard())(w.t)
-				require.Equal(w.t, 5-tt.kept, b.FreeSlots)
+				require.Equal(w.t, 5-tt.kept, must.Get(w.readBoard())(w.t).FreeSlots)
 			})
 		})
 	}
@@ -90,35 +85,27 @@ func TestBid_Crowds(t *testing.T) {
 
 // TestBid_Limits: one unpaid bid on a board, and after three lapsed holds no slot is kept.
 func TestBid_Limits(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.market(protocol.AttentionDraft{Slots: 5})
 		for range 3 {
-			got, err := w.bids(keyed(1), "500")
-			require.NoError(w.t, err)
-			require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
-			_, err = w.bids(keyed(1), "600")
-			require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
+			require.Equal(w.t, protocol.HoldReserving, *must.Get(w.bids(keyed(1), "500"))(w.t).Bid.Hold)
+			require.Equal(w.t, protocol.Conflict, protocol.CodeOf(must.Err(w.bids(keyed(1), "600"))))
 			w.pass(20 * time.Minute)
 			w.runJobs(nil)
 		}
-		got, err := w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
+		got := must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldCompeting, *got.Bid.Hold)
 		w.pass(24 * time.Hour)
 		w.runJobs(nil)
 		got = must.Get(w.bids(keyed(1), "500"))(w.t)
 		require.Equal(w.t, protocol.HoldReserving, *got.Bid.Hold)
-		_, err = w.bids(owner("asha"), "500")
-		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
-		_, err = w.bids(keyed(2), "99.99")
-		require.Equal(w.t, protocol.BelowFloor, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.bids(owner("asha"), "500"))))
+		require.Equal(w.t, protocol.BelowFloor, protocol.CodeOf(must.Err(w.bids(keyed(2), "99.99"))))
 	})
 }
 
 // TestPaid_Table is the table of what may happen to a payment.
 func TestPaid_Table(t *testing.T) {
-	t.Parallel()
 	anyEngine(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0), SlotDays: 7})
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)
@@ -183,11 +170,9 @@ func (w *world) outcomeOf(ev pay.Event) (outcome string) {
 
 // TestPaid_Late: money that arrives after the hold gets a slot that is free, or goes back.
 func TestPaid_Late(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
-		one, err := w.bids(keyed(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		w.pass(21 * time.Minute)
 		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)), "the job has not run: within two minutes it is in time")
 		two, err := w.bids(keyed(2), "700")
@@ -207,16 +192,12 @@ func TestPaid_Late(t *testing.T) {
 // TestRefund_Fails: a refund that the provider refuses is tried for a week. While an earlier request
 // may have made it, the key stays.
 func TestRefund_Fails(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 1})
 		one := must.Get(w.bids(keyed(1), "700"))(w.t)
 		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 		v.Refused = pay.Fail(pay.ErrTemporary, "503")
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: one.Bid.ID}, Reason: "spam"})
-			return err
-		}))
+		must.Get(does(w, w.Remove, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: one.Bid.ID}, Reason: "spam"}))(w.t)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidRefunding, w.bid(one.Bid.ID).State)
 		v.Refused = pay.Fail(pay.ErrRefused, "the balance is too low")
@@ -240,45 +221,32 @@ func TestRefund_Fails(t *testing.T) {
 // TestUPI: a payment that nobody reports is claimed by its UTR and confirmed by the owner; the
 // refund is a task of the owner.
 func TestUPI(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.Pay = func(a money.Account) (pay.Provider, error) {
 			return upi.New(a.VPA, a.Name, func() time.Time { return time.UnixMilli(w.now.Load()) })
 		}
 		w.opened(protocol.AttentionDraft{Slots: 1, ProtectHours: new(0)})
 		claim := func(url, utr string) (got protocol.Payment, err error) {
-			err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-				got, err = w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: url[len("https://n1.example/pay/"):]})
-				return err
-			})
-			return got, err
+			return does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: url[len("https://n1.example/pay/"):]})
 		}
 		confirm := func(id string) error {
-			return w.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := w.Confirm(ctx, tx, owner("asha"), protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}})
-				return err
-			})
+			return must.Err(does(w, w.Confirm, owner("asha"), protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}}))
 		}
-		one, err := w.bids(unknown(1), "700")
-		require.NoError(w.t, err)
+		one := must.Get(w.bids(unknown(1), "700"))(w.t)
 		w.runJobs(nil)
-		paid := must.Get(claim(one.PaymentURL, "431298765012"))(w.t)
-		require.Equal(w.t, protocol.BidClaimed, paid.State)
+		require.Equal(w.t, protocol.BidClaimed, must.Get(claim(one.PaymentURL, "431298765012"))(w.t).State)
 		w.pass(time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidClaimed, w.bid(one.Bid.ID).State, "a claim ends the hold")
-		_, err = w.bids(unknown(2), "900")
-		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(err), "and keeps its slot")
+		require.Equal(w.t, protocol.SlotTaken, protocol.CodeOf(must.Err(w.bids(unknown(2), "900"))), "and keeps its slot")
 		require.NoError(w.t, confirm(one.Bid.ID))
 		require.Equal(w.t, protocol.BidLive, w.bid(one.Bid.ID).State)
 
 		two := must.Get(w.bids(unknown(2), "900"))(w.t)
 		w.runJobs(nil)
-		_, err = claim(two.PaymentURL, "431298765012")
-		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err), "one UTR, one bid")
+		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(must.Err(claim(two.PaymentURL, "431298765012"))), "one UTR, one bid")
 		w.pass(time.Hour)
-		_, err = claim(two.PaymentURL, "431298765013")
-		require.NoError(w.t, err, "late, but the money may have left in time")
+		require.NoError(w.t, must.Err(claim(two.PaymentURL, "431298765013")), "late, but the money may have left in time")
 		w.pass(13 * time.Hour)
 		w.runJobs(nil)
 		require.Equal(w.t, protocol.BidUnconfirmed, w.bid(two.Bid.ID).State)
@@ -287,17 +255,13 @@ func TestUPI(t *testing.T) {
 		outbid := w.bid(one.Bid.ID)
 		require.Equal(w.t, protocol.BidRefunding, outbid.State, "a task of the owner at once")
 		require.Equal(w.t, "manual", outbid.Refunds[0].State)
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.MarkRefunded(ctx, tx, owner("asha"), protocol.RefundDone{ID: outbid.Refunds[0].ID, Reference: "UTR 431298765099"})
-			return err
-		}))
+		must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: outbid.Refunds[0].ID, Reference: "UTR 431298765099"}))(w.t)
 		require.Equal(w.t, protocol.BidRefunded, w.bid(one.Bid.ID).State)
 	})
 }
 
 // TestDenied: who reports payments that never came may not bid on that board again.
 func TestDenied(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.Pay = func(a money.Account) (pay.Provider, error) { return upi.New(a.VPA, a.Name, time.Now) }
 		w.opened(protocol.AttentionDraft{Slots: 3})
@@ -307,24 +271,19 @@ func TestDenied(t *testing.T) {
 				if _, err := w.Claim(ctx, tx, protocol.Caller{ReadToken: got.StatusToken}, protocol.PaymentClaim{UTR: fmt.Sprint(431298765000 + n)}); err != nil {
 					return err
 				}
-				_, err := w.Deny(ctx, tx, owner("asha"), protocol.OwnBidRef{ID: got.Bid.ID})
-				return err
+				return must.Err(w.Deny(ctx, tx, owner("asha"), protocol.OwnBidRef{ID: got.Bid.ID}))
 			}))
 		}
-		_, err := w.bids(unknown(1), "700")
-		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(must.Err(w.bids(unknown(1), "700"))))
 		must.Get(w.bids(unknown(2), "700"))(w.t)
 	})
 }
 
 // TestBoard_Closes: live bids get their money for the unused time, and the board leaves the lists.
 func TestBoard_Closes(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 2, SlotDays: 10})
-		one, err := w.bids(keyed(1), "1000")
-		require.NoError(w.t, err)
-		require.Equal(w.t, "live", w.delivers(v.Pays(one.Bid.ID, 1000_00)))
+		require.Equal(w.t, "live", w.delivers(v.Pays(must.Get(w.bids(keyed(1), "1000"))(w.t).Bid.ID, 1000_00)))
 		w.pass(24 * time.Hour)
 		two := must.Get(w.bids(keyed(2), "1000"))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
@@ -336,24 +295,19 @@ func TestBoard_Closes(t *testing.T) {
 		w.runJobs(nil)
 		require.EqualValues(w.t, 100_00, w.kept())
 		require.Equal(w.t, v.Balance(), w.kept())
-		_, err = w.readBoard()
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.readBoard())))
 	})
 }
 
 // TestPromise: a bid that is not answered in time gets its money back, where the owner promised so.
 func TestPromise(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 2, SlotDays: 5, RespondWithinDays: new(2), RefundIfNoReply: true})
 		for n := range 2 {
 			got := must.Get(w.bids(keyed(n), "1000"))(w.t)
 			require.Equal(w.t, "live", w.delivers(v.Pays(got.Bid.ID, 1000_00)))
 			if n == 0 {
-				require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-					_, err := w.Answer(ctx, tx, owner("asha"), protocol.BidAnswer{OwnBidRef: protocol.OwnBidRef{ID: got.Bid.ID}, Answer: "Yes."})
-					return err
-				}))
+				must.Get(does(w, w.Answer, owner("asha"), protocol.BidAnswer{OwnBidRef: protocol.OwnBidRef{ID: got.Bid.ID}, Answer: "Yes."}))(w.t)
 			}
 		}
 		w.pass(48*time.Hour - time.Millisecond)

@@ -25,40 +25,29 @@ func (w *world) unconfirmed(c protocol.Caller, utr string) (id, token string) {
 }
 
 func (w *world) claims(token, utr string) error {
-	return w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: token, UTR: utr})
-		return err
-	})
+	return must.Err(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{PayToken: token, UTR: utr}))
 }
 
 func (w *world) disputes(c protocol.Caller, id, token, utr string) error {
 	return w.write(func(ctx context.Context, tx *storage.Tx) error {
 		in := protocol.PaymentDispute{UTR: utr}
 		in.ID, in.StatusToken = id, token
-		_, err := w.Dispute(ctx, tx, c, in)
-		return err
+		return must.Err(w.Dispute(ctx, tx, c, in))
 	})
 }
 
 func (w *world) denies(c protocol.Caller, id string) error {
-	return w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Deny(ctx, tx, c, protocol.OwnBidRef{ID: id})
-		return err
-	})
+	return must.Err(does(w, w.Deny, c, protocol.OwnBidRef{ID: id}))
 }
 
 func (w *world) confirms(c protocol.Caller, id string, amount protocol.Decimal) error {
-	return w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Confirm(ctx, tx, c, protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}, Amount: amount})
-		return err
-	})
+	return must.Err(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: protocol.OwnBidRef{ID: id}, Amount: amount}))
 }
 
 func utr(n int) string { return fmt.Sprintf("43129876%04d", n) }
 
 // TestDispute: the payer whose payment was not confirmed says so once; the owner confirms or denies it, and nobody else.
 func TestDispute(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 5})
 		one, token := w.unconfirmed(keyed(1), utr(1))
@@ -103,7 +92,6 @@ func TestDispute(t *testing.T) {
 
 // TestDispute_States: only a payment that was reported and not confirmed is disputed.
 func TestDispute_States(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 5})
 		refused := func(id string) {
@@ -148,13 +136,9 @@ func (w *world) disputed() (ids []string) {
 // TestDispute_Closes: three known payers whose dispute waits close a board to new bids until the owner has decided; strangers never do, nor
 // does one payer alone. The board says what was not confirmed in 90 days.
 func TestDispute_Closes(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
-		board := func() protocol.AttentionBoard {
-			b := must.Get(w.readBoard())(w.t)
-			return b
-		}
+		board := func() protocol.AttentionBoard { return must.Get(w.readBoard())(w.t) }
 		for n := range 5 {
 			id, token := w.unconfirmed(unknown(n), utr(100+n))
 			require.NoError(w.t, w.disputes(protocol.Caller{}, id, token, utr(100+n)))
@@ -174,21 +158,16 @@ func TestDispute_Closes(t *testing.T) {
 		id, token := w.unconfirmed(unknown(9), utr(300))
 		require.NoError(w.t, w.disputes(owner("ravi"), id, token, utr(300)), "a stranger's bid, a signed-in payer")
 		require.True(w.t, board().Accepting)
-		waiting, err := w.bids(keyed(7), "700")
-		require.NoError(w.t, err)
+		waiting := must.Get(w.bids(keyed(7), "700"))(w.t)
 		last, _ := w.unconfirmed(keyed(3), utr(301))
 		require.NoError(w.t, w.disputes(keyed(3), last, "", utr(301)))
 		require.Equal(w.t, 3, board().Unconfirmed.Disputed)
 		require.False(w.t, board().Accepting)
-		_, err = w.bids(keyed(4), "700")
+		_, err := w.bids(keyed(4), "700")
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "until its owner decides about payments that 3 payers dispute")
-		out := must.Get(w.check("700", ""))(w.t)
-		require.False(w.t, out.WouldGetSlot)
-		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.PutOwn(ctx, tx, owner("asha"), protocol.AttentionDraft{Slots: 30})
-			return err
-		}))
+		require.False(w.t, must.Get(w.check("700", ""))(w.t).WouldGetSlot)
+		must.Get(does(w, w.PutOwn, owner("asha"), protocol.AttentionDraft{Slots: 30}))(w.t)
 		require.False(w.t, board().Accepting, "saving the board opens nothing")
 		w.pass(100 * 24 * time.Hour)
 		w.runJobs(nil)
@@ -213,7 +192,6 @@ func TestDispute_Closes(t *testing.T) {
 // TestDispute_Kept: a bid whose payment was reported is kept as long as the board counts it, and one that a known payer disputes until it is
 // decided.
 func TestDispute_Kept(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 30})
 		reported, _ := w.unconfirmed(keyed(1), utr(1))

@@ -11,6 +11,7 @@ import (
 	"stoa/node/money"
 	"stoa/node/out/pay"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -20,17 +21,13 @@ func (w *world) deletes(handle string) error {
 
 func (w *world) closes(handle string) {
 	w.t.Helper()
-	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Close(ctx, tx, owner(handle), protocol.OwnInput{})
-		return err
-	}))
+	must.Get(does(w, w.Close, owner(handle), protocol.OwnInput{}))(w.t)
 	w.runJobs(nil)
 }
 
 // TestDeleted_PaidLate: a profile is not deleted while its board has money under way. A payment that
 // the bank reports after that is sent back all the same: the secrets of the account stay until then.
 func TestDeleted_PaidLate(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 3})
 		w.Pay = func(a money.Account) (pay.Provider, error) {
@@ -39,10 +36,8 @@ func TestDeleted_PaidLate(t *testing.T) {
 			}
 			return v, nil
 		}
-		late, err := w.bids(keyed(1), "500")
-		require.NoError(w.t, err)
-		live, err := w.bids(keyed(2), "700")
-		require.NoError(w.t, err)
+		late := must.Get(w.bids(keyed(1), "500"))(w.t)
+		live := must.Get(w.bids(keyed(2), "700"))(w.t)
 		w.delivers(v.Pays(live.Bid.ID, 700_00))
 		require.ErrorIs(w.t, w.deletes("asha"), storage.ErrOwing)
 		w.pass(20 * time.Minute)
@@ -84,7 +79,6 @@ func (w *world) stored(id string) (b *storage.StoredBid) {
 
 // TestDeleted_UPI: nobody is left to confirm a payment by UPI, so none is reported any more.
 func TestDeleted_UPI(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 1})
 		got, err := w.bids(keyed(1), "500")
@@ -92,10 +86,7 @@ func TestDeleted_UPI(t *testing.T) {
 		w.pass(20 * time.Minute)
 		w.runJobs(nil)
 		payment := func() (p protocol.Payment) {
-			require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) error {
-				p, err = w.GetPayment(ctx, tx, protocol.Caller{}, protocol.PaymentInput{PayToken: got.StatusToken})
-				return err
-			}))
+			p = must.Get(sees(w, w.GetPayment, protocol.Caller{}, protocol.PaymentInput{PayToken: got.StatusToken}))(w.t)
 			return p
 		}
 		require.Equal(w.t, protocol.MaxClaims, payment().ClaimsLeft)
@@ -103,8 +94,7 @@ func TestDeleted_UPI(t *testing.T) {
 		require.NoError(w.t, w.deletes("asha"))
 		require.Zero(w.t, payment().ClaimsLeft)
 		err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"})
-			return err
+			return must.Err(w.Claim(ctx, tx, protocol.Caller{}, protocol.PaymentClaim{PayToken: got.StatusToken, UTR: "412345678901"}))
 		})
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
 		require.ErrorContains(w.t, err, "@asha has left this node")

@@ -3,6 +3,7 @@ package attention_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,10 +24,7 @@ func away(*http.Request) paytest.Fault { return paytest.Unavailable }
 // export is the CSV of a month.
 func (w *world) export(month string) (csv string) {
 	w.t.Helper()
-	require.NoError(w.t, w.read(func(ctx context.Context, tx *storage.Tx) (err error) {
-		csv, err = w.Export(ctx, tx, owner("asha"), protocol.MonthQuery{Month: month})
-		return err
-	}))
+	csv = must.Get(sees(w, w.Export, owner("asha"), protocol.MonthQuery{Month: month}))(w.t)
 	return csv
 }
 
@@ -108,12 +106,10 @@ func TestProviderRefund(t *testing.T) {
 		"of what was paid in part": {600_00, func(r *rail, bid, payment string) { r.deliver() }, protocol.BidHeld, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 				bid, link := r.bidden()
-				payment, err := r.api.Pay(link, tt.paid)
-				require.NoError(w.t, err)
+				payment := must.Get(r.api.Pay(link, tt.paid))(w.t)
 				r.deliver()
 				tt.happens(r, bid, payment)
 				r.settled()
@@ -138,15 +134,13 @@ func TestProviderRefund(t *testing.T) {
 
 // TestProviderRefund_Order: the news of a refund waits for that of its payment. That of another account changes nothing.
 func TestProviderRefund_Order(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
 		payment := must.Get(r.api.Pay(link, 700_00))(w.t)
 		paid := r.api.Hooks()
 		r.given(payment, 700_00)
-		given := r.api.Hooks()
-		require.Equal(w.t, 200, r.post(given[0]))
+		require.Equal(w.t, 200, r.post(r.api.Hooks()[0]))
 		require.Equal(w.t, protocol.BidHeld, w.bid(bid).State)
 		require.Equal(w.t, []string{"unknown payment"}, w.outcomes(payment))
 		require.Equal(w.t, 200, r.post(paid[0]))
@@ -191,14 +185,12 @@ func (w *world) outcomes(payment string) (all []string) {
 
 // TestOtherCurrency: a payment in another currency is in the books, the refund and the CSV in its own, and all of it goes back.
 func TestOtherCurrency(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
 		payment := must.Get(r.api.Pay(link, 700_00))(w.t)
 		h := r.api.Hooks()[0]
-		var body map[string]any
-		require.NoError(w.t, json.Unmarshal(h.Body, &body))
+		body := must.JSON[map[string]any](h.Body)(w.t)
 		body["payload"].(map[string]any)["payment"].(map[string]any)["entity"].(map[string]any)["currency"] = "usd"
 		h.Body = must.Get(json.Marshal(body))(w.t)
 		h.Header.Set("X-Razorpay-Signature", pay.MAC("whsec-one", h.Body))
@@ -223,18 +215,19 @@ func TestOtherCurrency(t *testing.T) {
 
 // TestExcess: what is paid beyond a bid goes back from a rupee on; less is nobody's task.
 func TestExcess(t *testing.T) {
-	t.Parallel()
 	for paid, back := range map[int64]int64{700_00: 0, 700_01: 0, 700_99: 0, 701_00: 1_00, 701_50: 1_50} {
-		each(t, func(w *world) {
-			v := w.market(protocol.AttentionDraft{Slots: 1})
-			one := must.Get(w.bids(keyed(1), "700"))(w.t)
-			w.delivers(v.Pays(one.Bid.ID, paid))
-			w.runJobs(nil)
-			got := w.bid(one.Bid.ID)
-			require.Equal(w.t, protocol.BidLive, got.State)
-			require.Equal(w.t, paid-back, w.kept())
-			require.Len(w.t, got.Refunds, map[bool]int{true: 1}[back > 0], "%d", paid)
-			require.Equal(w.t, "700.00", got.Receipt.Amount.Amount)
+		t.Run(fmt.Sprint(paid), func(t *testing.T) {
+			each(t, func(w *world) {
+				v := w.market(protocol.AttentionDraft{Slots: 1})
+				one := must.Get(w.bids(keyed(1), "700"))(w.t)
+				w.delivers(v.Pays(one.Bid.ID, paid))
+				w.runJobs(nil)
+				got := w.bid(one.Bid.ID)
+				require.Equal(w.t, protocol.BidLive, got.State)
+				require.Equal(w.t, paid-back, w.kept())
+				require.Len(w.t, got.Refunds, map[bool]int{true: 1}[back > 0], "%d", paid)
+				require.Equal(w.t, "700.00", got.Receipt.Amount.Amount)
+			})
 		})
 	}
 }
@@ -251,7 +244,6 @@ func TestHold_ProviderAway(t *testing.T) {
 		"nineteen, and nobody pays": {19 * time.Minute, false}, "all the time": {20 * time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 				got := must.Get(r.bids(keyed(1), "700"))(w.t)

@@ -214,7 +214,6 @@ func TestRazorpay(t *testing.T) {
 		"never": {func(r *rail, link string) { r.pass(time.Hour); r.jobs(); r.deliver() }, protocol.BidLapsed, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			anyEngine(t, func(w *world) {
 				r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 3})
 				bid, link := r.bidden()
@@ -233,7 +232,6 @@ func TestRazorpay(t *testing.T) {
 // TestRazorpay_Faults: the vendor fails in every way at each request about a link and a refund; there
 // is one link and one refund in the end.
 func TestRazorpay_Faults(t *testing.T) {
-	t.Parallel()
 	anyEngine(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 50})
 		for _, f := range paytest.Faults {
@@ -263,7 +261,6 @@ func TestRazorpay_Faults(t *testing.T) {
 
 // TestRazorpay_RefundFails: a refund that failed at the vendor is made again and counts once.
 func TestRazorpay_RefundFails(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
@@ -286,7 +283,6 @@ func TestRazorpay_RefundFails(t *testing.T) {
 
 // TestRazorpay_TestKeys: with keys of the vendor's test mode no money moves, which board and bid say.
 func TestRazorpay_TestKeys(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		r := w.rail("rzp_test_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()

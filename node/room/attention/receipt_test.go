@@ -2,7 +2,6 @@ package attention_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 // TestReceipt_Told: the profile of this node that paid for a bid is told of the receipt, with its number; a bidder without a profile is not.
 func TestReceipt_Told(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.market(protocol.AttentionDraft{Slots: 3})
 		w.person("ravi", protocol.Person)
@@ -30,8 +28,7 @@ func TestReceipt_Told(t *testing.T) {
 		var told []protocol.Notice
 		for _, j := range jobs {
 			if j.Kind == storage.NoticeJob {
-				var n protocol.Notice
-				require.NoError(w.t, json.Unmarshal(j.Args, &n))
+				n := must.JSON[protocol.Notice](j.Args)(w.t)
 				told = append(told, n)
 			}
 		}

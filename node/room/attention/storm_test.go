@@ -16,6 +16,7 @@ import (
 	"stoa/node/out/pay"
 	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -206,8 +207,7 @@ func (s *storm) workerDies() {
 			}
 			break
 		}
-		after, failed := w.handle(j)
-		require.NoError(s.t(), failed)
+		after := must.Get(w.handle(j))(s.t())
 		if err = w.finish(j, after); err != nil {
 			break
 		}
@@ -294,7 +294,7 @@ func (s *storm) pay() *act {
 			return "", nil
 		},
 		model: func(m *model) string { m.pays(m.bids[at], ev.PaymentID, paise, s.nowT()); return "" },
-		again: func(w *world) error { _, err := w.deliver(ev); return err },
+		again: func(w *world) error { return must.Err(w.deliver(ev)) },
 	}
 }
 
@@ -303,11 +303,10 @@ func (s *storm) withdraw() *act {
 	b := s.m.bids[at]
 	do := func(w *world) (string, error) {
 		return refusal(w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.Withdraw(ctx, tx, protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprintf("key-%d", b.by)}, protocol.BidInput{ID: b.id})
-			return err
+			return must.Err(w.Withdraw(ctx, tx, protocol.Caller{Standing: protocol.Signed, KeyID: fmt.Sprintf("key-%d", b.by)}, protocol.BidInput{ID: b.id}))
 		}))
 	}
-	return &act{"withdrawal", do, func(m *model) string { return conflict(m.withdraws(m.bids[at])) }, func(w *world) error { _, err := do(w); return err }}
+	return &act{"withdrawal", do, func(m *model) string { return conflict(m.withdraws(m.bids[at])) }, func(w *world) error { return must.Err(do(w)) }}
 }
 
 func (s *storm) remove() *act {
@@ -316,11 +315,10 @@ func (s *storm) remove() *act {
 	at := slices.Index(s.m.bids, b)
 	do := func(w *world) (string, error) {
 		return refusal(w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: b.id}, Reason: "spam"})
-			return err
+			return must.Err(w.Remove(ctx, tx, owner("asha"), protocol.BidRemoval{OwnBidRef: protocol.OwnBidRef{ID: b.id}, Reason: "spam"}))
 		}))
 	}
-	return &act{"removal", do, func(m *model) string { return conflict(m.removes(m.bids[at])) }, func(w *world) error { _, err := do(w); return err }}
+	return &act{"removal", do, func(m *model) string { return conflict(m.removes(m.bids[at])) }, func(w *world) error { return must.Err(do(w)) }}
 }
 
 // give is a refund that the owner makes in the vendor's own pages, of a part of a live bid or of all.
@@ -339,7 +337,7 @@ func (s *storm) give() *act {
 	s.late = append(s.late, ev)
 	do := func(w *world) (string, error) { _, err := w.deliver(ev); return "", err }
 	return &act{"refund at the provider", do, func(m *model) string { m.gives(m.bids[at], paise); return "" },
-		func(w *world) error { _, err := do(w); return err }}
+		func(w *world) error { return must.Err(do(w)) }}
 }
 
 // refusal makes an answer of a refusal that the model knows.
@@ -359,8 +357,7 @@ func conflict(done bool) string {
 
 // differs says in what the board is not as a model says, "" when it is.
 func (s *storm) differs(m *model) string {
-	board, err := s.w().readBoard()
-	require.NoError(s.t(), err)
+	board := must.Get(s.w().readBoard())(s.t())
 	var have, want []string
 	for _, b := range board.Bids {
 		have = append(have, b.ID)
@@ -416,10 +413,7 @@ func (s *storm) byHand(w *world) (sum int64) {
 				continue
 			}
 			s.deeds["refund by hand"]++
-			require.NoError(s.t(), w.write(func(ctx context.Context, tx *storage.Tx) error {
-				_, err := w.MarkRefunded(ctx, tx, owner("asha"), protocol.RefundDone{ID: r.ID, Reference: "UTR 431298765099"})
-				return err
-			}))
+			must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: r.ID, Reference: "UTR 431298765099"}))(s.t())
 			paise, fault := protocol.Decimal(r.Amount.Amount).Paise()
 			require.Nil(s.t(), fault)
 			sum += paise
@@ -434,7 +428,6 @@ func (s *storm) byHand(w *world) (sum int64) {
 // against a small model; on PostgreSQL with two processes that take turns and race. In a soak of ten
 // minutes it takes 100,000 steps, most of them on SQLite, where one costs less.
 func TestModel(t *testing.T) {
-	t.Parallel()
 	seed := storagetest.Seed(t)
 	const all = 16
 	rounds := storagetest.Rounds(t, all)
@@ -477,10 +470,7 @@ func TestModel(t *testing.T) {
 // clear deletes the board and its owner.
 func (s *storm) clear() {
 	w := s.rooms[0]
-	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.Close(ctx, tx, owner("asha"), protocol.OwnInput{})
-		return err
-	}))
+	must.Get(does(w, w.Close, owner("asha"), protocol.OwnInput{}))(w.t)
 	w.runJobs(nil)
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 	w.runJobs(nil) // news of the first board

@@ -11,6 +11,7 @@ import (
 
 	"stoa/node/out/pay/paytest"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -35,9 +36,7 @@ func (w *world) gaveWay() (n int) {
 func (w *world) displaceable() *paytest.Vendor {
 	w.t.Helper()
 	v := w.market(protocol.AttentionDraft{Slots: 1})
-	first, err := w.bids(keyed(9999), "100")
-	require.NoError(w.t, err)
-	require.Equal(w.t, "live", w.delivers(v.Pays(first.Bid.ID, 100_00)))
+	require.Equal(w.t, "live", w.delivers(v.Pays(must.Get(w.bids(keyed(9999), "100"))(w.t).Bid.ID, 100_00)))
 	w.pass(25 * time.Hour)
 	w.runJobs(nil)
 	return v
@@ -62,7 +61,6 @@ func (w *world) bid10(first int, who func(int) protocol.Caller) (all []protocol.
 // of it, at a price that rises; the oldest of theirs lapses for a new one, and says so; known callers
 // have the rest. So does a second process on the same database.
 func TestBid_Strangers(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		v := w.displaceable()
 		rooms := []*world{w}
@@ -88,12 +86,10 @@ func TestBid_Strangers(t *testing.T) {
 		require.Equal(w.t, 5, protocol.AsError(err).Steps)
 
 		for n := 0; n < protocol.SharedBids.Most-half; n += 10 {
-			_, err := rooms[n/10%len(rooms)].bid10(n, keyed)
-			require.NoError(w.t, err, "every known caller gets through")
+			require.NoError(w.t, must.Err(rooms[n/10%len(rooms)].bid10(n, keyed)), "every known caller gets through")
 		}
 		require.Equal(w.t, 20, w.gaveWay(), "without ending anything")
-		_, err = w.bids(keyed(1000), "25000")
-		require.NoError(w.t, err)
+		must.Get(w.bids(keyed(1000), "25000"))(w.t)
 		require.Equal(w.t, 21, w.gaveWay(), "then strangers' give way to them too")
 
 		w.runJobs(nil)
@@ -106,7 +102,6 @@ func TestBid_Strangers(t *testing.T) {
 
 // TestBid_StrangersAtOnce: the same when all come at the same time.
 func TestBid_StrangersAtOnce(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.displaceable()
 		var all sync.WaitGroup
@@ -130,12 +125,9 @@ func TestBid_StrangersAtOnce(t *testing.T) {
 		all.Wait()
 		require.Empty(w.t, refused)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			b, err := tx.AttentionBoards().ByHandle(ctx, "asha")
-			require.NoError(w.t, err)
-			n, err := tx.Bids().CountBidder(ctx, b.ID, "x")
-			require.NoError(w.t, err)
-			require.Equal(w.t, protocol.Waiting{Known: 50, Strangers: 150}, n.Unpaid)
-			return err
+			b := must.Get(tx.AttentionBoards().ByHandle(ctx, "asha"))(w.t)
+			require.Equal(w.t, protocol.Waiting{Known: 50, Strangers: 150}, must.Get(tx.Bids().CountBidder(ctx, b.ID, "x"))(w.t).Unpaid)
+			return nil
 		}))
 	})
 }

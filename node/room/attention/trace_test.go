@@ -15,11 +15,7 @@ import (
 )
 
 func (w *world) traced(of string) (got protocol.MoneyTraces, err error) {
-	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.Trace(ctx, tx, protocol.Caller{Standing: protocol.Operator}, protocol.TraceQuery{ID: of})
-		return err
-	})
-	return got, err
+	return sees(w, w.Trace, protocol.Caller{Standing: protocol.Operator}, protocol.TraceQuery{ID: of})
 }
 
 // life is a trace as lines: after how long, and what.
@@ -49,7 +45,6 @@ func life(t protocol.MoneyTrace) (steps, next []string) {
 
 // TestTrace: every id that somebody has of a payment leads to its life and to what has to happen next.
 func TestTrace(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		r := w.rail("rzp_live_1", protocol.AttentionDraft{Slots: 1})
 		bid, link := r.bidden()
@@ -92,8 +87,7 @@ func TestTrace(t *testing.T) {
 			require.Equal(w.t, "the payment provider is asked for payments", s.What)
 		}
 		for _, of := range []string{"bid_01k9y3v6k8e5w9q2x4z7c1m0ad", "431298769999", "evt_none", "pay_none", "' OR 1=1"} {
-			_, err := w.traced(of)
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), of)
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.traced(of))), of)
 		}
 		for _, secret := range []string{"whsec", "secret-key", "payer@"} {
 			require.NotContains(w.t, fmt.Sprintf("%+v", done), secret)
@@ -103,7 +97,6 @@ func TestTrace(t *testing.T) {
 
 // TestTrace_UPI: a payer says he paid; the operator sees what waits for whom. A provider's event of no bid is found by its id.
 func TestTrace_UPI(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 1})
 		got := must.Get(w.bids(keyed(1), "700"))(w.t)
@@ -129,7 +122,6 @@ func TestTrace_UPI(t *testing.T) {
 
 // TestTrace_Own: an owner sees the payments of the own board, and no others.
 func TestTrace_Own(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.opened(protocol.AttentionDraft{Slots: 1})
 		got := must.Get(w.bids(keyed(1), "700"))(w.t)
@@ -138,8 +130,7 @@ func TestTrace_Own(t *testing.T) {
 		for _, of := range []string{got.Bid.ID, utr(1), w.bid(got.Bid.ID).Payments[0].ID} {
 			for who, want := range map[string]protocol.Code{"asha": "", "ravi": protocol.NotFound} {
 				err := w.read(func(ctx context.Context, tx *storage.Tx) error {
-					_, err := w.TraceOwn(ctx, tx, owner(who), protocol.TraceQuery{ID: of})
-					return err
+					return must.Err(w.TraceOwn(ctx, tx, owner(who), protocol.TraceQuery{ID: of}))
 				})
 				require.Equal(w.t, want, protocol.CodeOf(err), "%s %s", who, of)
 			}

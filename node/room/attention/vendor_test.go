@@ -78,11 +78,7 @@ func (w *world) market(in protocol.AttentionDraft) *paytest.Vendor {
 }
 
 func (w *world) bids(c protocol.Caller, amount string) (got protocol.BidReceipt, err error) {
-	err = w.write(func(ctx context.Context, tx *storage.Tx) error {
-		got, err = w.Bid(ctx, tx, c, protocol.NewBid{Handle: "asha", Amount: protocol.Decimal(amount), Message: "Yarn from Panipat.", Name: "Meera"})
-		return err
-	})
-	return got, err
+	return does(w, w.Bid, c, protocol.NewBid{Handle: "asha", Amount: protocol.Decimal(amount), Message: "Yarn from Panipat.", Name: "Meera"})
 }
 
 // delivers applies an event as the job of a webhook does.

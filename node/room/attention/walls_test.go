@@ -37,6 +37,15 @@ func does[In, Out any](w *world, op func(context.Context, *storage.Tx, protocol.
 	return out, err
 }
 
+// sees runs an operation that only reads.
+func sees[In, Out any](w *world, op func(context.Context, *storage.Tx, protocol.Caller, In) (Out, error), c protocol.Caller, in In) (out Out, err error) {
+	err = w.read(func(ctx context.Context, tx *storage.Tx) error {
+		out, err = op(ctx, tx, c, in)
+		return err
+	})
+	return out, err
+}
+
 // byUPI has accounts of the room paid by UPI, to their own addresses.
 func (w *world) byUPI() {
 	w.Pay = func(a money.Account) (pay.Provider, error) {
@@ -47,20 +56,17 @@ func (w *world) byUPI() {
 func bidRef(r protocol.BidReceipt) protocol.OwnBidRef { return protocol.OwnBidRef{ID: r.Bid.ID} }
 
 func (w *world) claimsBid(r protocol.BidReceipt, utr string) error {
-	_, err := does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: r.StatusToken})
-	return err
+	return must.Err(does(w, w.Claim, protocol.Caller{}, protocol.PaymentClaim{UTR: utr, PayToken: r.StatusToken}))
 }
 
 func (w *world) confirmsBid(c protocol.Caller, r protocol.BidReceipt, utr string) error {
-	_, err := does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: bidRef(r), UTR: utr})
-	return err
+	return must.Err(does(w, w.Confirm, c, protocol.PaymentConfirmation{OwnBidRef: bidRef(r), UTR: utr}))
 }
 
 // bidsOn bids on a board of any profile.
 func (w *world) bidsOn(handle string, c protocol.Caller) protocol.BidReceipt {
 	w.t.Helper()
-	got := must.Get(does(w, w.Bid, c, protocol.NewBid{Handle: handle, Amount: "700", Message: "Yarn.", Name: "Meera"}))(w.t)
-	return got
+	return must.Get(does(w, w.Bid, c, protocol.NewBid{Handle: handle, Amount: "700", Message: "Yarn.", Name: "Meera"}))(w.t)
 }
 
 // TestBlocked: whom the owner has blocked by any of its names may not bid, and nobody else is meant.
@@ -106,8 +112,7 @@ func TestBid_OnNode(t *testing.T) {
 		must.Get(w.board(handle, protocol.AttentionDraft{Slots: 2}))(t)
 		last = w.bidsOn(handle, keyed(1))
 	}
-	_, err := w.bids(keyed(1), "700")
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(w.bids(keyed(1), "700"))))
 	w.bidsOn("b1", keyed(2))
 	must.Get(does(w, w.Withdraw, protocol.Caller{}, protocol.BidInput{ID: last.Bid.ID, StatusToken: last.StatusToken}))(t)
 	must.Get(w.bids(keyed(1), "700"))(t)
@@ -125,8 +130,7 @@ func TestOwners(t *testing.T) {
 	w := single(t)
 	v := w.market(protocol.AttentionDraft{Slots: 2})
 	w.person("ravi", protocol.Person)
-	one, err := w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	one := must.Get(w.bids(keyed(1), "700"))(t)
 	require.Equal(t, "live", w.delivers(v.Pays(one.Bid.ID, 700_00)))
 	v.Refused = pay.Fail(pay.ErrRefused, "no")
 	two := must.Get(w.bids(keyed(2), "700"))(t)
@@ -137,21 +141,18 @@ func TestOwners(t *testing.T) {
 	before := []protocol.OwnBid{w.bid(one.Bid.ID), w.bid(two.Bid.ID)}
 	ref := bidRef(one)
 	for name, do := range map[string]func(protocol.Caller) error{
-		"read": func(c protocol.Caller) error { _, err := does(w, w.GetBid, c, ref); return err },
+		"read": func(c protocol.Caller) error { return must.Err(does(w, w.GetBid, c, ref)) },
 		"answer": func(c protocol.Caller) error {
-			_, err := does(w, w.Answer, c, protocol.BidAnswer{OwnBidRef: ref, Answer: "Yes."})
-			return err
+			return must.Err(does(w, w.Answer, c, protocol.BidAnswer{OwnBidRef: ref, Answer: "Yes."}))
 		},
-		"approve": func(c protocol.Caller) error { _, err := does(w, w.Approve, c, ref); return err },
+		"approve": func(c protocol.Caller) error { return must.Err(does(w, w.Approve, c, ref)) },
 		"remove": func(c protocol.Caller) error {
-			_, err := does(w, w.Remove, c, protocol.BidRemoval{OwnBidRef: ref, Reason: "x"})
-			return err
+			return must.Err(does(w, w.Remove, c, protocol.BidRemoval{OwnBidRef: ref, Reason: "x"}))
 		},
 		"confirm": func(c protocol.Caller) error { return w.confirmsBid(c, one, "431298765012") },
-		"deny":    func(c protocol.Caller) error { _, err := does(w, w.Deny, c, ref); return err },
+		"deny":    func(c protocol.Caller) error { return must.Err(does(w, w.Deny, c, ref)) },
 		"refund": func(c protocol.Caller) error {
-			_, err := does(w, w.MarkRefunded, c, protocol.RefundDone{ID: refund.ID, Reference: "x"})
-			return err
+			return must.Err(does(w, w.MarkRefunded, c, protocol.RefundDone{ID: refund.ID, Reference: "x"}))
 		},
 	} {
 		for _, c := range []protocol.Caller{owner("ravi"), keyed(1), unknown(1), {}, {Standing: protocol.Session, Account: "acc_asha"}} {
@@ -159,8 +160,7 @@ func TestOwners(t *testing.T) {
 		}
 	}
 	require.Equal(t, before, []protocol.OwnBid{w.bid(one.Bid.ID), w.bid(two.Bid.ID)})
-	_, err = does(w, w.Deny, owner("asha"), ref)
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "nobody reported a payment of it")
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(does(w, w.Deny, owner("asha"), ref))), "nobody reported a payment of it")
 	must.Get(does(w, w.MarkRefunded, owner("asha"), protocol.RefundDone{ID: refund.ID, Reference: "x"}))(t)
 	require.Equal(t, protocol.BidRefunded, w.bid(two.Bid.ID).State)
 }
@@ -170,8 +170,7 @@ func TestReaders(t *testing.T) {
 	t.Parallel()
 	w := single(t)
 	w.market(protocol.AttentionDraft{Slots: 3})
-	one, err := w.bids(keyed(1), "700")
-	require.NoError(t, err)
+	one := must.Get(w.bids(keyed(1), "700"))(t)
 	two := must.Get(w.bids(keyed(2), "700"))(t)
 	pay := one.PaymentURL[strings.LastIndexByte(one.PaymentURL, '/')+1:]
 	for _, tt := range []struct {
@@ -202,8 +201,7 @@ func TestReaders(t *testing.T) {
 			continue
 		}
 		require.Equal(t, protocol.NotFound, protocol.CodeOf(err), tt.name)
-		_, err = does(w, w.Withdraw, tt.c, in)
-		require.Equal(t, protocol.NotFound, protocol.CodeOf(err), tt.name)
+		require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.Withdraw, tt.c, in))), tt.name)
 	}
 	require.Equal(t, protocol.BidHeld, w.bid(one.Bid.ID).State)
 
@@ -214,8 +212,7 @@ func TestReaders(t *testing.T) {
 	stored.Author = protocol.Author{Name: "Meera", Handle: new("meera"), Method: protocol.ByProof}
 	stored.TokenHash, stored.PayHash = protocol.SecretHash("a"), protocol.SecretHash("b")
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Bids().Insert(ctx, stored) }))
-	_, err = does(w, w.Get, owner("meera"), protocol.BidInput{ID: stored.ID})
-	require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
+	require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.Get, owner("meera"), protocol.BidInput{ID: stored.ID}))))
 }
 
 // TestApply_Account: an event pays a bid of its own payment account, and no other.
@@ -229,11 +226,8 @@ func TestApply_Account(t *testing.T) {
 	one := must.Get(w.bids(keyed(1), "700"))(t)
 	ev := v.Pays(one.Bid.ID, 700_00)
 	require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		others, err := tx.PaymentAccounts().OfProfile(ctx, "ravi")
-		require.NoError(t, err)
-		outcome, err := w.Apply(ctx, tx, &others[0], ev)
-		require.Equal(t, "unknown reference", outcome)
-		return err
+		require.Equal(t, "unknown reference", must.Get(w.Apply(ctx, tx, &must.Get(tx.PaymentAccounts().OfProfile(ctx, "ravi"))(t)[0], ev))(t))
+		return nil
 	}))
 	require.Equal(t, protocol.BidHeld, w.bid(one.Bid.ID).State)
 	require.Zero(t, w.kept())
@@ -338,8 +332,7 @@ func TestDisplaced_WholeRefund(t *testing.T) {
 			require.Less(t, want, int64(700_00))
 		}
 		w.pass(after)
-		two := must.Get(w.bids(keyed(2), "900"))(t)
-		require.Equal(t, "live", w.delivers(v.Pays(two.Bid.ID, 900_00)))
+		require.Equal(t, "live", w.delivers(v.Pays(must.Get(w.bids(keyed(2), "900"))(t).Bid.ID, 900_00)))
 		require.Equal(t, protocol.MoneyOf("INR", want).Amount, w.bid(one.Bid.ID).Refunds[0].Amount.Amount, after)
 	}
 }

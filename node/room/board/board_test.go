@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -80,8 +81,7 @@ func TestDelete_OnlyTheAuthor(t *testing.T) {
 	}))
 	del := func(c protocol.Caller, id string) protocol.Code {
 		return protocol.CodeOf(write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, c, protocol.PostRef{ID: id})
-			return err
+			return must.Err(b.Delete(ctx, tx, c, protocol.PostRef{ID: id}))
 		}))
 	}
 	require.Equal(t, protocol.Forbidden, del(protocol.Caller{Standing: protocol.Signed, Handle: "ravi", KeyID: "key-r"}, mine.ID))
@@ -141,8 +141,7 @@ func TestReceived(t *testing.T) {
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return b.RestorePost(ctx, tx, uri) }))
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return b.DeletePost(ctx, tx, uri) }))
 	require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := b.Get(ctx, tx, protocol.Caller{}, protocol.PostInput{ID: id})
-		require.Equal(t, protocol.Gone, protocol.CodeOf(err))
+		require.Equal(t, protocol.Gone, protocol.CodeOf(must.Err(b.Get(ctx, tx, protocol.Caller{}, protocol.PostInput{ID: id}))))
 		return nil
 	}))
 	require.NoError(t, db.Check(context.Background()))

@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"stoa/node/room/moderation"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -41,11 +41,8 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 				if j.Kind != "submit" {
 					continue // a letter to the author's owner
 				}
-				var s submission
-				require.NoError(t, json.Unmarshal(j.Args, &s))
-				to, err := url.Parse(s.To)
-				require.NoError(t, err)
-				require.Equal(t, "to:"+to.Host, j.Lane)
+				s := must.JSON[submission](j.Args)(t)
+				require.Equal(t, "to:"+must.Get(url.Parse(s.To))(t).Host, j.Lane)
 				s.At = 0
 				list = append(list, s)
 			}
@@ -53,8 +50,7 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 		}
 		decide := func(do func(ctx context.Context, tx *storage.Tx, c protocol.Caller, in protocol.Decision) (protocol.PostStanding, error), id string) {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := do(ctx, tx, operator, protocol.Decision{ID: id})
-				return err
+				return must.Err(do(ctx, tx, operator, protocol.Decision{ID: id}))
 			}))
 		}
 
@@ -102,9 +98,8 @@ func TestTell_WhoIsAnswered(t *testing.T) {
 			require.Equal(t, []submission{{Post: id, Kind: "delete", To: to, Direct: true}}, told())
 			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				left, err := tx.Posts().Readers(ctx, id)
-				require.Empty(t, left)
-				return err
+				require.Empty(t, must.Get(tx.Posts().Readers(ctx, id))(t))
+				return nil
 			}))
 		}
 
@@ -138,8 +133,7 @@ func TestDelete_ForeignReply(t *testing.T) {
 			return err
 		}))
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, operator, protocol.PostRef{ID: id})
-			return err
+			return must.Err(b.Delete(ctx, tx, operator, protocol.PostRef{ID: id}))
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -189,8 +183,7 @@ func TestPost_Mentions(t *testing.T) {
 			jobs, _, err := db.ClaimJobs(t.Context(), "test", 20, time.Minute)
 			require.NoError(t, err)
 			for _, j := range jobs {
-				var s submission
-				require.NoError(t, json.Unmarshal(j.Args, &s))
+				s := must.JSON[submission](j.Args)(t)
 				to = append(to, string(s.Kind)+" "+s.To)
 				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) }))
 			}
@@ -201,8 +194,7 @@ func TestPost_Mentions(t *testing.T) {
 		require.Equal(t, []protocol.Mention{{Handle: "carol", Host: "m.example", Actor: carol}, {Handle: "Dave_1", Host: "f.example:8443", Actor: dave}}, p.Mentions)
 		require.ElementsMatch(t, []string{"create " + carol, "create " + dave}, told())
 		require.Empty(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID})
-			return err
+			return must.Err(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
 		}))
 		require.ElementsMatch(t, []string{"delete " + carol, "delete " + dave}, told())
 
@@ -235,13 +227,11 @@ func TestTell_Followers(t *testing.T) {
 		decisions := []func(context.Context, *storage.Tx, protocol.Caller, protocol.Decision) (protocol.PostStanding, error){mod.Hide, mod.Restore}
 		for _, decide := range decisions {
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := decide(ctx, tx, operator, protocol.Decision{ID: p.ID})
-				return err
+				return must.Err(decide(ctx, tx, operator, protocol.Decision{ID: p.ID}))
 			}))
 		}
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID})
-			return err
+			return must.Err(b.Delete(ctx, tx, asha, protocol.PostRef{ID: p.ID}))
 		}))
 		require.NoError(t, db.Numbered(t.Context()))
 		var kinds []storage.LogKind

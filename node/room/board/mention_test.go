@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -24,8 +24,7 @@ func (b bench) notices() (told []protocol.Notice) {
 		for _, j := range jobs {
 			require.NoError(b.t, write(b.t, b.db, func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) }))
 			if j.Kind == storage.NoticeJob {
-				var n protocol.Notice
-				require.NoError(b.t, json.Unmarshal(j.Args, &n))
+				n := must.JSON[protocol.Notice](j.Args)(b.t)
 				told = append(told, n)
 			}
 		}
@@ -80,8 +79,7 @@ func TestNamed(t *testing.T) {
 		require.Equal(t, protocol.Notice{Handle: "ravi", Event: protocol.ProfileNamed, Subject: first.ID, Title: "Asha: Yarn", At: got[0].At}, got[0])
 
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := b.Edit(ctx, tx, asha, protocol.PostEdit{ID: first.ID, Kind: protocol.Offer, Title: "Yarn", Body: "@ravi and @named-0"})
-			return err
+			return must.Err(b.Edit(ctx, tx, asha, protocol.PostEdit{ID: first.ID, Kind: protocol.Offer, Title: "Yarn", Body: "@ravi and @named-0"}))
 		}))
 		require.Equal(t, []string{"named-0"}, told(), "only who is new in the text")
 		post(asha, strings.Join(all, " "), "")
@@ -94,11 +92,10 @@ func TestNamed(t *testing.T) {
 			n++
 			actor, host, uri := "https://m.example/u/carol", "m.example", fmt.Sprint("https://m.example/", n)
 			require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := b.ReceivePost(ctx, tx, &protocol.StoredPost{Board: b.ID(), ReplyTo: parent, Named: named, Post: protocol.Post{
+				return must.Err(b.ReceivePost(ctx, tx, &protocol.StoredPost{Board: b.ID(), ReplyTo: parent, Named: named, Post: protocol.Post{
 					ID: protocol.RemoteID(protocol.PostID, tx.Now, uri), URI: uri, Kind: protocol.Announcement, Title: "t", Body: body, CreatedAt: tx.Now,
 					Author: protocol.Author{Name: "Carol", Node: &host, Actor: &actor, Method: protocol.ByFederation}, Node: &host,
-				}})
-				return err
+				}}))
 			}))
 		}
 		receive(first.URI, "@ravi is one of that server", protocol.ActorID(base, "asha"), "https://m.example/u/x")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -42,9 +43,8 @@ func TestHidePost_BesideTheOperator(t *testing.T) {
 		require.NoError(t, <-ended)
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error { return b.RestorePost(ctx, tx, uri) }))
 		require.NoError(t, db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Posts().ByID(ctx, id)
-			require.Equal(t, protocol.Hidden, p.State)
-			return err
+			require.Equal(t, protocol.Hidden, must.Get(tx.Posts().ByID(ctx, id))(t).State)
+			return nil
 		}))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"stoa/node/room/moderation"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -94,8 +95,7 @@ func TestResolved(t *testing.T) {
 				}
 				for _, step := range []struct{ deleted, left string }{{first, second}, {second, ""}} {
 					require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-						_, err := b.Delete(ctx, tx, tt.by, protocol.PostRef{ID: step.deleted})
-						return err
+						return must.Err(b.Delete(ctx, tx, tt.by, protocol.PostRef{ID: step.deleted}))
 					}))
 					got, _ = b.get(visitor, protocol.PostInput{ID: asked.ID})
 					require.Equal(t, step.left != "", got.Post.Resolved)
@@ -157,18 +157,15 @@ func TestReply_ParentNotPublic(t *testing.T) {
 		mod := &moderation.Moderation{Distribute: b.Distribute}
 		reply := func(c protocol.Caller, to string) error {
 			return write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-				_, err := b.Post(ctx, tx, c, protocol.NewPost{Kind: protocol.Resolution, Title: "t", Body: "b", InReplyTo: to})
-				return err
+				return must.Err(b.Post(ctx, tx, c, protocol.NewPost{Kind: protocol.Resolution, Title: "t", Body: "b", InReplyTo: to}))
 			})
 		}
 		for name, hide := range map[string]func(ctx context.Context, tx *storage.Tx, id string) error{
 			"hidden": func(ctx context.Context, tx *storage.Tx, id string) error {
-				_, err := mod.Hide(ctx, tx, operator, protocol.Decision{ID: id, Reason: "spam"})
-				return err
+				return must.Err(mod.Hide(ctx, tx, operator, protocol.Decision{ID: id, Reason: "spam"}))
 			},
 			"deleted": func(ctx context.Context, tx *storage.Tx, id string) error {
-				_, err := b.Delete(ctx, tx, asha, protocol.PostRef{ID: id})
-				return err
+				return must.Err(b.Delete(ctx, tx, asha, protocol.PostRef{ID: id}))
 			},
 		} {
 			parent := b.post(asha, protocol.Offer, "")
@@ -182,8 +179,7 @@ func TestReply_ParentNotPublic(t *testing.T) {
 			}
 			if name == "hidden" {
 				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := mod.Restore(ctx, tx, operator, protocol.Decision{ID: parent.ID, Reason: "fine"})
-					return err
+					return must.Err(mod.Restore(ctx, tx, operator, protocol.Decision{ID: parent.ID, Reason: "fine"}))
 				}))
 				require.NoError(t, reply(ravi, parent.ID))
 			}
@@ -202,8 +198,7 @@ func TestGet_Hidden(t *testing.T) {
 		hide := func(id string) {
 			for n := range protocol.ReportsToHide {
 				require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-					_, err := mod.Report(ctx, tx, protocol.Caller{Standing: protocol.Proof, Network: string(rune('a' + n))}, protocol.NewReport{ID: id})
-					return err
+					return must.Err(mod.Report(ctx, tx, protocol.Caller{Standing: protocol.Proof, Network: string(rune('a' + n))}, protocol.NewReport{ID: id}))
 				}))
 			}
 		}
@@ -235,8 +230,7 @@ func TestGet_Hidden(t *testing.T) {
 			})
 		}
 		require.NoError(t, write(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			_, err := mod.Restore(ctx, tx, operator, protocol.Decision{ID: p.ID, Reason: "fine"})
-			return err
+			return must.Err(mod.Restore(ctx, tx, operator, protocol.Decision{ID: p.ID, Reason: "fine"}))
 		}))
 		got, code := b.get(visitor, protocol.PostInput{ID: p.ID})
 		require.Empty(t, code)
@@ -277,15 +271,13 @@ func TestRestorePost_OursStaysHidden(t *testing.T) {
 		return code
 	}
 	do(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := mod.Hide(ctx, tx, operator, protocol.Decision{ID: id, Reason: "not here"})
-		return err
+		return must.Err(mod.Hide(ctx, tx, operator, protocol.Decision{ID: id, Reason: "not here"}))
 	})
 	do(func(ctx context.Context, tx *storage.Tx) error { return b.HidePost(ctx, tx, uri) })
 	do(func(ctx context.Context, tx *storage.Tx) error { return b.RestorePost(ctx, tx, uri) })
 	require.Equal(t, protocol.Gone, state())
 	do(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := mod.Restore(ctx, tx, operator, protocol.Decision{ID: id, Reason: "after all"})
-		return err
+		return must.Err(mod.Restore(ctx, tx, operator, protocol.Decision{ID: id, Reason: "after all"}))
 	})
 	require.Empty(t, state())
 	do(func(ctx context.Context, tx *storage.Tx) error { return b.HidePost(ctx, tx, uri) })

@@ -22,6 +22,7 @@ import (
 	"stoa/node/room/catalog"
 	"stoa/node/room/directory"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -43,6 +44,7 @@ const address = "https://shop.example/items.csv"
 var owner = protocol.Caller{Standing: protocol.Session, Handle: "rao", Handles: []string{"rao"}}
 
 func each(t *testing.T, fn func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		w := &world{t: t}
 		w.now.Store(time.Date(2026, 11, 2, 4, 30, 0, 0, time.UTC).UnixMilli())
@@ -172,8 +174,7 @@ func (w *world) run() {
 			var after func(context.Context, *storage.Tx) error
 			switch j.Kind {
 			case storage.CatalogJob:
-				after, err = w.Jobs()[j.Kind](ctx, j)
-				require.NoError(w.t, err)
+				after = must.Get(w.Jobs()[j.Kind](ctx, j))(w.t)
 			case storage.NoticeJob:
 				var n protocol.Notice
 				require.NoError(w.t, j.Decode(&n))
@@ -237,7 +238,6 @@ func (w *world) removes(sku string) {
 // TestAddress_Daily: a catalog is read at its address, again the next day with the validators of the last answer, and what the file
 // lost is taken off sale.
 func TestAddress_Daily(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.writes("a 5", "own 9") // a shop that has some already
 		w.serves(file("text/csv", csv("a 1", "b 2", "c 3")))
@@ -282,7 +282,6 @@ func sorted(list []string) []string { slices.Sort(list); return list }
 
 // TestAddress_Own: what the owner changed, added and removed after the first reading is kept, or replaced, as the owner said.
 func TestAddress_Own(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		for _, own := range []string{protocol.OwnKeep, protocol.OwnOverwrite} {
 			w.serves(file("text/csv", csv("a 1", "b 2", "c 3", "d 4")))
@@ -316,7 +315,6 @@ func TestAddress_Own(t *testing.T) {
 
 // TestAddress_Faults: each changes nothing, says what is wrong, and the owner is told of it once, until another one or a good reading.
 func TestAddress_Faults(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		good := csv("a 1", "b 2", "c 3", "d 4")
 		w.serves(file("text/csv", good))
@@ -380,7 +378,6 @@ func TestAddress_Faults(t *testing.T) {
 
 // TestAddress_Ends: nothing is read for a profile that is hidden, has another owner, or is gone.
 func TestAddress_Ends(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.serves(file("text/csv", csv("a 1")))
 		w.put("", "")

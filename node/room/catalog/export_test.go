@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage/storagetest"
 )
 
@@ -71,14 +72,12 @@ func TestRows(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(all), 200)
-	f, err := os.CreateTemp(t.TempDir(), "")
-	require.NoError(t, err)
+	f := must.Get(os.CreateTemp(t.TempDir(), ""))(t)
 	defer f.Close()
 	w, asJSON := csv.NewWriter(f), 0
 	require.NoError(t, w.Write(columns))
 	for _, d := range all {
-		rows, err := rowsOf(d)
-		require.NoError(t, err)
+		rows := must.Get(rowsOf(d))(t)
 		if rows[0]["json"] != "" {
 			asJSON++
 		}
@@ -92,8 +91,7 @@ func TestRows(t *testing.T) {
 	w.Flush()
 	require.Greater(t, asJSON, 50)
 	require.Greater(t, len(all)-asJSON, 50, "in columns")
-	read, err := c.open(f)
-	require.NoError(t, err)
+	read := must.Get(c.open(f))(t)
 	n := 0
 	require.NoError(t, read.each(func(at int, d protocol.ItemDraft, faults []protocol.Fault) bool {
 		require.Empty(t, faults, "line %d: %+v", at, all[n])
@@ -105,7 +103,6 @@ func TestRows(t *testing.T) {
 }
 
 func written(t *testing.T, d protocol.ItemDraft) string {
-	raw, err := json.Marshal(d)
-	require.NoError(t, err)
+	raw := must.Get(json.Marshal(d))(t)
 	return string(raw)
 }

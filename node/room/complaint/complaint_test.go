@@ -28,6 +28,7 @@ type world struct {
 }
 
 func each(t *testing.T, test func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		w := &world{t: t, mail: true, done: map[int64]bool{}}
 		w.clock.Store(time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC).UnixMilli())
@@ -107,8 +108,7 @@ func (w *world) work() {
 				continue
 			}
 			w.done[j.ID] = true
-			after, err := storage.HandlerOf(w.Letter)(w.t.Context(), j)
-			require.NoError(w.t, err)
+			after := must.Get(storage.HandlerOf(w.Letter)(w.t.Context(), j))(w.t)
 			require.NoError(w.t, w.tx(func(ctx context.Context, tx *storage.Tx) error {
 				if after != nil {
 					return after(ctx, tx)
@@ -125,15 +125,13 @@ func stranger(network string) protocol.Caller {
 
 // TestComplaint: what becomes of a complaint, when it is due, and that only its token opens it.
 func TestComplaint(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		first := must.Get(w.file(stranger("n1"), ""))(w.t)
 		w.later(time.Minute)
 		second := must.Get(w.file(stranger("n2"), ""))(w.t)
 		require.Equal(w.t, []string{first.ID, second.ID}, w.list("open"), "those that are due first")
 		for _, token := range []string{"", "stoa_read_x", second.ReadToken} {
-			_, err := w.read(first.ID, token)
-			require.Contains(w.t, []protocol.Code{protocol.NotFound, protocol.Unauthorized}, protocol.CodeOf(err))
+			require.Contains(w.t, []protocol.Code{protocol.NotFound, protocol.Unauthorized}, protocol.CodeOf(must.Err(w.read(first.ID, token))))
 		}
 		c := must.Get(w.read(first.ID, first.ReadToken))(w.t)
 		require.Equal(w.t, protocol.ComplaintReceived, c.State)
@@ -161,15 +159,13 @@ func TestComplaint(t *testing.T) {
 		require.Zero(w.t, prune())
 		w.later(366 * 24 * time.Hour)
 		require.Equal(w.t, 1, prune(), "what is open stays")
-		_, err := w.read(first.ID, first.ReadToken)
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.read(first.ID, first.ReadToken))))
 		require.Equal(w.t, []string{second.ID}, w.list("open"))
 	})
 }
 
 // TestComplaint_Mail: a mailbox gets one letter with nothing in it that anybody wrote, and the answer only after its reader confirmed that.
 func TestComplaint_Mail(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		c := must.Get(w.file(stranger("n1"), "ravi@example.org"))(w.t)
 		again := must.Get(w.file(stranger("n2"), "ravi+x@example.org"))(w.t)
@@ -189,8 +185,7 @@ func TestComplaint_Mail(t *testing.T) {
 			})
 		}
 		require.Contains(w.t, w.last, w.ticket(s))
-		_, err := w.read(c.ID, w.ticket(s))
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), "the link opens nothing before")
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.read(c.ID, w.ticket(s)))), "the link opens nothing before")
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(confirm(again.ID, w.ticket(s))))
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(confirm(c.ID, c.ReadToken)), "who wrote it does not read the mailbox")
 		require.NoError(w.t, confirm(c.ID, w.ticket(s)))
@@ -205,20 +200,17 @@ func TestComplaint_Mail(t *testing.T) {
 		require.Contains(w.t, w.last, "    | Done.")
 
 		w.mail = false
-		_, err = w.file(stranger("n3"), "asha@example.org")
-		require.Equal(w.t, protocol.Validation, protocol.CodeOf(err), "a node that sends no mail")
+		require.Equal(w.t, protocol.Validation, protocol.CodeOf(must.Err(w.file(stranger("n3"), "asha@example.org"))), "a node that sends no mail")
 	})
 }
 
 // TestComplaint_Bounds: a network files some in a day, strangers fill half, and nothing is dropped for newer ones.
 func TestComplaint_Bounds(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		for range protocol.ComplaintsADay {
 			must.Get(w.file(stranger("n1"), ""))(w.t)
 		}
-		_, err := w.file(stranger("n1"), "")
-		require.Equal(w.t, protocol.RateLimited, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.RateLimited, protocol.CodeOf(must.Err(w.file(stranger("n1"), ""))))
 		w.later(25 * time.Hour)
 		must.Get(w.file(stranger("n1"), ""))(w.t)
 
@@ -232,8 +224,7 @@ func TestComplaint_Bounds(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err = w.file(stranger("n2"), "")
-		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(must.Err(w.file(stranger("n2"), ""))))
 		must.Get(w.file(protocol.Caller{Standing: protocol.Session, Account: "acc_a", Handles: []string{"asha"}, Network: "n2"}, ""))(w.t)
 		easy := stranger("n3")
 		easy.Above = 0
@@ -245,8 +236,7 @@ func TestComplaint_Bounds(t *testing.T) {
 			page.Items[0].State = protocol.ComplaintResolved
 			return tx.Complaints().Update(ctx, &page.Items[0])
 		}))
-		_, err = w.file(easy, "")
-		require.Equal(w.t, protocol.PowRequired, protocol.CodeOf(err), "the fuller, the dearer")
+		require.Equal(w.t, protocol.PowRequired, protocol.CodeOf(must.Err(w.file(easy, ""))), "the fuller, the dearer")
 		must.Get(w.file(stranger("n3"), ""))(w.t)
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"stoa/node/out/signed"
 	"stoa/node/out/webhook"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -67,8 +68,7 @@ func (r *receiver) received() []string {
 // sends gives the room a sender.
 func (w *world) sends(private bool) {
 	w.t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(w.t, err)
+	pair := must.Get(key.GenerateEd25519())(w.t)
 	client := outbound.New(outbound.Options{AllowPrivate: private, Timeout: time.Minute})
 	w.t.Cleanup(client.CloseIdleConnections)
 	w.Webhook = &webhook.Sender{Client: client, Sign: &signed.Signer{Key: pair, Base: w.Base}, Private: private}
@@ -77,10 +77,8 @@ func (w *world) sends(private bool) {
 // replied begins a thread with a callback address and answers it.
 func (w *world) replied(address string) (threadID, messageID string) {
 	w.t.Helper()
-	begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", CallbackURL: address})
-	require.NoError(w.t, err)
-	said, err := w.answer(asha, begun.ThreadID, "Yes.")
-	require.NoError(w.t, err)
+	begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", CallbackURL: address}))(w.t)
+	said := must.Get(w.answer(asha, begun.ThreadID, "Yes."))(w.t)
 	return begun.ThreadID, said.Message.ID
 }
 
@@ -102,7 +100,6 @@ func (w *world) replay(c protocol.Caller, id string) error {
 }
 
 func TestCallback_Delivered(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -128,7 +125,6 @@ func TestCallback_Delivered(t *testing.T) {
 // TestCallback_Tried is the timetable: what fails is tried for 24 hours under
 // one id, in ever longer steps.
 func TestCallback_Tried(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -188,7 +184,6 @@ func TestCallback_Tried(t *testing.T) {
 // TestCallback_ReplayedWhileItWaits: however often it is asked for, there is one
 // row of tries.
 func TestCallback_ReplayedWhileItWaits(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
@@ -213,20 +208,17 @@ func TestCallback_ReplayedWhileItWaits(t *testing.T) {
 
 // TestCallback_Gone: 410 ends this delivery, those that wait and those to come.
 func TestCallback_Gone(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)
 		r := newReceiver(w.t, 500, 410)
 		thread, _ := w.replied(r.URL)
 		require.NoError(w.t, w.runJobs(nil)) // 500: waits
-		_, err := w.answer(asha, thread, "Still yes.")
-		require.NoError(w.t, err)
+		must.Get(w.answer(asha, thread, "Still yes."))(w.t)
 		require.NoError(w.t, w.runJobs(nil)) // 410
 		gone := w.callbacks(asha, protocol.CallbackQuery{State: protocol.CallbackGone, ThreadID: thread})
 		require.Len(w.t, gone, 2)
-		said, err := w.answer(asha, thread, "And yes again.")
-		require.NoError(w.t, err)
+		said := must.Get(w.answer(asha, thread, "And yes again."))(w.t)
 		w.pass(25 * time.Hour)
 		require.NoError(w.t, w.runJobs(nil))
 		require.Len(w.t, r.received(), 2)
@@ -239,7 +231,6 @@ func TestCallback_Gone(t *testing.T) {
 
 // TestCallback_Refused: an address that is not public is never connected to.
 func TestCallback_Refused(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		r := newReceiver(w.t)
@@ -263,7 +254,6 @@ func TestCallback_Refused(t *testing.T) {
 // TestCallback_Crash: a process that dies after it sent and before it stored so
 // lets the delivery be made again, with the same id (contract §4).
 func TestCallback_Crash(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.sends(true)

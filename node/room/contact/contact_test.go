@@ -13,6 +13,7 @@ import (
 
 	"stoa/node/room/contact"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -26,6 +27,7 @@ type world struct {
 }
 
 func each(t *testing.T, fn func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(open(t, c)) })
 }
 
@@ -33,8 +35,7 @@ func open(t *testing.T, c storage.Config) *world {
 	w := &world{t: t, now: new(atomic.Int64)}
 	w.now.Store(time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC).UnixMilli())
 	c.Now = func() time.Time { return time.UnixMilli(w.now.Load()) }
-	db, err := storage.Open(t.Context(), c)
-	require.NoError(t, err)
+	db := must.Get(storage.Open(t.Context(), c))(t)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	w.db = db
 	w.Contact = &contact.Contact{Base: "https://n1.example", DB: db, Private: true}
@@ -80,9 +81,7 @@ func (w *world) begin(c protocol.Caller, in protocol.NewContact) (got protocol.C
 
 func (w *world) begun(c protocol.Caller) protocol.ContactReceipt {
 	w.t.Helper()
-	got, err := w.begin(c, protocol.NewContact{Handle: "asha", Message: "Hello"})
-	require.NoError(w.t, err)
-	return got
+	return must.Get(w.begin(c, protocol.NewContact{Handle: "asha", Message: "Hello"}))(w.t)
 }
 
 func (w *world) addMessage(c protocol.Caller, in protocol.NewMessage) error {
@@ -117,14 +116,11 @@ func (w *world) check(c protocol.Caller, in protocol.ThreadInput) (got protocol.
 
 func (w *world) thread(id string) protocol.Conversation {
 	w.t.Helper()
-	got, err := w.check(asha, protocol.ThreadInput{ThreadID: id})
-	require.NoError(w.t, err)
-	return got
+	return must.Get(w.check(asha, protocol.ThreadInput{ThreadID: id}))(w.t)
 }
 
 // TestPolicy is who may write to whom with which kind (spec §2.5).
 func TestPolicy(t *testing.T) {
-	t.Parallel()
 	none, anonymous, identity := protocol.PolicyDraft{}, protocol.PolicyDraft{Anonymous: true}, protocol.PolicyDraft{OutsideAgentsWithIdentity: true}
 	both := *everybody
 	support := protocol.PolicyDraft{Anonymous: true, OutsideAgentsWithIdentity: true, Kinds: []string{"support"}}
@@ -169,15 +165,13 @@ func TestPolicy(t *testing.T) {
 			require.Equal(w.t, protocol.ThreadOpen, got.State)
 			require.NoError(w.t, w.close(asha, got.ThreadID))
 		}
-		_, err := w.begin(visitor, protocol.NewContact{Handle: "nobody", Message: "Hello"})
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.begin(visitor, protocol.NewContact{Handle: "nobody", Message: "Hello"}))))
 	})
 }
 
 // TestStates is every arrow of the table of states (contract §5), and those that
 // must not be: nothing leaves closed.
 func TestStates(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		writes := func(id, token string) error {
@@ -229,13 +223,11 @@ func TestStates(t *testing.T) {
 // TestSilence: the job looks again, so that a thread that was written in
 // meanwhile stays open for another thirty days.
 func TestSilence(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		begun := w.begun(visitor)
 		w.pass(protocol.ThreadSilence - time.Hour)
-		_, err := w.answer(asha, begun.ThreadID, "Sorry, I was away.")
-		require.NoError(w.t, err)
+		must.Get(w.answer(asha, begun.ThreadID, "Sorry, I was away."))(w.t)
 		w.pass(2 * time.Hour)
 		require.NoError(w.t, w.runJobs(nil))
 		require.Equal(w.t, protocol.ThreadAnswered, w.thread(begun.ThreadID).State)
@@ -260,7 +252,6 @@ func TestSilence(t *testing.T) {
 
 // TestLimits: nobody floods an inbox.
 func TestLimits(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		for _, tt := range []struct {
@@ -284,8 +275,7 @@ func TestLimits(t *testing.T) {
 			if tt.name == "network" {
 				w.begun(tt.another)
 			}
-			_, err = w.answer(asha, first.ThreadID, "Yes.")
-			require.NoError(w.t, err)
+			must.Get(w.answer(asha, first.ThreadID, "Yes."))(w.t)
 			w.begun(tt.caller) // an answered one does not count
 		}
 
@@ -295,15 +285,12 @@ func TestLimits(t *testing.T) {
 			require.NoError(w.t, w.addMessage(visitor, message))
 		}
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.addMessage(visitor, message)))
-		_, err := w.answer(asha, last.ThreadID, "Slowly.")
-		require.NoError(w.t, err)
+		must.Get(w.answer(asha, last.ThreadID, "Slowly."))(w.t)
 		require.NoError(w.t, w.addMessage(visitor, message))
 		for range protocol.MaxThreadMessages - protocol.MaxUnanswered - 2 {
-			_, err := w.answer(asha, last.ThreadID, "Yes.")
-			require.NoError(w.t, err)
+			must.Get(w.answer(asha, last.ThreadID, "Yes."))(w.t)
 		}
-		_, err = w.answer(asha, last.ThreadID, "One more.")
-		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(must.Err(w.answer(asha, last.ThreadID, "One more."))))
 		require.Equal(w.t, protocol.Conflict, protocol.CodeOf(w.addMessage(visitor, message)))
 		require.Equal(w.t, protocol.MaxThreadMessages, w.thread(last.ThreadID).Count)
 	})
@@ -338,8 +325,7 @@ func TestRace(t *testing.T) {
 			})
 		}
 		group.Wait()
-		got, err := two.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID, Paging: protocol.Paging{Limit: 100}})
-		require.NoError(t, err)
+		got := must.Get(two.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID, Paging: protocol.Paging{Limit: 100}}))(t)
 		require.Equal(t, protocol.ThreadClosed, got.State)
 		require.EqualValues(t, 1+written.Load()+answered.Load(), got.Count)
 		require.Len(t, got.Messages.Items, got.Count)

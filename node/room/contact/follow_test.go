@@ -2,7 +2,6 @@ package contact_test
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"testing"
 	"time"
@@ -11,12 +10,12 @@ import (
 
 	"stoa/node/room/contact"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 // Each change of a task is told to who follows it, those of one millisecond too: the clock of this test stands still.
 func TestFollow(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
 		w.Hub = contact.NewHub(w.db, slog.New(slog.DiscardHandler), contact.MaxFollowers)
@@ -40,11 +39,9 @@ func TestFollow(t *testing.T) {
 				_, err := w.Answer(ctx, tx, asha, protocol.NewAnswer{ThreadRef: protocol.ThreadRef{ThreadID: task.ThreadID}, Message: "Let me see.", As: as})
 				return err
 			}))
-			b, err := s.Next(ctx)
-			require.NoError(t, err)
+			b := must.Get(s.Next(ctx))(t)
 			require.Len(t, b.Events, 1)
-			var told protocol.Exchange
-			require.NoError(t, json.Unmarshal(b.Events[0].Data, &told))
+			told := must.JSON[protocol.Exchange](b.Events[0].Data)(t)
 			require.Len(t, told.Messages, i+2)
 		}
 	})

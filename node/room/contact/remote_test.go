@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 // A thread that a person of another server began, and that came with an archive, has nowhere to send an answer to; its owner is
 // told so. Whatever else came with one can be answered.
 func TestAnswer_Imported(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		for writer, code := range map[string]protocol.Code{
@@ -30,8 +30,7 @@ func TestAnswer_Imported(t *testing.T) {
 				r.ThreadID = old.ID
 				return tx.Threads().Import(ctx, old)
 			}))
-			_, err := w.answer(asha, r.ThreadID, "Yes")
-			require.Equal(w.t, code, protocol.CodeOf(err), writer)
+			require.Equal(w.t, code, protocol.CodeOf(must.Err(w.answer(asha, r.ThreadID, "Yes"))), writer)
 		}
 	})
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
 // TestRights is who reads and writes in which thread (spec §2.11). To everyone
 // else there is no such thread.
 func TestRights(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -118,11 +118,9 @@ func TestRights(t *testing.T) {
 
 // TestToken_Name: who holds a read token and signs goes by its own name.
 func TestToken_Name(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
-		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"})
-		require.NoError(w.t, err)
+		begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello", Name: "Dev"}))(w.t)
 		for _, c := range []protocol.Caller{visitor, outsider} {
 			require.NoError(w.t, w.addMessage(c, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "And?"}))
 		}
@@ -143,7 +141,6 @@ func checkUnknown(w *world) error {
 
 // TestInbox: an owner's operations reach the owner's threads and no other's.
 func TestInbox(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -151,35 +148,27 @@ func TestInbox(t *testing.T) {
 		both := asha
 		both.Handle, both.Handles = "", []string{"asha", "bob"}
 		for name, c := range map[string]protocol.Caller{"another owner": bob, "an outside agent": outsider, "nobody's": keyed} {
-			_, err := w.answer(c, begun.ThreadID, "Yes.")
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), name)
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.answer(c, begun.ThreadID, "Yes."))), name)
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(w.close(c, begun.ThreadID)), name)
-			_, err = w.block(c, begun.ThreadID)
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), name)
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.block(c, begun.ThreadID))), name)
 		}
 		_, err := w.answer(operator, begun.ThreadID, "Yes.")
 		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err), "nobody speaks for an agent but its owner")
-		said, err := w.answer(both, begun.ThreadID, "Yes.")
-		require.NoError(w.t, err)
+		said := must.Get(w.answer(both, begun.ThreadID, "Yes."))(w.t)
 		require.Equal(w.t, "asha", *said.Message.Author.Handle, "as the one that was written to")
 		require.Equal(w.t, "ASHA", said.Message.Author.Name)
 
 		require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			page, err := w.List(ctx, tx, bob, protocol.ThreadQuery{})
-			require.NoError(w.t, err)
-			require.Empty(w.t, page.Items)
-			_, err = w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}})
-			require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
-			_, err = w.ListCallbacks(ctx, tx, bob, protocol.CallbackQuery{ThreadID: begun.ThreadID})
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
-			_, err = w.Get(ctx, tx, bob, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}})
+			require.Empty(w.t, must.Get(w.List(ctx, tx, bob, protocol.ThreadQuery{}))(w.t).Items)
+			require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.List(ctx, tx, bob, protocol.ThreadQuery{Owned: protocol.Owned{Handle: "asha"}}))))
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.ListCallbacks(ctx, tx, bob, protocol.CallbackQuery{ThreadID: begun.ThreadID}))))
+			_, err := w.Get(ctx, tx, bob, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}})
 			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
 			got, err := w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID}, Paging: protocol.Paging{Limit: 1}})
 			require.NoError(w.t, err)
 			require.Len(w.t, got.Messages.Items, 1)
-			got, err = w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID},
-				Paging: protocol.Paging{After: *got.Messages.Next}})
-			require.NoError(w.t, err)
+			got = must.Get(w.Get(ctx, tx, asha, protocol.ThreadPage{ThreadRef: protocol.ThreadRef{ThreadID: begun.ThreadID},
+				Paging: protocol.Paging{After: *got.Messages.Next}}))(w.t)
 			require.Equal(w.t, "Yes.", got.Messages.Items[0].Text)
 			require.Nil(w.t, got.Messages.Next)
 			return nil
@@ -189,7 +178,6 @@ func TestInbox(t *testing.T) {
 
 // TestList walks the inbox while others write: nothing is skipped or doubled.
 func TestList(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		want := map[string]bool{}
@@ -206,8 +194,7 @@ func TestList(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for q := (protocol.ThreadQuery{Paging: protocol.Paging{Limit: 7}}); ; {
-			p, err := list(q)
-			require.NoError(w.t, err)
+			p := must.Get(list(q))(w.t)
 			for _, item := range p.Items {
 				require.False(w.t, seen[item.ThreadID], "doubled")
 				seen[item.ThreadID] = true
@@ -217,16 +204,12 @@ func TestList(t *testing.T) {
 			}
 			q.After = *p.Next
 			newest := w.begun(protocol.Caller{Standing: protocol.Proof, Network: "net-x"})
-			_, err = w.answer(asha, newest.ThreadID, "Yes.")
-			require.NoError(w.t, err)
+			must.Get(w.answer(asha, newest.ThreadID, "Yes."))(w.t)
 		}
 		require.Equal(w.t, want, seen)
-		answered, err := list(protocol.ThreadQuery{State: protocol.ThreadAnswered})
-		require.NoError(w.t, err)
-		require.Len(w.t, answered.Items, 3)
-		some, err := list(protocol.ThreadQuery{State: protocol.ThreadOpen, Paging: protocol.Paging{Limit: 1}})
-		require.NoError(w.t, err)
-		_, err = list(protocol.ThreadQuery{State: protocol.ThreadAnswered, Paging: protocol.Paging{After: *some.Next}})
+		require.Len(w.t, must.Get(list(protocol.ThreadQuery{State: protocol.ThreadAnswered}))(w.t).Items, 3)
+		some := must.Get(list(protocol.ThreadQuery{State: protocol.ThreadOpen, Paging: protocol.Paging{Limit: 1}}))(w.t)
+		_, err := list(protocol.ThreadQuery{State: protocol.ThreadAnswered, Paging: protocol.Paging{After: *some.Next}})
 		require.Equal(w.t, protocol.InvalidCursor, protocol.CodeOf(err), "a cursor is of one listing")
 	})
 }
@@ -242,7 +225,6 @@ func (w *world) block(c protocol.Caller, id string) (b protocol.BlockedWriter, e
 // TestBlocks: a blocked writer is known again by identity, profile, key or
 // network; for one agent only; until it is lifted.
 func TestBlocks(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -271,9 +253,7 @@ func TestBlocks(t *testing.T) {
 			b, err := w.block(asha, begun.ThreadID)
 			require.NoError(w.t, err, tt.name)
 			require.Equal(w.t, tt.knownBy, b.KnownBy, tt.name)
-			again, err := w.block(asha, begun.ThreadID)
-			require.NoError(w.t, err)
-			require.Equal(w.t, b, again, "blocked once")
+			require.Equal(w.t, b, must.Get(w.block(asha, begun.ThreadID))(w.t), "blocked once")
 			for _, c := range append(tt.same, tt.caller) {
 				_, err := w.begin(c, protocol.NewContact{Handle: "asha", Message: "Me again"})
 				require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err), tt.name)
@@ -285,19 +265,13 @@ func TestBlocks(t *testing.T) {
 			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.addMessage(tt.caller, on)), tt.name)
 			require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(w.addMessage(protocol.Caller{Standing: protocol.Proof, Network: "net-other"}, on)),
 				"the thread's writer, from elsewhere")
-			_, err = w.check(tt.caller, protocol.ThreadInput{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken})
-			require.NoError(w.t, err, "it may still read")
+			require.NoError(w.t, must.Err(w.check(tt.caller, protocol.ThreadInput{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken})), "it may still read")
 			if tt.caller.Handle != "bob" {
-				_, err = w.begin(tt.caller, protocol.NewContact{Handle: "bob", Message: "Hello"})
-				require.NoError(w.t, err, "a block is one agent's")
+				require.NoError(w.t, must.Err(w.begin(tt.caller, protocol.NewContact{Handle: "bob", Message: "Hello"})), "a block is one agent's")
 			}
 			require.NoError(w.t, w.db.Read(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-				page, err := w.ListBlocked(ctx, tx, asha, protocol.BlockQuery{})
-				require.NoError(w.t, err)
-				require.Equal(w.t, []protocol.BlockedWriter{b}, page.Items)
-				none, err := w.ListBlocked(ctx, tx, bob, protocol.BlockQuery{})
-				require.NoError(w.t, err)
-				require.Empty(w.t, none.Items)
+				require.Equal(w.t, []protocol.BlockedWriter{b}, must.Get(w.ListBlocked(ctx, tx, asha, protocol.BlockQuery{}))(w.t).Items)
+				require.Empty(w.t, must.Get(w.ListBlocked(ctx, tx, bob, protocol.BlockQuery{}))(w.t).Items)
 				return nil
 			}))
 			lift := func(c protocol.Caller) error {
@@ -317,7 +291,6 @@ func TestBlocks(t *testing.T) {
 // TestNotices: the owner hears of a thread and of each further message, in words
 // that hold none of them.
 func TestNotices(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.begun(visitor)
@@ -325,13 +298,11 @@ func TestNotices(t *testing.T) {
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			return tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: "asha@example.org"})
 		}))
-		begun, err := w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"})
-		require.NoError(w.t, err)
+		begun := must.Get(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "The secret recipe", Kind: protocol.QuoteRequest, Name: "Dev"}))(w.t)
 		for range 3 { // told of once, as long as the owner was not told
 			require.NoError(w.t, w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Another secret"}))
 		}
-		_, err = w.answer(asha, begun.ThreadID, "No.")
-		require.NoError(w.t, err)
+		must.Get(w.answer(asha, begun.ThreadID, "No."))(w.t)
 		got := w.notices()
 		require.Len(w.t, got, 2)
 		for i, event := range []protocol.NoticeEvent{protocol.ThreadBegun, protocol.ThreadMessage} {
@@ -345,16 +316,13 @@ func TestNotices(t *testing.T) {
 
 // TestProfileDeleted: the next owner of a handle finds nothing of its threads.
 func TestProfileDeleted(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		begun := w.begun(visitor)
-		_, err := w.block(asha, begun.ThreadID)
-		require.NoError(w.t, err)
+		must.Get(w.block(asha, begun.ThreadID))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Profiles().Delete(ctx, "asha") }))
 		w.profile("asha", everybody)
-		_, err = w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID})
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.check(asha, protocol.ThreadInput{ThreadID: begun.ThreadID}))))
 		w.begun(visitor)
 	})
 }
@@ -362,7 +330,6 @@ func TestProfileDeleted(t *testing.T) {
 // TestAnswer_OfABlockedProfile: the owner of several profiles does not answer as
 // the one that the operator has blocked, and nobody writes to it.
 func TestAnswer_OfABlockedProfile(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha", everybody)
 		w.profile("bob", everybody)
@@ -373,11 +340,9 @@ func TestAnswer_OfABlockedProfile(t *testing.T) {
 			return tx.Blocks().Put(ctx, protocol.Block{ID: protocol.NewID(protocol.BlockID, tx.Now), Kind: protocol.BlockHandle, Value: "asha", Actor: "operator",
 				CreatedAt: tx.Now})
 		}))
-		_, err := w.answer(both, begun.ThreadID, "Yes.")
-		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(err))
-		_, err = w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello?"})
-		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
-		err = w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Hello?"})
+		require.Equal(w.t, protocol.Forbidden, protocol.CodeOf(must.Err(w.answer(both, begun.ThreadID, "Yes."))))
+		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(must.Err(w.begin(visitor, protocol.NewContact{Handle: "asha", Message: "Hello?"}))))
+		err := w.addMessage(visitor, protocol.NewMessage{ThreadID: begun.ThreadID, ReadToken: begun.ReadToken, Message: "Hello?"})
 		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
 	})
 }

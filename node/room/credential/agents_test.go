@@ -12,6 +12,7 @@ import (
 	"stoa/identity/session"
 	"stoa/node/room/directory"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -154,10 +155,8 @@ func TestHostedAgent(t *testing.T) {
 func TestKeyByThumbprint(t *testing.T) {
 	t.Parallel()
 	h := newWorld(t)
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
-	jwk, err := key.MarshalPublic(pair.Published())
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
+	jwk := must.Get(key.MarshalPublic(pair.Published()))(t)
 	past := time.Now().Add(-time.Hour)
 	h.key(storage.AgentKey{Handle: "asha", Thumbprint: "own", PublicJWK: jwk})
 	h.key(storage.AgentKey{Handle: "asha", Thumbprint: "chain", PublicJWK: jwk, Identity: token7, OnChain: true})
@@ -283,14 +282,9 @@ func TestEnroller_May(t *testing.T) {
 		})
 		return keys, err
 	}
-	keys, err := may("bina", token8)
-	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"kept", "ended with it"}, keys)
-	_, err = may("asha", token8)
-	require.Equal(t, protocol.Conflict, protocol.CodeOf(err), "it has another identity")
-	_, err = may("nobody", token8)
-	require.Equal(t, protocol.NotFound, protocol.CodeOf(err))
+	require.ElementsMatch(t, []string{"kept", "ended with it"}, must.Get(may("bina", token8))(t))
+	require.Equal(t, protocol.Conflict, protocol.CodeOf(must.Err(may("asha", token8))), "it has another identity")
+	require.Equal(t, protocol.NotFound, protocol.CodeOf(must.Err(may("nobody", token8))))
 	recent = refused
-	_, err = may("bina", token8)
-	require.Equal(t, protocol.SignInAgain, protocol.CodeOf(err))
+	require.Equal(t, protocol.SignInAgain, protocol.CodeOf(must.Err(may("bina", token8))))
 }

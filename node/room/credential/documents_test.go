@@ -50,8 +50,7 @@ func TestDocuments_Bounded(t *testing.T) {
 		d := &Documents{DB: db, Chain: chain, Host: "n1.example", Log: slog.New(slog.DiscardHandler)}
 		run := func() {
 			t.Helper()
-			after, err := d.Job(t.Context(), storage.Job{})
-			require.NoError(t, err)
+			after := must.Get(d.Job(t.Context(), storage.Job{}))(t)
 			write(after)
 		}
 		require.Equal(t, all, left())

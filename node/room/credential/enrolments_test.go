@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
+	"stoa/protocol/must"
 )
 
 // What could not be decided waits for its time: neither the next step nor requests
 // under the identity have the chain asked sooner.
 func TestEnrolments_Retries(t *testing.T) {
 	t.Parallel()
-	reader, err := erc8004.NewReader(erc8004.Config{})
-	require.NoError(t, err)
+	reader := must.Get(erc8004.NewReader(erc8004.Config{}))(t)
 	w := NewEnrolments(nil, &Chain{Reader: reader}, slog.New(slog.DiscardHandler))
 	began := time.Now()
 	w.later("eip155:1:0xabc:7")

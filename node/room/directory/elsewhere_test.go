@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -92,8 +93,7 @@ func TestTell_Identity(t *testing.T) {
 				_, err := tx.Profiles().PutAt(ctx, p, p.UpdatedAt)
 				return err
 			}))
-			run, err := d.Jobs()[storage.AgentToldJob](t.Context(), storage.Job{Args: []byte("ada")})
-			require.NoError(t, err)
+			run := must.Get(d.Jobs()[storage.AgentToldJob](t.Context(), storage.Job{Args: []byte("ada")}))(t)
 			require.NoError(t, db.Write(t.Context(), run))
 			require.NoError(t, db.Numbered(t.Context()))
 			require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

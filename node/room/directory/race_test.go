@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -27,8 +28,7 @@ func TestPut_BesideAnEnrolment(t *testing.T) {
 		}))
 		ended := make(chan error, 1)
 		require.NoError(t, write(func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().ByHandle(ctx, "asha")
-			require.NoError(t, err)
+			p := must.Get(tx.Profiles().ByHandle(ctx, "asha"))(t)
 			p.ERC8004, p.KeyHash = identity, "thumbprint"
 			if _, err := d.Put(ctx, tx, p); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // TestInterfaces_Rooms: the address of a room is there while the room is open, null
@@ -26,16 +27,12 @@ func TestInterfaces_Rooms(t *testing.T) {
 		{protocol.Business, protocol.Rooms{}, `{"catalog":null}`},
 		{protocol.Business, protocol.Rooms{Catalog: true, Meetings: true}, `{"catalog":"https://node.example/api/ucp/catalog/search"}`},
 	} {
-		raw, err := json.Marshal(d.interfaces(protocol.ProfileDraft{Handle: "asha", Kind: c.kind}, c.open))
-		require.NoError(t, err)
-		var all map[string]any
-		require.NoError(t, json.Unmarshal(raw, &all))
+		raw := must.Get(json.Marshal(d.interfaces(protocol.ProfileDraft{Handle: "asha", Kind: c.kind}, c.open)))(t)
+		all := must.JSON[map[string]any](raw)(t)
 		for _, name := range []string{"page", "profile", "a2a", "agentCard", "publicContact", "publicMcp", "board"} {
 			require.Contains(t, all, name)
 			delete(all, name)
 		}
-		rest, err := json.Marshal(all)
-		require.NoError(t, err)
-		require.JSONEq(t, c.want, string(rest))
+		require.JSONEq(t, c.want, string(must.Get(json.Marshal(all))(t)))
 	}
 }

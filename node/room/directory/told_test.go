@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -40,16 +41,13 @@ func TestTellFollowers(t *testing.T) {
 				told := func(pause time.Duration) (live []bool) {
 					now = now.Add(pause)
 					write(func(ctx context.Context, tx *storage.Tx) error {
-						jobs, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
-						require.NoError(t, err)
+						jobs := must.Get(tx.Jobs().List(ctx, storage.JobWaiting, "", 100, ""))(t)
 						for _, j := range jobs.Items {
 							if j.Kind != storage.AgentToldJob || j.RunAt.After(now) {
 								continue
 							}
 							require.NoError(t, tx.Jobs().Finish(ctx, j.ID))
-							after, err := d.tellAgent(ctx, j)
-							require.NoError(t, err)
-							require.NoError(t, after(ctx, tx))
+							require.NoError(t, must.Get(d.tellAgent(ctx, j))(t)(ctx, tx))
 						}
 						return nil
 					})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -73,8 +74,7 @@ func (s *fixture) streamOf(c protocol.Caller, types, after string) (r protocol.S
 
 func (s *fixture) mustStream(types, after string) protocol.Stream {
 	s.t.Helper()
-	r, err := s.stream("here", types, after)
-	require.NoError(s.t, err)
+	r := must.Get(s.stream("here", types, after))(s.t)
 	s.t.Cleanup(r.Close)
 	return r
 }
@@ -193,8 +193,7 @@ func TestStream_OtherProcess(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		open := func() *fixture {
-			db, err := storage.Open(t.Context(), c)
-			require.NoError(t, err)
+			db := must.Get(storage.Open(t.Context(), c))(t)
 			t.Cleanup(func() { require.NoError(t, db.Close()) })
 			return newFixture(t, db)
 		}
@@ -203,8 +202,7 @@ func TestStream_OtherProcess(t *testing.T) {
 		two.add(protocol.FeedListing, "a", "b")
 		ids, _ := next(t, r, 2)
 		one.stop()
-		_, err := r.Next(t.Context())
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(r.Next(t.Context())), io.EOF)
 		two.add(protocol.FeedListing, "c")
 		_, titles := next(t, open().mustStream("", ids[0]), 2)
 		require.Equal(t, []string{"b", "c"}, titles)
@@ -226,8 +224,7 @@ func TestHub_Ends(t *testing.T) {
 		over, end := context.WithCancel(context.Background())
 		end()
 		require.NoError(t, hub.Run(over))
-		_, err = early.Next(context.Background())
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(early.Next(context.Background())), io.EOF)
 		early.Close()
 
 		s := newFixture(t, db)
@@ -244,8 +241,7 @@ func TestHub_Ends(t *testing.T) {
 		require.Equal(t, 2, s.Hub.Streams())
 		s.stop()
 		require.ErrorIs(t, <-ended, io.EOF)
-		_, err = behind.Next(context.Background())
-		require.ErrorIs(t, err, io.EOF)
+		require.ErrorIs(t, must.Err(behind.Next(context.Background())), io.EOF)
 		_, err = s.stream("here", "", "")
 		require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "after Run")
 		require.Positive(t, protocol.AsError(err).RetryAfter)
@@ -260,8 +256,7 @@ func TestHub_Places(t *testing.T) {
 	s := newFixture(t, storagetest.Open(t))
 	var open []protocol.Stream
 	for range maxNetworkStreams {
-		r, err := s.stream("there", "", "")
-		require.NoError(t, err)
+		r := must.Get(s.stream("there", "", ""))(t)
 		open = append(open, r)
 	}
 	_, err := s.stream("there", "", "")
@@ -272,19 +267,15 @@ func TestHub_Places(t *testing.T) {
 	require.NoError(t, err, "a place that was given back")
 	open = append(open, r)
 	for n := 0; s.Hub.Streams() < MaxStreams/2; n++ {
-		r, err := s.stream(fmt.Sprint("net", n), "", "")
-		require.NoError(t, err)
+		r := must.Get(s.stream(fmt.Sprint("net", n), "", ""))(t)
 		open = append(open, r)
 	}
-	_, err = s.stream("one more", "", "")
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "strangers have half")
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(s.stream("one more", "", ""))), "strangers have half")
 	for n := 0; s.Hub.Streams() < MaxStreams; n++ {
-		r, err := s.streamOf(protocol.Caller{Network: fmt.Sprint("known", n/maxNetworkStreams), Standing: protocol.Owner}, "", "")
-		require.NoError(t, err)
+		r := must.Get(s.streamOf(protocol.Caller{Network: fmt.Sprint("known", n/maxNetworkStreams), Standing: protocol.Owner}, "", ""))(t)
 		open = append(open, r)
 	}
-	_, err = s.streamOf(protocol.Caller{Network: "another", Standing: protocol.Federated}, "", "")
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(s.streamOf(protocol.Caller{Network: "another", Standing: protocol.Federated}, "", ""))))
 	for _, r := range open {
 		r.Close()
 	}
@@ -296,17 +287,13 @@ func TestHub_Places(t *testing.T) {
 func TestPulse_Places(t *testing.T) {
 	t.Parallel()
 	p := NewPulse(storagetest.Open(t), slog.New(slog.DiscardHandler))
-	_, err := p.Join("net", true)
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err), "before Run")
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(p.Join("net", true))), "before Run")
 	p.running = true
 	for n := range maxPulse / 2 {
-		_, err := p.Join(fmt.Sprint("net", n), false)
-		require.NoError(t, err)
+		must.Get(p.Join(fmt.Sprint("net", n), false))(t)
 	}
-	_, err = p.Join("one more", false)
-	require.Equal(t, protocol.Overloaded, protocol.CodeOf(err))
-	leave, err := p.Join("owner", true)
-	require.NoError(t, err)
+	require.Equal(t, protocol.Overloaded, protocol.CodeOf(must.Err(p.Join("one more", false))))
+	leave := must.Get(p.Join("owner", true))(t)
 	leave()
 	require.Equal(t, maxPulse/2, p.Pages())
 }
@@ -346,15 +333,13 @@ func attached(t *testing.T, r protocol.Stream) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err := r.Next(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, must.Err(r.Next(ctx)), context.DeadlineExceeded)
 	require.NotNil(t, r.(*reader).wake)
 }
 
 func titleOf(t *testing.T, e protocol.Event) string {
 	t.Helper()
-	var item protocol.FeedItem
-	require.NoError(t, json.Unmarshal(e.Data, &item))
+	item := must.JSON[protocol.FeedItem](e.Data)(t)
 	require.Equal(t, e.ID, item.ID)
 	require.Equal(t, e.Type, string(item.Type))
 	return item.Subject.Title
@@ -377,8 +362,7 @@ func TestHub_Work(t *testing.T) {
 			if i >= all {
 				types = "review"
 			}
-			r, err := s.stream(fmt.Sprint(i), types, "")
-			require.NoError(t, err)
+			r := must.Get(s.stream(fmt.Sprint(i), types, ""))(t)
 			group.Go(func() {
 				defer r.Close()
 				for {
@@ -463,8 +447,7 @@ func TestHub_Budget(t *testing.T) {
 		}))
 		got, batches, behind := 0, 0, false
 		for got < items {
-			b, err := r.Next(t.Context())
-			require.NoError(t, err)
+			b := must.Get(r.Next(t.Context()))(t)
 			bytes := 0
 			for _, e := range b.Events {
 				require.Equal(t, fmt.Sprint(got), titleOf(t, e))
@@ -498,11 +481,9 @@ func TestStream_Resumes(t *testing.T) {
 		})
 		var got []string
 		for place := companion.Place(); len(got) < items; {
-			r, err := s.stream("here", "", place)
-			require.NoError(t, err)
+			r := must.Get(s.stream("here", "", place))(t)
 			for range 2 { // one page by itself, one from the hub or the database
-				b, err := r.Next(t.Context())
-				require.NoError(t, err)
+				b := must.Get(r.Next(t.Context()))(t)
 				for _, e := range b.Events {
 					got = append(got, titleOf(t, e))
 				}

@@ -12,6 +12,7 @@ import (
 	"stoa/node/room/directory"
 	"stoa/node/room/leave"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -29,6 +30,7 @@ type world struct {
 }
 
 func each(t *testing.T, test func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
 		w := &world{t: t, now: start}
 		c.Now = func() time.Time { return w.now }
@@ -84,8 +86,7 @@ func (w *world) runs() storage.JobKind {
 	}
 	var after func(context.Context, *storage.Tx) error
 	if handler := w.Jobs()[jobs[0].Kind]; handler != nil {
-		after, err = handler(w.t.Context(), jobs[0])
-		require.NoError(w.t, err)
+		after = must.Get(handler(w.t.Context(), jobs[0]))(w.t)
 	}
 	w.write(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Jobs().Finish(ctx, jobs[0].ID); err != nil || after == nil {
@@ -141,7 +142,6 @@ func (w *world) restores(handle string) error {
 
 // TestLeave_Orders: a shop that is deleted takes no orders, and those that are not over are settled first. It takes orders again when that is undone.
 func TestLeave_Orders(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("rao")
 		x := &storage.StoredOrder{ID: protocol.NewID(protocol.OrderID, start), State: protocol.OrderAwaiting, Paise: 80_00, MadeAt: start, MovedAt: start,
@@ -179,16 +179,14 @@ func TestLeave_Orders(t *testing.T) {
 		w.now = w.now.Add(8 * 24 * time.Hour)
 		w.runAll()
 		w.write(func(ctx context.Context, tx *storage.Tx) error {
-			got, err := tx.Tills().ByID(ctx, till.ID)
-			require.Empty(t, got.Handle, "it is erased")
-			return err
+			require.Empty(t, must.Get(tx.Tills().ByID(ctx, till.ID))(t).Handle, "it is erased")
+			return nil
 		})
 	})
 }
 
 // TestLeave_Undone: what a profile has is hidden in parts, also when the process ends between two of them, and exactly that is shown again.
 func TestLeave_Undone(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha")
 		w.profile("ravi")
@@ -229,16 +227,14 @@ func TestLeave_Undone(t *testing.T) {
 		w.runAll()
 		require.Equal(t, before, w.visible())
 		w.write(func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Posts().ByID(ctx, bad)
-			require.Equal(t, protocol.Hidden, p.State)
-			return err
+			require.Equal(t, protocol.Hidden, must.Get(tx.Posts().ByID(ctx, bad))(t).State)
+			return nil
 		})
 	})
 }
 
 // TestLeave_Settles: an agreed meeting is waited for, meanwhile no other is taken; then the profile is hidden. Undone, it takes requests again.
 func TestLeave_Settles(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha")
 		takes := func() (open bool) {
@@ -273,7 +269,6 @@ func TestLeave_Settles(t *testing.T) {
 
 // TestLeave_Gone: after seven days a profile is erased in parts, and cannot be had back.
 func TestLeave_Gone(t *testing.T) {
-	t.Parallel()
 	each(t, func(w *world) {
 		w.profile("asha")
 		w.profile("ravi")
@@ -291,13 +286,10 @@ func TestLeave_Gone(t *testing.T) {
 		w.runAll()
 		require.Equal(t, []string{"ravi's"}, w.visible())
 		w.write(func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Profiles().Own(ctx, "asha")
-			require.ErrorIs(t, err, storage.ErrNotFound)
-			_, err = tx.Leavings().BySubject(ctx, "asha")
-			require.ErrorIs(t, err, storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Profiles().Own(ctx, "asha")), storage.ErrNotFound)
+			require.ErrorIs(t, must.Err(tx.Leavings().BySubject(ctx, "asha")), storage.ErrNotFound)
 			for _, id := range ids {
-				p, err := tx.Posts().ByID(ctx, id)
-				require.NoError(t, err)
+				p := must.Get(tx.Posts().ByID(ctx, id))(t)
 				require.Equal(t, protocol.Deleted, p.State)
 				require.Empty(t, p.Body)
 			}

@@ -32,7 +32,6 @@ func (w *world) reads(address, under string, read func(context.Context, *storage
 // TestFeed: a person's feed has what was approved, and cancelled meetings for 30 days; another address ends
 // the former one.
 func TestFeed(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		feed := func() string {
 			w.t.Helper()
@@ -41,8 +40,7 @@ func TestFeed(t *testing.T) {
 		}
 		read := func(address string) string {
 			w.t.Helper()
-			text := must.Get(w.reads(address, "/feeds/cal/", w.Feed))(w.t)
-			return text
+			return must.Get(w.reads(address, "/feeds/cal/", w.Feed))(w.t)
 		}
 		first := feed()
 		require.NotContains(w.t, read(first), "VEVENT")
@@ -61,8 +59,7 @@ func TestFeed(t *testing.T) {
 		require.Equal(w.t, text, read(first), "the same bytes")
 
 		second := feed()
-		_, err := w.reads(first, "/feeds/cal/", w.Feed)
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.reads(first, "/feeds/cal/", w.Feed))))
 		list := must.Get(does(w, w.Calendars, owner("asha"), protocol.OwnInput{}))(w.t)
 		require.Equal(w.t, w.clock(), list.FeedAt.UTC())
 
@@ -74,22 +71,19 @@ func TestFeed(t *testing.T) {
 		require.NotContains(w.t, read(second), gone.Request.ID)
 		require.Contains(w.t, read(second), approved.Request.ID)
 		must.Get(does(w, w.DeleteFeed, owner("asha"), protocol.OwnInput{Owned: protocol.Owned{Handle: "asha"}}))(w.t)
-		_, err = w.reads(second, "/feeds/cal/", w.Feed)
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.reads(second, "/feeds/cal/", w.Feed))))
 	})
 }
 
 // TestAddToCalendar: the requester gets links and a file once the meeting is approved; the file follows
 // moves and the cancellation, and has nothing that was not agreed.
 func TestAddToCalendar(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		r := w.asked(1, start.Add(24*time.Hour))
 		require.Nil(w.t, w.get(r).ICS)
 		require.Nil(w.t, w.get(r).AddToCalendar)
 		ics := func() (string, error) { return does(w, w.ICS, protocol.Caller{}, input(r)) }
-		_, err := ics()
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(ics())))
 		require.NoError(w.t, moves["approve"](w, r))
 		got := w.get(r)
 		for address, want := range map[string]map[string]string{
@@ -105,27 +99,21 @@ func TestAddToCalendar(t *testing.T) {
 			require.NotContains(w.t, address, "Yarn")
 			require.NotContains(w.t, address, "example.org")
 		}
-		file, err := w.reads(*got.ICS, "/feeds/meeting/", w.Event)
-		require.NoError(w.t, err)
+		file := must.Get(w.reads(*got.ICS, "/feeds/meeting/", w.Event))(w.t)
 		require.Contains(w.t, file, "SEQUENCE:0\r\n")
 		require.Contains(w.t, file, "UID:"+r.Request.ID+"@node.example\r\n")
 		require.NotContains(w.t, file, "METHOD")
-		same, err := ics()
-		require.NoError(w.t, err)
-		require.Equal(w.t, file, same)
+		require.Equal(w.t, file, must.Get(ics())(w.t))
 
 		require.NoError(w.t, moves["move"](w, r))
-		file, err = w.reads(*got.ICS, "/feeds/meeting/", w.Event)
-		require.NoError(w.t, err)
+		file = must.Get(w.reads(*got.ICS, "/feeds/meeting/", w.Event))(w.t)
 		require.Contains(w.t, file, "SEQUENCE:1\r\n")
 		require.NoError(w.t, moves["cancel"](w, r))
 		require.Nil(w.t, w.get(r).AddToCalendar)
-		file, err = w.reads(*w.get(r).ICS, "/feeds/meeting/", w.Event)
-		require.NoError(w.t, err)
+		file = must.Get(w.reads(*w.get(r).ICS, "/feeds/meeting/", w.Event))(w.t)
 		require.Contains(w.t, file, "STATUS:CANCELLED\r\n")
 		for _, wrong := range []string{*got.ICS + "x.ics", strings.Replace(*got.ICS, "stoa_read_e", "stoa_read_c", 1), "https://node.example/feeds/meeting/.ics"} {
-			_, err = w.reads(wrong, "/feeds/meeting/", w.Event)
-			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), wrong)
+			require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(w.reads(wrong, "/feeds/meeting/", w.Event))), wrong)
 		}
 	})
 }

@@ -17,7 +17,6 @@ import (
 // TestOneAnswer: whatever is known of a mailbox, who names it gets the same answer by the same steps; the
 // letters decide. Nobody locks it out by naming it.
 func TestOneAnswer(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		w.person("bela")
 		w.settings("bela", always())
@@ -106,7 +105,6 @@ func TestOneAnswer(t *testing.T) {
 
 // TestLetters: how many letters strangers can cause to one mailbox; known callers cause theirs all the same.
 func TestLetters(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		at := start.Add(80 * 24 * time.Hour)
 		n := 0
@@ -153,7 +151,6 @@ func TestLetters(t *testing.T) {
 // TestUnconfirmed: unconfirmed requests of any number of networks close a person, and the node's mail, to
 // nobody known. The price rises, the oldest gives way, and says so.
 func TestUnconfirmed(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		at := start.Add(80 * 24 * time.Hour)
 		half := protocol.SharedMeetings.Strangers()
@@ -170,8 +167,7 @@ func TestUnconfirmed(t *testing.T) {
 				w.runJobs()
 			}
 			if n == half/2 {
-				_, err := w.asks(stranger(1000), "late@example.org", at)
-				require.Equal(w.t, protocol.PowRequired, protocol.CodeOf(err), "the price follows what waits")
+				require.Equal(w.t, protocol.PowRequired, protocol.CodeOf(must.Err(w.asks(stranger(1000), "late@example.org", at))), "the price follows what waits")
 			}
 		}
 		w.runJobs()
@@ -202,15 +198,13 @@ func TestUnconfirmed(t *testing.T) {
 			w.pass(time.Hour + time.Minute)
 			w.runJobs()
 		}
-		_, err := does(w, w.Get, protocol.Caller{}, input(first[0]))
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err), "deleted like others")
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.Get, protocol.Caller{}, input(first[0])))), "deleted like others")
 		require.NoError(w.t, w.db.Check(context.Background()))
 	})
 }
 
 // TestLimits_Waiting: how many requests of one mailbox, one network and of everybody may wait.
 func TestLimits_Waiting(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		hours := 24
 		tries := func(n int, mail, to string) (protocol.MeetingReceipt, protocol.Code) {
@@ -261,7 +255,6 @@ func TestLimits_Waiting(t *testing.T) {
 // TestLimits_Day: how many requests of one network, and to one person, are taken within a day, whatever
 // became of them.
 func TestLimits_Day(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		w.person("bela")
 		w.settings("bela", always())
@@ -286,17 +279,14 @@ func TestLimits_Day(t *testing.T) {
 
 // TestBlocked: whom the person has blocked, by name, may not ask.
 func TestBlocked(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		key := protocol.Caller{Standing: protocol.Signed, KeyID: "k1", Network: "n"}
-		_, err := w.asks(key, "a@example.org", start.Add(24*time.Hour))
-		require.NoError(w.t, err)
+		must.Get(w.asks(key, "a@example.org", start.Add(24*time.Hour)))(w.t)
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			b := storage.ContactBlock{ID: protocol.NewID(protocol.BlockID, tx.Now), Handle: "asha", Writer: "key:k1", Names: []string{"key:k1"}}
 			return tx.ContactBlocks().Insert(ctx, &b)
 		}))
-		_, err = w.asks(key, "b@example.org", start.Add(25*time.Hour))
-		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.ContactRefused, protocol.CodeOf(must.Err(w.asks(key, "b@example.org", start.Add(25*time.Hour)))))
 		must.Get(w.asks(stranger(1), "b@example.org", start.Add(25*time.Hour)))(w.t)
 	})
 }

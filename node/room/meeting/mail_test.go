@@ -62,8 +62,7 @@ func (w *world) invited(n int) (r protocol.MeetingReceipt, at string) {
 
 func (w *world) owned(r protocol.MeetingReceipt) protocol.OwnMeeting {
 	w.t.Helper()
-	got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
-	return got
+	return must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 }
 
 // letters returns what was sent, each letter once: its id, and METHOD and SEQUENCE of its calendar. A letter that
@@ -89,7 +88,6 @@ func (w *world) letters() (all []string) {
 // TestInvite: an approval sends one REQUEST, a move another with a higher SEQUENCE, a cancellation CANCEL;
 // each attempt has the same bytes, also when its process died before it could say so; nothing is kept after.
 func TestInvite(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		for n, killed := range []bool{false, true} {
 			w.sent, w.raw = nil, nil
@@ -114,8 +112,7 @@ func TestInvite(t *testing.T) {
 		}
 		require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
 			for _, l := range w.sent {
-				_, err := tx.Meetings().Letter(ctx, l.ID)
-				require.ErrorIs(w.t, err, storage.ErrNotFound)
+				require.ErrorIs(w.t, must.Err(tx.Meetings().Letter(ctx, l.ID)), storage.ErrNotFound)
 			}
 			return nil
 		}))
@@ -132,8 +129,7 @@ func TestInvite(t *testing.T) {
 		w.runJobs()
 		require.Equal(w.t, []string{"CANCEL1"}, w.letters())
 		require.NoError(w.t, w.db.Read(context.Background(), func(ctx context.Context, tx *storage.Tx) error {
-			_, err := tx.Meetings().Letter(ctx, r.Request.ID+".3")
-			require.ErrorIs(w.t, err, storage.ErrNotFound)
+			require.ErrorIs(w.t, must.Err(tx.Meetings().Letter(ctx, r.Request.ID+".3")), storage.ErrNotFound)
 			return nil
 		}))
 	})
@@ -141,7 +137,6 @@ func TestInvite(t *testing.T) {
 
 // TestInvite_Sealed: what is kept of an invitation cannot be read in the database, and ends.
 func TestInvite_Sealed(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		r := w.confirmed(1, protocol.NewMeeting{})
 		w.fail = protocol.Errorf(protocol.Overloaded, "greylisted")
@@ -154,8 +149,7 @@ func TestInvite_Sealed(t *testing.T) {
 			})
 			return sealed, err
 		}
-		sealed, err := kept()
-		require.NoError(w.t, err)
+		sealed := must.Get(kept())(w.t)
 		require.Greater(w.t, len(sealed), 1000)
 		require.NotContains(w.t, string(sealed), "ticket=")
 		require.NotContains(w.t, string(sealed), "ravi1@")
@@ -169,8 +163,7 @@ func TestInvite_Sealed(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err = kept()
-		require.ErrorIs(w.t, err, storage.ErrNotFound)
+		require.ErrorIs(w.t, must.Err(kept()), storage.ErrNotFound)
 	})
 }
 
@@ -249,8 +242,7 @@ func TestInvite_Golden(t *testing.T) {
 				rules.Location = "https://meet.example/{slug}"
 				w.settings("asha", rules)
 				in.StartsAt = start.Add(49 * time.Hour).Format(time.RFC3339)
-				r := w.confirmed(1, in)
-				require.NoError(t, moves["approve"](w, r))
+				require.NoError(t, moves["approve"](w, w.confirmed(1, in)))
 				w.runJobs()
 				got := tree(t, w.raw[len(w.raw)-1])
 				file := "testdata/" + name + ".txt"
@@ -346,7 +338,6 @@ func TestAnswer_Declined(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"gmail", "outlook"} {
 		t.Run(form, func(t *testing.T) {
-			t.Parallel()
 			each(t, true, func(w *world) {
 				w.notices("asha")
 				r, at := w.invited(1)
@@ -375,7 +366,6 @@ func TestAnswer_Declined(t *testing.T) {
 
 // TestAnswer_Changes: which answers change a meeting, which are shown as not verified, and which are nothing.
 func TestAnswer_Changes(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		r, at := w.invited(1)
 		_, other := w.invited(2)
@@ -451,7 +441,6 @@ func TestAnswer_Changes(t *testing.T) {
 // TestAnswer_Counter: another time is a proposal that the person sees, is told of, and answers with a move;
 // there are only so many of them.
 func TestAnswer_Counter(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		w.notices("asha")
 		r, at := w.invited(1)
@@ -478,8 +467,7 @@ func TestAnswer_Counter(t *testing.T) {
 			counter(61+n, "")
 		}
 		require.Equal(w.t, start.Add(64*time.Hour), *w.owned(r).Attendance.StartsAt, "five of them")
-		_, err := does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: start.Add(64 * time.Hour).Format(time.RFC3339)})
-		require.NoError(w.t, err)
+		must.Get(does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: start.Add(64 * time.Hour).Format(time.RFC3339)}))(w.t)
 		w.runJobs()
 		require.Equal(w.t, []string{"REQUEST0", "REQUEST1"}, w.letters())
 		counter(-5, "")
@@ -491,7 +479,6 @@ func TestAnswer_Counter(t *testing.T) {
 // TestBounced: a mailbox that does not exist gets nothing more from any requester, and the person sees it; a link
 // of a mail that came after all shows that it does.
 func TestBounced(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		r, id := w.invited(1)
 		for range 2 {
@@ -526,7 +513,6 @@ func TestBounced(t *testing.T) {
 // TestRemind: both sides are reminded a day and an hour before, in the times of both, once; not of what was
 // moved or cancelled, not after the start, and not where the person wants no reminders.
 func TestRemind(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		w.notices("asha")
 		var r protocol.MeetingReceipt

@@ -2,7 +2,6 @@ package meeting_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -24,42 +23,34 @@ import (
 // moves are what may be done to a request.
 var moves = map[string]func(w *world, r protocol.MeetingReceipt) error{
 	"approve": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Approve, owner("asha"), decision(r))
-		return err
+		return must.Err(does(w, w.Approve, owner("asha"), decision(r)))
 	},
 	"decline": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Decline, owner("asha"), protocol.MeetingRefusal{MeetingDecision: decision(r)})
-		return err
+		return must.Err(does(w, w.Decline, owner("asha"), protocol.MeetingRefusal{MeetingDecision: decision(r)}))
 	},
 	"propose": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Propose, owner("asha"), protocol.MeetingProposal{
+		return must.Err(does(w, w.Propose, owner("asha"), protocol.MeetingProposal{
 			OwnMeetingRef: ref(r), Times: []string{w.clock().Add(96 * time.Hour).Format(time.RFC3339)},
-		})
-		return err
+		}))
 	},
 	"move": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: w.clock().Add(120 * time.Hour).Format(time.RFC3339)})
-		return err
+		return must.Err(does(w, w.Move, owner("asha"), protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: w.clock().Add(120 * time.Hour).Format(time.RFC3339)}))
 	},
 	"cancel own": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.CancelOwn, owner("asha"), decision(r))
-		return err
+		return must.Err(does(w, w.CancelOwn, owner("asha"), decision(r)))
 	},
 	"no show": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.NoShow, owner("asha"), ref(r))
-		return err
+		return must.Err(does(w, w.NoShow, owner("asha"), ref(r)))
 	},
 	"cancel": func(w *world, r protocol.MeetingReceipt) error {
-		_, err := does(w, w.Cancel, protocol.Caller{}, input(r))
-		return err
+		return must.Err(does(w, w.Cancel, protocol.Caller{}, input(r)))
 	},
 	"pick": func(w *world, r protocol.MeetingReceipt) error {
 		at := time.Time{}
 		if p := w.get(r).Proposals; len(p) > 0 {
 			at = p[0].StartsAt
 		}
-		_, err := does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at})
-		return err
+		return must.Err(does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at}))
 	},
 	"wait": func(w *world, r protocol.MeetingReceipt) error { w.pass(200 * time.Hour); w.runJobs(); return nil },
 }
@@ -67,7 +58,6 @@ var moves = map[string]func(w *world, r protocol.MeetingReceipt) error{
 // TestStates: every arrow leads where contract §5 says, and everything else is a conflict that changes
 // nothing.
 func TestStates(t *testing.T) {
-	t.Parallel()
 	ways := map[protocol.MeetingState][]string{ // how a request gets there
 		protocol.MeetingSubmitted: {}, protocol.MeetingProposed: {"propose"}, protocol.MeetingApproved: {"approve"}, protocol.MeetingDeclined: {"decline"},
 		protocol.MeetingWithdrawn: {"cancel"}, protocol.MeetingExpired: {"wait"}, protocol.MeetingCancelled: {"approve", "cancel"},
@@ -128,7 +118,6 @@ func TestStates(t *testing.T) {
 
 // TestMove_Sequence: a move of an approved meeting raises the sequence, and so does a cancellation.
 func TestMove_Sequence(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		r := w.asked(1, start.Add(24*time.Hour))
 		require.NoError(w.t, moves["approve"](w, r))
@@ -145,7 +134,6 @@ func TestMove_Sequence(t *testing.T) {
 
 // TestBounds: a start is from 15 minutes to 90 days ahead, to the second (spec §2.13).
 func TestBounds(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		for i, tt := range []struct {
 			name string
@@ -178,14 +166,12 @@ var linkIn = func(text string) string {
 
 // use uses a link.
 func (w *world) use(ticket string, do protocol.MeetingLinkDo) error {
-	_, err := does(w, w.UseLink, protocol.Caller{}, protocol.MeetingLinkUse{MeetingLinkInput: protocol.MeetingLinkInput{Ticket: ticket}, Do: do})
-	return err
+	return must.Err(does(w, w.UseLink, protocol.Caller{}, protocol.MeetingLinkUse{MeetingLinkInput: protocol.MeetingLinkInput{Ticket: ticket}, Do: do}))
 }
 
 // TestConfirmation: the person sees nothing before the link of the mail was used; the mail has nothing
 // that the requester wrote; looking at the link does nothing; it works once.
 func TestConfirmation(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		r := w.asked(1, start.Add(24*time.Hour))
 		require.Equal(w.t, protocol.MeetingUnconfirmed, r.Request.State)
@@ -207,8 +193,7 @@ func TestConfirmation(t *testing.T) {
 			require.Equal(w.t, []protocol.MeetingLinkDo{protocol.MeetingLinkConfirm, protocol.MeetingLinkStop}, shown.Do)
 		}
 		require.Zero(w.t, list(), "invisible to the person")
-		_, err := does(w, w.GetOwn, owner("asha"), ref(r))
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.GetOwn, owner("asha"), ref(r)))))
 		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(moves["approve"](w, r)))
 		for _, forged := range []string{ticket[:len(ticket)-1], ticket + "x", "stoa_read_x", "nonsense", strings.Replace(ticket, "read_m", "read_s", 1)} {
 			require.Equal(w.t, protocol.Gone, protocol.CodeOf(w.use(forged, protocol.MeetingLinkConfirm)))
@@ -231,7 +216,6 @@ func TestConfirmation(t *testing.T) {
 
 // TestConfirmation_Dropped: an unconfirmed request is deleted after 24 hours, not a millisecond before.
 func TestConfirmation_Dropped(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		r := w.asked(1, start.Add(48*time.Hour))
 		w.runJobs()
@@ -241,21 +225,18 @@ func TestConfirmation_Dropped(t *testing.T) {
 		w.pass(time.Millisecond)
 		require.Equal(w.t, protocol.Gone, protocol.CodeOf(w.use(linkIn(w.sent[0].Text), protocol.MeetingLinkConfirm)), "also before the job ran")
 		w.runJobs()
-		_, err := does(w, w.Get, protocol.Caller{}, input(r))
-		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(err))
+		require.Equal(w.t, protocol.NotFound, protocol.CodeOf(must.Err(does(w, w.Get, protocol.Caller{}, input(r)))))
 	})
 }
 
 // TestWarnings: what is to be known about a time is said and refuses nothing; an approved meeting does.
 func TestWarnings(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		w.settings("asha", protocol.MeetingRules{MaxPerDay: 1})
 		at := start.Add(24 * time.Hour) // Tuesday, 10:00 in India
 		one, two, night := w.asked(1, at), w.asked(2, at), w.asked(3, at.Add(12*time.Hour))
 		own := func(r protocol.MeetingReceipt) protocol.OwnMeeting {
-			got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
-			return got
+			return must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
 		}
 		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOverlaps}, own(one).Warnings, "the other request")
 		require.Equal(w.t, []protocol.MeetingWarning{protocol.WarnOutsideHours}, own(night).Warnings)
@@ -347,7 +328,6 @@ func TestNoOverlap(t *testing.T) {
 
 // TestForgetMail: a mail address is deleted 30 days after the meeting.
 func TestForgetMail(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		r := w.asked(1, start.Add(24*time.Hour))
 		require.NoError(w.t, moves["approve"](w, r))
@@ -373,7 +353,6 @@ func TestForgetMail(t *testing.T) {
 // TestMail_Outcome: the person sees whether the requester got the mail; a temporary failure is tried again
 // with the same id, a final one is not, and who wants no mail gets none.
 func TestMail_Outcome(t *testing.T) {
-	t.Parallel()
 	each(t, true, func(w *world) {
 		confirmed := func(n int) protocol.MeetingReceipt {
 			r := w.asked(n, start.Add(time.Duration(24+n)*time.Hour))
@@ -383,8 +362,7 @@ func TestMail_Outcome(t *testing.T) {
 		}
 		is := func(r protocol.MeetingReceipt, want protocol.MeetingMail) {
 			w.t.Helper()
-			got := must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t)
-			require.Equal(w.t, want, got.Mail)
+			require.Equal(w.t, want, must.Get(does(w, w.GetOwn, owner("asha"), ref(r)))(w.t).Mail)
 		}
 		r := confirmed(1)
 		w.fail = protocol.Errorf(protocol.Overloaded, "greylisted")
@@ -433,7 +411,6 @@ func (h *hook) Send(_ context.Context, _, id string, body []byte) error {
 // TestUpdate: callbackUrl is told of each change, a failed delivery is made again with the same id, and
 // none after the receiver is gone.
 func TestUpdate(t *testing.T) {
-	t.Parallel()
 	each(t, false, func(w *world) {
 		h := &hook{}
 		w.Webhook = h
@@ -448,8 +425,7 @@ func TestUpdate(t *testing.T) {
 		w.pass(time.Minute)
 		w.runJobs()
 		require.Equal(w.t, []string{r.Request.ID + "-2", r.Request.ID + "-2"}, h.ids)
-		var u protocol.MeetingUpdate
-		require.NoError(w.t, json.Unmarshal(h.bodies[1], &u))
+		u := must.JSON[protocol.MeetingUpdate](h.bodies[1])(w.t)
 		require.Equal(w.t, []any{"meeting.updated", r.Request.ID, protocol.MeetingApproved}, []any{u.Type, u.MeetingID, u.State})
 		require.NotContains(w.t, string(h.bodies[1]), "r@example.org")
 		h.fail = &webhook.Failure{Kind: webhook.ErrGone, Status: 410}

@@ -13,6 +13,7 @@ import (
 
 	"stoa/node/room/meeting"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 )
 
@@ -35,22 +36,19 @@ func TestPeople(t *testing.T) {
 	r := w.asked(1, start.Add(24*time.Hour))
 	later := start.Add(48 * time.Hour).Format(time.RFC3339)
 	for name, do := range map[string]func(protocol.Caller) error{
-		"read":    func(c protocol.Caller) error { _, err := does(w, w.GetOwn, c, ref(r)); return err },
-		"approve": func(c protocol.Caller) error { _, err := does(w, w.Approve, c, decision(r)); return err },
+		"read":    func(c protocol.Caller) error { return must.Err(does(w, w.GetOwn, c, ref(r))) },
+		"approve": func(c protocol.Caller) error { return must.Err(does(w, w.Approve, c, decision(r))) },
 		"decline": func(c protocol.Caller) error {
-			_, err := does(w, w.Decline, c, protocol.MeetingRefusal{MeetingDecision: decision(r)})
-			return err
+			return must.Err(does(w, w.Decline, c, protocol.MeetingRefusal{MeetingDecision: decision(r)}))
 		},
 		"propose": func(c protocol.Caller) error {
-			_, err := does(w, w.Propose, c, protocol.MeetingProposal{OwnMeetingRef: ref(r), Times: []string{later}})
-			return err
+			return must.Err(does(w, w.Propose, c, protocol.MeetingProposal{OwnMeetingRef: ref(r), Times: []string{later}}))
 		},
 		"move": func(c protocol.Caller) error {
-			_, err := does(w, w.Move, c, protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: later})
-			return err
+			return must.Err(does(w, w.Move, c, protocol.MeetingMove{OwnMeetingRef: ref(r), StartsAt: later}))
 		},
-		"cancel":  func(c protocol.Caller) error { _, err := does(w, w.CancelOwn, c, decision(r)); return err },
-		"no show": func(c protocol.Caller) error { _, err := does(w, w.NoShow, c, ref(r)); return err },
+		"cancel":  func(c protocol.Caller) error { return must.Err(does(w, w.CancelOwn, c, decision(r))) },
+		"no show": func(c protocol.Caller) error { return must.Err(does(w, w.NoShow, c, ref(r))) },
 	} {
 		for _, c := range []protocol.Caller{owner("ravi"), stranger(1), {}, {Standing: protocol.Signed, KeyID: "k"}} {
 			require.Equal(t, protocol.NotFound, protocol.CodeOf(do(c)), "%s by %s", name, c.ID())
@@ -68,14 +66,12 @@ func TestPick(t *testing.T) {
 	proposed := func(t *testing.T) (*world, protocol.MeetingReceipt) {
 		w := single(t, false)
 		r := w.asked(1, start.Add(30*24*time.Hour))
-		_, err := does(w, w.Propose, owner("asha"), protocol.MeetingProposal{OwnMeetingRef: ref(r),
-			Times: []string{soon.Format(time.RFC3339), late.Format(time.RFC3339)}})
-		require.NoError(t, err)
+		must.Get(does(w, w.Propose, owner("asha"), protocol.MeetingProposal{OwnMeetingRef: ref(r),
+			Times: []string{soon.Format(time.RFC3339), late.Format(time.RFC3339)}}))(t)
 		return w, r
 	}
 	pick := func(w *world, r protocol.MeetingReceipt, at time.Time) error {
-		_, err := does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at})
-		return err
+		return must.Err(does(w, w.Pick, protocol.Caller{}, protocol.MeetingPick{MeetingInput: input(r), StartsAt: at}))
 	}
 	for _, tt := range []struct {
 		name    string
@@ -85,13 +81,9 @@ func TestPick(t *testing.T) {
 	}{
 		{"ahead and free", nil, soon, ""},
 		{"one that was not proposed", nil, soon.Add(time.Hour), protocol.Validation},
-		{"another meeting is then", func(w *world) {
-			other := w.asked(2, soon)
-			require.NoError(w.t, moves["approve"](w, other))
-		}, soon, protocol.Conflict},
+		{"another meeting is then", func(w *world) { require.NoError(w.t, moves["approve"](w, w.asked(2, soon))) }, soon, protocol.Conflict},
 		{"another one overlaps it", func(w *world) {
-			other := w.asked(2, soon.Add(15*time.Minute))
-			require.NoError(w.t, moves["approve"](w, other))
+			require.NoError(w.t, moves["approve"](w, w.asked(2, soon.Add(15*time.Minute))))
 		}, soon, protocol.Conflict},
 		{"another one waits for the time", func(w *world) { w.asked(2, soon) }, soon, ""},
 		{"it is over", func(w *world) { w.pass(25 * time.Hour) }, soon, protocol.Validation},
@@ -175,8 +167,7 @@ func TestDecision_Addresses(t *testing.T) {
 		r := w.asked(1, start.Add(24*time.Hour))
 		var ticket string
 		require.NoError(t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-			link, err := w.LinkFor(ctx, tx, r.Request.ID, "asha", tt.sent)
-			require.NoError(t, err)
+			link := must.Get(w.LinkFor(ctx, tx, r.Request.ID, "asha", tt.sent))(t)
 			ticket, tt.to.Handle = link.Ticket, "asha"
 			return tx.Profiles().PutNotifySettings(ctx, tt.to)
 		}))
@@ -233,8 +224,7 @@ func TestConfirmation_Meanwhile(t *testing.T) {
 				Names: []string{"domain:example.org"}})
 		}, protocol.ContactRefused},
 		"requests are not taken any more": {func(ctx context.Context, tx *storage.Tx, w *world) error {
-			_, err := w.PutSettings(ctx, tx, owner("asha"), protocol.MeetingDraft{Owned: protocol.Owned{Handle: "asha"}, MeetingRules: always()})
-			return err
+			return must.Err(w.PutSettings(ctx, tx, owner("asha"), protocol.MeetingDraft{Owned: protocol.Owned{Handle: "asha"}, MeetingRules: always()}))
 		}, protocol.Conflict},
 	} {
 		w := single(t, true)

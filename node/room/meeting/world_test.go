@@ -18,6 +18,7 @@ import (
 	"stoa/node/out/mail"
 	"stoa/node/room/meeting"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -67,8 +68,7 @@ func inWords(language string) hall.Words { return cmp.Or(words.All().Find(langua
 func open(t *testing.T, c storage.Config, now *atomic.Int64, mails bool) *world {
 	c.Now = func() time.Time { return time.UnixMilli(now.Load()).UTC() }
 	w := &world{t: t, db: storagetest.OpenConfig(t, c), now: now}
-	seal, err := key.NewSealer(make([]byte, 32))
-	require.NoError(t, err)
+	seal := must.Get(key.NewSealer(make([]byte, 32)))(t)
 	w.Meeting = &meeting.Meeting{Base: "https://node.example", DB: w.db, Words: inWords, LinkKey: []byte("key"),
 		Mail: func() meeting.Mailer { return nil }, Seal: seal}
 	if mails {
@@ -79,11 +79,13 @@ func open(t *testing.T, c storage.Config, now *atomic.Int64, mails bool) *world 
 
 // each runs a test on both engines with a person, asha, who takes meetings at all hours.
 func each(t *testing.T, mails bool, fn func(w *world)) {
+	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) { fn(opened(t, c, mails)) })
 }
 
 // anyEngine is for calendars and mail, whose statements the walks of requests run on both engines.
 func anyEngine(t *testing.T, mails bool, fn func(w *world)) {
+	t.Parallel()
 	storagetest.Any(t, func(t *testing.T, c storage.Config) { fn(opened(t, c, mails)) })
 }
 
@@ -116,8 +118,7 @@ func (w *world) write(fn func(ctx context.Context, tx *storage.Tx) error) error 
 func (w *world) person(handle string) {
 	w.t.Helper()
 	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Asha Rao", Kind: protocol.Person}})
-		return err
+		return must.Err(tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: handle, Name: "Asha Rao", Kind: protocol.Person}}))
 	}))
 }
 
@@ -131,29 +132,20 @@ func stranger(n int) protocol.Caller {
 
 func (w *world) settings(handle string, r protocol.MeetingRules) {
 	w.t.Helper()
-	require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {
-		_, err := w.PutSettings(ctx, tx, owner(handle), protocol.MeetingDraft{Owned: protocol.Owned{Handle: handle}, Accepting: true, MeetingRules: r})
-		return err
-	}))
+	must.Get(does(w, w.PutSettings, owner(handle), protocol.MeetingDraft{Owned: protocol.Owned{Handle: handle}, Accepting: true, MeetingRules: r}))(w.t)
 }
 
 // asks asks asha for half an hour.
 func (w *world) asks(c protocol.Caller, mail string, at time.Time) (got protocol.MeetingReceipt, err error) {
-	err = w.write(func(ctx context.Context, tx *storage.Tx) (err error) {
-		got, err = w.Ask(ctx, tx, c, protocol.NewMeeting{
-			Handle: "asha", Requester: "Ravi", Email: mail, Purpose: "Yarn.", DurationMin: 30, StartsAt: at.Format(time.RFC3339),
-		})
-		return err
+	return does(w, w.Ask, c, protocol.NewMeeting{
+		Handle: "asha", Requester: "Ravi", Email: mail, Purpose: "Yarn.", DurationMin: 30, StartsAt: at.Format(time.RFC3339),
 	})
-	return got, err
 }
 
 // asked is asks by somebody new, submitted.
 func (w *world) asked(n int, at time.Time) protocol.MeetingReceipt {
 	w.t.Helper()
-	got, err := w.asks(stranger(n), fmt.Sprintf("ravi%d@example.org", n), at)
-	require.NoError(w.t, err)
-	return got
+	return must.Get(w.asks(stranger(n), fmt.Sprintf("ravi%d@example.org", n), at))(w.t)
 }
 
 func (w *world) get(r protocol.MeetingReceipt) (got protocol.MeetingRequest) {
@@ -196,11 +188,9 @@ func (w *world) runJobs() {
 		for _, j := range jobs {
 			var after func(context.Context, *storage.Tx) error
 			if handle := handlers[j.Kind]; handle != nil {
-				after, err = handle(ctx, j)
-				require.NoError(w.t, err)
+				after = must.Get(handle(ctx, j))(w.t)
 				if w.dies {
-					after, err = handle(ctx, j)
-					require.NoError(w.t, err)
+					after = must.Get(handle(ctx, j))(w.t)
 				}
 			}
 			require.NoError(w.t, w.write(func(ctx context.Context, tx *storage.Tx) error {

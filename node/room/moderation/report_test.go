@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -54,12 +55,9 @@ func TestReporter(t *testing.T) {
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				require.NoError(t, db.Read(ctx, func(ctx context.Context, tx *storage.Tx) error {
-					a, err := reporter(ctx, tx, "post_1", tt.a)
-					require.NoError(t, err)
-					b, err := reporter(ctx, tx, "post_1", tt.b)
-					require.NoError(t, err)
-					other, err := reporter(ctx, tx, "post_2", tt.a)
-					require.NoError(t, err)
+					a := must.Get(reporter(ctx, tx, "post_1", tt.a))(t)
+					b := must.Get(reporter(ctx, tx, "post_1", tt.b))(t)
+					other := must.Get(reporter(ctx, tx, "post_2", tt.a))(t)
 					require.Equal(t, tt.same, a == b)
 					require.NotEqual(t, a, other, "reports of two posts cannot be linked")
 					return nil

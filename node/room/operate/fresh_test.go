@@ -51,6 +51,6 @@ func TestRules_Fresh(t *testing.T) {
 		require.Eventually(t, func() bool {
 			there.Fresh(t.Context())
 			return len(*there.blocks.Load()) == 2
-		}, 3*time.Second, 20*time.Millisecond, "at the other process")
+		}, time.Minute, 20*time.Millisecond, "at the other process")
 	})
 }

@@ -377,7 +377,6 @@ func (s *storm) settled() {
 // TestModel runs random orders, payments (doubled, repeated, late, partial, too large), cancellations, refunds here and at the provider, new
 // counts of the stock, steps of the clock and deaths of the process, before and after its commits, against a small model.
 func TestModel(t *testing.T) {
-	t.Parallel()
 	seed, rounds := storagetest.Seed(t), storagetest.Rounds(t, 12)
 	each(t, func(w *world) {
 		s, steps := &storm{world: w, deeds: map[string]int{}, m: &model{}}, 150

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 )
 
 // A lossless WebP of two by one pixels, and a lossy one of one.
@@ -25,9 +26,7 @@ const (
 )
 
 func unbase(t testing.TB, text string) []byte {
-	raw, err := base64.StdEncoding.DecodeString(text)
-	require.NoError(t, err)
-	return raw
+	return must.Get(base64.StdEncoding.DecodeString(text))(t)
 }
 
 // halves is a picture that is red on the left, blue on the right, and transparent in its lower half.
@@ -71,8 +70,7 @@ func turned(t testing.TB, m image.Image, way byte) []byte {
 
 // colours are those of the four corners of a picture, as letters.
 func colours(t testing.TB, raw []byte) string {
-	m, err := jpeg.Decode(bytes.NewReader(raw))
-	require.NoError(t, err)
+	m := must.Get(jpeg.Decode(bytes.NewReader(raw)))(t)
 	b, out := m.Bounds(), ""
 	for _, at := range []image.Point{{2, 2}, {b.Dx() - 3, 2}, {2, b.Dy() - 3}, {b.Dx() - 3, b.Dy() - 3}} {
 		r, g, bl, _ := m.At(at.X, at.Y).RGBA()
@@ -114,26 +112,19 @@ func TestMake(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, []int{960, 480}, []int{made.Width, made.Height}, name)
 		for n, edge := range protocol.PictureEdges {
-			c, err := jpeg.DecodeConfig(bytes.NewReader(made.Sizes[n]))
-			require.NoError(t, err)
+			c := must.Get(jpeg.DecodeConfig(bytes.NewReader(made.Sizes[n])))(t)
 			require.Equal(t, []int{edge, edge / 2}, []int{c.Width, c.Height}, name)
 			require.Equal(t, "rbww", colours(t, made.Sizes[n]), name)
 		}
 		require.Regexp(t, "^[0-9a-f]{64}$", made.Hash)
-		again, err := Make(raw)
-		require.NoError(t, err)
-		require.Equal(t, made.Hash, again.Hash)
+		require.Equal(t, made.Hash, must.Get(Make(raw))(t).Hash)
 	}
 	for _, text := range []string{webpLossless, webpLossy} {
-		made, err := Make(unbase(t, text))
-		require.NoError(t, err)
-		require.LessOrEqual(t, made.Width, 2)
+		require.LessOrEqual(t, must.Get(Make(unbase(t, text)))(t).Width, 2)
 	}
-	small, err := Make(jpegOf(t, halves(50, 20)))
-	require.NoError(t, err)
+	small := must.Get(Make(jpegOf(t, halves(50, 20))))(t)
 	require.Equal(t, []int{50, 20}, []int{small.Width, small.Height})
-	long, err := Make(pngOf(t, image.NewGray(image.Rect(0, 0, 5000, 1))))
-	require.NoError(t, err)
+	long := must.Get(Make(pngOf(t, image.NewGray(image.Rect(0, 0, 5000, 1)))))(t)
 	require.Equal(t, []int{960, 1}, []int{long.Width, long.Height})
 }
 
@@ -154,8 +145,7 @@ func TestMake_Orientation(t *testing.T) {
 		}
 	}
 	for way, want := range map[byte]string{0: "rwbw", 1: "rwbw", 2: "wrwb", 3: "wbwr", 4: "bwrw", 5: "rbww", 6: "brww", 7: "wwbr", 8: "wwrb", 9: "rwbw"} {
-		made, err := Make(turned(t, m, way))
-		require.NoError(t, err)
+		made := must.Get(Make(turned(t, m, way)))(t)
 		require.Equal(t, way >= 5 && way <= 8, made.Width < made.Height, way)
 		require.Equal(t, want, colours(t, made.Sizes[2]), way)
 		for _, size := range made.Sizes {
@@ -224,8 +214,7 @@ func FuzzPicture(f *testing.F) {
 			return
 		}
 		for n, edge := range protocol.PictureEdges {
-			c, err := jpeg.DecodeConfig(bytes.NewReader(made.Sizes[n]))
-			require.NoError(t, err)
+			c := must.Get(jpeg.DecodeConfig(bytes.NewReader(made.Sizes[n])))(t)
 			require.LessOrEqual(t, max(c.Width, c.Height), edge)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -41,8 +42,7 @@ func newDesk(t *testing.T) *desk { return openDesk(t, storagetest.Open(t)) }
 
 func openDesk(t *testing.T, db *storage.DB) *desk {
 	t.Helper()
-	pair, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	pair := must.Get(key.GenerateEd25519())(t)
 	d := &desk{t: t, now: time.Now().Truncate(time.Second), Reputation: &Reputation{
 		Base: "https://n1.example", Key: pair, DB: db, Log: slog.New(slog.DiscardHandler), Client: http.DefaultClient,
 		Floors: protocol.ReviewFloors{"INR": 50_00}, MailKey: []byte("mail key"),
@@ -80,11 +80,8 @@ func (d *desk) claims(order string) protocol.OrderReceiptClaims {
 
 func (d *desk) signed(c protocol.OrderReceiptClaims, pair key.Pair) string {
 	d.t.Helper()
-	raw, err := json.Marshal(c)
-	require.NoError(d.t, err)
-	token, err := pair.SignCompact(raw, protocol.OrderReceiptType)
-	require.NoError(d.t, err)
-	return token
+	raw := must.Get(json.Marshal(c))(d.t)
+	return must.Get(pair.SignCompact(raw, protocol.OrderReceiptType))(d.t)
 }
 
 // keep stores a receipt of a shop.
@@ -279,8 +276,7 @@ func TestSettle(t *testing.T) {
 // TestCheckReceipt: whose word a receipt is.
 func TestCheckReceipt(t *testing.T) {
 	t.Parallel()
-	theirs, err := key.GenerateEd25519()
-	require.NoError(t, err)
+	theirs := must.Get(key.GenerateEd25519())(t)
 	status := `{"id":%q,"status":"valid"}`
 	for name, tt := range map[string]struct {
 		status   string // what the other node says of the receipt, by its id
@@ -315,8 +311,7 @@ func TestCheckReceipt(t *testing.T) {
 			far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.URL.Path == "/.well-known/http-message-signatures-directory":
-					set, err := key.MarshalSet([]key.Public{theirs.Published()})
-					require.NoError(t, err)
+					set := must.Get(key.MarshalSet([]key.Public{theirs.Published()}))(t)
 					w.Write(set)
 				case r.URL.Path == "/api/public/order-receipts/"+c.ID && tt.status != "":
 					fmt.Fprintf(w, tt.status, c.ID)
@@ -385,8 +380,7 @@ func TestReplies(t *testing.T) {
 	f := d.settles(d.given())
 	for i, by := range []string{buyer, "", owner1, wallet1} {
 		d.write(func(ctx context.Context, tx *storage.Tx) error {
-			shop, err := tx.Feedbacks().Agent(ctx, agent1)
-			require.NoError(t, err)
+			shop := must.Get(tx.Feedbacks().Agent(ctx, agent1))(t)
 			e := erc8004.Feedback{Kind: erc8004.FeedbackResponded, Client: buyer, Index: f.Index, Responder: by, URI: "data:,Thanks", Tx: by}
 			require.NoError(t, d.apply(ctx, tx, shop, e, nil))
 			got, err := tx.Feedbacks().Given(ctx, agent1, buyer, f.Index)
@@ -468,8 +462,7 @@ func (d *desk) notices() (told []protocol.Notice) {
 	for _, j := range jobs {
 		d.write(func(ctx context.Context, tx *storage.Tx) error { return tx.Jobs().Finish(ctx, j.ID) })
 		if j.Kind == storage.NoticeJob {
-			var n protocol.Notice
-			require.NoError(d.t, json.Unmarshal(j.Args, &n))
+			n := must.JSON[protocol.Notice](j.Args)(d.t)
 			n.At = time.Time{}
 			told = append(told, n)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -125,29 +126,20 @@ func TestFill(t *testing.T) {
 		require.ErrorContains(t, Fill(t.Context(), db, c), "filled with posts=6000,profiles=300,threads=0,boards=205,seed=4 already")
 
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			posts, err := tx.Posts().Count(ctx)
-			require.NoError(t, err)
-			require.Equal(t, 6000, posts)
-			page, err := tx.Posts().List(ctx, protocol.BoardQuery{Resolved: new(true), Paging: protocol.Paging{Limit: 100}})
-			require.NoError(t, err)
+			require.Equal(t, 6000, must.Get(tx.Posts().Count(ctx))(t))
+			page := must.Get(tx.Posts().List(ctx, protocol.BoardQuery{Resolved: new(true), Paging: protocol.Paging{Limit: 100}}))(t)
 			require.True(t, len(page.Items) > 50)
 			for _, p := range page.Items {
-				by, err := tx.Posts().ByID(ctx, *p.ResolvedBy)
-				require.NoError(t, err)
+				by := must.Get(tx.Posts().ByID(ctx, *p.ResolvedBy))(t)
 				require.True(t, protocol.Resolves(&by.Post, &p))
 				in := protocol.NewPost{Kind: p.Kind, Title: p.Title, Body: p.Body, Tags: p.Tags}
 				require.Empty(t, in.Check())
 				require.LessOrEqual(t, len([]rune(p.Title)), 120)
-				replies, err := tx.Posts().ListReplies(ctx, p.ID, 100, "")
-				require.NoError(t, err)
-				require.Equal(t, p.ReplyCount, len(replies.Items))
+				require.Equal(t, p.ReplyCount, len(must.Get(tx.Posts().ListReplies(ctx, p.ID, 100, ""))(t).Items))
 			}
-			boards, err := tx.AttentionBoards().List(ctx, "yarn", 100, "")
-			require.NoError(t, err)
-			require.Equal(t, 44, len(boards.Items))
-			found, err := tx.Posts().List(ctx, protocol.BoardQuery{Q: Word(0), Tag: Tag(0), VerifiedOnly: true})
-			require.Len(t, found.Items, 20)
-			return err
+			require.Equal(t, 44, len(must.Get(tx.AttentionBoards().List(ctx, "yarn", 100, ""))(t).Items))
+			require.Len(t, must.Get(tx.Posts().List(ctx, protocol.BoardQuery{Q: Word(0), Tag: Tag(0), VerifiedOnly: true}))(t).Items, 20)
+			return nil
 		}))
 	})
 }
@@ -213,19 +205,15 @@ func TestFill_Threads(t *testing.T) {
 		require.NoError(t, db.Check(t.Context()))
 		require.NoError(t, Fill(t.Context(), db, c), "again: nothing to do")
 		require.NoError(t, db.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-			stats, err := tx.Site().Statistics(ctx)
-			require.NoError(t, err)
+			stats := must.Get(tx.Site().Statistics(ctx))(t)
 			require.Equal(t, 1500, stats.Threads)
 			require.Equal(t, 50, stats.Posts.Hidden)
 			require.Equal(t, 100, stats.Review)
 			require.Equal(t, 300, stats.Blocks)
 			for _, state := range []protocol.ThreadState{protocol.ThreadOpen, protocol.ThreadAnswered, protocol.ThreadClosed} {
-				page, err := tx.Threads().List(ctx, Handle(0), state, 100, "")
-				require.NoError(t, err)
-				require.Len(t, page.Items, 100)
+				require.Len(t, must.Get(tx.Threads().List(ctx, Handle(0), state, 100, ""))(t).Items, 100)
 			}
-			id, err := tx.Threads().IDByToken(ctx, protocol.SecretHash(ReadToken(7)))
-			require.NoError(t, err)
+			id := must.Get(tx.Threads().IDByToken(ctx, protocol.SecretHash(ReadToken(7))))(t)
 			messages, err := tx.Threads().ListMessages(ctx, id, 20, "")
 			require.NotEmpty(t, messages.Items)
 			require.NoError(t, err)

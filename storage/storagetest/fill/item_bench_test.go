@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/protocol"
+	"stoa/protocol/must"
 	"stoa/storage"
 	"stoa/storage/storagetest"
 )
@@ -68,16 +69,14 @@ func BenchmarkCatalog(b *testing.B) {
 			c.URL = storagetest.PostgresURL(b)
 		}
 		b.Run(engine, func(b *testing.B) {
-			db, err := storage.Open(b.Context(), c)
-			require.NoError(b, err)
+			db := must.Get(storage.Open(b.Context(), c))(b)
 			defer db.Close()
 			start := time.Now()
 			require.NoError(b, Fill(b.Context(), db, Config{Base: base, Posts: 0, Profiles: max(20, items/500), Items: items, Seed: 1}))
 			b.Logf("filled in %s", time.Since(start).Round(time.Second))
 			if c.URL != "" {
-				raw, err := sql.Open("pgx", c.URL)
-				require.NoError(b, err)
-				_, err = raw.ExecContext(b.Context(), `VACUUM ANALYZE item, item_word, item_term, merchant, profile`) // as it does by itself in time
+				raw := must.Get(sql.Open("pgx", c.URL))(b)
+				_, err := raw.ExecContext(b.Context(), `VACUUM ANALYZE item, item_word, item_term, merchant, profile`) // as it does by itself in time
 				require.NoError(b, errors.Join(err, raw.Close()))
 			}
 			for name, q := range catalogQueries() {
