@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"stoa/identity"
 	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
@@ -255,11 +254,9 @@ func TestBackup_Served(t *testing.T) {
 		require.Positive(t, v.Backup.Bytes)
 		require.NotNil(t, v.Backup.NextAt)
 		require.Empty(t, v.Backup.LastError)
-		w := httptest.NewRecorder()
-		n.OperatorHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		require.Contains(t, w.Body.String(), "stoa_backup_age_seconds ")
-		require.Contains(t, w.Body.String(), "stoa_backup_checked_age_seconds ")
-		require.Contains(t, w.Body.String(), "stoa_backup_failures_total 0")
+		for _, metric := range []string{"stoa_backup_age_seconds ", "stoa_backup_checked_age_seconds ", "stoa_backup_failures_total 0"} {
+			require.Contains(t, (&nodetest.House{Node: n, T: t}).Metrics(), metric)
+		}
 		stop()
 		require.NoError(t, <-done)
 	})

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -157,17 +156,9 @@ func readAs(h *nodetest.House, address, id string, pair key.Pair) (a nodetest.An
 
 func readOnce(h *nodetest.House, address, id string, pair key.Pair, headers ...string) nodetest.Answer {
 	h.T.Helper()
-	r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
-	r.RequestURI, r.RemoteAddr = "/api/public/board", address+":4711"
-	r.Header.Set("Agent-Identity", id)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
-	require.NoError(h.T, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
-	a := nodetest.Answer{ResponseRecorder: httptest.NewRecorder(), T: h.T}
-	h.Handler().ServeHTTP(a, r)
-	return a
+	r := h.Request("GET", "/api/public/board", "", append(headers, "Agent-Identity", id)...)
+	r.RemoteAddr = address + ":4711"
+	return h.Serve(h.Sign(r, "", pair, httpsig.SignOptions{}))
 }
 
 // A source that signs with one new agent id after another causes as many reads
@@ -310,10 +301,8 @@ func TestChain_Quorum(t *testing.T) {
 	require.Equal(t, 503, a.Code, "only one endpoint has it: %s", a.Body)
 	require.Equal(t, protocol.ChainUnavailable, a.Problem().Code)
 	require.Contains(t, h.Ask("GET", "/readyz", "").Body.String(), "chain 31337: no 2 endpoints gave the same answer")
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Regexp(t, `stoa_chain_disagreements_total\{chain="31337"\} [1-9]`, w.Body.String())
-	require.Contains(t, w.Body.String(), `stoa_chain_endpoint_up{chain="31337",endpoint="2"} 1`)
+	require.Regexp(t, `stoa_chain_disagreements_total\{chain="31337"\} [1-9]`, h.Metrics())
+	require.Contains(t, h.Metrics(), `stoa_chain_endpoint_up{chain="31337",endpoint="2"} 1`)
 
 	two.mu.Lock()
 	two.agents = one.agents
@@ -333,9 +322,7 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 		Degraded []string
 	}
 	up := func() string {
-		w := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		_, rest, _ := strings.Cut(w.Body.String(), `stoa_chain_up{chain="31337"} `)
+		_, rest, _ := strings.Cut(h.Metrics(), `stoa_chain_up{chain="31337"} `)
 		value, _, _ := strings.Cut(rest, "\n")
 		return value
 	}
@@ -355,21 +342,6 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 	require.Equal(t, 200, readAs(h, "192.0.2.1", id, pair).Code)
 	require.Equal(t, "{\"status\":\"ready\"}\n", h.Ask("GET", "/readyz", "").Body.String())
 	require.Equal(t, "1", up())
-}
-
-// Two registries of one chain are two entries.
-func TestChain_TwoRegistries(t *testing.T) {
-	t.Parallel()
-	rpc := newRPC(t)
-	const second = "0x8004a818bfb912233c491871b3d84c89a494bd9e"
-	h := nodetest.New(t, func(c *node.Config) {
-		c.Chain = []string{rpc.setting(), fmt.Sprintf("%d=%s,%s", rpcChain, rpc.URL, second)}
-	})
-	id, pair := rpc.agent(1)
-	require.Equal(t, 200, readAs(h, "192.0.2.1", id, pair).Code)
-	other := strings.Replace(id, rpcRegistry, second, 1)
-	require.NotEmpty(t, readAs(h, "192.0.2.1", other, pair).Header().Get("Accept-Signature"), "read there too, where the record of the first counts for nothing")
-	require.Empty(t, readAs(h, "192.0.2.1", id, pair).Header().Get("Accept-Signature"))
 }
 
 // A verifier that fetches the value of Signature-Agent as it is finds the keys.

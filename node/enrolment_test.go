@@ -1,10 +1,8 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
-	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/node"
 	"stoa/node/nodetest"
@@ -67,7 +64,7 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 	a.grants(a.pair, "") // the node's own look may lag a moment
 	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
 	require.Equal(s.T, 201, added.Code, "%s", added.Body)
-	require.Equal(s.T, 200, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code)
+	require.Equal(s.T, 200, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code)
 	a.holds(a.pair)
 	return a
 }
@@ -75,17 +72,7 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 // signs sends a request that a key signed under the identity.
 func (a *actor) signs(pair key.Pair, method, path, body string) nodetest.Answer {
 	a.s.T.Helper()
-	r := httptest.NewRequest(method, a.s.Base+path, bytes.NewReader([]byte(body)))
-	r.RequestURI = path
-	r.Header.Set("Agent-Identity", a.id.String())
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	target := must.Get(httpsig.ParseTarget(a.s.Base))(a.s.T)
-	require.NoError(a.s.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
-	w := httptest.NewRecorder()
-	a.s.Handler().ServeHTTP(w, r)
-	return nodetest.Answer{ResponseRecorder: w, T: a.s.T}
+	return a.s.AskSigned(pair, method, path, body, "Agent-Identity", a.id.String())
 }
 
 func (a *actor) files(pair key.Pair) (registration, jwks int) {
@@ -168,8 +155,8 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	require.Nil(t, said.Author.ERC8004)
 	require.Equal(t, a.handle, *said.Author.Handle, "the owner's own token remains")
 	require.Equal(t, 200, a.s.Ask("GET", "/api/owner/threads", "", "Authorization", "Bearer "+a.token).Code)
-	require.Equal(t, 401, signedAs(a.s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
-	require.Equal(t, 401, signedAs(a.s.House, pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
+	require.Equal(t, 401, a.s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
+	require.Equal(t, 401, a.s.AskSigned(pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
 
 	status := nodetest.As[protocol.IdentityStatus](a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 	require.Nil(t, status.ERC8004)
@@ -285,7 +272,7 @@ func TestEnrolment_Sold(t *testing.T) {
 		a.ended(protocol.EndedByOwner, a.pair)
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "asha", a.id.String(), a.pair.Thumbprint()))
 		a.remains(a.pair)
-		require.Equal(t, 401, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "what the first enrolment brought stays ended")
+		require.Equal(t, 401, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code, "what the first enrolment brought stays ended")
 	})
 }
 
@@ -354,7 +341,7 @@ func TestEnrolment_Record(t *testing.T) {
 		}
 		moved(next)
 		require.Equal(t, 200, a.signs(a.pair, "GET", "/api/owner/threads", "").Code, "the record names both")
-		require.Equal(t, 401, signedAs(s.House, next, "GET", "/api/owner/threads", "").Code, "not without the identity")
+		require.Equal(t, 401, s.AskSigned(next, "GET", "/api/owner/threads", "").Code, "not without the identity")
 
 		last := nodetest.NewPair(t)
 		s.Chain.Publish(0, 0, a.id, last)
@@ -366,9 +353,9 @@ func TestEnrolment_Record(t *testing.T) {
 		for _, old := range []key.Pair{a.pair, next} {
 			registration, jwks := a.files(old)
 			require.Equal(t, [2]int{410, 410}, [2]int{registration, jwks})
-			require.Equal(t, 401, signedAs(s.House, old, "GET", "/api/owner/threads", "").Code)
+			require.Equal(t, 401, s.AskSigned(old, "GET", "/api/owner/threads", "").Code)
 		}
-		require.Equal(t, 200, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "what the identity added stays with it")
+		require.Equal(t, 200, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code, "what the identity added stays with it")
 
 		s.Chain.Publish(0, 0, a.id)
 		a.ends(protocol.EndedByKey, last)

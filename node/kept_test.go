@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,15 +22,8 @@ import (
 // signedFields are the headers of a signed request, in pairs.
 func signedFields(h *nodetest.House, pair key.Pair, method, path, body string) []string {
 	h.T.Helper()
-	r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
-	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer(), TTL: 4 * time.Minute}))
 	var fields []string
-	for name, values := range r.Header {
+	for name, values := range h.Sign(h.Request(method, path, body), body, pair, httpsig.SignOptions{TTL: 4 * time.Minute}).Header {
 		fields = append(fields, name, values[0])
 	}
 	return fields

@@ -75,10 +75,8 @@ func TestLiveness(t *testing.T) {
 		}, time.Minute, 50*time.Millisecond)
 		require.Equal(t, "stoa/test (+"+h.Base+"/; asks whether listed endpoints answer)", <-agent)
 
-		operator := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
-		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="answered"} 1`)
-		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="unreachable"} 1`)
+		require.Contains(t, h.Metrics(), `stoa_probes_total{outcome="answered"} 1`)
+		require.Contains(t, h.Metrics(), `stoa_probes_total{outcome="unreachable"} 1`)
 		var info struct {
 			Usage struct {
 				Users                     struct{ Total, ActiveMonth, ActiveHalfyear int }

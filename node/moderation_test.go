@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,9 +24,7 @@ import (
 // reporters change nothing, five others hide it again.
 // waiting is the gauge of what waits for a decision.
 func jobsWaiting(h *nodetest.House) (n int) {
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	_, line, found := strings.Cut(w.Body.String(), "\nstoa_review_posts ")
+	_, line, found := strings.Cut(h.Metrics(), "\nstoa_review_posts ")
 	require.True(h.T, found)
 	_, err := fmt.Sscan(line, &n)
 	require.NoError(h.T, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,15 +139,7 @@ func TestProofDocument_Client(t *testing.T) {
 			posted(s.Ask("POST", "/api/public/board", f.body(n, reply), "Authorization", "Bearer "+asha))
 		case 8:
 			posted(s.Signed(hosted, f.body(n, ""), nil))
-			raw := f.body(n+1, "")
-			r := httptest.NewRequest("PUT", s.Base+"/api/public/board/"+last.ID, strings.NewReader(raw))
-			r.RequestURI = "/api/public/board/" + last.ID
-			r.Header.Set("Content-Type", "application/json")
-			target := must.Get(httpsig.ParseTarget(s.Base))(t)
-			require.NoError(t, httpsig.SignRequest(r, target, []byte(raw), httpsig.SignOptions{Key: hosted.Signer()}))
-			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
-			require.Equal(t, 200, w.Code, "%s", w.Body)
+			s.AskSigned(hosted, "PUT", "/api/public/board/"+last.ID, f.body(n+1, "")).Is(200)
 		case 9:
 			posted(s.Signed(other, f.body(n, `,"name":"Somebody"`), as(second)))
 		}

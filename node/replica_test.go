@@ -3,7 +3,6 @@ package node_test
 import (
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +37,7 @@ func TestReplica(t *testing.T) {
 		}
 	}
 	counted := func(what string) string {
-		w := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		for line := range strings.SplitSeq(w.Body.String(), "\n") {
+		for line := range strings.SplitSeq(h.Metrics(), "\n") {
 			if value, ok := strings.CutPrefix(line, what+" "); ok {
 				return value
 			}

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -208,14 +207,7 @@ func TestReports(t *testing.T) {
 			keys = append(keys, h.Hosted(fmt.Sprint("reporter-", i)))
 		}
 		report := func(pair key.Pair) int {
-			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
-			r.RequestURI = r.URL.Path
-			r.Header.Set("Content-Type", "application/json")
-			target := must.Get(httpsig.ParseTarget(h.Base))(t)
-			require.NoError(t, httpsig.SignRequest(r, target, []byte(`{"reason":"spam"}`), httpsig.SignOptions{Key: pair.Signer()}))
-			w := httptest.NewRecorder()
-			h.Handler().ServeHTTP(w, r)
-			return w.Code
+			return h.AskSigned(pair, "POST", "/api/public/board/"+p.ID+"/report", `{"reason":"spam"}`).Code
 		}
 		for range 3 {
 			require.Equal(t, 202, report(keys[0]), "one reporter counts once")
@@ -271,9 +263,6 @@ func TestMetrics(t *testing.T) {
 	h.Post("Counted")
 	h.Ask("GET", "/api/public/board", "")
 	h.Ask("GET", "/api/public/board", "")
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Equal(t, 200, w.Code)
 	for _, line := range []string{
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="post_to_board"} 1`,
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="read_board"} 2`,
@@ -282,6 +271,6 @@ func TestMetrics(t *testing.T) {
 		`stoa_feed_streams 0`,
 		`stoa_build_info{engine="sqlite",version="test"} 1`,
 	} {
-		require.Contains(t, w.Body.String(), line)
+		require.Contains(t, h.Metrics(), line)
 	}
 }

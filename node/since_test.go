@@ -68,7 +68,7 @@ func TestSince(t *testing.T) {
 			return func(path string) nodetest.Answer { return h.Ask("GET", path, "", headers...) }
 		}
 		asAsha, asBob := as("Authorization", asha), as("Authorization", bob)
-		asCarol := func(path string) nodetest.Answer { return signedAs(h, carol, "GET", path, "") }
+		asCarol := func(path string) nodetest.Answer { return h.AskSigned(carol, "GET", path, "") }
 		require.Empty(t, newsOf(digest(h, "", asAsha)))
 
 		var question, signed protocol.Post
@@ -80,7 +80,7 @@ func TestSince(t *testing.T) {
 		h.Reply("", signed.ID, "to carol")
 		h.Reply("", h.Post("nobody's").ID, "to nobody")
 		anonymous := begun(h, "asha", `{"message":"Hello","name":"Dev"}`)
-		begun := nodetest.As[protocol.ContactReceipt](signedAs(h, carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`))
+		begun := nodetest.As[protocol.ContactReceipt](h.AskSigned(carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`))
 
 		first := digest(h, "", asAsha)
 		require.Equal(t, []string{"reply by bob", "reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(first))

@@ -60,7 +60,7 @@ func TestTags_AnyScript(t *testing.T) {
 		require.Contains(t, page, `href="/board?tag=`+url.QueryEscape("हिन्दी")+`"`)
 		require.Contains(t, h.Ask("GET", "/ap/posts/"+p.ID, "", "Accept", "application/activity+json").Body.String(), `"name":"#हिन्दी"`)
 
-		require.Equal(t, 204, signedAs(h, pair, "DELETE", "/api/public/board/"+p.ID, "").Code)
+		require.Equal(t, 204, h.AskSigned(pair, "DELETE", "/api/public/board/"+p.ID, "").Code)
 		require.NotContains(t, h.Ask("GET", "/api/public/board?tag=paper", "").Body.String(), p.ID)
 	})
 }
