@@ -57,7 +57,7 @@ func TestOperator_Jobs(t *testing.T) {
 		var audit protocol.Page[protocol.AuditEntry]
 		o.Do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
 		require.Equal(t, []string{"job drop", "notice-webhook: no such host"}, []string{audit.Items[0].Action, audit.Items[0].Detail})
-		require.Equal(t, o.Account, audit.Items[1].Actor)
+		require.Equal(t, []string{"job requeue", fmt.Sprint(ids[0]), o.Account}, []string{audit.Items[1].Action, audit.Items[1].Subject, audit.Items[1].Actor})
 
 		// More than one page of those that wait, in the order in which they are due.
 		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {

@@ -62,6 +62,8 @@ func TestPolicy_OfANewProfile(t *testing.T) {
 		put(plain)
 		is("asha", true, true, 3)
 		begun(h, "asha", `{"message":"Do you deliver?"}`)
+		put(`{"handle":"asha","name":"Asha","kind":"person","contactPolicy":` + nodetest.OpenPolicy + `}`)
+		is("asha", true, true, 3) // no kinds are named: all
 		put(`{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"anonymous":false,"outsideAgentsWithIdentity":false}}`)
 		is("asha", false, false, 0)
 		put(plain)

@@ -196,47 +196,6 @@ func TestSigned_KeyDirectoryElsewhere(t *testing.T) {
 	require.False(t, copyOn(late).Author.Verified)
 }
 
-func TestReports(t *testing.T) {
-	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
-		ctx := context.Background()
-		p := h.Post("Cheap watches")
-		var keys []key.Pair
-		for i := range 6 {
-			keys = append(keys, h.Hosted(fmt.Sprint("reporter-", i)))
-		}
-		report := func(pair key.Pair) int {
-			return h.AskSigned(pair, "POST", "/api/public/board/"+p.ID+"/report", `{"reason":"spam"}`).Code
-		}
-		for range 3 {
-			require.Equal(t, 202, report(keys[0]), "one reporter counts once")
-		}
-		for _, k := range keys[1:4] {
-			require.Equal(t, 202, report(k))
-		}
-		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
-		require.Equal(t, 202, report(keys[4]))
-		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
-		page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?q=watches", ""))
-		require.Empty(t, page.Items)
-		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
-		require.Empty(t, news.Items)
-
-		var hidden protocol.Page[protocol.ReviewItem]
-		require.NoError(t, h.Admin().Operate(ctx, protocol.ListReviewQueue.Operation, protocol.ReviewQuery{State: protocol.ReviewHidden}, &hidden))
-		require.Len(t, hidden.Items, 1)
-		require.Len(t, hidden.Items[0].Reports, 5)
-		require.NoError(t, h.Admin().Operate(ctx, protocol.RestorePost.Operation, protocol.Decision{ID: p.ID, Reason: "a misunderstanding"}, nil))
-		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
-		for _, k := range keys[:5] {
-			require.Equal(t, 202, report(k))
-		}
-		require.Equal(t, 202, report(keys[5]))
-		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code, "the same reporters cannot hide it again")
-	})
-}
-
 // TestPresignedDirectory is a key that only its owner holds: the node serves the
 // key directory that the owner signed, and nothing before that.
 func TestPresignedDirectory(t *testing.T) {
