@@ -148,7 +148,7 @@ func TestKept_Home(t *testing.T) {
 }
 
 // TestKept_Own: what a caller alone may read is kept for nobody, and what is kept
-// for everyone ends with the commit that hides it.
+// for everyone ends with the commit that hides it. Its author reads why it is hidden (contract §4), and deletes it.
 func TestKept_Own(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
@@ -167,7 +167,8 @@ func TestKept_Own(t *testing.T) {
 	for range 2 { // and again, out of whatever the first round left
 		for _, headers := range [][]string{signed, bearer} {
 			a := h.Ask("GET", path, "", headers...).Is(200)
-			require.Contains(t, a.Body.String(), "operator: spam")
+			own := nodetest.As[protocol.PostWithReplies](a)
+			require.Equal(t, []any{protocol.Hidden, "operator: spam"}, []any{own.State, *own.Reason})
 			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
 		}
 		require.Equal(t, protocol.Gone, h.Ask("GET", path, "").Problem().Code)
@@ -175,6 +176,8 @@ func TestKept_Own(t *testing.T) {
 		require.False(t, h.Tool("get_board_post", args, bearer...).IsError)
 		require.Equal(t, protocol.Gone, h.Tool("get_board_post", args).Refused.Code)
 	}
+	h.Ask("DELETE", path, "", bearer...).Is(204)
+	require.Equal(t, protocol.Gone, h.Ask("GET", path, "", bearer...).Problem().Code)
 }
 
 // TestKept_Body: input that is no part of an address changes nothing for others.
