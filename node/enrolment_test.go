@@ -3,6 +3,8 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"stoa/identity/erc8004"
 	"stoa/identity/key"
 	"stoa/node"
+	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -191,32 +194,53 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 func (a *actor) outside(pair key.Pair) {
 	t := a.s.T
 	t.Helper()
-	for path, body := range map[string]string{
-		"GET /api/owner/threads": "", "GET /api/owner/profile": "", "GET /api/owner/keys": "", "GET /api/owner/identity": "",
-		"GET /api/owner/threads/" + a.thread:                `?`,
-		"POST /api/owner/threads/" + a.thread + "/messages": `{"message":"It is me."}`,
-		"DELETE /api/public/board/" + a.ownPost:             "?",
-		"DELETE /api/owner/posts/" + a.ownPost:              "?",
-		"POST /api/owner/export":                            `{"handle":"` + a.handle + `"}`,
-		"POST /api/owner/keys":                              `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"2itvMgnj7wAIocOGXPNAoAJxyX5szYnEFixFehwVba4"}}`,
-		"DELETE /api/owner/identity":                        "?",
-	} {
-		method, path, _ := strings.Cut(path, " ")
-		got := a.signs(pair, method, path, strings.TrimPrefix(body, "?"))
-		require.Contains(t, []int{403, 404}, got.Code, "%s %s: %s", method, path, got.Body)
+	for _, request := range []string{"GET /api/owner/threads", "GET /api/owner/threads/" + a.thread, "DELETE /api/public/board/" + a.ownPost} {
+		method, path, _ := strings.Cut(request, " ")
+		got := a.signs(pair, method, path, "")
+		require.Contains(t, []int{403, 404}, got.Code, "%s: %s", request, got.Body)
 		require.NotContains(t, got.Body.String(), "Secret")
 	}
-	news := a.signs(pair, "GET", "/api/public/since", "")
-	require.Equal(t, 200, news.Code, "%s", news.Body)
+	news := a.signs(pair, "GET", "/api/public/since", "").Is(200)
 	require.NotContains(t, news.Body.String(), "Secret")
 	require.Equal(t, 200, a.s.Ask("GET", "/api/public/board/"+a.ownPost, "").Code)
-	said := a.signs(pair, "POST", "/api/public/board", nodetest.GoodPost)
-	require.Equal(t, 201, said.Code, "%s", said.Body)
-	p := nodetest.As[protocol.Post](said)
+	p := nodetest.As[protocol.Post](a.signs(pair, "POST", "/api/public/board", nodetest.GoodPost).Is(201))
 	require.True(t, p.Author.Verified)
 	require.Equal(t, a.id.String(), *p.Author.ERC8004)
 	require.Nil(t, p.Author.Handle)
 	require.NotContains(t, p.Author.Name, "Load")
+}
+
+// owns tries every operation of owners about the profile with the key, and returns those that are not refused.
+func (a *actor) owns(pair key.Pair) (done []string) {
+	for _, op := range protocol.OperationsFor(protocol.Owners, protocol.HTTP) {
+		if op.Secret != "" || op.Upload > 0 {
+			continue
+		}
+		args, path, body, query := exampleOf(op), op.HTTP.Path, "", url.Values{}
+		if _, named := op.In.FieldByName("Handle"); named {
+			args["handle"] = a.handle
+		}
+		for _, name := range httpapi.PathParams(path) {
+			value := fmt.Sprint(args[name])
+			if name == "threadId" {
+				value = a.thread
+			}
+			path = strings.Replace(path, "{"+name+"}", value, 1)
+			delete(args, name)
+		}
+		if op.HTTP.Method == "POST" || op.HTTP.Method == "PUT" {
+			body = string(nodetest.Encoded(args))
+		} else {
+			for name, v := range args {
+				query.Set(name, word(v))
+			}
+			path += "?" + query.Encode()
+		}
+		if got := a.signs(pair, op.HTTP.Method, path, body); !slices.Contains([]int{401, 403, 404}, got.Code) {
+			done = append(done, fmt.Sprint(op.Name, " ", got.Code, " ", got.Body))
+		}
+	}
+	return done
 }
 
 // grants waits until the chain, as the node sees it, answers for the key with a code.
@@ -233,7 +257,7 @@ func (a *actor) grants(pair key.Pair, code protocol.Code) {
 }
 
 // TestEnrolment_Sold: a token is sold and bought back, and at no step is it more
-// than the owner and wallet of the moment make it.
+// than the owner and wallet of the moment make it. The rooms of the profile, its bids and meetings stay with the profile and its account.
 func TestEnrolment_Sold(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
@@ -241,6 +265,13 @@ func TestEnrolment_Sold(t *testing.T) {
 		s.Watch()
 		a := enrolled(s, "asha", 0)
 		buyers := nodetest.NewPair(t)
+		d := &nodetest.Doors{T: t, House: s.House, Token: a.token}
+		s.TakeBids("asha")
+		live, held := d.NewBid(), d.NewBid()
+		d.Good("POST", "/api/owner/bids/"+live.Bid.ID+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, a.token, nil)
+		d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true}`, a.token, nil)
+		var feed protocol.MeetingFeed
+		d.Good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, a.token, &feed)
 		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
 		a.ends(protocol.EndedByOwner, a.pair) // before it is final
 		a.grants(a.pair, protocol.KeyUnknown)
@@ -250,7 +281,13 @@ func TestEnrolment_Sold(t *testing.T) {
 		s.Chain.Do("final")
 		a.grants(buyers, "")
 		a.outside(buyers)
+		require.Empty(t, a.owns(buyers))
 		a.ended(protocol.EndedByOwner, a.pair)
+		board := nodetest.As[protocol.AttentionBoard](s.Ask("GET", "/api/public/agents/asha/attention", ""))
+		require.Equal(t, []any{true, live.Bid.ID, 1}, []any{board.Accepting, board.Bids[0].ID, board.FreeSlots})
+		d.Good("POST", "/api/owner/bids/"+held.Bid.ID+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, a.token, nil)
+		require.True(t, nodetest.As[protocol.MeetingInfo](s.Ask("GET", "/api/public/agents/asha/meetings", "")).Accepting)
+		s.Ask("GET", strings.TrimPrefix(feed.URL, s.Base), "").Is(200)
 
 		// The buyer has authority now: another profile may have the identity.
 		s.Hosted("bina")
