@@ -24,8 +24,7 @@ import (
 
 // text is a text of the node that the account signs.
 func (a bySelf) text(change func(*eip4361.Message)) protocol.SignedText {
-	var t protocol.SignInText
-	a.s.Ask("GET", "/api/public/sign-in", "").Is(200).Into(&t)
+	t := nodetest.As[protocol.SignInText](a.s.Ask("GET", "/api/public/sign-in", "").Is(200))
 	sum, _ := eip4361.Address(a.as.Address)
 	m := eip4361.Message{Domain: t.Domain, URI: t.URI, Statement: t.Statement, Account: sum, ChainID: a.as.Chain, Nonce: t.Nonce,
 		IssuedAt: t.IssuedAt.Format(time.RFC3339), ExpirationTime: t.ExpirationTime.Format(time.RFC3339)}
@@ -67,8 +66,7 @@ func TestSignIn_Agent(t *testing.T) {
 			require.Equal(t, protocol.Gone, owner.signIn(text).Problem().Code, "a text is good once")
 		}
 		bearer := []string{"Authorization", "Bearer " + token.Token}
-		var post protocol.Post
-		s.Ask("POST", "/api/public/board", nodetest.GoodPost, bearer...).Is(201).Into(&post)
+		post := nodetest.As[protocol.Post](s.Ask("POST", "/api/public/board", nodetest.GoodPost, bearer...).Is(201))
 		require.True(t, post.Author.Verified)
 		require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
 		require.Equal(t, id.String(), *post.Author.ERC8004)
@@ -138,11 +136,9 @@ func TestSignIn_Delegates(t *testing.T) {
 		unnamed := owner.text(nil)
 		unnamed.JWK = must.Get(key.MarshalPublic(pair.Published()))(t)
 		require.Equal(t, protocol.InvalidRequest, owner.signIn(unnamed).Problem().Code)
-		var token protocol.AgentToken
-		owner.signIn(delegates(month)).Is(200).Into(&token)
+		token := nodetest.As[protocol.AgentToken](owner.signIn(delegates(month)).Is(200))
 		require.Equal(t, pair.Thumbprint(), token.KeyID)
-		var post protocol.Post
-		posts().Is(201).Into(&post)
+		post := nodetest.As[protocol.Post](posts().Is(201))
 		require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
 		require.Equal(t, pair.Thumbprint(), *post.Author.KeyID)
 		require.Equal(t, id.String(), *post.Author.ERC8004)

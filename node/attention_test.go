@@ -29,10 +29,8 @@ func TestAttention_Doors(t *testing.T) {
 		go func() { done <- h.Worker.Run(ctx) }()
 		defer func() { stop(); <-done }()
 
-		a := h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token)
-		require.Equal(t, 200, a.Code, a.Body)
-		a = h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token)
-		require.Equal(t, 200, a.Code, a.Body)
+		a := h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token).Is(200)
+		a = h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token).Is(200)
 		for path, word := range map[string]string{
 			"/api/public/agents/asha": `"attention-board"`, "/api/public/people": `"hasAttentionBoard":true`, "/api/public/attention": `"freeSlots":1`,
 			"/api/public/agents/asha/attention": `"test":true`, "/api/public/agents/asha/attention/check?amount=500": `"wouldGetSlot":true`,
@@ -44,8 +42,7 @@ func TestAttention_Doors(t *testing.T) {
 		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
 		require.Equal(t, protocol.PowRequired, a.Problem().Code)
 		var got protocol.BidReceipt
-		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.Proof("bid"))
-		require.Equal(t, 201, a.Code, a.Body)
+		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.Proof("bid")).Is(201)
 		a.Into(&got)
 		require.Equal(t, protocol.HoldReserving, *got.Bid.Hold)
 		a = h.Ask("POST", bids, `{"amount":900,"message":"Ink.","name":"Dev"}`)
@@ -61,8 +58,7 @@ func TestAttention_Doors(t *testing.T) {
 			return p
 		}
 		require.Eventually(t, func() bool { return payment().Link == "ready" }, time.Minute, 20*time.Millisecond)
-		a = h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret)
-		require.Equal(t, 200, a.Code, a.Body)
+		a = h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret).Is(200)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidLive }, time.Minute, 20*time.Millisecond)
 
 		var board protocol.AttentionBoard
@@ -88,8 +84,7 @@ func TestAttention_Doors(t *testing.T) {
 			return csv.Code == 200 && strings.Count(csv.Body.String(), "\n") == 4 && strings.Contains(csv.Body.String(), "-500.00")
 		}, time.Minute, 50*time.Millisecond, "two payments, one of them sent back")
 		require.Equal(t, http.StatusNotFound, h.Ask("POST", "/hooks/pay/razorpay/none", `{}`).Code)
-		a = h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token)
-		require.Equal(t, 200, a.Code, a.Body)
+		a = h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token).Is(200)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidRefunded }, time.Minute, 20*time.Millisecond)
 	})
 }
@@ -107,13 +102,11 @@ func TestAttention_Webhook(t *testing.T) {
 	defer func() { stop(); <-done }()
 	require.Equal(t, 200, h.Ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Code)
 	a := h.Ask("PUT", "/api/owner/payment-account",
-		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token)
-	require.Equal(t, 200, a.Code, a.Body)
+		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token).Is(200)
 	account := nodetest.As[protocol.PaymentAccount](a)
 	var got protocol.BidReceipt
 	a = h.Ask("POST", "/api/public/agents/asha/attention/bids",
-		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.Proof("bid"))
-	require.Equal(t, 201, a.Code, a.Body)
+		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.Proof("bid")).Is(201)
 	a.Into(&got)
 	link := ""
 	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(got.Bid.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
@@ -136,8 +129,7 @@ func TestAttention_Webhook(t *testing.T) {
 	a = h.Ask("GET", "/api/owner/payments", "", "Authorization", token)
 	require.Equal(t, 1, strings.Count(a.Body.String(), `"bidId"`), a.Body)
 
-	a = h.Ask("POST", "/api/owner/export", `{}`, "Authorization", token)
-	require.Equal(t, 200, a.Code, a.Body)
+	a = h.Ask("POST", "/api/owner/export", `{}`, "Authorization", token).Is(200)
 	file := nodetest.Unpacked(t, a.Body.Bytes())
 	require.Contains(t, file, `"id":"`+got.Bid.ID+`","state":"live","paise":50000`)
 	for what, secret := range map[string]string{

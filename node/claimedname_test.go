@@ -14,7 +14,6 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -40,8 +39,7 @@ func directed(h *nodetest.House, pair key.Pair, method, path, body string) nodet
 // knows, and its own word for itself is claimedName, without a mark (contract §9).
 func TestClaimedName(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Hosted("asha")
 		d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
 		takesMeetings(d)

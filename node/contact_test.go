@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -19,8 +18,7 @@ func write(h *nodetest.House, handle, body string, headers ...string) nodetest.A
 
 func begun(h *nodetest.House, handle, body string, headers ...string) (got protocol.ContactReceipt) {
 	h.T.Helper()
-	a := write(h, handle, body, headers...)
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a := write(h, handle, body, headers...).Is(201)
 	a.Into(&got)
 	return got
 }
@@ -29,8 +27,7 @@ func begun(h *nodetest.House, handle, body string, headers ...string) (got proto
 // (spec §2.11, §5): by proof of work, by signature, by an owner's token.
 func TestContact_Writers(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Agent("asha", nodetest.OpenPolicy)
 		bob := h.Agent("bob", nodetest.OpenPolicy)
 		pair := h.Hosted("carol")
@@ -103,8 +100,7 @@ func TestContact_Writers(t *testing.T) {
 // someone else, to whom the threads that it began are unknown.
 func TestContact_HandleTakenAgain(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
 		begun := begun(h, "asha", `{"message":"Between us"}`, "Authorization", bob)
 		answerThread(h, asha, begun.ThreadID, "Yes.")

@@ -65,8 +65,7 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 	a.addedPair = nodetest.NewPair(s.T)
 	jwk := must.Get(key.MarshalPublic(a.addedPair.Published()))(s.T)
 	a.grants(a.pair, "") // the node's own look may lag a moment
-	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
-	require.Equal(s.T, 201, added.Code, "%s", added.Body)
+	a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`).Is(201)
 	require.Equal(s.T, 200, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code)
 	a.holds(a.pair)
 	return a
@@ -114,8 +113,7 @@ func (a *actor) holds(pair key.Pair) {
 	require.Equal(t, 200, registration)
 	require.True(t, a.vouched())
 	require.Equal(t, a.id.String(), *a.post().Author.ERC8004)
-	threads := a.signs(pair, "GET", "/api/owner/threads", "")
-	require.Equal(t, 200, threads.Code, "%s", threads.Body)
+	threads := a.signs(pair, "GET", "/api/owner/threads", "").Is(200)
 	require.Contains(t, threads.Body.String(), a.thread)
 	status := nodetest.As[protocol.IdentityStatus](a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 	require.Equal(t, strings.ToLower(a.s.Chain.Accounts[a.account].Address), *status.Owner)

@@ -39,8 +39,7 @@ func TestHolder(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return owner.sends(owner.request("GET", "/api/public/since", "", false)).Code == 200
 		}, time.Minute, 20*time.Millisecond)
-		var written protocol.Post
-		owner.sends(owner.request("POST", "/api/public/board", nodetest.GoodPost, false)).Is(201).Into(&written)
+		written := nodetest.As[protocol.Post](owner.sends(owner.request("POST", "/api/public/board", nodetest.GoodPost, false)).Is(201))
 		before := []string{a.ownPost, signed, written.ID}
 		time.Sleep(time.Second) // some looks
 		for _, id := range before {

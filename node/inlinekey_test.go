@@ -213,8 +213,7 @@ func TestInlineKey_Published(t *testing.T) {
 		for i == 0 && a.Code == 401 && a.Problem().Code == protocol.KeyUnknown { // a node that was just started reads its store first
 			a = c.sends(c.request("POST", board, body), protocol.PostToBoard.Purpose)
 		}
-		var post protocol.Post
-		a.Is(201).Into(&post)
+		post := nodetest.As[protocol.Post](a.Is(201))
 		require.False(t, post.Author.Verified)
 		require.Equal(t, protocol.BySameKey, post.Author.Proof.Level)
 		require.Equal(t, pair.Thumbprint(), *post.Author.KeyID)

@@ -53,8 +53,7 @@ func lapse(h *nodetest.House) {
 // profile, and both go on to act as it; who never used the token is forgotten, and its handle is free again.
 func TestJoin_Proof(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		a := h.Ask("POST", "/api/public/profiles", newcomer("spice-house", ""))
 		require.Equal(t, protocol.PowRequired, a.Problem().Code)
 		made := nodetest.As[protocol.Member](join(h, "spice-house", `,"headline":"Cardamom"`).Is(201))
@@ -103,8 +102,7 @@ func TestJoin_Proof(t *testing.T) {
 // TestJoin_Directory: the keys of a key directory act as the profile that it registered, and end a claim within a week.
 func TestJoin_Directory(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		bot, next := nodetest.NewPair(t), nodetest.NewPair(t)
 		h.Table.Gate.Directories = oneDirectory{bot, "Bot"}
 		made := nodetest.As[protocol.Member](directed(h, bot, "POST", "/api/public/profiles", newcomer("spice-house", "")).Is(201))
@@ -154,8 +152,7 @@ func TestJoin_Chain(t *testing.T) {
 	s.Chain.Publish(0, 0, a.id, pair)
 	s.Chain.Do("final")
 	a.grants(pair, "")
-	made := a.signs(pair, "POST", "/api/public/profiles", newcomer("spice-house", ""))
-	require.Equal(t, 201, made.Code, "%s", made.Body)
+	a.signs(pair, "POST", "/api/public/profiles", newcomer("spice-house", "")).Is(201)
 	p := nodetest.As[protocol.Profile](s.Ask("GET", "/api/public/agents/spice-house", "").Is(200))
 	require.Equal(t, a.id.String(), *p.Identity.ERC8004)
 	s.Ask("GET", (*p.Identity.Registration)[len(s.Base):], "").Is(200)
@@ -232,8 +229,7 @@ func TestJoin_Closed(t *testing.T) {
 // TestJoin_Mail: an address is confirmed by a code or a link; five wrong codes end it; what is answered is the same for an address that has an account.
 func TestJoin_Mail(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		box := &nodetest.Postbox{}
 		h.Accounts.Mail = box
 		h.Work()
@@ -290,8 +286,7 @@ func TestJoin_Mail(t *testing.T) {
 // TestJoin_Bounds: what one network and what all strangers may begin in a day is bounded, and others still join and sign in.
 func TestJoin_Bounds(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Accounts.Joining.PerNetwork, h.Accounts.Joining.PerDay = 3, 20
 		_, link := h.OpenAccount("Meera", protocol.RoleOwner, "")
 		try := func(network, n int) protocol.Code {

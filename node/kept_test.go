@@ -13,7 +13,6 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/hall"
 	"stoa/node/nodetest"
 	"stoa/protocol"
@@ -57,8 +56,7 @@ func watch(h *nodetest.House) *atomic.Int64 {
 // kept for everyone, whichever caller made them, once the caller is admitted and not before.
 func TestKept(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		kept := watch(h)
 		pair := h.Hosted("asha")
 		secret, token, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)

@@ -19,8 +19,7 @@ import (
 // it shows in the profile, in the metrics and in the counts.
 func TestLiveness(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		ctx := context.Background()
 		agent := make(chan string, 8)
 		up := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

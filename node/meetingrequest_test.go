@@ -19,8 +19,7 @@ import (
 // decision, the mails, whats_new of both sides, and the page that stops mail.
 func TestMeeting(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		box := &nodetest.Postbox{}
 		h.Accounts.Mail = box
 		h.Hosted("asha")
@@ -41,8 +40,7 @@ func TestMeeting(t *testing.T) {
 		} {
 			require.Equal(t, []string{fault}, nodetest.Pointers(ask(body).Problem().Errors), body)
 		}
-		a := ask(`"email":"ravi@example.org"`)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := ask(`"email":"ravi@example.org"`).Is(201)
 		require.NotContains(t, a.Body.String(), "ravi@example.org")
 		made := nodetest.As[protocol.MeetingReceipt](a)
 		require.Equal(t, protocol.MeetingUnconfirmed, made.Request.State)

@@ -31,8 +31,7 @@ func jobsWaiting(h *nodetest.House) (n int) {
 // reporters change nothing, five others hide it again.
 func TestModeration_Reports(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		pair := h.Hosted("asha")
 		p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil).Is(201))
@@ -342,8 +341,7 @@ func TestModeration_Limits(t *testing.T) {
 
 func TestModeration_NotesAndStatistics(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		for i := range 3 {
 			o.Do(201, "POST", "/api/operator/notes", map[string]string{"subject": "spam.example", "text": fmt.Sprint("note ", i)}, nil)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
@@ -38,8 +37,7 @@ func pictureOf(t testing.TB, c color.Color, w, h int) string {
 // replaced or removed, or its profile is hidden or deleted; then it is served no more, and its bytes are deleted.
 func TestPicture(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Business("rao", "")
 		auth := []string{"Authorization", "Bearer " + h.OwnerToken("rao"), "Content-Type", "image/png"}
 		bearer := auth[:2]

@@ -68,8 +68,7 @@ func TestProcesses(t *testing.T) {
 
 func TestSigned_HostedKey(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		ctx := context.Background()
 		pair := h.Hosted("asha")
 		a := h.Signed(pair, nodetest.GoodPost, nil).Is(201)
@@ -97,8 +96,7 @@ func TestSigned_HostedKey(t *testing.T) {
 
 		secret, token, err := h.Admin().CreateToken(ctx, "asha", "test", 0)
 		require.NoError(t, err)
-		a = h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a = h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret).Is(201)
 		a.Into(&p)
 		require.Equal(t, protocol.BySession, p.Author.Method)
 		require.Equal(t, protocol.AuthorProof{Level: protocol.BySignIn, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}, p.Author.Proof)

@@ -12,7 +12,6 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -29,8 +28,7 @@ func again(h *nodetest.House, r *http.Request, body string) nodetest.Answer {
 // does not get the read token in it. Its sender signs again and does.
 func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		pair := h.Hosted("asha")
 		var sent *http.Request
 		post := func() nodetest.Answer {
@@ -39,17 +37,14 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 				sent = r
 			})
 		}
-		first := post()
-		require.Equal(t, 201, first.Code, "%s", first.Body)
+		first := post().Is(201)
 		captured := sent
 
-		replayed := again(h, captured, nodetest.GoodPost)
-		require.Equal(t, 401, replayed.Code)
+		replayed := again(h, captured, nodetest.GoodPost).Is(401)
 		require.Equal(t, protocol.SignatureReplayed, replayed.Problem().Code)
 		require.NotEmpty(t, replayed.Header().Get("Signature-Error"))
 
-		repeated := post()
-		require.Equal(t, 201, repeated.Code, "%s", repeated.Body)
+		repeated := post().Is(201)
 		require.Equal(t, "true", repeated.Header().Get("Idempotency-Replayed"))
 		require.Equal(t, first.Body.String(), repeated.Body.String())
 		require.Equal(t, protocol.SignatureReplayed, again(h, sent, nodetest.GoodPost).Problem().Code)

@@ -85,8 +85,7 @@ func TestWallet(t *testing.T) {
 			require.Equal(t, protocol.KeyUnknown, refused.Problem().Code)
 			require.Contains(t, refused.Body.String(), "neither owns the identity nor is its agent wallet")
 			alone := accountOf(s, 0, "")
-			refused = alone.sends(alone.request("POST", board, nodetest.GoodPost, old))
-			require.Equal(t, 401, refused.Code)
+			refused = alone.sends(alone.request("POST", board, nodetest.GoodPost, old)).Is(401)
 			require.Contains(t, refused.Body.String(), "send Agent-Identity")
 			require.Equal(t, 200, alone.sends(alone.request("GET", board, "", old)).Code, "an open read")
 			uncovered := owner

@@ -92,8 +92,7 @@ func newSecrets(t *testing.T) *secretsWorld {
 	require.NoError(t, err)
 	asked.Confirmed, asked.Mail, waits.Mailbox, waits.Shown = true, mailbox, asked.Mailbox, false
 	w.ids = map[string]any{protocol.BidID: bid.Bid.ID, protocol.MeetingID: asked.ID, protocol.ThreadID: begun.ThreadID}
-	var post protocol.MadePost
-	n.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", n.Proof("board")).Is(201).Into(&post)
+	post := nodetest.As[protocol.MadePost](n.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", n.Proof("board")).Is(201))
 	w.ids[protocol.PostID], w.secrets[ofPost] = post.ID, post.DeleteToken
 	put(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: mail, Confirmed: true, Links: true}); err != nil {

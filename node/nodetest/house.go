@@ -194,6 +194,16 @@ func Any(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
 	storagetest.Any(t, func(t *testing.T, c storage.Config) { test(t, func(of *node.Config) { of.Database = c.URL }) })
 }
 
+// AnyHouse is Any with a node of each database.
+func AnyHouse(t *testing.T, test func(t *testing.T, h *House)) {
+	Any(t, func(t *testing.T, change func(*node.Config)) { test(t, New(t, change)) })
+}
+
+// EachHouse is Each with a node of each database.
+func EachHouse(t *testing.T, test func(t *testing.T, h *House)) {
+	Each(t, func(t *testing.T, change func(*node.Config)) { test(t, New(t, change)) })
+}
+
 // Each runs a test on SQLite and, where the tests are given one, on
 // PostgreSQL. change makes the node's database the engine's.
 func Each(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
