@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -24,10 +23,7 @@ func TestAttention_Doors(t *testing.T) {
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change, func(c *node.Config) { c.PaySandbox = true })
 		token := h.Agent("asha", nodetest.OpenPolicy)
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- h.Worker.Run(ctx) }()
-		defer func() { stop(); <-done }()
+		h.Work()
 
 		a := h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token).Is(200)
 		a = h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token).Is(200)
@@ -96,11 +92,8 @@ func TestAttention_Webhook(t *testing.T) {
 	h := nodetest.New(t)
 	token := h.Agent("asha", nodetest.OpenPolicy)
 	api := h.Razorpay()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- h.Worker.Run(ctx) }()
-	defer func() { stop(); <-done }()
-	require.Equal(t, 200, h.Ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Code)
+	h.Work()
+	h.Ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Is(200)
 	a := h.Ask("PUT", "/api/owner/payment-account",
 		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token).Is(200)
 	account := nodetest.As[protocol.PaymentAccount](a)
@@ -128,18 +121,4 @@ func TestAttention_Webhook(t *testing.T) {
 	require.Contains(t, h.Ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "money moved: it is news")
 	a = h.Ask("GET", "/api/owner/payments", "", "Authorization", token)
 	require.Equal(t, 1, strings.Count(a.Body.String(), `"bidId"`), a.Body)
-
-	a = h.Ask("POST", "/api/owner/export", `{}`, "Authorization", token).Is(200)
-	file := nodetest.Unpacked(t, a.Body.Bytes())
-	require.Contains(t, file, `"id":"`+got.Bid.ID+`","state":"live","paise":50000`)
-	for what, secret := range map[string]string{
-		"status token": got.StatusToken, "payment page": got.PaymentURL[strings.LastIndexByte(got.PaymentURL, '/')+1:], "owner": strings.TrimPrefix(token, "Bearer "),
-		"key": "secret-key", "webhook": "whsec-one", "address of the webhook": path, "callback": "reader.example.org", "signature": signature,
-	} {
-		require.NotEmpty(t, secret, what)
-		require.NotContains(t, file, secret, what)
-	}
-	report, err := nodetest.NewMover(t).Imports(a.Body.Bytes(), nil)
-	require.NoError(t, err)
-	require.Contains(t, strings.Join(report.Notes, "\n"), "close_attention_board", "the bid stays with its node")
 }
