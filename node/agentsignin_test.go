@@ -48,9 +48,7 @@ func TestSignIn_Agent(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		s := nodetest.NewStage(t, "", change)
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner, other := accountOf(s, 0, id.String()), accountOf(s, 1, id.String())
 		siwa := func(m *eip4361.Message) {
 			m.Resources = nil
@@ -115,9 +113,7 @@ func TestSignIn_Delegates(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		s := nodetest.NewStage(t, "", change)
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner, pair := accountOf(s, 0, id.String()), nodetest.NewPair(t)
 		posts := func() nodetest.Answer {
 			return s.Signed(pair, nodetest.GoodPost, func(r *http.Request, _ *httpsig.SignOptions) { r.Header.Set("Agent-Identity", id.String()) })
@@ -158,9 +154,7 @@ func TestSignIn_Delegates(t *testing.T) {
 func TestSignIn_X402(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewStage(t, "")
-	id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-	require.NoError(t, err)
-	s.Chain.Do("final")
+	id := s.Register(0)
 	owner := accountOf(s, 0, id.String())
 	signed := owner.text(nil)
 	m := must.Get(eip4361.Parse(signed.Message))(t)

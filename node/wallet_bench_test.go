@@ -20,9 +20,7 @@ import (
 // of an identity (ERC-8128, an ordinary account), and sent with the token of an agent that signed in.
 func BenchmarkWalletWrite(b *testing.B) {
 	s := nodetest.NewStage(b, "")
-	id, _, err := s.Chain.Registrar(0).Register(b.Context(), "https://agent.example/a")
-	require.NoError(b, err)
-	s.Chain.Do("final")
+	id := s.Register(0)
 	owner, pair, target := accountOf(s, 0, id.String()), s.Hosted("load"), must.Get(httpsig.ParseTarget(s.Base))(b)
 	number := 0
 	body := func() string {

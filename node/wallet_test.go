@@ -58,9 +58,7 @@ func TestWallet(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		s := nodetest.NewStage(t, "", change)
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner, other := accountOf(s, 0, id.String()), accountOf(s, 1, id.String())
 		const board = "/api/public/board"
 		var post protocol.Post
@@ -132,9 +130,7 @@ func TestWallet_Client(t *testing.T) {
 	}
 	c := nodetest.NewEVM(t)
 	s := &nodetest.Stage{House: nodetest.Served(t, func(o *node.Config) { o.Chain = []string{c.Flag("")} }), Chain: c}
-	id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-	require.NoError(t, err)
-	s.Chain.Do("final")
+	id := s.Register(0)
 	posts := func(account int, identity, client string) (status int, body string) {
 		t.Helper()
 		out, err := exec.Command("node", program, s.Base, strconv.FormatUint(s.Chain.ChainID, 10),
