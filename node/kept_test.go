@@ -3,8 +3,6 @@ package node_test
 import (
 	"context"
 	"encoding/base64"
-	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -235,63 +233,3 @@ func TestKept_Everybodys(t *testing.T) {
 	}
 	require.Greater(t, n, 8)
 }
-
-// BenchmarkKnownRead compares what a read of something public costs that is signed,
-// or sent with a token, with an anonymous one and with refusing the same request
-// under a forged signature: no sockets, one request of each kind in turn. The
-// figure sum is signed/(anonymous+forged).
-func BenchmarkKnownRead(b *testing.B) {
-	h := nodetest.New(b)
-	pair := h.Hosted("load")
-	secret := h.TokenOf("load", "t")
-	for i := range 30 {
-		seedPost(b, h, i)
-	}
-	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
-		b.Run(path, func(b *testing.B) {
-			signed := signedFields(h, pair, "GET", path, "")
-			kinds := []struct {
-				name   string
-				fields []string
-				want   int
-				spent  time.Duration
-			}{
-				{"anonymous", nil, 200, 0}, {"forged", unverifiable(signed), 401, 0}, {"signed", signed, 200, 0},
-				{"token", []string{"Authorization", "Bearer " + secret}, 200, 0},
-			}
-			for b.Loop() {
-				for i := range kinds {
-					k := &kinds[i]
-					r := httptest.NewRequest("GET", h.Base+path, nil)
-					r.RequestURI = path
-					for i := 0; i < len(k.fields); i += 2 {
-						r.Header.Set(k.fields[i], k.fields[i+1])
-					}
-					w := &blank{head: http.Header{}}
-					start := time.Now()
-					h.Handler().ServeHTTP(w, r)
-					k.spent += time.Since(start)
-					if w.status != k.want {
-						b.Fatalf("%s: %d", k.name, w.status)
-					}
-				}
-			}
-			for _, k := range kinds {
-				b.ReportMetric(float64(k.spent.Nanoseconds())/float64(b.N), k.name+"-ns/op")
-			}
-			sum := kinds[0].spent + kinds[1].spent
-			b.ReportMetric(float64(kinds[2].spent)/float64(sum), "signed/sum")
-			b.ReportMetric(float64(kinds[3].spent)/float64(sum), "token/sum")
-		})
-	}
-}
-
-// blank is an answer that nobody reads.
-type blank struct {
-	head   http.Header
-	status int
-}
-
-func (w *blank) Header() http.Header         { return w.head }
-func (w *blank) WriteHeader(status int)      { w.status = status }
-func (w *blank) Write(p []byte) (int, error) { return len(p), nil }

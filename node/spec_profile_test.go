@@ -207,7 +207,8 @@ func partLimits(*nodetest.Spec) (rows []specRow) {
 			`{"model":"fixed","currency":"INR","amount":-1}`:   "pricing/amount",
 			`{"model":"fixed","currency":"INR","amount":49.5}`: "", `{"model":"fixed","currency":"INR","amount":"49.50"}`: "pricing/amount",
 			`{"model":"fixed","currency":"IN"}`: "pricing/currency", `{"model":"fixed","currency":"INRR"}`: "pricing/currency",
-			`{"model":"fixed","currency":"XXY"}`: "pricing/currency", `{"model":"fixed","amount":3}`: "pricing/currency", `{"model":"free","colour":"red"}`: "pricing/colour",
+			`{"model":"fixed","currency":"XXY"}`: "pricing/currency", `{"model":"fixed","amount":3}`: "pricing/currency",
+			`{"model":"free","colour":"red"}`: "pricing/colour",
 		} {
 			row := put("§2.8 pricing " + price)
 			row.body = strings.Replace(body("pricing", "PRICE"), `"PRICE"`, price, 1)
