@@ -40,7 +40,7 @@ func cookieOf(a nodetest.Answer) *http.Cookie {
 // token, from pages of this node and from nowhere else (spec §2.11).
 func TestVisitor(t *testing.T) {
 	t.Parallel()
-	h := nodetest.New(t, func(c *node.Config) { c.BaseURL, c.Dev = "https://n1.example", false })
+	h := nodetest.New(t, func(c *node.Config) { c.BaseURL = "https://localhost" })
 	h.Agent("asha", nodetest.OpenPolicy)
 	fresh := func() string { // texts alike cost more
 		return `{"message":"` + rand.Text() + " " + rand.Text() + " " + rand.Text() + `"}`
@@ -48,7 +48,7 @@ func TestVisitor(t *testing.T) {
 	for name, headers := range map[string][]string{
 		"no page":                          {},
 		"a page elsewhere":                 {"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"},
-		"a page of a sibling":              {"Origin", "https://a.n1.example", "Sec-Fetch-Site", "same-site"},
+		"a page of a sibling":              {"Origin", "https://a.localhost", "Sec-Fetch-Site", "same-site"},
 		"an old browser, a page elsewhere": {"Origin", "https://evil.example"},
 		"a page elsewhere that lies":       {"Origin", "https://evil.example", "Sec-Fetch-Site", "same-origin"},
 		"a sandboxed page":                 {"Origin", "null", "Sec-Fetch-Site", "same-origin"},

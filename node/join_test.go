@@ -226,6 +226,19 @@ func TestJoin_Closed(t *testing.T) {
 	}
 }
 
+// joinCode is the code in a letter that confirms a mailbox.
+var joinCode = regexp.MustCompile(`\b[0-9]{6}\b`)
+
+// asksByMail asks for a profile as the page does, and returns what the code of the letter is for.
+func asksByMail(h *nodetest.House, handle, mail, language string) (secret string, err error) {
+	in := protocol.NewMember{JoinDraft: protocol.JoinDraft{Kind: protocol.Business, Handle: handle, Name: "Spice House"}}
+	err = h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
+		secret, err = h.Accounts.AskJoin(ctx, tx, protocol.Caller{Network: "net"}, in, mail, language)
+		return err
+	})
+	return secret, err
+}
+
 // TestJoin_Mail: an address is confirmed by a code or a link; five wrong codes end it; what is answered is the same for an address that has an account.
 func TestJoin_Mail(t *testing.T) {
 	t.Parallel()
@@ -234,15 +247,7 @@ func TestJoin_Mail(t *testing.T) {
 		h.Accounts.Mail = box
 		h.Work()
 		h.OpenAccount("Meera", protocol.RoleOwner, "meera@example.org")
-		ask := func(handle, mail, language string) (secret string, err error) {
-			in := protocol.NewMember{JoinDraft: protocol.JoinDraft{Kind: protocol.Business, Handle: handle, Name: "Spice House"}}
-			err = h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-				secret, err = h.Accounts.AskJoin(ctx, tx, protocol.Caller{Network: "net"}, in, mail, language)
-				return err
-			})
-			return secret, err
-		}
-		code := regexp.MustCompile(`\b[0-9]{6}\b`)
+		ask := func(handle, mail, language string) (string, error) { return asksByMail(h, handle, mail, language) }
 		link := regexp.MustCompile(`/join/confirm\?ticket=(\S+)`)
 		confirm := func(secret, code string) error {
 			_, _, err := h.Accounts.ConfirmJoin(t.Context(), session.Browser{Program: "Browser"}, secret, code, "")
@@ -257,9 +262,9 @@ func TestJoin_Mail(t *testing.T) {
 		require.Contains(t, l.Text, "शामिल होने का", "in the language of the page")
 		require.False(t, exists("spice-house"), "nothing is made before the address is confirmed")
 		require.Equal(t, protocol.Validation, protocol.CodeOf(confirm(secret, "000000x")))
-		require.NoError(t, confirm(secret, code.FindString(l.Subject)))
+		require.NoError(t, confirm(secret, joinCode.FindString(l.Subject)))
 		require.True(t, exists("spice-house"))
-		require.Equal(t, protocol.Gone, protocol.CodeOf(confirm(secret, code.FindString(l.Subject))), "once")
+		require.Equal(t, protocol.Gone, protocol.CodeOf(confirm(secret, joinCode.FindString(l.Subject))), "once")
 
 		_, err = ask("tea-house", "meera@example.org", "en") // has an account: answer and letter are the same
 		require.NoError(t, err)
@@ -268,7 +273,7 @@ func TestJoin_Mail(t *testing.T) {
 
 		secret, err = ask("oil-house", "ravi@example.org", "en")
 		require.NoError(t, err)
-		right := code.FindString(box.Next(t, h).Subject)
+		right := joinCode.FindString(box.Next(t, h).Subject)
 		for range protocol.JoinCodeTries {
 			require.Equal(t, protocol.Validation, protocol.CodeOf(confirm(secret, "wrong")))
 		}
@@ -357,19 +362,11 @@ func TestJoin_Once(t *testing.T) {
 	h.Accounts.Mail = box
 	h.Work()
 	h.Accounts.Joining.PerNetwork = 1
-	ask := func(handle string) (secret string, err error) {
-		in := protocol.NewMember{JoinDraft: protocol.JoinDraft{Kind: protocol.Person, Handle: handle, Name: "Asha"}}
-		err = h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-			secret, err = h.Accounts.AskJoin(ctx, tx, protocol.Caller{Network: "net"}, in, handle+"@example.org", "en")
-			return err
-		})
-		return secret, err
-	}
-	secret, err := ask("asha-rao")
+	secret, err := asksByMail(h, "asha-rao", "asha@example.org", "en")
 	require.NoError(t, err)
-	code := regexp.MustCompile(`\b[0-9]{6}\b`).FindString(box.Next(t, h).Subject)
+	code := joinCode.FindString(box.Next(t, h).Subject)
 	_, _, err = h.Accounts.ConfirmJoin(t.Context(), session.Browser{Network: "net"}, secret, code, "")
 	require.NoError(t, err)
-	_, err = ask("ravi-rao")
+	_, err = asksByMail(h, "ravi-rao", "ravi@example.org", "en")
 	require.Equal(t, protocol.RateLimited, protocol.CodeOf(err))
 }

@@ -209,10 +209,8 @@ func TestDirectory_Faults(t *testing.T) {
 	h := nodetest.New(t)
 	for _, tt := range []struct{ path, pointer string }{
 		{"agents?q=%22open", "/q"}, {"agents?q=-", "/q"}, {"agents?q=kind:robot", "/q"}, {"agents?q=tag:", "/q"},
-		{"agents?region=UK", "/region"}, {"agents?region=in", "/region"}, {"agents?kind=robot", "/kind"}, {"agents?limit=0", "/limit"},
-		{"agents?limit=101", "/limit"}, {"agents?hasIdentity=maybe", "/hasIdentity"},
-		{"people?q=%22open", "/q"}, {"people?limit=101", "/limit"}, {"people?kind=person", "/kind"},
-		{"merchants?q=%22open", "/q"}, {"merchants?openNow=yes", "/openNow"}, {"merchants?limit=101", "/limit"},
+		{"agents?region=UK", "/region"}, {"agents?region=in", "/region"},
+		{"people?q=%22open", "/q"}, {"people?kind=person", "/kind"}, {"merchants?q=%22open", "/q"}, {"merchants?openNow=yes", "/openNow"},
 		{"merchants?radius=100", "/near"}, {"merchants?near=91,0", "/near"}, {"merchants?near=0,-180.5", "/near"}, {"merchants?near=Atlantis", "/near"},
 		{"merchants?near=1,x", "/near"}, {"merchants?near=Hyderabad", "/near"},
 		{"merchants?near=1,2&radius=0", "/radius"}, {"merchants?near=1,2&radius=3.5", "/radius"}, {"merchants?minPrice=2&maxPrice=1.99", "/maxPrice"},
@@ -220,15 +218,7 @@ func TestDirectory_Faults(t *testing.T) {
 	} {
 		a := h.Ask("GET", "/api/public/"+tt.path, "")
 		require.Equal(t, 422, a.Code, "%s: %s", tt.path, a.Body)
-		var problem struct{ Errors []protocol.Fault }
-		a.Into(&problem)
-		require.Contains(t, nodetest.Pointers(problem.Errors), tt.pointer, tt.path)
-	}
-	for _, list := range []string{"agents", "people", "merchants"} {
-		for _, limit := range []string{"1", "100"} {
-			require.Equal(t, 200, h.Ask("GET", "/api/public/"+list+"?limit="+limit, "").Code)
-		}
-		require.Equal(t, 400, h.Ask("GET", "/api/public/"+list+"?after=nonsense", "").Code)
+		require.Contains(t, nodetest.Pointers(a.Problem().Errors), tt.pointer, tt.path)
 	}
 }
 
