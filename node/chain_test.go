@@ -145,11 +145,15 @@ func encodeBytes(b []byte) string {
 }
 
 // readAs reads the board from an address, signed under an identity.
-func readAs(h *nodetest.House, address, id string, pair key.Pair) (a nodetest.Answer) {
+func readAs(h *nodetest.House, address, id string, pair key.Pair) nodetest.Answer {
 	h.T.Helper()
-	// The stub answers at once, but on a busy machine not always within the time that a node gives a chain.
+	return patient(func() nodetest.Answer { return readOnce(h, address, id, pair) })
+}
+
+// patient asks again while the chain does not answer within the time that a node gives it: on a busy machine it does not always.
+func patient(ask func() nodetest.Answer) (a nodetest.Answer) {
 	for end := time.Now().Add(time.Minute); a.ResponseRecorder == nil || a.Code == 503 && time.Now().Before(end); {
-		a = readOnce(h, address, id, pair)
+		a = ask()
 	}
 	return a
 }
