@@ -74,7 +74,9 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 // signs sends a request that a key signed under the identity.
 func (a *actor) signs(pair key.Pair, method, path, body string) nodetest.Answer {
 	a.s.T.Helper()
-	return patient(func() nodetest.Answer { return a.s.AskSigned(pair, method, path, body, "Agent-Identity", a.id.String()) })
+	return patient(func() nodetest.Answer {
+		return a.s.AskSigned(pair, method, path, body, "Agent-Identity", a.id.String())
+	})
 }
 
 func (a *actor) files(pair key.Pair) (registration, jwks int) {
