@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -231,10 +232,10 @@ func TestChain_FloodOfNetworks(t *testing.T) {
 	h := nodetest.New(t, func(c *node.Config) { c.Chain = []string{rpc.setting()} })
 	h.Chain.Dev = false
 	n := 0
-	// burst is the answers to new identities, each of another network, all at once; they have an answer with a status among them.
-	burst := func(status int, headers ...string) (found nodetest.Answer) {
+	// burst is the answers to new identities, each of another network, all at once; they have one among them that fits.
+	burst := func(fits func(nodetest.Answer) bool, headers ...string) (found nodetest.Answer) {
 		for end := time.Now().Add(time.Minute); found.ResponseRecorder == nil; {
-			require.True(t, time.Now().Before(end), "no answer %d", status)
+			require.True(t, time.Now().Before(end), "no such answer")
 			answers := make([]nodetest.Answer, 100)
 			var wg sync.WaitGroup
 			for i := range answers {
@@ -244,28 +245,33 @@ func TestChain_FloodOfNetworks(t *testing.T) {
 				wg.Go(func() { answers[i] = readOnce(h, address, id, pair, headers...) })
 			}
 			wg.Wait()
-			for _, a := range answers {
-				if a.Code == status {
-					found = a
-				}
+			if i := slices.IndexFunc(answers, fits); i >= 0 {
+				found = answers[i]
 			}
 		}
 		return found
 	}
-	a := burst(503)
-	p := a.Problem()
-	require.Equal(t, protocol.ChainUnavailable, p.Code)
-	require.Contains(t, a.Body.String(), "Proof-Of-Work")
+	// An answer 503 without that is the chain's, which on a busy machine may not be read in time.
+	refused := func(a nodetest.Answer) bool {
+		return a.Code == 503 && strings.Contains(a.Body.String(), "Proof-Of-Work")
+	}
+	a := burst(refused)
+	require.Equal(t, protocol.ChainUnavailable, a.Problem().Code)
 	require.NotEmpty(t, a.Header().Get("Retry-After"))
-	fresh := must.Get(pow.Solve(t.Context(), *p.Challenge))(t)
-	for i, given := range []string{h.Proof("contact"), fresh.Encode()} {
-		burst(503)
-		id, pair := rpc.agent(500 + i)
-		a = readOnce(h, fmt.Sprintf("203.0.113.%d", i+1), id, pair, "Proof-Of-Work", given)
+	var paid string
+	for _, proof := range []func() string{func() string { return h.Proof("contact") }, func() string {
+		return must.Get(pow.Solve(t.Context(), *burst(refused).Problem().Challenge))(t).Encode()
+	}} {
+		a = patient(func() nodetest.Answer {
+			paid = proof()
+			burst(refused)
+			id, pair := rpc.agent(1_000_000 + n)
+			return readOnce(h, fmt.Sprintf("203.0.%d.%d", n/250, 1+n%250), id, pair, "Proof-Of-Work", paid)
+		})
 		require.Equal(t, 200, a.Code, a.Body)
 	}
-	a = burst(401, "Proof-Of-Work", fresh.Encode())
-	require.Equal(t, protocol.PowInvalid, a.Problem().Code, "it was used, here or by one of the others")
+	a = burst(func(a nodetest.Answer) bool { return a.Code == 401 }, "Proof-Of-Work", paid)
+	require.Contains(t, []protocol.Code{protocol.PowInvalid, protocol.PowSpent}, a.Problem().Code, "it was used, here or by one of the others")
 	require.NotNil(t, a.Problem().Challenge)
 }
 
