@@ -25,8 +25,8 @@ func TestAttention_Doors(t *testing.T) {
 		token := h.Agent("asha", nodetest.OpenPolicy)
 		h.Work()
 
-		a := h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token).Is(200)
-		a = h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token).Is(200)
+		h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token).Is(200)
+		h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token).Is(200)
 		for path, word := range map[string]string{
 			"/api/public/agents/asha": `"attention-board"`, "/api/public/people": `"hasAttentionBoard":true`, "/api/public/attention": `"freeSlots":1`,
 			"/api/public/agents/asha/attention": `"test":true`, "/api/public/agents/asha/attention/check?amount=500": `"wouldGetSlot":true`,
@@ -35,7 +35,7 @@ func TestAttention_Doors(t *testing.T) {
 		}
 		bids := "/api/public/agents/asha/attention/bids"
 		require.Equal(t, protocol.BelowFloor, h.Ask("POST", bids, `{"amount":499.99,"message":"Yarn."}`).Problem().Code)
-		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
+		a := h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
 		require.Equal(t, protocol.PowRequired, a.Problem().Code)
 		var got protocol.BidReceipt
 		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.Proof("bid")).Is(201)
@@ -54,7 +54,7 @@ func TestAttention_Doors(t *testing.T) {
 			return p
 		}
 		require.Eventually(t, func() bool { return payment().Link == "ready" }, time.Minute, 20*time.Millisecond)
-		a = h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret).Is(200)
+		h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret).Is(200)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidLive }, time.Minute, 20*time.Millisecond)
 
 		var board protocol.AttentionBoard
@@ -80,7 +80,7 @@ func TestAttention_Doors(t *testing.T) {
 			return csv.Code == 200 && strings.Count(csv.Body.String(), "\n") == 4 && strings.Contains(csv.Body.String(), "-500.00")
 		}, time.Minute, 50*time.Millisecond, "two payments, one of them sent back")
 		require.Equal(t, http.StatusNotFound, h.Ask("POST", "/hooks/pay/razorpay/none", `{}`).Code)
-		a = h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token).Is(200)
+		h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token).Is(200)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidRefunded }, time.Minute, 20*time.Millisecond)
 	})
 }

@@ -32,7 +32,7 @@ func TestMerchant(t *testing.T) {
 	require.Equal(t, protocol.NoIdentity, m.Identity.Note)
 	require.False(t, m.Returns.AcceptsReturns)
 
-	a = put(nodetest.GoodMerchant).Is(200)
+	put(nodetest.GoodMerchant).Is(200)
 	require.ElementsMatch(t, []string{"merchant_joined Rao Tiffins", "listing Idli", "listing डोसा", "listing Feast"}, h.Told("merchant_joined,listing"))
 	a = h.Ask("GET", "/api/public/merchants/rao-tiffins", "")
 	var raw map[string]any
