@@ -24,8 +24,7 @@ import (
 
 // text is a text of the node that the account signs.
 func (a bySelf) text(change func(*eip4361.Message)) protocol.SignedText {
-	var t protocol.SignInText
-	a.s.Ask("GET", "/api/public/sign-in", "").Is(200).Into(&t)
+	t := nodetest.As[protocol.SignInText](a.s.Ask("GET", "/api/public/sign-in", "").Is(200))
 	sum, _ := eip4361.Address(a.as.Address)
 	m := eip4361.Message{Domain: t.Domain, URI: t.URI, Statement: t.Statement, Account: sum, ChainID: a.as.Chain, Nonce: t.Nonce,
 		IssuedAt: t.IssuedAt.Format(time.RFC3339), ExpirationTime: t.ExpirationTime.Format(time.RFC3339)}
@@ -49,9 +48,7 @@ func TestSignIn_Agent(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		s := nodetest.NewStage(t, "", change)
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner, other := accountOf(s, 0, id.String()), accountOf(s, 1, id.String())
 		siwa := func(m *eip4361.Message) {
 			m.Resources = nil
@@ -67,8 +64,7 @@ func TestSignIn_Agent(t *testing.T) {
 			require.Equal(t, protocol.Gone, owner.signIn(text).Problem().Code, "a text is good once")
 		}
 		bearer := []string{"Authorization", "Bearer " + token.Token}
-		var post protocol.Post
-		s.Ask("POST", "/api/public/board", nodetest.GoodPost, bearer...).Is(201).Into(&post)
+		post := nodetest.As[protocol.Post](s.Ask("POST", "/api/public/board", nodetest.GoodPost, bearer...).Is(201))
 		require.True(t, post.Author.Verified)
 		require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
 		require.Equal(t, id.String(), *post.Author.ERC8004)
@@ -117,9 +113,7 @@ func TestSignIn_Delegates(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		s := nodetest.NewStage(t, "", change)
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner, pair := accountOf(s, 0, id.String()), nodetest.NewPair(t)
 		posts := func() nodetest.Answer {
 			return s.Signed(pair, nodetest.GoodPost, func(r *http.Request, _ *httpsig.SignOptions) { r.Header.Set("Agent-Identity", id.String()) })
@@ -138,11 +132,9 @@ func TestSignIn_Delegates(t *testing.T) {
 		unnamed := owner.text(nil)
 		unnamed.JWK = must.Get(key.MarshalPublic(pair.Published()))(t)
 		require.Equal(t, protocol.InvalidRequest, owner.signIn(unnamed).Problem().Code)
-		var token protocol.AgentToken
-		owner.signIn(delegates(month)).Is(200).Into(&token)
+		token := nodetest.As[protocol.AgentToken](owner.signIn(delegates(month)).Is(200))
 		require.Equal(t, pair.Thumbprint(), token.KeyID)
-		var post protocol.Post
-		posts().Is(201).Into(&post)
+		post := nodetest.As[protocol.Post](posts().Is(201))
 		require.Equal(t, protocol.ByOwner, post.Author.Proof.Level)
 		require.Equal(t, pair.Thumbprint(), *post.Author.KeyID)
 		require.Equal(t, id.String(), *post.Author.ERC8004)
@@ -162,9 +154,7 @@ func TestSignIn_Delegates(t *testing.T) {
 func TestSignIn_X402(t *testing.T) {
 	t.Parallel()
 	s := nodetest.NewStage(t, "")
-	id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-	require.NoError(t, err)
-	s.Chain.Do("final")
+	id := s.Register(0)
 	owner := accountOf(s, 0, id.String())
 	signed := owner.text(nil)
 	m := must.Get(eip4361.Parse(signed.Message))(t)

@@ -20,8 +20,7 @@ import (
 // would be refused for, is told before a proof of work is asked for, at every door.
 func TestProof_AskedWhereItHelps(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Agent("asha", nodetest.OpenPolicy)
 		h.Agent("ravi", `{"outsideAgentsWithIdentity":true,"anonymous":false}`)
 		h.Agent("shop", `{"anonymous":true,"outsideAgentsWithIdentity":true,"kinds":["support"]}`)

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -24,15 +23,10 @@ func TestAttention_Doors(t *testing.T) {
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change, func(c *node.Config) { c.PaySandbox = true })
 		token := h.Agent("asha", nodetest.OpenPolicy)
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- h.Worker.Run(ctx) }()
-		defer func() { stop(); <-done }()
+		h.Work()
 
-		a := h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token)
-		require.Equal(t, 200, a.Code, a.Body)
-		a = h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token)
-		require.Equal(t, 200, a.Code, a.Body)
+		h.Ask("PUT", "/api/owner/attention", `{"floor":"500","slots":1,"protectHours":0}`, "Authorization", token).Is(200)
+		h.Ask("PUT", "/api/owner/payment-account", `{"provider":"sandbox"}`, "Authorization", token).Is(200)
 		for path, word := range map[string]string{
 			"/api/public/agents/asha": `"attention-board"`, "/api/public/people": `"hasAttentionBoard":true`, "/api/public/attention": `"freeSlots":1`,
 			"/api/public/agents/asha/attention": `"test":true`, "/api/public/agents/asha/attention/check?amount=500": `"wouldGetSlot":true`,
@@ -41,11 +35,10 @@ func TestAttention_Doors(t *testing.T) {
 		}
 		bids := "/api/public/agents/asha/attention/bids"
 		require.Equal(t, protocol.BelowFloor, h.Ask("POST", bids, `{"amount":499.99,"message":"Yarn."}`).Problem().Code)
-		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
+		a := h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`)
 		require.Equal(t, protocol.PowRequired, a.Problem().Code)
 		var got protocol.BidReceipt
-		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.Proof("bid"))
-		require.Equal(t, 201, a.Code, a.Body)
+		a = h.Ask("POST", bids, `{"amount":500,"message":"Yarn.","name":"Meera"}`, "Proof-Of-Work", h.Proof("bid")).Is(201)
 		a.Into(&got)
 		require.Equal(t, protocol.HoldReserving, *got.Bid.Hold)
 		a = h.Ask("POST", bids, `{"amount":900,"message":"Ink.","name":"Dev"}`)
@@ -61,8 +54,7 @@ func TestAttention_Doors(t *testing.T) {
 			return p
 		}
 		require.Eventually(t, func() bool { return payment().Link == "ready" }, time.Minute, 20*time.Millisecond)
-		a = h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret)
-		require.Equal(t, 200, a.Code, a.Body)
+		h.Ask("POST", "/api/public/payment/sandbox", `{"button":"pay-twice"}`, "Authorization", "Bearer "+secret).Is(200)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidLive }, time.Minute, 20*time.Millisecond)
 
 		var board protocol.AttentionBoard
@@ -88,8 +80,7 @@ func TestAttention_Doors(t *testing.T) {
 			return csv.Code == 200 && strings.Count(csv.Body.String(), "\n") == 4 && strings.Contains(csv.Body.String(), "-500.00")
 		}, time.Minute, 50*time.Millisecond, "two payments, one of them sent back")
 		require.Equal(t, http.StatusNotFound, h.Ask("POST", "/hooks/pay/razorpay/none", `{}`).Code)
-		a = h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token)
-		require.Equal(t, 200, a.Code, a.Body)
+		h.Ask("POST", "/api/owner/bids/"+got.Bid.ID+"/remove", `{"reason":"spam"}`, "Authorization", token).Is(200)
 		require.Eventually(t, func() bool { return payment().State == protocol.BidRefunded }, time.Minute, 20*time.Millisecond)
 	})
 }
@@ -101,19 +92,14 @@ func TestAttention_Webhook(t *testing.T) {
 	h := nodetest.New(t)
 	token := h.Agent("asha", nodetest.OpenPolicy)
 	api := h.Razorpay()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- h.Worker.Run(ctx) }()
-	defer func() { stop(); <-done }()
-	require.Equal(t, 200, h.Ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Code)
+	h.Work()
+	h.Ask("PUT", "/api/owner/attention", `{}`, "Authorization", token).Is(200)
 	a := h.Ask("PUT", "/api/owner/payment-account",
-		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token)
-	require.Equal(t, 200, a.Code, a.Body)
+		`{"provider":"razorpay","keyId":"rzp_live_1","keySecret":"secret-key","webhookSecrets":["whsec-one"]}`, "Authorization", token).Is(200)
 	account := nodetest.As[protocol.PaymentAccount](a)
 	var got protocol.BidReceipt
 	a = h.Ask("POST", "/api/public/agents/asha/attention/bids",
-		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.Proof("bid"))
-	require.Equal(t, 201, a.Code, a.Body)
+		`{"amount":500,"message":"Yarn.","name":"Meera","callbackUrl":"https://reader.example.org/told?key=mine"}`, "Proof-Of-Work", h.Proof("bid")).Is(201)
 	a.Into(&got)
 	link := ""
 	require.Eventually(t, func() bool { link, _ = api.LinkOf(pay.Ref(got.Bid.ID, 1)); return link != "" }, time.Minute, 20*time.Millisecond)
@@ -135,19 +121,4 @@ func TestAttention_Webhook(t *testing.T) {
 	require.Contains(t, h.Ask("GET", "/api/public/feed", "").Body.String(), "attention_bid", "money moved: it is news")
 	a = h.Ask("GET", "/api/owner/payments", "", "Authorization", token)
 	require.Equal(t, 1, strings.Count(a.Body.String(), `"bidId"`), a.Body)
-
-	a = h.Ask("POST", "/api/owner/export", `{}`, "Authorization", token)
-	require.Equal(t, 200, a.Code, a.Body)
-	file := nodetest.Unpacked(t, a.Body.Bytes())
-	require.Contains(t, file, `"id":"`+got.Bid.ID+`","state":"live","paise":50000`)
-	for what, secret := range map[string]string{
-		"status token": got.StatusToken, "payment page": got.PaymentURL[strings.LastIndexByte(got.PaymentURL, '/')+1:], "owner": strings.TrimPrefix(token, "Bearer "),
-		"key": "secret-key", "webhook": "whsec-one", "address of the webhook": path, "callback": "reader.example.org", "signature": signature,
-	} {
-		require.NotEmpty(t, secret, what)
-		require.NotContains(t, file, secret, what)
-	}
-	report, err := nodetest.NewMover(t).Imports(a.Body.Bytes(), nil)
-	require.NoError(t, err)
-	require.Contains(t, strings.Join(report.Notes, "\n"), "close_attention_board", "the bid stays with its node")
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"stoa/identity"
 	"stoa/node"
 	"stoa/node/hall"
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
@@ -61,6 +60,18 @@ func stoppedAt(t *testing.T, at storage.Config, base string) node.Config {
 	return c
 }
 
+// restored restores a node. PostgreSQL ends sessions a moment after their connections.
+func restored(t *testing.T, c node.Config, from node.Source) (out node.Restored) {
+	t.Helper()
+	var err error
+	require.Eventually(t, func() bool {
+		out, err = node.Restore(t.Context(), c, from, quiet)
+		return err == nil || !strings.Contains(err.Error(), "in use")
+	}, time.Minute, 100*time.Millisecond)
+	require.NoError(t, err)
+	return out
+}
+
 // TestRestore puts a node back as it was, out of each form of a backup.
 func TestRestore(t *testing.T) {
 	t.Parallel()
@@ -91,14 +102,9 @@ func TestRestore(t *testing.T) {
 				putPerson(t, a, "asha", "after")
 				putPerson(t, a, "ravi", "after")
 			})
-			require.Eventually(t, func() bool { // PostgreSQL ends sessions a moment after their connections
-				out, err := node.Restore(ctx, c, from, quiet)
-				if err == nil {
-					require.Equal(t, "https://n1.example", out.Node)
-					require.NotEmpty(t, out.Kept, "what was there is kept")
-				}
-				return err == nil || !strings.Contains(err.Error(), "in use")
-			}, time.Minute, 100*time.Millisecond)
+			out := restored(t, c, from)
+			require.Equal(t, "https://n1.example", out.Node)
+			require.NotEmpty(t, out.Kept, "what was there is kept")
 			onAdmin(t, c, func(a *node.Admin) {
 				require.Equal(t, "before", headline(t, a, "asha"), name)
 				require.Empty(t, headline(t, a, "ravi"), name)
@@ -153,14 +159,9 @@ func TestRestore_Parts(t *testing.T) {
 		})
 		_, err := node.New(ctx, c, quiet)
 		require.ErrorContains(t, err, "posts-2025-01.db: bring the file back")
-		require.Eventually(t, func() bool { // PostgreSQL ends sessions a moment after their connections
-			out, err := node.Restore(ctx, c, node.Source{Identity: identity}, quiet)
-			if err == nil {
-				require.Equal(t, 1, out.Parts)
-				require.Empty(t, out.Lacks)
-			}
-			return err == nil || !strings.Contains(err.Error(), "in use")
-		}, time.Minute, 100*time.Millisecond)
+		out := restored(t, c, node.Source{Identity: identity})
+		require.Equal(t, 1, out.Parts)
+		require.Empty(t, out.Lacks)
 		onAdmin(t, c, func(a *node.Admin) {
 			require.Equal(t, "of January", text(a))
 			require.NoError(t, a.DB.CheckParts(ctx))
@@ -255,11 +256,9 @@ func TestBackup_Served(t *testing.T) {
 		require.Positive(t, v.Backup.Bytes)
 		require.NotNil(t, v.Backup.NextAt)
 		require.Empty(t, v.Backup.LastError)
-		w := httptest.NewRecorder()
-		n.OperatorHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-		require.Contains(t, w.Body.String(), "stoa_backup_age_seconds ")
-		require.Contains(t, w.Body.String(), "stoa_backup_checked_age_seconds ")
-		require.Contains(t, w.Body.String(), "stoa_backup_failures_total 0")
+		for _, metric := range []string{"stoa_backup_age_seconds ", "stoa_backup_checked_age_seconds ", "stoa_backup_failures_total 0"} {
+			require.Contains(t, (&nodetest.House{Node: n, T: t}).Metrics(), metric)
+		}
 		stop()
 		require.NoError(t, <-done)
 	})

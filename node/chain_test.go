@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,28 +146,24 @@ func encodeBytes(b []byte) string {
 }
 
 // readAs reads the board from an address, signed under an identity.
-func readAs(h *nodetest.House, address, id string, pair key.Pair) (a nodetest.Answer) {
+func readAs(h *nodetest.House, address, id string, pair key.Pair) nodetest.Answer {
 	h.T.Helper()
-	// The stub answers at once, but on a busy machine not always within the time that a node gives a chain.
+	return patient(func() nodetest.Answer { return readOnce(h, address, id, pair) })
+}
+
+// patient asks again while the chain does not answer within the time that a node gives it: on a busy machine it does not always.
+func patient(ask func() nodetest.Answer) (a nodetest.Answer) {
 	for end := time.Now().Add(time.Minute); a.ResponseRecorder == nil || a.Code == 503 && time.Now().Before(end); {
-		a = readOnce(h, address, id, pair)
+		a = ask()
 	}
 	return a
 }
 
 func readOnce(h *nodetest.House, address, id string, pair key.Pair, headers ...string) nodetest.Answer {
 	h.T.Helper()
-	r := httptest.NewRequest("GET", h.Base+"/api/public/board", bytes.NewReader(nil))
-	r.RequestURI, r.RemoteAddr = "/api/public/board", address+":4711"
-	r.Header.Set("Agent-Identity", id)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
-	require.NoError(h.T, httpsig.SignRequest(r, target, nil, httpsig.SignOptions{Key: pair.Signer()}))
-	a := nodetest.Answer{ResponseRecorder: httptest.NewRecorder(), T: h.T}
-	h.Handler().ServeHTTP(a, r)
-	return a
+	r := h.Request("GET", "/api/public/board", "", append(headers, "Agent-Identity", id)...)
+	r.RemoteAddr = address + ":4711"
+	return h.Serve(h.Sign(r, "", pair, httpsig.SignOptions{}))
 }
 
 // A source that signs with one new agent id after another causes as many reads
@@ -190,7 +186,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 
 		const bad = "192.0.2.66"
 		begin, limited := time.Now(), 0
-		for n := range 1000 {
+		for n := range 200 {
 			a := readAs(h, bad, fmt.Sprintf("eip155:%d:%s:%d", rpcChain, rpcRegistry, 100_000+n), evil)
 			if a.Code == 429 {
 				limited++
@@ -201,9 +197,9 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 				continue
 			}
 			require.Equal(t, protocol.IdentityUnverified, a.Problem().Code)
-			if n%200 == 0 { // honest agents nobody knew, each once
+			if n%40 == 0 { // honest agents nobody knew, each once
 				id, pair := rpc.agent(50 + n)
-				require.Equal(t, 200, readAs(h, fmt.Sprintf("198.51.100.%d", 1+n/200), id, pair).Code)
+				require.Equal(t, 200, readAs(h, fmt.Sprintf("198.51.100.%d", 1+n/40), id, pair).Code)
 			}
 		}
 		for n := range 5 {
@@ -224,7 +220,7 @@ func TestChain_FloodOfAgentIDs(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, random, budget)
-		require.GreaterOrEqual(t, limited, 1000-budget)
+		require.GreaterOrEqual(t, limited, 200-budget)
 		require.Less(t, rpc.batches, 3*(budget+20), "heads and logs included")
 	})
 }
@@ -236,10 +232,10 @@ func TestChain_FloodOfNetworks(t *testing.T) {
 	h := nodetest.New(t, func(c *node.Config) { c.Chain = []string{rpc.setting()} })
 	h.Chain.Dev = false
 	n := 0
-	// burst is the answers to new identities, each of another network, all at once; they have an answer with a status among them.
-	burst := func(status int, headers ...string) (found nodetest.Answer) {
+	// burst is the answers to new identities, each of another network, all at once; they have one among them that fits.
+	burst := func(fits func(nodetest.Answer) bool, headers ...string) (found nodetest.Answer) {
 		for end := time.Now().Add(time.Minute); found.ResponseRecorder == nil; {
-			require.True(t, time.Now().Before(end), "no answer %d", status)
+			require.True(t, time.Now().Before(end), "no such answer")
 			answers := make([]nodetest.Answer, 100)
 			var wg sync.WaitGroup
 			for i := range answers {
@@ -249,28 +245,33 @@ func TestChain_FloodOfNetworks(t *testing.T) {
 				wg.Go(func() { answers[i] = readOnce(h, address, id, pair, headers...) })
 			}
 			wg.Wait()
-			for _, a := range answers {
-				if a.Code == status {
-					found = a
-				}
+			if i := slices.IndexFunc(answers, fits); i >= 0 {
+				found = answers[i]
 			}
 		}
 		return found
 	}
-	a := burst(503)
-	p := a.Problem()
-	require.Equal(t, protocol.ChainUnavailable, p.Code)
-	require.Contains(t, a.Body.String(), "Proof-Of-Work")
+	// An answer 503 without that is the chain's, which on a busy machine may not be read in time.
+	refused := func(a nodetest.Answer) bool {
+		return a.Code == 503 && strings.Contains(a.Body.String(), "Proof-Of-Work")
+	}
+	a := burst(refused)
+	require.Equal(t, protocol.ChainUnavailable, a.Problem().Code)
 	require.NotEmpty(t, a.Header().Get("Retry-After"))
-	fresh := must.Get(pow.Solve(t.Context(), *p.Challenge))(t)
-	for i, given := range []string{h.Proof("contact"), fresh.Encode()} {
-		burst(503)
-		id, pair := rpc.agent(500 + i)
-		a = readOnce(h, fmt.Sprintf("203.0.113.%d", i+1), id, pair, "Proof-Of-Work", given)
+	var paid string
+	for _, proof := range []func() string{func() string { return h.Proof("contact") }, func() string {
+		return must.Get(pow.Solve(t.Context(), *burst(refused).Problem().Challenge))(t).Encode()
+	}} {
+		a = patient(func() nodetest.Answer {
+			paid = proof()
+			burst(refused)
+			id, pair := rpc.agent(1_000_000 + n)
+			return readOnce(h, fmt.Sprintf("203.0.%d.%d", n/250, 1+n%250), id, pair, "Proof-Of-Work", paid)
+		})
 		require.Equal(t, 200, a.Code, a.Body)
 	}
-	a = burst(401, "Proof-Of-Work", fresh.Encode())
-	require.Equal(t, protocol.PowInvalid, a.Problem().Code, "it was used, here or by one of the others")
+	a = burst(func(a nodetest.Answer) bool { return a.Code == 401 }, "Proof-Of-Work", paid)
+	require.Contains(t, []protocol.Code{protocol.PowInvalid, protocol.PowSpent}, a.Problem().Code, "it was used, here or by one of the others")
 	require.NotNil(t, a.Problem().Challenge)
 }
 
@@ -310,10 +311,8 @@ func TestChain_Quorum(t *testing.T) {
 	require.Equal(t, 503, a.Code, "only one endpoint has it: %s", a.Body)
 	require.Equal(t, protocol.ChainUnavailable, a.Problem().Code)
 	require.Contains(t, h.Ask("GET", "/readyz", "").Body.String(), "chain 31337: no 2 endpoints gave the same answer")
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Regexp(t, `stoa_chain_disagreements_total\{chain="31337"\} [1-9]`, w.Body.String())
-	require.Contains(t, w.Body.String(), `stoa_chain_endpoint_up{chain="31337",endpoint="2"} 1`)
+	require.Regexp(t, `stoa_chain_disagreements_total\{chain="31337"\} [1-9]`, h.Metrics())
+	require.Contains(t, h.Metrics(), `stoa_chain_endpoint_up{chain="31337",endpoint="2"} 1`)
 
 	two.mu.Lock()
 	two.agents = one.agents
@@ -333,9 +332,7 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 		Degraded []string
 	}
 	up := func() string {
-		w := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		_, rest, _ := strings.Cut(w.Body.String(), `stoa_chain_up{chain="31337"} `)
+		_, rest, _ := strings.Cut(h.Metrics(), `stoa_chain_up{chain="31337"} `)
 		value, _, _ := strings.Cut(rest, "\n")
 		return value
 	}
@@ -355,21 +352,6 @@ func TestChain_UnreachableIsTold(t *testing.T) {
 	require.Equal(t, 200, readAs(h, "192.0.2.1", id, pair).Code)
 	require.Equal(t, "{\"status\":\"ready\"}\n", h.Ask("GET", "/readyz", "").Body.String())
 	require.Equal(t, "1", up())
-}
-
-// Two registries of one chain are two entries.
-func TestChain_TwoRegistries(t *testing.T) {
-	t.Parallel()
-	rpc := newRPC(t)
-	const second = "0x8004a818bfb912233c491871b3d84c89a494bd9e"
-	h := nodetest.New(t, func(c *node.Config) {
-		c.Chain = []string{rpc.setting(), fmt.Sprintf("%d=%s,%s", rpcChain, rpc.URL, second)}
-	})
-	id, pair := rpc.agent(1)
-	require.Equal(t, 200, readAs(h, "192.0.2.1", id, pair).Code)
-	other := strings.Replace(id, rpcRegistry, second, 1)
-	require.NotEmpty(t, readAs(h, "192.0.2.1", other, pair).Header().Get("Accept-Signature"), "read there too, where the record of the first counts for nothing")
-	require.Empty(t, readAs(h, "192.0.2.1", id, pair).Header().Get("Accept-Signature"))
 }
 
 // A verifier that fetches the value of Signature-Agent as it is finds the keys.

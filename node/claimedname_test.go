@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -34,24 +32,14 @@ func (d oneDirectory) Await(context.Context, string, httpsig.AgentRef, string, t
 // directed sends a request signed with a key of a key directory at bot.example.
 func directed(h *nodetest.House, pair key.Pair, method, path, body string) nodetest.Answer {
 	h.T.Helper()
-	r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
-	r.RequestURI = path
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Signature-Agent", `sig1="https://bot.example"`)
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
-	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return nodetest.Answer{ResponseRecorder: w, T: h.T}
+	return h.AskSigned(pair, method, path, body, "Signature-Agent", `sig1="https://bot.example"`)
 }
 
 // TestClaimedName: in every room that takes a name, a verified author is called by what this node
 // knows, and its own word for itself is claimedName, without a mark (contract §9).
 func TestClaimedName(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Hosted("asha")
 		d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
 		takesMeetings(d)

@@ -1,36 +1,14 @@
 package node_test
 
 import (
-	"bytes"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/identity/httpsig"
-	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
-
-// signedAs makes a request signed by an agent of this node.
-func signedAs(h *nodetest.House, pair key.Pair, method, path, body string) nodetest.Answer {
-	h.T.Helper()
-	r := httptest.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
-	r.RequestURI = path
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
-	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return nodetest.Answer{ResponseRecorder: w, T: h.T}
-}
 
 // write begins a thread anonymously.
 func write(h *nodetest.House, handle, body string, headers ...string) nodetest.Answer {
@@ -40,8 +18,7 @@ func write(h *nodetest.House, handle, body string, headers ...string) nodetest.A
 
 func begun(h *nodetest.House, handle, body string, headers ...string) (got protocol.ContactReceipt) {
 	h.T.Helper()
-	a := write(h, handle, body, headers...)
-	require.Equal(h.T, 201, a.Code, "%s", a.Body)
+	a := write(h, handle, body, headers...).Is(201)
 	a.Into(&got)
 	return got
 }
@@ -50,8 +27,7 @@ func begun(h *nodetest.House, handle, body string, headers ...string) (got proto
 // (spec §2.11, §5): by proof of work, by signature, by an owner's token.
 func TestContact_Writers(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Agent("asha", nodetest.OpenPolicy)
 		bob := h.Agent("bob", nodetest.OpenPolicy)
 		pair := h.Hosted("carol")
@@ -71,7 +47,7 @@ func TestContact_Writers(t *testing.T) {
 				}
 				return h.Ask(method, path, body, headers...)
 			}, protocol.Author{Name: "Dev", Method: protocol.ByProof, Proof: protocol.AuthorProof{Level: protocol.ByNothing}}},
-			{"signed", func(method, path, body, _ string) nodetest.Answer { return signedAs(h, pair, method, path, body) },
+			{"signed", func(method, path, body, _ string) nodetest.Answer { return h.AskSigned(pair, method, path, body) },
 				protocol.Author{Name: "Load", Handle: new("carol"), Actor: new(h.Base + "/ap/agents/carol"), Verified: true, Method: protocol.BySignature,
 					KeyID: new(pair.Thumbprint()), ClaimedName: "Dev",
 					Proof: protocol.AuthorProof{Level: protocol.ByProfileKey, Subject: new(h.Base + "/ap/agents/carol")}}},
@@ -120,31 +96,15 @@ func TestContact_Writers(t *testing.T) {
 	})
 }
 
-func TestContact_InProfile(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	for policy, want := range map[string]*string{
-		nodetest.OpenPolicy: new(h.Base + "/api/public/agents/asha/contact"),
-		`{"anonymous":false,"outsideAgentsWithIdentity":true}`: nil,
-	} {
-		h.Agent("asha", policy)
-		p := nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/asha", ""))
-		require.Equal(t, want, p.Interfaces.PublicContact, policy)
-		require.Equal(t, protocol.ContactKinds, p.ContactPolicy.Kinds, "none named: all")
-	}
-	require.Equal(t, http.StatusNotFound, h.Ask("GET", "/api/public/agents/asha/contacts", "").Code)
-}
-
 // TestContact_HandleTakenAgain: who takes the handle of a profile that is gone is
 // someone else, to whom the threads that it began are unknown.
 func TestContact_HandleTakenAgain(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
 		begun := begun(h, "asha", `{"message":"Between us"}`, "Authorization", bob)
 		answerThread(h, asha, begun.ThreadID, "Yes.")
-		signed := nodetest.As[protocol.ContactReceipt](signedAs(h, h.Hosted("carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`))
+		signed := nodetest.As[protocol.ContactReceipt](h.AskSigned(h.Hosted("carol"), "POST", "/api/public/agents/asha/contact", `{"message":"Signed"}`))
 		path := "/api/public/threads/" + begun.ThreadID
 		require.Equal(t, 200, h.Ask("GET", path, "", "Authorization", bob).Code)
 		news := func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", bob) }

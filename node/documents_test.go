@@ -120,8 +120,7 @@ func (s docReader) read(id erc8004.ID, since time.Time) (d storage.AgentDocument
 }
 
 func (s docReader) links(handle string) (domains, also []string) {
-	var p protocol.Profile
-	s.Ask("GET", "/api/public/agents/"+handle, "").Is(200).Into(&p)
+	p := nodetest.As[protocol.Profile](s.Ask("GET", "/api/public/agents/"+handle, "").Is(200))
 	for _, l := range p.Identity.Domains {
 		domains = append(domains, l.Name)
 	}

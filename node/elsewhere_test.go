@@ -51,7 +51,7 @@ func TestDirectory_Elsewhere(t *testing.T) {
 	require.Eventually(t, func() bool {
 		find("/api/public/agents?q=zinnia&region=IN&capability=weaving&tag=cloth", &agents)
 		return len(agents.Items) == 1 && **agents.Items[0].Interfaces.AttentionBoard != ""
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	ada, host := agents.Items[0], strings.TrimPrefix(home.Base, "http://")
 	require.Equal(t, host, *ada.Node)
 	require.Equal(t, []string{home.Base + "/@ada", home.Base + "/@ada/board"}, []string{ada.Interfaces.Page, **ada.Interfaces.AttentionBoard})
@@ -94,5 +94,5 @@ func TestDirectory_Elsewhere(t *testing.T) {
 		find("/api/public/agents", &agents)
 		find("/api/public/attention", &boards)
 		return len(agents.Items)+len(boards.Items) == 0
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }

@@ -15,8 +15,7 @@ import (
 // comes back, whoever of them adds it.
 func TestAddKey_Again(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		admin := h.Admin()
 		h.Hosted("asha")
 		ravis := h.Hosted("ravi")

@@ -1,10 +1,10 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/erc8004"
-	"stoa/identity/httpsig"
 	"stoa/identity/key"
 	"stoa/node"
+	"stoa/node/door/httpapi"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -65,9 +65,8 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 	a.addedPair = nodetest.NewPair(s.T)
 	jwk := must.Get(key.MarshalPublic(a.addedPair.Published()))(s.T)
 	a.grants(a.pair, "") // the node's own look may lag a moment
-	added := a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`)
-	require.Equal(s.T, 201, added.Code, "%s", added.Body)
-	require.Equal(s.T, 200, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code)
+	a.signs(a.pair, "POST", "/api/owner/keys", `{"jwk":`+string(jwk)+`}`).Is(201)
+	require.Equal(s.T, 200, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code)
 	a.holds(a.pair)
 	return a
 }
@@ -75,17 +74,9 @@ func enrolled(s *nodetest.Stage, handle string, account int) *actor {
 // signs sends a request that a key signed under the identity.
 func (a *actor) signs(pair key.Pair, method, path, body string) nodetest.Answer {
 	a.s.T.Helper()
-	r := httptest.NewRequest(method, a.s.Base+path, bytes.NewReader([]byte(body)))
-	r.RequestURI = path
-	r.Header.Set("Agent-Identity", a.id.String())
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	target := must.Get(httpsig.ParseTarget(a.s.Base))(a.s.T)
-	require.NoError(a.s.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer()}))
-	w := httptest.NewRecorder()
-	a.s.Handler().ServeHTTP(w, r)
-	return nodetest.Answer{ResponseRecorder: w, T: a.s.T}
+	return patient(func() nodetest.Answer {
+		return a.s.AskSigned(pair, method, path, body, "Agent-Identity", a.id.String())
+	})
 }
 
 func (a *actor) files(pair key.Pair) (registration, jwks int) {
@@ -124,8 +115,7 @@ func (a *actor) holds(pair key.Pair) {
 	require.Equal(t, 200, registration)
 	require.True(t, a.vouched())
 	require.Equal(t, a.id.String(), *a.post().Author.ERC8004)
-	threads := a.signs(pair, "GET", "/api/owner/threads", "")
-	require.Equal(t, 200, threads.Code, "%s", threads.Body)
+	threads := a.signs(pair, "GET", "/api/owner/threads", "").Is(200)
 	require.Contains(t, threads.Body.String(), a.thread)
 	status := nodetest.As[protocol.IdentityStatus](a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 	require.Equal(t, strings.ToLower(a.s.Chain.Accounts[a.account].Address), *status.Owner)
@@ -168,8 +158,8 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 	require.Nil(t, said.Author.ERC8004)
 	require.Equal(t, a.handle, *said.Author.Handle, "the owner's own token remains")
 	require.Equal(t, 200, a.s.Ask("GET", "/api/owner/threads", "", "Authorization", "Bearer "+a.token).Code)
-	require.Equal(t, 401, signedAs(a.s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
-	require.Equal(t, 401, signedAs(a.s.House, pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
+	require.Equal(t, 401, a.s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code, "a key that the identity added")
+	require.Equal(t, 401, a.s.AskSigned(pair, "GET", "/api/owner/threads", "").Code, "its own key, without the identity")
 
 	status := nodetest.As[protocol.IdentityStatus](a.s.Ask("GET", "/api/owner/identity", "", "Authorization", "Bearer "+a.token))
 	require.Nil(t, status.ERC8004)
@@ -204,32 +194,53 @@ func (a *actor) ended(why protocol.EnrolmentEnd, pair key.Pair) {
 func (a *actor) outside(pair key.Pair) {
 	t := a.s.T
 	t.Helper()
-	for path, body := range map[string]string{
-		"GET /api/owner/threads": "", "GET /api/owner/profile": "", "GET /api/owner/keys": "", "GET /api/owner/identity": "",
-		"GET /api/owner/threads/" + a.thread:                `?`,
-		"POST /api/owner/threads/" + a.thread + "/messages": `{"message":"It is me."}`,
-		"DELETE /api/public/board/" + a.ownPost:             "?",
-		"DELETE /api/owner/posts/" + a.ownPost:              "?",
-		"POST /api/owner/export":                            `{"handle":"` + a.handle + `"}`,
-		"POST /api/owner/keys":                              `{"jwk":{"kty":"OKP","crv":"Ed25519","x":"2itvMgnj7wAIocOGXPNAoAJxyX5szYnEFixFehwVba4"}}`,
-		"DELETE /api/owner/identity":                        "?",
-	} {
-		method, path, _ := strings.Cut(path, " ")
-		got := a.signs(pair, method, path, strings.TrimPrefix(body, "?"))
-		require.Contains(t, []int{403, 404}, got.Code, "%s %s: %s", method, path, got.Body)
+	for _, request := range []string{"GET /api/owner/threads", "GET /api/owner/threads/" + a.thread, "DELETE /api/public/board/" + a.ownPost} {
+		method, path, _ := strings.Cut(request, " ")
+		got := a.signs(pair, method, path, "")
+		require.Contains(t, []int{403, 404}, got.Code, "%s: %s", request, got.Body)
 		require.NotContains(t, got.Body.String(), "Secret")
 	}
-	news := a.signs(pair, "GET", "/api/public/since", "")
-	require.Equal(t, 200, news.Code, "%s", news.Body)
+	news := a.signs(pair, "GET", "/api/public/since", "").Is(200)
 	require.NotContains(t, news.Body.String(), "Secret")
 	require.Equal(t, 200, a.s.Ask("GET", "/api/public/board/"+a.ownPost, "").Code)
-	said := a.signs(pair, "POST", "/api/public/board", nodetest.GoodPost)
-	require.Equal(t, 201, said.Code, "%s", said.Body)
-	p := nodetest.As[protocol.Post](said)
+	p := nodetest.As[protocol.Post](a.signs(pair, "POST", "/api/public/board", nodetest.GoodPost).Is(201))
 	require.True(t, p.Author.Verified)
 	require.Equal(t, a.id.String(), *p.Author.ERC8004)
 	require.Nil(t, p.Author.Handle)
 	require.NotContains(t, p.Author.Name, "Load")
+}
+
+// owns tries every operation of owners about the profile with the key, and returns those that are not refused.
+func (a *actor) owns(pair key.Pair) (done []string) {
+	for _, op := range protocol.OperationsFor(protocol.Owners, protocol.HTTP) {
+		if op.Secret != "" || op.Upload > 0 {
+			continue
+		}
+		args, path, body, query := exampleOf(op), op.HTTP.Path, "", url.Values{}
+		if _, named := op.In.FieldByName("Handle"); named {
+			args["handle"] = a.handle
+		}
+		for _, name := range httpapi.PathParams(path) {
+			value := fmt.Sprint(args[name])
+			if name == "threadId" {
+				value = a.thread
+			}
+			path = strings.Replace(path, "{"+name+"}", value, 1)
+			delete(args, name)
+		}
+		if op.HTTP.Method == "POST" || op.HTTP.Method == "PUT" {
+			body = string(nodetest.Encoded(args))
+		} else {
+			for name, v := range args {
+				query.Set(name, word(v))
+			}
+			path += "?" + query.Encode()
+		}
+		if got := a.signs(pair, op.HTTP.Method, path, body); !slices.Contains([]int{401, 403, 404}, got.Code) {
+			done = append(done, fmt.Sprint(op.Name, " ", got.Code, " ", got.Body))
+		}
+	}
+	return done
 }
 
 // grants waits until the chain, as the node sees it, answers for the key with a code.
@@ -246,7 +257,7 @@ func (a *actor) grants(pair key.Pair, code protocol.Code) {
 }
 
 // TestEnrolment_Sold: a token is sold and bought back, and at no step is it more
-// than the owner and wallet of the moment make it.
+// than the owner and wallet of the moment make it. The rooms of the profile, its bids and meetings stay with the profile and its account.
 func TestEnrolment_Sold(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
@@ -254,6 +265,13 @@ func TestEnrolment_Sold(t *testing.T) {
 		s.Watch()
 		a := enrolled(s, "asha", 0)
 		buyers := nodetest.NewPair(t)
+		d := &nodetest.Doors{T: t, House: s.House, Token: a.token}
+		s.TakeBids("asha")
+		live, held := d.NewBid(), d.NewBid()
+		d.Good("POST", "/api/owner/bids/"+live.Bid.ID+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, a.token, nil)
+		d.Good("PUT", "/api/owner/meeting-settings", `{"handle":"asha","acceptingMeetingRequests":true}`, a.token, nil)
+		var feed protocol.MeetingFeed
+		d.Good("POST", "/api/owner/meeting-feed", `{"handle":"asha"}`, a.token, &feed)
 		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
 		a.ends(protocol.EndedByOwner, a.pair) // before it is final
 		a.grants(a.pair, protocol.KeyUnknown)
@@ -263,7 +281,13 @@ func TestEnrolment_Sold(t *testing.T) {
 		s.Chain.Do("final")
 		a.grants(buyers, "")
 		a.outside(buyers)
+		require.Empty(t, a.owns(buyers))
 		a.ended(protocol.EndedByOwner, a.pair)
+		board := nodetest.As[protocol.AttentionBoard](s.Ask("GET", "/api/public/agents/asha/attention", ""))
+		require.Equal(t, []any{true, live.Bid.ID, 1}, []any{board.Accepting, board.Bids[0].ID, board.FreeSlots})
+		d.Good("POST", "/api/owner/bids/"+held.Bid.ID+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, a.token, nil)
+		require.True(t, nodetest.As[protocol.MeetingInfo](s.Ask("GET", "/api/public/agents/asha/meetings", "")).Accepting)
+		s.Ask("GET", strings.TrimPrefix(feed.URL, s.Base), "").Is(200)
 
 		// The buyer has authority now: another profile may have the identity.
 		s.Hosted("bina")
@@ -285,7 +309,7 @@ func TestEnrolment_Sold(t *testing.T) {
 		a.ended(protocol.EndedByOwner, a.pair)
 		require.NoError(t, s.Admin().EnrolIdentity(t.Context(), "asha", a.id.String(), a.pair.Thumbprint()))
 		a.remains(a.pair)
-		require.Equal(t, 401, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "what the first enrolment brought stays ended")
+		require.Equal(t, 401, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code, "what the first enrolment brought stays ended")
 	})
 }
 
@@ -354,7 +378,7 @@ func TestEnrolment_Record(t *testing.T) {
 		}
 		moved(next)
 		require.Equal(t, 200, a.signs(a.pair, "GET", "/api/owner/threads", "").Code, "the record names both")
-		require.Equal(t, 401, signedAs(s.House, next, "GET", "/api/owner/threads", "").Code, "not without the identity")
+		require.Equal(t, 401, s.AskSigned(next, "GET", "/api/owner/threads", "").Code, "not without the identity")
 
 		last := nodetest.NewPair(t)
 		s.Chain.Publish(0, 0, a.id, last)
@@ -366,9 +390,9 @@ func TestEnrolment_Record(t *testing.T) {
 		for _, old := range []key.Pair{a.pair, next} {
 			registration, jwks := a.files(old)
 			require.Equal(t, [2]int{410, 410}, [2]int{registration, jwks})
-			require.Equal(t, 401, signedAs(s.House, old, "GET", "/api/owner/threads", "").Code)
+			require.Equal(t, 401, s.AskSigned(old, "GET", "/api/owner/threads", "").Code)
 		}
-		require.Equal(t, 200, signedAs(s.House, a.addedPair, "GET", "/api/owner/threads", "").Code, "what the identity added stays with it")
+		require.Equal(t, 200, s.AskSigned(a.addedPair, "GET", "/api/owner/threads", "").Code, "what the identity added stays with it")
 
 		s.Chain.Publish(0, 0, a.id)
 		a.ends(protocol.EndedByKey, last)

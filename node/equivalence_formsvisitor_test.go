@@ -161,7 +161,7 @@ func (s *formSide) meeting(state protocol.MeetingState) map[string]string {
 	if state == protocol.MeetingDone {
 		starts = starts.Add(-10 * 24 * time.Hour)
 	}
-	r, token := storedMeeting(state, starts.UTC())
+	r, token := nodetest.StoredMeeting(state, starts.UTC())
 	if state == protocol.MeetingDone {
 		r.DueAt = time.Time{}
 	}

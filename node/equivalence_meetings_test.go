@@ -44,7 +44,7 @@ func meeting(d *nodetest.Doors, op *protocol.Operation, args map[string]any) boo
 	default:
 		return false
 	}
-	r, token := storedMeeting(state, starts)
+	r, token := nodetest.StoredMeeting(state, starts)
 	if state == protocol.MeetingDone {
 		r.DueAt = time.Time{}
 	}
@@ -54,17 +54,6 @@ func meeting(d *nodetest.Doors, op *protocol.Operation, args map[string]any) boo
 		args["statusToken"] = token
 	}
 	return true
-}
-
-// storedMeeting returns a request to asha that is in a state, and its status token.
-func storedMeeting(state protocol.MeetingState, starts time.Time) (r *storage.StoredMeeting, token string) {
-	token = protocol.NewReadToken()
-	return &storage.StoredMeeting{
-		ID: protocol.NewID(protocol.MeetingID, time.Now()), Handle: "asha", State: state, Shown: true, StartsAt: starts, EndsAt: starts.Add(30 * time.Minute),
-		Requester: "net:x", TokenHash: protocol.SecretHash(token), AskedAt: starts.Add(-200 * time.Hour), DueAt: starts,
-		MeetingDoc: storage.MeetingDoc{Author: protocol.Author{Name: "Ravi", Method: protocol.ByProof}, Name: "Ravi", Mail: "ravi@example.org", Purpose: "Yarn.",
-			Proposals: []protocol.MeetingTime{{StartsAt: starts, EndsAt: starts.Add(30 * time.Minute)}}, Sent: protocol.MeetingMailNone},
-	}, token
 }
 
 // newMailbox returns an address that nobody asked from.

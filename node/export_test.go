@@ -17,7 +17,6 @@ import (
 var (
 	FeedDocuments = feedDocuments
 	ListenLMTP    = listenLMTP
-	NewServer     = newServer
 	SiteFiles     = siteFiles
 	Subjects      = names(subjects)
 )

@@ -3,7 +3,6 @@ package node_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -26,12 +25,7 @@ func faulty(h *nodetest.House) map[string]func() *http.Request {
 	}
 	object := "{" + strings.Join(members, ",") + "}"
 	request := func(method, path, body string) func() *http.Request {
-		return func() *http.Request {
-			r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
-			r.RequestURI = path
-			r.Header.Set("Content-Type", "application/json")
-			return r
-		}
+		return func() *http.Request { return h.Request(method, path, body, "Content-Type", "application/json") }
 	}
 	return map[string]func() *http.Request{
 		"body":  request("POST", "/ard/search", object),
@@ -55,9 +49,7 @@ func TestFaults(t *testing.T) {
 		"MCP":   {200, many + "3950 more"},
 		"query": {400, "more than 250 parameters"}, "known": {400, "more than 250 parameters"}, "page": {400, "more than 250 parameters"},
 	} {
-		w := httptest.NewRecorder()
-		h.Handler().ServeHTTP(w, faulty(h)[name]())
-		require.Equal(t, want.status, w.Code, name)
+		w := h.Serve(faulty(h)[name]()).Is(want.status)
 		require.Contains(t, w.Body.String(), want.detail, name)
 		require.Less(t, w.Body.Len(), 8<<10, name)
 	}
@@ -90,9 +82,7 @@ func BenchmarkFaults(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			size := 0
 			for b.Loop() {
-				w := httptest.NewRecorder()
-				h.Handler().ServeHTTP(w, request())
-				size = w.Body.Len()
+				size = h.Serve(request()).Body.Len()
 			}
 			b.ReportMetric(float64(size), "B/answer")
 		})

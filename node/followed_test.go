@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A catalogServer serves entries as ai-catalog.json with an ETag, and as the list of a registry, two a page.
@@ -97,7 +97,7 @@ func readsDirectory(h *nodetest.House, since time.Time) (d protocol.ARDDirectory
 		require.Len(h.T, all, 1)
 		d = all[0]
 		return d.CheckedAt != nil && d.CheckedAt.After(since)
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return d
 }
 

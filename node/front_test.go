@@ -95,9 +95,7 @@ func TestFront(t *testing.T) {
 			require.Equal(t, "nosniff", a.Header().Get("X-Content-Type-Options"))
 		}
 	}
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Contains(t, w.Body.String(), "\nstoa_limited_requests_total "+strconv.Itoa(len(doors))+"\n")
+	require.Contains(t, h.Metrics(), "\nstoa_limited_requests_total "+strconv.Itoa(len(doors))+"\n")
 	require.Equal(t, 200, h.From("203.0.113.99", "GET", "/api/public/board", "").Code, "another network")
 }
 

@@ -21,14 +21,11 @@ func TestGone_Hidden(t *testing.T) {
 		g := newGoner(t, change)
 		g.writes()
 		ravi, asha := []string{"Authorization", g.ravi}, []string{"Authorization", "Bearer " + g.token, "Act-As", "asha"}
-		var bids protocol.Page[protocol.OwnBid]
-		g.does("GET", "/api/owner/bids", "", ravi...).Into(&bids)
+		bids := nodetest.As[protocol.Page[protocol.OwnBid]](g.does("GET", "/api/owner/bids", "", ravi...))
 		g.does("POST", "/api/owner/bids/"+bids.Items[0].ID+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, ravi...)
 		g.does("POST", "/api/owner/bids/"+bids.Items[0].ID+"/approve", `{}`, ravi...)
-		var threads protocol.Page[protocol.Thread]
-		g.does("GET", "/api/owner/threads", "", ravi...).Into(&threads)
-		var meetings protocol.Page[protocol.OwnMeeting]
-		g.does("GET", "/api/owner/meetings", "", ravi...).Into(&meetings)
+		threads := nodetest.As[protocol.Page[protocol.Thread]](g.does("GET", "/api/owner/threads", "", ravi...))
+		meetings := nodetest.As[protocol.Page[protocol.OwnMeeting]](g.does("GET", "/api/owner/meetings", "", ravi...))
 		mine := threads.Items[slices.IndexFunc(threads.Items, func(x protocol.Thread) bool { return x.Handle == "ravi" })].ThreadID
 		paths := map[string]string{
 			"/api/owner/threads": "zzqmsecond", "/api/owner/threads/" + mine: "zzqmmessage", "/api/public/since?limit=100": "zzqmmessage",
@@ -53,8 +50,7 @@ func TestGone_Hidden(t *testing.T) {
 		require.NotContains(t, marks(g.does("GET", "/api/public/feed?limit=100", "", ravi...).Body.String()), "zzqmbid")
 		require.Empty(t, slices.DeleteFunc(marks(g.archived("ravi", ravi...)), receipt))
 		require.Contains(t, reads("/api/public/threads/"+mine, asha), "zzqmsecond", "its own owner reads it")
-		var page protocol.Conversation
-		g.does("GET", "/api/owner/threads/"+mine, "", ravi...).Into(&page)
+		page := nodetest.As[protocol.Conversation](g.does("GET", "/api/owner/threads/"+mine, "", ravi...))
 		require.Equal(t, protocol.WithdrawnText, page.Messages.Items[0].Text)
 		require.Equal(t, "An answer of ravi", page.Messages.Items[1].Text)
 

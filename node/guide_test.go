@@ -230,11 +230,8 @@ func TestGuide_SamplesRun(t *testing.T) {
 	}
 	require.Equal(t, protocol.ByProof, post(pair, proof).Author.Method)
 
-	p := post(pair, sign)
-	require.True(t, p.Author.Verified)
-	require.Equal(t, "asha", *p.Author.Handle)
-
-	p = post(outside.Pair, strings.Replace(sign, "identity=None)\n", "identity=\""+outside.ID+"\")\n", 1))
+	require.Equal(t, "asha", *post(pair, sign).Author.Handle)
+	p := post(outside.Pair, strings.Replace(sign, "identity=None)\n", "identity=\""+outside.ID+"\")\n", 1))
 	require.True(t, p.Author.Verified)
 	require.Equal(t, outside.ID, *p.Author.ERC8004, "named in Agent-Identity, bare")
 

@@ -32,15 +32,12 @@ func TestHolder(t *testing.T) {
 		a := enrolled(s, "asha", 0)
 		holds("asha", 0, "at least since")
 		signed := nodetest.As[protocol.Post](a.signs(a.pair, "POST", "/api/public/board", nodetest.GoodPost)).ID
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/wallet")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner := accountOf(s, 0, id.String())
 		require.Eventually(t, func() bool {
 			return owner.sends(owner.request("GET", "/api/public/since", "", false)).Code == 200
 		}, time.Minute, 20*time.Millisecond)
-		var written protocol.Post
-		owner.sends(owner.request("POST", "/api/public/board", nodetest.GoodPost, false)).Is(201).Into(&written)
+		written := nodetest.As[protocol.Post](owner.sends(owner.request("POST", "/api/public/board", nodetest.GoodPost, false)).Is(201))
 		before := []string{a.ownPost, signed, written.ID}
 		time.Sleep(time.Second) // some looks
 		for _, id := range before {

@@ -51,11 +51,8 @@ func (c inlineSigner) request(method, path, body string) *http.Request {
 		}
 	}
 	sum := sha256.Sum256([]byte(body))
-	r := httptest.NewRequest(method, c.h.Base+path, strings.NewReader(body))
-	r.RequestURI = path
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
-	r.Header.Set("Signature-Key", "sig="+named)
+	r := c.h.Request(method, path, body, "Content-Type", "application/json", "Content-Digest",
+		"sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":", "Signature-Key", "sig="+named)
 	target := must.Get(httpsig.ParseTarget(c.h.Base))(t)
 	covered := c.covered
 	if covered == "" {
@@ -102,9 +99,7 @@ func (c inlineSigner) sends(r *http.Request, purpose string) nodetest.Answer {
 	if purpose != "" {
 		r.Header.Set("Proof-Of-Work", c.h.Proof(purpose))
 	}
-	w := httptest.NewRecorder()
-	c.h.Handler().ServeHTTP(w, r)
-	return nodetest.Answer{ResponseRecorder: w, T: c.h.T}
+	return c.h.Serve(r)
 }
 
 // TestInlineKey: a key that a request itself gives is the same pseudonym each time and nothing more: it pays the proof of work, and is not
@@ -218,8 +213,7 @@ func TestInlineKey_Published(t *testing.T) {
 		for i == 0 && a.Code == 401 && a.Problem().Code == protocol.KeyUnknown { // a node that was just started reads its store first
 			a = c.sends(c.request("POST", board, body), protocol.PostToBoard.Purpose)
 		}
-		var post protocol.Post
-		a.Is(201).Into(&post)
+		post := nodetest.As[protocol.Post](a.Is(201))
 		require.False(t, post.Author.Verified)
 		require.Equal(t, protocol.BySameKey, post.Author.Proof.Level)
 		require.Equal(t, pair.Thumbprint(), *post.Author.KeyID)

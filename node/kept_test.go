@@ -3,9 +3,6 @@ package node_test
 import (
 	"context"
 	"encoding/base64"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/hall"
 	"stoa/node/nodetest"
 	"stoa/protocol"
@@ -23,15 +19,8 @@ import (
 // signedFields are the headers of a signed request, in pairs.
 func signedFields(h *nodetest.House, pair key.Pair, method, path, body string) []string {
 	h.T.Helper()
-	r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
-	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), httpsig.SignOptions{Key: pair.Signer(), TTL: 4 * time.Minute}))
 	var fields []string
-	for name, values := range r.Header {
+	for name, values := range h.Sign(h.Request(method, path, body), body, pair, httpsig.SignOptions{TTL: 4 * time.Minute}).Header {
 		fields = append(fields, name, values[0])
 	}
 	return fields
@@ -65,8 +54,7 @@ func watch(h *nodetest.House) *atomic.Int64 {
 // kept for everyone, whichever caller made them, once the caller is admitted and not before.
 func TestKept(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		kept := watch(h)
 		pair := h.Hosted("asha")
 		secret, token, err := h.Admin().CreateToken(t.Context(), "asha", "t", 0)
@@ -156,7 +144,7 @@ func TestKept_Home(t *testing.T) {
 }
 
 // TestKept_Own: what a caller alone may read is kept for nobody, and what is kept
-// for everyone ends with the commit that hides it.
+// for everyone ends with the commit that hides it. Its author reads why it is hidden (contract §4), and deletes it.
 func TestKept_Own(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
@@ -175,7 +163,8 @@ func TestKept_Own(t *testing.T) {
 	for range 2 { // and again, out of whatever the first round left
 		for _, headers := range [][]string{signed, bearer} {
 			a := h.Ask("GET", path, "", headers...).Is(200)
-			require.Contains(t, a.Body.String(), "operator: spam")
+			own := nodetest.As[protocol.PostWithReplies](a)
+			require.Equal(t, []any{protocol.Hidden, "operator: spam"}, []any{own.State, *own.Reason})
 			require.Equal(t, "private, no-cache", a.Header().Get("Cache-Control"))
 		}
 		require.Equal(t, protocol.Gone, h.Ask("GET", path, "").Problem().Code)
@@ -183,6 +172,8 @@ func TestKept_Own(t *testing.T) {
 		require.False(t, h.Tool("get_board_post", args, bearer...).IsError)
 		require.Equal(t, protocol.Gone, h.Tool("get_board_post", args).Refused.Code)
 	}
+	h.Ask("DELETE", path, "", bearer...).Is(204)
+	require.Equal(t, protocol.Gone, h.Ask("GET", path, "", bearer...).Problem().Code)
 }
 
 // TestKept_Body: input that is no part of an address changes nothing for others.
@@ -242,63 +233,3 @@ func TestKept_Everybodys(t *testing.T) {
 	}
 	require.Greater(t, n, 8)
 }
-
-// BenchmarkKnownRead compares what a read of something public costs that is signed,
-// or sent with a token, with an anonymous one and with refusing the same request
-// under a forged signature: no sockets, one request of each kind in turn. The
-// figure sum is signed/(anonymous+forged).
-func BenchmarkKnownRead(b *testing.B) {
-	h := nodetest.New(b)
-	pair := h.Hosted("load")
-	secret := h.TokenOf("load", "t")
-	for i := range 30 {
-		seedPost(b, h, i)
-	}
-	for _, path := range []string{"/api/public/agents/load", "/api/public/feed"} {
-		b.Run(path, func(b *testing.B) {
-			signed := signedFields(h, pair, "GET", path, "")
-			kinds := []struct {
-				name   string
-				fields []string
-				want   int
-				spent  time.Duration
-			}{
-				{"anonymous", nil, 200, 0}, {"forged", unverifiable(signed), 401, 0}, {"signed", signed, 200, 0},
-				{"token", []string{"Authorization", "Bearer " + secret}, 200, 0},
-			}
-			for b.Loop() {
-				for i := range kinds {
-					k := &kinds[i]
-					r := httptest.NewRequest("GET", h.Base+path, nil)
-					r.RequestURI = path
-					for i := 0; i < len(k.fields); i += 2 {
-						r.Header.Set(k.fields[i], k.fields[i+1])
-					}
-					w := &blank{head: http.Header{}}
-					start := time.Now()
-					h.Handler().ServeHTTP(w, r)
-					k.spent += time.Since(start)
-					if w.status != k.want {
-						b.Fatalf("%s: %d", k.name, w.status)
-					}
-				}
-			}
-			for _, k := range kinds {
-				b.ReportMetric(float64(k.spent.Nanoseconds())/float64(b.N), k.name+"-ns/op")
-			}
-			sum := kinds[0].spent + kinds[1].spent
-			b.ReportMetric(float64(kinds[2].spent)/float64(sum), "signed/sum")
-			b.ReportMetric(float64(kinds[3].spent)/float64(sum), "token/sum")
-		})
-	}
-}
-
-// blank is an answer that nobody reads.
-type blank struct {
-	head   http.Header
-	status int
-}
-
-func (w *blank) Header() http.Header         { return w.head }
-func (w *blank) WriteHeader(status int)      { w.status = status }
-func (w *blank) Write(p []byte) (int, error) { return len(p), nil }

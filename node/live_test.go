@@ -19,14 +19,7 @@ import (
 func TestLive(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
-		change(&c)
-		one, stopOne := run(t, c)
-		c.BaseURL = one.Base
-		two, stopTwo := one, func() {} // one process serves SQLite
-		if c.Database != "" {
-			two, stopTwo = run(t, c)
-		}
+		_, one, two, stop := processes(t, change)
 		h := one.On(t)
 		one.PutOpen("asha", nil)
 		token := one.OwnerToken("asha")
@@ -71,8 +64,7 @@ func TestLive(t *testing.T) {
 		res.Body.Close()
 		require.Eventually(t, func() bool { return two.Feed.Pulse.Pages() == 7 }, time.Minute, time.Millisecond)
 
-		stopTwo()
-		stopOne()
+		stop()
 		require.Equal(t, "(the end)", next(late))
 	})
 }

@@ -19,8 +19,7 @@ import (
 // it shows in the profile, in the metrics and in the counts.
 func TestLiveness(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		ctx := context.Background()
 		agent := make(chan string, 8)
 		up := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,10 +74,8 @@ func TestLiveness(t *testing.T) {
 		}, time.Minute, 50*time.Millisecond)
 		require.Equal(t, "stoa/test (+"+h.Base+"/; asks whether listed endpoints answer)", <-agent)
 
-		operator := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(operator, httptest.NewRequest("GET", "/metrics", nil))
-		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="answered"} 1`)
-		require.Contains(t, operator.Body.String(), `stoa_probes_total{outcome="unreachable"} 1`)
+		require.Contains(t, h.Metrics(), `stoa_probes_total{outcome="answered"} 1`)
+		require.Contains(t, h.Metrics(), `stoa_probes_total{outcome="unreachable"} 1`)
 		var info struct {
 			Usage struct {
 				Users                     struct{ Total, ActiveMonth, ActiveHalfyear int }

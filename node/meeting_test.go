@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -17,8 +16,7 @@ import (
 // profile, and profile, capability, interface and index say the same.
 func TestMeetingSettings(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.PutOpen("asha", func(d *protocol.ProfileDraft) { d.Capabilities = nil })
 		d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
 		open := func(want bool) {

@@ -19,8 +19,7 @@ import (
 // decision, the mails, whats_new of both sides, and the page that stops mail.
 func TestMeeting(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		box := &nodetest.Postbox{}
 		h.Accounts.Mail = box
 		h.Hosted("asha")
@@ -41,8 +40,7 @@ func TestMeeting(t *testing.T) {
 		} {
 			require.Equal(t, []string{fault}, nodetest.Pointers(ask(body).Problem().Errors), body)
 		}
-		a := ask(`"email":"ravi@example.org"`)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := ask(`"email":"ravi@example.org"`).Is(201)
 		require.NotContains(t, a.Body.String(), "ravi@example.org")
 		made := nodetest.As[protocol.MeetingReceipt](a)
 		require.Equal(t, protocol.MeetingUnconfirmed, made.Request.State)
@@ -111,37 +109,48 @@ func TestMeeting(t *testing.T) {
 func TestA2A_Meeting(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
-		h.Meeting.Mail = nodetest.NoMeetingMail
-		h.Hosted("asha")
-		d := &nodetest.Doors{T: t, House: h, Token: h.OwnerToken("asha")}
-		takesMeetings(d)
+		h, d, box := nodetest.MeetingHouse(t, `,"durations":[15,30],"location":"https://meet.example/{slug}"`, change)
 		all := h.Agents(2)
 		me, other := all[0], all[1]
+		state := func(id string) a2a.State { return me.GetTask("asha", id).Task(t).Status.State }
 		ask := func(messageID string, hours int) a2a.Task {
 			at := time.Now().UTC().Add(time.Duration(hours) * time.Hour).Format("2006-01-02T15:04:00Z")
-			return me.Do("/a2a/asha", "SendMessage", fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"data":{"operation":"request_meeting",`+
+			task := me.Do("/a2a/asha", "SendMessage", fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"data":{"operation":"request_meeting",`+
 				`"input":{"requester":"Ravi","email":"%s@example.org","purpose":"Yarn.","durationMin":30,"startsAt":%q}}}]}}`, messageID, messageID, at)).Task(t)
+			require.Equal(t, a2a.InputRequired, task.Status.State, "the mailbox has to be confirmed")
+			l := box.Next(t, h)
+			for l.To != messageID+"@example.org" { // of another request
+				l = box.Next(t, h)
+			}
+			ticket := nodetest.MeetingLinkInMail.FindStringSubmatch(l.Text)[1]
+			h.Ask("POST", "/api/public/meeting-link", `{"do":"confirm","ticket":"`+ticket+`"}`).Is(200)
+			require.Equal(t, a2a.Submitted, state(task.ID))
+			return task
 		}
-		state := func(id string) a2a.State { return me.GetTask("asha", id).Task(t).Status.State }
+		decides := func(id, what, body string) {
+			d.Good("POST", "/api/owner/meetings/"+id+"/"+what, body, d.Token, nil)
+		}
 		task := ask("m-1", 48)
-		require.Equal(t, a2a.Submitted, task.Status.State)
 		var made protocol.MeetingReceipt
 		require.NoError(t, json.Unmarshal(task.Artifacts[0].Parts[0].Data, &made))
 		require.Equal(t, made.Request.ID, task.ID)
 		require.Contains(t, string(other.GetTask("asha", task.ID).Raw), `"code":-32001`)
-		times := `{"times":["` + time.Now().UTC().Add(72*time.Hour).Format("2006-01-02T15:04:00Z") + `"]}`
-		d.Good("POST", "/api/owner/meetings/"+task.ID+"/propose", times, d.Token, nil)
+		decides(task.ID, "propose", `{"times":["`+time.Now().UTC().Add(72*time.Hour).Format("2006-01-02T15:04:00Z")+`"]}`)
 		require.Equal(t, a2a.InputRequired, state(task.ID))
 		require.Equal(t, a2a.Canceled, me.Do("/a2a/asha", "CancelTask", `{"id":"`+task.ID+`"}`).Task(t).Status.State)
 		task = ask("m-2", 50)
-		d.Good("POST", "/api/owner/meetings/"+task.ID+"/approve", `{}`, d.Token, nil)
-		require.Equal(t, a2a.Completed, state(task.ID))
+		decides(task.ID, "approve", `{}`)
+		done := me.GetTask("asha", task.ID).Task(t)
+		require.Equal(t, a2a.Completed, done.Status.State)
+		var now protocol.MeetingRequest
+		require.NoError(t, json.Unmarshal(done.Artifacts[0].Parts[0].Data, &now))
+		require.Contains(t, *now.Location, "https://meet.example/")
+		require.NotNil(t, now.AddToCalendar)
 		require.Contains(t, string(me.Do("/a2a/asha", "CancelTask", `{"id":"`+task.ID+`"}`).Raw), `"code":-32002`)
-		d.Good("POST", "/api/owner/meetings/"+task.ID+"/cancel", `{}`, d.Token, nil)
+		decides(task.ID, "cancel", `{}`)
 		require.Equal(t, a2a.Completed, state(task.ID), "a task that has ended stays as it ended")
 		task = ask("m-3", 52)
-		d.Good("POST", "/api/owner/meetings/"+task.ID+"/decline", `{}`, d.Token, nil)
+		decides(task.ID, "decline", `{}`)
 		require.Equal(t, a2a.Rejected, state(task.ID))
 	})
 }

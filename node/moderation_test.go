@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,29 +13,25 @@ import (
 
 	"stoa/node"
 	"stoa/node/nodetest"
-	"stoa/node/room/moderation"
 	"stoa/protocol"
 	"stoa/storage"
 )
 
-// TestModeration_Reports is the way of a post through reports (contract §4): five
-// distinct reporters hide it, an operator sees why and restores it, the same
-// reporters change nothing, five others hide it again.
-// waiting is the gauge of what waits for a decision.
+// jobsWaiting is the gauge of what waits for a decision.
 func jobsWaiting(h *nodetest.House) (n int) {
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	_, line, found := strings.Cut(w.Body.String(), "\nstoa_review_posts ")
+	_, line, found := strings.Cut(h.Metrics(), "\nstoa_review_posts ")
 	require.True(h.T, found)
 	_, err := fmt.Sscan(line, &n)
 	require.NoError(h.T, err)
 	return n
 }
 
+// TestModeration_Reports is the way of a post through reports (contract §4): five
+// distinct reporters hide it, an operator sees why and restores it, the same
+// reporters change nothing, five others hide it again.
 func TestModeration_Reports(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		pair := h.Hosted("asha")
 		p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil).Is(201))
@@ -61,8 +55,10 @@ func TestModeration_Reports(t *testing.T) {
 		require.Len(t, queue("reported"), 1)
 		require.Equal(t, 4, queue("reported")[0].Open)
 		require.Empty(t, queue("hidden"))
+		require.NotEmpty(t, h.Told("board_post"))
 		h.Report("203.0.113.4", p.ID)
 		state(410)
+		require.Empty(t, h.Told("board_post"))
 		require.Empty(t, queue("reported"))
 		hidden := queue("hidden")
 		require.Len(t, hidden, 1)
@@ -156,27 +152,6 @@ func TestModeration_Reports(t *testing.T) {
 		}))
 		require.ElementsMatch(t, []protocol.NoticeEvent{protocol.PostReported, protocol.PostHidden}, told, "what waits is told once")
 	})
-}
-
-// TestModeration_Doors lets nobody but an operator in.
-func TestModeration_Doors(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	h.Hosted("asha")
-	token := h.TokenOf("asha", "t")
-	for _, op := range protocol.Operations() {
-		if op.For != protocol.Operators {
-			continue
-		}
-		path, body := strings.NewReplacer("{id}", "post_01k9y3v6k8e5w9q2x4z7c1m0ad", "{account}", "asha").Replace(op.HTTP.Path), ""
-		if op.HTTP.Method == "POST" || op.HTTP.Method == "PUT" {
-			body = "{}"
-		}
-		require.Equal(t, 401, h.Ask(op.HTTP.Method, path, body).Code, op.Name)
-		require.Equal(t, 403, h.Ask(op.HTTP.Method, path, body, "Authorization", "Bearer "+token).Code, op.Name)
-		a := h.Ask("OPTIONS", path, "", "Origin", "https://elsewhere.example")
-		require.Empty(t, a.Header().Get("Access-Control-Allow-Origin"), op.Name)
-	}
 }
 
 // TestModeration_Blocks refuses each kind of writer and admits it again. The
@@ -321,47 +296,6 @@ func TestModeration_BlockAddress(t *testing.T) {
 	}
 }
 
-// TestAdmin_RequeueJob is noted like every other change on the command line.
-func TestAdmin_RequeueJob(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	var job storage.Job
-	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
-		if err := tx.Enqueue(ctx, storage.Job{Kind: "follow", Lane: "test", RunAt: tx.Now}); err != nil {
-			return err
-		}
-		all, err := tx.Jobs().List(ctx, storage.JobWaiting, "", 100, "")
-		for _, j := range all.Items {
-			if j.Lane == "test" {
-				job = j
-			}
-		}
-		if err == nil {
-			err = tx.Jobs().Bury(ctx, job.ID, "no such host")
-		}
-		return err
-	}))
-	require.NoError(t, h.Admin().RequeueJob(t.Context(), job.ID))
-	require.Equal(t, protocol.NotFound, protocol.CodeOf(h.Admin().RequeueJob(t.Context(), job.ID)))
-	var audit protocol.Page[protocol.AuditEntry]
-	h.Operator().Do(200, "GET", "/api/operator/audit", nil, &audit)
-	require.True(t, slices.ContainsFunc(audit.Items, func(e protocol.AuditEntry) bool {
-		return e.Action == "job requeue" && e.Subject == fmt.Sprint(job.ID)
-	}))
-}
-
-// TestOwnHost is the table of what names this node.
-func TestOwnHost(t *testing.T) {
-	t.Parallel()
-	const base = "https://stoa.agora.example:8443"
-	for host, own := range map[string]bool{
-		"stoa.agora.example": true, "stoa.agora.example:8443": true, "agora.example": true, "example": true,
-		"toa.agora.example": false, "x.stoa.agora.example": false, "stoa.agora.example:443": false, "spam.example": false,
-	} {
-		require.Equal(t, own, moderation.OwnHost(base, host), host)
-	}
-}
-
 // TestModeration_Limits changes rates and the level of proofs while two processes
 // run, and takes them back.
 func TestModeration_Limits(t *testing.T) {
@@ -407,8 +341,7 @@ func TestModeration_Limits(t *testing.T) {
 
 func TestModeration_NotesAndStatistics(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		for i := range 3 {
 			o.Do(201, "POST", "/api/operator/notes", map[string]string{"subject": "spam.example", "text": fmt.Sprint("note ", i)}, nil)

@@ -17,8 +17,7 @@ import (
 // TestOperator_Jobs lists, retries and deletes jobs over HTTP as stoa admin does.
 func TestOperator_Jobs(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		ids := h.Dead("no such host", storage.MailJob, storage.WebhookJob, storage.CallbackJob)
 		list := func(query string) (items []protocol.Job) {
@@ -57,7 +56,7 @@ func TestOperator_Jobs(t *testing.T) {
 		var audit protocol.Page[protocol.AuditEntry]
 		o.Do(200, "GET", "/api/operator/audit?limit=2", nil, &audit)
 		require.Equal(t, []string{"job drop", "notice-webhook: no such host"}, []string{audit.Items[0].Action, audit.Items[0].Detail})
-		require.Equal(t, o.Account, audit.Items[1].Actor)
+		require.Equal(t, []string{"job requeue", fmt.Sprint(ids[0]), o.Account}, []string{audit.Items[1].Action, audit.Items[1].Subject, audit.Items[1].Actor})
 
 		// More than one page of those that wait, in the order in which they are due.
 		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -79,8 +78,7 @@ func TestOperator_Jobs(t *testing.T) {
 // TestOperator_Peers follows, retries and stops following over HTTP, and hurries what fails.
 func TestOperator_Peers(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		const nobody, board, inbox = "http://127.0.0.1:1", "https://n2.example/ap/board", "https://n2.example/ap/inbox"
 		view := func() (v protocol.PeersView) { o.Do(200, "GET", "/api/operator/peers", nil, &v); return v }
@@ -173,8 +171,7 @@ func TestOperator_Traffic(t *testing.T) {
 // TestOperator_Health says what is wrong and how full the node is.
 func TestOperator_Health(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		h.Dead("no such host", storage.MailJob, storage.RefundJob)
 		require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -212,8 +209,7 @@ func TestOperator_Health(t *testing.T) {
 // TestOperator_Audit is read by who did something, and by what was done.
 func TestOperator_Audit(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		o := h.Operator()
 		for range 3 {
 			o.Do(201, "POST", "/api/operator/notes", map[string]string{"subject": "asha", "text": "friendly"}, nil)

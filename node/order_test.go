@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -36,8 +35,7 @@ func claimsOf(t *testing.T, set key.Set, token string) (c protocol.OrderReceiptC
 // TestOrderReceipt walks a receipt from its order to its end, over HTTP and MCP.
 func TestOrderReceipt(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		token := "Bearer " + h.Business("rao", "")
 		other := "Bearer " + h.Business("mehta", "")
 		paid := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
@@ -51,8 +49,7 @@ func TestOrderReceipt(t *testing.T) {
 		}
 		line := `,"lineItems":[{"id":"1","item":{"id":"thali","title":"Thali","price":9000},"quantity":{"total":2,"fulfilled":2},"totals":[],"status":"fulfilled"}]`
 		var r protocol.OrderReceipt
-		a := issue(token, order(line))
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a := issue(token, order(line)).Is(201)
 		a.Into(&r)
 		require.Equal(t, protocol.OrderReceiptClaims{Issuer: h.Base, Order: "R-1042", Shop: "rao", Client: strings.ToLower(client), Amount: "180.00", Currency: "INR",
 			PaidAt: paid.Unix(), IssuedAt: r.IssuedAt.Unix(), ID: r.ID, Known: protocol.KnownStated}, claimsOf(t, keySet(h), r.Receipt))

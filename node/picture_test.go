@@ -9,15 +9,12 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
-	"mime/multipart"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
@@ -38,8 +35,7 @@ func pictureOf(t testing.TB, c color.Color, w, h int) string {
 // replaced or removed, or its profile is hidden or deleted; then it is served no more, and its bytes are deleted.
 func TestPicture(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		h.Business("rao", "")
 		auth := []string{"Authorization", "Bearer " + h.OwnerToken("rao"), "Content-Type", "image/png"}
 		bearer := auth[:2]
@@ -172,42 +168,6 @@ func TestPicture_Caps(t *testing.T) {
 	require.NoError(t, h.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Pictures().Put(ctx, "rao", "s1", file(1001))
 	}))
-}
-
-// TestPicturePage: the page takes a picture without script, says what is wrong with another, and removes it.
-func TestPicturePage(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	h.Business("rao", "")
-	_ = h.OwnerToken("rao")
-	var owner storage.Account
-	require.NoError(t, h.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) (err error) {
-		owner, err = tx.Accounts().OfProfile(ctx, "rao")
-		return err
-	}))
-	session := []string{"Cookie", h.SessionOf(owner.ID, 0)}
-	send := func(alt, file string) nodetest.Answer {
-		var b bytes.Buffer
-		w := multipart.NewWriter(&b)
-		for _, pair := range [][2]string{{"do", "put_picture"}, {"handle", "rao"}, {"alt", alt}} {
-			require.NoError(t, w.WriteField(pair[0], pair[1]))
-		}
-		part, err := w.CreateFormFile("file", "shop.png")
-		require.NoError(t, err)
-		_, err = part.Write([]byte(file))
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		return h.Ask("POST", "/account/picture", b.String(), append(session, "Content-Type", w.FormDataContentType(), "Sec-Fetch-Site", "same-origin")...)
-	}
-	require.Contains(t, send("x", "<svg/>").Is(http.StatusUnprocessableEntity).Body.String(), "no JPEG")
-	to := send("Our door", pictureOf(t, color.RGBA{R: 0xff, A: 0xff}, 64, 64)).Is(http.StatusSeeOther).Header().Get("Location")
-	page := h.Ask("GET", to, "", append(session, "Accept", "text/html")...).Is(200).Body.String()
-	require.Contains(t, page, `alt="Our door"`)
-	require.Contains(t, page, "The picture was saved.")
-	form := url.Values{"do": {"remove_picture"}, "handle": {"rao"}}.Encode()
-	session = append(session, "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
-	h.Ask("POST", "/account", form, session...).Is(http.StatusSeeOther)
-	require.Nil(t, nodetest.As[protocol.Profile](h.Ask("GET", "/api/public/agents/rao", "")).Picture)
 }
 
 // TestPicture_Moves: an archive has the pictures, and the next node makes them anew.

@@ -30,8 +30,7 @@ func TestPrice_OverHTTP(t *testing.T) {
 	require.Equal(t, 201, post(1, "Proof-Of-Work", h.Proof("board")).Code)
 
 	cheap := h.Proof("board")
-	a := post(2, "Proof-Of-Work", cheap)
-	require.Equal(t, 401, a.Code)
+	a := post(2, "Proof-Of-Work", cheap).Is(401)
 	p := a.Problem()
 	require.Equal(t, protocol.PowRequired, p.Code)
 	require.Equal(t, 4, p.Challenge.Hint.Level, "a step for the text, a step for the network")

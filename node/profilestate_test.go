@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
@@ -17,8 +16,7 @@ import (
 // changes it, and writes to nobody as it.
 func TestProfileState(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		token := h.Business("spice-house", `,"headline":"Cardamom by the kilo"`)
 		owner := []string{"Authorization", "Bearer " + token}
 		pair := h.Hosted("asha")

@@ -147,8 +147,7 @@ func TestProofDocument_Visibility(t *testing.T) {
 	next := trusting(t, h)
 	next.Keys.Keys[0].NotBefore = time.Now().Add(time.Hour)
 	require.Equal(t, attest.Verified, attest.Verify(t.Context(), old, next).Verdict, "signed with a key that is newer than the post")
-	status, _ := send(t, h, pair, "PUT", "/api/public/board/"+p.ID, `{"kind":"offer","title":"Looms","body":"Three looms."}`)
-	require.Equal(t, 200, status)
+	h.AskSigned(pair, "PUT", "/api/public/board/"+p.ID, `{"kind":"offer","title":"Looms","body":"Three looms."}`).Is(200)
 	now := proofOf(h, p.ID)
 	for name, raw := range map[string][]byte{"before": old, "after": now} {
 		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, trusting(t, h)).Verdict, name)
@@ -162,8 +161,7 @@ func TestProofDocument_Visibility(t *testing.T) {
 	require.Equal(t, protocol.Gone, h.Ask("GET", path, "").Problem().Code)
 	require.NoError(t, h.Admin().Operate(t.Context(), protocol.RestorePost.Operation, decision, nil))
 	require.Equal(t, 200, h.Ask("GET", path, "").Code)
-	status, _ = send(t, h, pair, "DELETE", "/api/public/board/"+p.ID, "")
-	require.Equal(t, 204, status)
+	h.AskSigned(pair, "DELETE", "/api/public/board/"+p.ID, "").Is(204)
 	require.Equal(t, 410, h.Ask("GET", path, "").Code)
 	require.Equal(t, 404, h.Ask("GET", "/board/post_01kaa9zv6k8e5w9q2x4z7c1m0a/proof", "").Code)
 }

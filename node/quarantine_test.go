@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -37,17 +36,14 @@ func TestQuarantine(t *testing.T) {
 
 	posts := func(n *nodetest.House) (found map[string]protocol.Post) {
 		found = map[string]protocol.Post{}
-		var page protocol.Page[protocol.Post]
-		_, raw := send(t, n, key.Pair{}, "GET", "/api/public/board?limit=50", "")
-		require.NoError(t, json.Unmarshal(raw, &page))
-		for _, p := range page.Items {
+		for _, p := range nodetest.As[protocol.Page[protocol.Post]](n.Ask("GET", "/api/public/board?limit=50", "")).Items {
 			found[p.Title] = p
 		}
 		return found
 	}
 	await := func(n *nodetest.House, title string) protocol.Post {
 		t.Helper()
-		require.Eventually(t, func() bool { return posts(n)[title].ID != "" }, 20*time.Second, 50*time.Millisecond, title)
+		require.Eventually(t, func() bool { return posts(n)[title].ID != "" }, time.Minute, 50*time.Millisecond, title)
 		return posts(n)[title]
 	}
 	write := func(n *nodetest.House, pair key.Pair, title, parent string) {
@@ -55,8 +51,7 @@ func TestQuarantine(t *testing.T) {
 		if parent != "" {
 			parent = `,"inReplyTo":"` + parent + `"`
 		}
-		status, raw := send(t, n, pair, "POST", "/api/public/board", `{"kind":"question","title":"`+title+`","body":"Where?"`+parent+`}`)
-		require.Equal(t, 201, status, string(raw))
+		n.AskSigned(pair, "POST", "/api/public/board", `{"kind":"question","title":"`+title+`","body":"Where?"`+parent+`}`).Is(201)
 	}
 	write(home, ada, "First", "")
 	write(away, eve, "Quarantined", await(away, "First").ID)
@@ -69,7 +64,7 @@ func TestQuarantine(t *testing.T) {
 		}))
 		return ids
 	}
-	require.Eventually(t, func() bool { return len(held()) == 1 }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(held()) == 1 }, time.Minute, 50*time.Millisecond)
 	require.NotContains(t, posts(home), "Quarantined")
 
 	require.NoError(t, policy(host(away), "none"))
@@ -83,7 +78,7 @@ func TestQuarantine(t *testing.T) {
 
 	require.NoError(t, policy(host(away), "none"))
 	write(away, eve, "Held by all", await(away, "First").ID)
-	require.Eventually(t, func() bool { return len(held()) == 1 }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(held()) == 1 }, time.Minute, 50*time.Millisecond)
 	require.NoError(t, policy(host(away), "silence"))
 	require.NoError(t, policy("*", "none"))
 	require.Len(t, held(), 1, "its own policy holds it")
@@ -112,13 +107,12 @@ func TestForwardReport(t *testing.T) {
 	home, away := nodetest.Start(t), nodetest.Start(t)
 	eve := away.Hosted("eve")
 	require.NoError(t, home.Admin().Follow(t.Context(), away.Base))
-	status, raw := send(t, away, eve, "POST", "/api/public/board", `{"kind":"offer","title":"Tickets","body":"Cheap."}`)
-	require.Equal(t, 201, status, string(raw))
+	away.AskSigned(eve, "POST", "/api/public/board", `{"kind":"offer","title":"Tickets","body":"Cheap."}`).Is(201)
 	var here protocol.Page[protocol.Post]
 	require.Eventually(t, func() bool {
 		home.Ask("GET", "/api/public/board", "").Into(&here)
 		return len(here.Items) == 1
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	id := here.Items[0].ID
 	forward := func(id string) error {
 		_, err := node.Do(t.Context(), home.Node.Admin(), protocol.ForwardReport, protocol.ReportForward{ID: id, Comment: "Sells counterfeit tickets."})
@@ -131,15 +125,11 @@ func TestForwardReport(t *testing.T) {
 		var err error
 		queue, err = node.Do(t.Context(), away.Node.Admin(), protocol.ListReviewQueue, protocol.ReviewQuery{})
 		return err == nil && len(queue.Items) == 1
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	item := queue.Items[0]
 	require.Equal(t, "Tickets", item.Post.Title)
 	require.Len(t, item.Reports, 1)
 	require.Equal(t, "Sells counterfeit tickets.", item.Reports[0].Reason)
-	asha := home.Hosted("asha")
-	status, raw = send(t, home, asha, "POST", "/api/public/board", nodetest.GoodPost)
-	require.Equal(t, 201, status, string(raw))
-	var own protocol.Post
-	require.NoError(t, json.Unmarshal(raw, &own))
+	own := nodetest.As[protocol.Post](home.Signed(home.Hosted("asha"), nodetest.GoodPost, nil).Is(201))
 	require.Equal(t, protocol.Conflict, protocol.CodeOf(forward(own.ID)), "a post of this node")
 }

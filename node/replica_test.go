@@ -3,7 +3,6 @@ package node_test
 import (
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +27,7 @@ func TestReplica(t *testing.T) {
 	found := func() {
 		t.Helper()
 		title := fmt.Sprintf("Hand-made paper, sheet %d", written)
-		a := h.Signed(pair, strings.Replace(nodetest.GoodPost, `"title":"`, `"title":"`+title+`; `, 1), nil)
-		require.Equal(t, 201, a.Code, a.Body)
+		h.Signed(pair, strings.Replace(nodetest.GoodPost, `"title":"`, `"title":"`+title+`; `, 1), nil).Is(201)
 		written++
 		for _, path := range []string{"/api/public/board", "/api/public/board?q=sheet", "/board"} {
 			a := h.Ask("GET", path, "")
@@ -38,9 +36,7 @@ func TestReplica(t *testing.T) {
 		}
 	}
 	counted := func(what string) string {
-		w := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		for line := range strings.SplitSeq(w.Body.String(), "\n") {
+		for line := range strings.SplitSeq(h.Metrics(), "\n") {
 			if value, ok := strings.CutPrefix(line, what+" "); ok {
 				return value
 			}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/storage"
@@ -40,8 +39,7 @@ func TestRooms_PromiseNothing(t *testing.T) {
 // what the owner said stays when a later draft says nothing.
 func TestPolicy_OfANewProfile(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		put := func(draft string) {
 			t.Helper()
 			h.PutProfile([]byte(draft))
@@ -62,6 +60,8 @@ func TestPolicy_OfANewProfile(t *testing.T) {
 		put(plain)
 		is("asha", true, true, 3)
 		begun(h, "asha", `{"message":"Do you deliver?"}`)
+		put(`{"handle":"asha","name":"Asha","kind":"person","contactPolicy":` + nodetest.OpenPolicy + `}`)
+		is("asha", true, true, 3) // no kinds are named: all
 		put(`{"handle":"asha","name":"Asha","kind":"person","contactPolicy":{"anonymous":false,"outsideAgentsWithIdentity":false}}`)
 		is("asha", false, false, 0)
 		put(plain)

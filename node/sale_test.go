@@ -45,8 +45,7 @@ func (a *actor) begins(pair key.Pair) *venture {
 	require.Equal(t, 200, a.s.Ask("PUT", "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true}`, "Authorization", v.ravi).Code)
 	made := func(path, body string, into any) {
 		t.Helper()
-		got := a.signs(pair, "POST", path, body)
-		require.Equal(t, 201, got.Code, "%s", got.Body)
+		got := a.signs(pair, "POST", path, body).Is(201)
 		got.Into(into)
 	}
 	const at = "/api/public/agents/ravi"

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,8 +68,7 @@ func TestProcesses(t *testing.T) {
 
 func TestSigned_HostedKey(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		ctx := context.Background()
 		pair := h.Hosted("asha")
 		a := h.Signed(pair, nodetest.GoodPost, nil).Is(201)
@@ -98,8 +96,7 @@ func TestSigned_HostedKey(t *testing.T) {
 
 		secret, token, err := h.Admin().CreateToken(ctx, "asha", "test", 0)
 		require.NoError(t, err)
-		a = h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret)
-		require.Equal(t, 201, a.Code, "%s", a.Body)
+		a = h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", "Bearer "+secret).Is(201)
 		a.Into(&p)
 		require.Equal(t, protocol.BySession, p.Author.Method)
 		require.Equal(t, protocol.AuthorProof{Level: protocol.BySignIn, Subject: p.Author.Actor, CheckedAt: &p.CreatedAt}, p.Author.Proof)
@@ -197,54 +194,6 @@ func TestSigned_KeyDirectoryElsewhere(t *testing.T) {
 	require.False(t, copyOn(late).Author.Verified)
 }
 
-func TestReports(t *testing.T) {
-	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
-		ctx := context.Background()
-		p := h.Post("Cheap watches")
-		var keys []key.Pair
-		for i := range 6 {
-			keys = append(keys, h.Hosted(fmt.Sprint("reporter-", i)))
-		}
-		report := func(pair key.Pair) int {
-			r := httptest.NewRequest("POST", h.Base+"/api/public/board/"+p.ID+"/report", bytes.NewReader([]byte(`{"reason":"spam"}`)))
-			r.RequestURI = r.URL.Path
-			r.Header.Set("Content-Type", "application/json")
-			target := must.Get(httpsig.ParseTarget(h.Base))(t)
-			require.NoError(t, httpsig.SignRequest(r, target, []byte(`{"reason":"spam"}`), httpsig.SignOptions{Key: pair.Signer()}))
-			w := httptest.NewRecorder()
-			h.Handler().ServeHTTP(w, r)
-			return w.Code
-		}
-		for range 3 {
-			require.Equal(t, 202, report(keys[0]), "one reporter counts once")
-		}
-		for _, k := range keys[1:4] {
-			require.Equal(t, 202, report(k))
-		}
-		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
-		require.Equal(t, 202, report(keys[4]))
-		require.Equal(t, protocol.Gone, h.Ask("GET", "/api/public/board/"+p.ID, "").Problem().Code)
-		page := nodetest.As[protocol.Page[protocol.Post]](h.Ask("GET", "/api/public/board?q=watches", ""))
-		require.Empty(t, page.Items)
-		news := nodetest.As[protocol.Page[protocol.FeedItem]](h.Ask("GET", "/api/public/feed", ""))
-		require.Empty(t, news.Items)
-
-		var hidden protocol.Page[protocol.ReviewItem]
-		require.NoError(t, h.Admin().Operate(ctx, protocol.ListReviewQueue.Operation, protocol.ReviewQuery{State: protocol.ReviewHidden}, &hidden))
-		require.Len(t, hidden.Items, 1)
-		require.Len(t, hidden.Items[0].Reports, 5)
-		require.NoError(t, h.Admin().Operate(ctx, protocol.RestorePost.Operation, protocol.Decision{ID: p.ID, Reason: "a misunderstanding"}, nil))
-		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code)
-		for _, k := range keys[:5] {
-			require.Equal(t, 202, report(k))
-		}
-		require.Equal(t, 202, report(keys[5]))
-		require.Equal(t, 200, h.Ask("GET", "/api/public/board/"+p.ID, "").Code, "the same reporters cannot hide it again")
-	})
-}
-
 // TestPresignedDirectory is a key that only its owner holds: the node serves the
 // key directory that the owner signed, and nothing before that.
 func TestPresignedDirectory(t *testing.T) {
@@ -271,9 +220,6 @@ func TestMetrics(t *testing.T) {
 	h.Post("Counted")
 	h.Ask("GET", "/api/public/board", "")
 	h.Ask("GET", "/api/public/board", "")
-	w := httptest.NewRecorder()
-	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	require.Equal(t, 200, w.Code)
 	for _, line := range []string{
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="post_to_board"} 1`,
 		`stoa_operation_duration_seconds_count{code="ok",door="http",operation="read_board"} 2`,
@@ -282,6 +228,6 @@ func TestMetrics(t *testing.T) {
 		`stoa_feed_streams 0`,
 		`stoa_build_info{engine="sqlite",version="test"} 1`,
 	} {
-		require.Contains(t, w.Body.String(), line)
+		require.Contains(t, h.Metrics(), line)
 	}
 }

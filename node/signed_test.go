@@ -1,42 +1,34 @@
 package node_test
 
 import (
-	"context"
 	"encoding/base64"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dunglas/httpsfv"
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
-	"stoa/protocol/must"
 )
 
 // again sends the bytes of a request once more.
 func again(h *nodetest.House, r *http.Request, body string) nodetest.Answer {
 	h.T.Helper()
-	copied := httptest.NewRequest(r.Method, h.Base+r.RequestURI, strings.NewReader(body))
-	copied.RequestURI, copied.Header = r.RequestURI, r.Header.Clone()
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, copied)
-	return nodetest.Answer{ResponseRecorder: w, T: h.T}
+	copied := h.Request(r.Method, r.RequestURI, body)
+	copied.Header = r.Header.Clone()
+	return h.Serve(copied)
 }
 
 // The same signed bytes open no kept answer: anyone who read a request on the way
 // does not get the read token in it. Its sender signs again and does.
 func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		pair := h.Hosted("asha")
 		var sent *http.Request
 		post := func() nodetest.Answer {
@@ -45,17 +37,14 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 				sent = r
 			})
 		}
-		first := post()
-		require.Equal(t, 201, first.Code, "%s", first.Body)
+		first := post().Is(201)
 		captured := sent
 
-		replayed := again(h, captured, nodetest.GoodPost)
-		require.Equal(t, 401, replayed.Code)
+		replayed := again(h, captured, nodetest.GoodPost).Is(401)
 		require.Equal(t, protocol.SignatureReplayed, replayed.Problem().Code)
 		require.NotEmpty(t, replayed.Header().Get("Signature-Error"))
 
-		repeated := post()
-		require.Equal(t, 201, repeated.Code, "%s", repeated.Body)
+		repeated := post().Is(201)
 		require.Equal(t, "true", repeated.Header().Get("Idempotency-Replayed"))
 		require.Equal(t, first.Body.String(), repeated.Body.String())
 		require.Equal(t, protocol.SignatureReplayed, again(h, sent, nodetest.GoodPost).Problem().Code)
@@ -65,40 +54,6 @@ func TestSigned_RepeatedUnderIdempotencyKey(t *testing.T) {
 	})
 }
 
-// A signature over @authority alone names its caller and opens nothing: it can be
-// sent to any path for a day.
-func TestSigned_PartialSignatureOpensNothing(t *testing.T) {
-	t.Parallel()
-	h := nodetest.New(t)
-	pair := h.Hosted("asha")
-	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
-	require.NoError(t, h.Admin().Operate(context.Background(), protocol.HidePost.Operation, protocol.Decision{ID: p.ID, Reason: "x"}, nil))
-
-	target := must.Get(httpsig.ParseTarget(h.Base))(t)
-	read := func(path string, o httpsig.SignOptions) nodetest.Answer {
-		r := httptest.NewRequest("GET", h.Base+path, nil)
-		r.RequestURI = path
-		o.Key = pair.Signer()
-		require.NoError(t, httpsig.SignRequest(r, target, nil, o))
-		w := httptest.NewRecorder()
-		h.Handler().ServeHTTP(w, r)
-		return nodetest.Answer{ResponseRecorder: w, T: t}
-	}
-	hidden := "/api/public/board/" + p.ID
-	full := []string{"@method", "@authority", "@path"}
-	for name, o := range map[string]httpsig.SignOptions{
-		"@authority alone": {Components: []string{"@authority"}, Nonce: "-", TTL: 24 * time.Hour},
-		"without the path": {Components: []string{"@method", "@authority"}},
-		"for a day":        {Components: full, TTL: 23 * time.Hour},
-		"without nonce":    {Components: full, Nonce: "-"},
-	} {
-		require.Equal(t, 200, read("/api/public/feed", o).Code, "%s: a read is open", name)
-		a := read(hidden, o)
-		require.Equal(t, 410, a.Code, "%s: %s", name, a.Body)
-	}
-	require.Equal(t, 200, read(hidden, httpsig.SignOptions{Components: full}).Code, "the author sees why it is hidden")
-}
-
 // What Accept-Signature asks for is accepted (RFC 9421 §5), for each method and
 // with each field that must be covered when it is there; required_input asks for
 // the same.
@@ -106,7 +61,6 @@ func TestSigned_AsAsked(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	pair := h.Hosted("asha")
-	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	p := nodetest.As[protocol.Post](h.Signed(pair, nodetest.GoodPost, nil))
 	nonces := map[string]bool{}
 	for name, tt := range map[string]struct {
@@ -122,24 +76,13 @@ func TestSigned_AsAsked(t *testing.T) {
 	} {
 		field := tt.field
 		make := func() *http.Request {
-			r := httptest.NewRequest(tt.method, h.Base+tt.path, strings.NewReader(tt.body))
-			if tt.body == "" {
-				r = httptest.NewRequest(tt.method, h.Base+tt.path, nil)
-			} else {
-				r.Header.Set("Content-Type", "application/json")
-			}
+			r := h.Request(tt.method, tt.path, tt.body)
 			if field != "" {
 				r.Header.Set(field, `"https://asha.example"`)
 			}
-			r.RequestURI = tt.path
 			return r
 		}
-		serve := func(r *http.Request) nodetest.Answer {
-			w := httptest.NewRecorder()
-			h.Handler().ServeHTTP(w, r)
-			return nodetest.Answer{ResponseRecorder: w, T: t}
-		}
-		asked := serve(make())
+		asked := h.Serve(make())
 		require.Equal(t, 401, asked.Code, "%s: %s", name, asked.Body)
 		dict, err := httpsfv.UnmarshalDictionary(asked.Header().Values("Accept-Signature"))
 		require.NoError(t, err, name)
@@ -158,17 +101,11 @@ func TestSigned_AsAsked(t *testing.T) {
 		nonces[nonce.(string)] = true
 
 		// One component short: required_input names all, and the answer asks again.
-		short := make()
-		require.NoError(t, httpsig.SignRequest(short, target, []byte(tt.body), httpsig.SignOptions{
-			Key: pair.Signer(), Components: components[:len(components)-1], Tag: tag.(string)}))
-		refused := serve(short)
+		refused := h.Serve(h.Sign(make(), tt.body, pair, httpsig.SignOptions{Components: components[:len(components)-1], Tag: tag.(string)}))
 		require.Equal(t, protocol.SignatureInvalid, refused.Problem().Code, name)
 		require.Equal(t, `error=invalid_input, required_input=("`+strings.Join(tt.want, `" "`)+`")`, refused.Header().Get("Signature-Error"), name)
 
-		good := make()
-		require.NoError(t, httpsig.SignRequest(good, target, []byte(tt.body), httpsig.SignOptions{
-			Key: pair.Signer(), Components: components, Nonce: nonce.(string), Tag: tag.(string)}))
-		a := serve(good)
+		a := h.Serve(h.Sign(make(), tt.body, pair, httpsig.SignOptions{Components: components, Nonce: nonce.(string), Tag: tag.(string)}))
 		require.Less(t, a.Code, 300, "%s: %s", name, a.Body)
 	}
 }
@@ -179,16 +116,12 @@ func TestSigned_OtherBaseIsTold(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	pair := h.Hosted("asha")
-	target := must.Get(httpsig.ParseTarget(h.Base))(t)
-	r := httptest.NewRequest("POST", h.Base+"/api/public/board?from=here", strings.NewReader(nodetest.GoodPost))
-	r.RequestURI = "/api/public/board?from=here"
-	r.Header.Set("Content-Type", "application/json")
-	require.NoError(t, httpsig.SignRequest(r, target, []byte(nodetest.GoodPost), httpsig.SignOptions{
-		Key: pair.Signer(), Components: []string{"@method", "@authority", "@path", "@query", "content-type", "content-digest"}}))
+	r := h.Sign(h.Request("POST", "/api/public/board?from=here", nodetest.GoodPost), nodetest.GoodPost, pair,
+		httpsig.SignOptions{Components: []string{"@method", "@authority", "@path", "@query", "content-type", "content-digest"}})
 	r.RequestURI = "/api/public/board"
 	var p struct{ Detail string }
 	again(h, r, nodetest.GoodPost).Into(&p)
-	require.Contains(t, p.Detail, `"@method": POST "@authority": `+target.Authority+` "@path": /api/public/board "@query": ?`)
+	require.Contains(t, p.Detail, `"@method": POST "@authority": `+strings.TrimPrefix(h.Base, "http://")+` "@path": /api/public/board "@query": ?`)
 	require.NotContains(t, p.Detail, "from=here")
 	require.NotContains(t, p.Detail, "content-digest")
 }
@@ -200,25 +133,15 @@ func TestSigned_OpenReads(t *testing.T) {
 	t.Parallel()
 	h := nodetest.New(t)
 	asha, stranger := h.Hosted("asha"), nodetest.NewPair(t)
-	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	send := func(method, path, body, accept string, pair key.Pair, o httpsig.SignOptions, agent string, change func(*http.Request)) nodetest.Answer {
-		r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
-		r.RequestURI = path
-		r.Header.Set("Accept", accept)
-		if body != "" {
-			r.Header.Set("Content-Type", "application/json")
-		}
+		r := h.Request(method, path, body, "Accept", accept)
 		if agent != "" {
 			r.Header.Set("Signature-Agent", agent)
 		}
-		o.Key = pair.Signer()
-		require.NoError(t, httpsig.SignRequest(r, target, []byte(body), o))
-		if change != nil {
+		if h.Sign(r, body, pair, o); change != nil {
 			change(r)
 		}
-		w := httptest.NewRecorder()
-		h.Handler().ServeHTTP(w, r)
-		return nodetest.Answer{ResponseRecorder: w, T: t}
+		return h.Serve(r)
 	}
 	noTag := func(r *http.Request) {
 		in := r.Header.Get("Signature-Input")

@@ -45,8 +45,7 @@ func digest(h *nodetest.House, after string, ask func(path string) nodetest.Answ
 	if after != "" {
 		path += "?after=" + url.QueryEscape(after)
 	}
-	a := ask(path)
-	require.Equal(h.T, 200, a.Code, "%s", a.Body)
+	a := ask(path).Is(200)
 	require.Equal(h.T, "private, no-cache", a.Header().Get("Cache-Control"))
 	a.Into(&d)
 	require.NotEmpty(h.T, d.Next)
@@ -60,15 +59,14 @@ func digest(h *nodetest.House, after string, ask func(path string) nodetest.Answ
 // someone: by an owner's token, a signature, a thread's read token.
 func TestSince(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
 		carol := h.Hosted("carol")
 		as := func(headers ...string) func(string) nodetest.Answer {
 			return func(path string) nodetest.Answer { return h.Ask("GET", path, "", headers...) }
 		}
 		asAsha, asBob := as("Authorization", asha), as("Authorization", bob)
-		asCarol := func(path string) nodetest.Answer { return signedAs(h, carol, "GET", path, "") }
+		asCarol := func(path string) nodetest.Answer { return h.AskSigned(carol, "GET", path, "") }
 		require.Empty(t, newsOf(digest(h, "", asAsha)))
 
 		var question, signed protocol.Post
@@ -80,7 +78,7 @@ func TestSince(t *testing.T) {
 		h.Reply("", signed.ID, "to carol")
 		h.Reply("", h.Post("nobody's").ID, "to nobody")
 		anonymous := begun(h, "asha", `{"message":"Hello","name":"Dev"}`)
-		begun := nodetest.As[protocol.ContactReceipt](signedAs(h, carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`))
+		begun := nodetest.As[protocol.ContactReceipt](h.AskSigned(carol, "POST", "/api/public/agents/asha/contact", `{"message":"From carol"}`))
 
 		first := digest(h, "", asAsha)
 		require.Equal(t, []string{"reply by bob", "reply by nobody", "writer asha Hello", "writer asha From carol"}, newsOf(first))
@@ -210,8 +208,7 @@ func TestSince_Writers(t *testing.T) {
 // learns that it has missed something, and continues from there.
 func TestSince_Forgotten(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		asha := h.Agent("asha", nodetest.OpenPolicy)
 		as := func(path string) nodetest.Answer { return h.Ask("GET", path, "", "Authorization", asha) }
 		never := digest(h, "", as).Next
@@ -253,8 +250,7 @@ func TestSince_Forgotten(t *testing.T) {
 // TestSince_Unchanged: whoever asks again and has no news is told so in a line, until there are some.
 func TestSince_Unchanged(t *testing.T) {
 	t.Parallel()
-	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.AnyHouse(t, func(t *testing.T, h *nodetest.House) {
 		asha, bob := h.Agent("asha", nodetest.OpenPolicy), h.Agent("bob", nodetest.OpenPolicy)
 		begun(h, "asha", `{"message":"Hello","name":"Dev"}`)
 		digest := func(after, token string) protocol.Digest {
@@ -270,8 +266,7 @@ func TestSince_Unchanged(t *testing.T) {
 		tag := first.Header().Get("ETag")
 		begun(h, "bob", `{"message":"Hello, Bob","name":"Dev"}`) // news of others
 		require.NoError(t, h.DB.Numbered(t.Context()))
-		again := poll(at, asha, tag)
-		require.Equal(t, 304, again.Code)
+		again := poll(at, asha, tag).Is(304)
 		require.Empty(t, again.Body.String())
 		require.Equal(t, tag, again.Header().Get("ETag"))
 		require.Equal(t, 200, poll(at, asha, `"other"`).Code)

@@ -66,7 +66,10 @@ func profileRows(s *nodetest.Spec) []specRow {
 		put("§2.1 languages", "asha", person, "languages", []string{"en", "hi", "pa-Guru-IN", "i-klingon"}),
 		bad("§2.1 languages are BCP 47", "asha", person, "languages", []string{"xx-nonsense-1"}, "/languages/0"),
 		put("§2.1 regions", "asha", person, "regions", []string{"IN", "IN-KA"}),
+		bad("§2.1 languages have scripts of ISO 15924", "asha", person, "languages", []string{"en", "hi-Dave"}, "/languages/1"),
 		bad("§2.1 regions are ISO 3166", "asha", person, "regions", []string{"XQ"}, "/regions/0"),
+		bad("§2.1 regions are ISO 3166-2", "asha", person, "regions", []string{"IN", "IN-ZZ"}, "/regions/1"),
+		bad("§2.1 no other names of countries", "asha", person, "regions", []string{"UK"}, "/regions/0"),
 		put("§2.1 timezone", "asha", person, "timezone", "Asia/Kolkata"),
 		bad("§2.1 timezone is IANA's", "asha", person, "timezone", "Asia/Atlantis", "/timezone"),
 		put("§2.2 agent", "asha", person, "agent", map[string]any{"name": "Mitra", "by": "Stoa", "product": "Stoa One", "acceptingMeetingRequests": true}),
@@ -82,6 +85,8 @@ func profileRows(s *nodetest.Spec) []specRow {
 		{row: "§2.13 of a business", path: reads + "bazaar/meetings", status: 404},
 		bad("§2.2 acceptingMeetingRequests", "asha", person, "agent",
 			map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": "no"}, "/agent/acceptingMeetingRequests"),
+		bad("§8 agent.name of 80 characters", "asha", person, "agent",
+			map[string]any{"name": long(81), "by": "b", "product": "c", "acceptingMeetingRequests": false}, "/agent/name"),
 		put("§2.2 agent, the node's", "asha", person, "headline", ""),
 		bad("§2.2 agent is for persons", "bazaar", business, "agent",
 			map[string]any{"name": "a", "by": "b", "product": "c", "acceptingMeetingRequests": true}, "/agent"),
@@ -202,7 +207,8 @@ func partLimits(*nodetest.Spec) (rows []specRow) {
 			`{"model":"fixed","currency":"INR","amount":-1}`:   "pricing/amount",
 			`{"model":"fixed","currency":"INR","amount":49.5}`: "", `{"model":"fixed","currency":"INR","amount":"49.50"}`: "pricing/amount",
 			`{"model":"fixed","currency":"IN"}`: "pricing/currency", `{"model":"fixed","currency":"INRR"}`: "pricing/currency",
-			`{"model":"fixed","currency":"XXY"}`: "pricing/currency", `{"model":"free","colour":"red"}`: "pricing/colour",
+			`{"model":"fixed","currency":"XXY"}`: "pricing/currency", `{"model":"fixed","amount":3}`: "pricing/currency",
+			`{"model":"free","colour":"red"}`: "pricing/colour",
 		} {
 			row := put("§2.8 pricing " + price)
 			row.body = strings.Replace(body("pricing", "PRICE"), `"PRICE"`, price, 1)
@@ -213,6 +219,7 @@ func partLimits(*nodetest.Spec) (rows []specRow) {
 		}
 		for endpoint, good := range map[string]bool{
 			"https://a.example/x": true, "http://a.example/x": false, "ftp://a.example": false, "a.example": false, "https://": false, "https://a b.example/": false,
+			"https://a.example:8443": true, "https://u:p@a.example": false,
 		} {
 			row := put("§2.8 endpoint " + endpoint)
 			if row.body = body("endpoint", endpoint); !good {

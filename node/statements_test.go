@@ -81,8 +81,7 @@ func TestStatements_SignedPost(t *testing.T) {
 // asking for it.
 func TestPost_Language(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		pair := h.Hosted("asha")
 		secret := h.OwnerToken("asha")
 		language := func(a nodetest.Answer) (tag string) {

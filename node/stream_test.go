@@ -68,14 +68,7 @@ func (s *subscriber) event() (id string, item protocol.FeedItem, ok bool) {
 func TestStream_Node(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		c := node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
-		change(&c)
-		one, stopOne := run(t, c)
-		c.BaseURL = one.Base
-		two, stopTwo := one, func() {} // one process serves SQLite
-		if c.Database != "" {
-			two, stopTwo = run(t, c)
-		}
+		c, one, two, stop := processes(t, change)
 
 		all, offers := subscribe(t, one.URL, ""), subscribe(t, two.URL, "?types=board_post")
 		posts := one.On(t)
@@ -103,8 +96,7 @@ func TestStream_Node(t *testing.T) {
 		}
 
 		open := subscribe(t, one.URL, "")
-		stopOne()
-		stopTwo()
+		stop()
 		_, _, ok = open.event()
 		require.False(t, ok)
 		require.NoError(t, open.lines.Err(), "an end in order")
@@ -115,6 +107,18 @@ func TestStream_Node(t *testing.T) {
 		require.Equal(t, "Second", second.Subject.Title, "after a restart")
 		stopAgain()
 	})
+}
+
+// processes runs two processes of a deployment until stop; of SQLite, which one process serves, the same one.
+func processes(t *testing.T, change func(*node.Config)) (c node.Config, one, two *nodetest.House, stop func()) {
+	c = node.Config{Listen: "127.0.0.1:0", Data: t.TempDir(), Dev: true, Version: "test"}
+	change(&c)
+	one, stopOne := run(t, c)
+	if c.BaseURL = one.Base; c.Database == "" {
+		return c, one, one, stopOne
+	}
+	two, stopTwo := run(t, c)
+	return c, one, two, func() { stopOne(); stopTwo() }
 }
 
 // run runs a node until stop, which waits for its end.

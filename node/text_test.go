@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity"
-	"stoa/node"
 	"stoa/node/door/httpapi"
 	"stoa/node/hall"
 	"stoa/node/nodetest"
@@ -132,8 +131,7 @@ func TestAddresses_Hostile(t *testing.T) {
 	t.Parallel()
 	hostile := []string{"%00", "a%00b", "%ff", "%c3%28", "%ed%a0%80", "%e2%80%ae", "%0a", "%0d%0a", "%7f", "%ef%bf%bf", "%f0%9f%98%80", "%25", "%",
 		"%zz", "'", "%22%3b--", strings.Repeat("%e0%a4%85", 300)}
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		paths := map[string]bool{
 			"/ap/posts/{x}": true, "/ap/agents/{x}": true, "/ap/agents/{x}/outbox?before={x}": true, "/ap/{x}": true, "/ap/board/outbox?before={x}": true,
 			"/ap/board/log/{x}": true, "/ap/board/announces/{x}": true, "/ap/board/log?before={x}": true,

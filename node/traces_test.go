@@ -297,9 +297,8 @@ func TestTraces_Failed(t *testing.T) {
 		require.NotContains(t, p.Name, "board")
 	}
 	require.Eventually(t, func() bool {
-		w := httptest.NewRecorder()
-		h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		return strings.Contains(w.Body.String(), "stoa_traces_sent_total 1\n") && strings.Contains(w.Body.String(), "stoa_traces_dropped_total 0\n")
+		metrics := h.Metrics()
+		return strings.Contains(metrics, "stoa_traces_sent_total 1\n") && strings.Contains(metrics, "stoa_traces_dropped_total 0\n")
 	}, time.Minute, 10*time.Millisecond)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -16,8 +15,7 @@ import (
 // TestVisitor_DeletesPost: a post without an account is deleted with the secret that its answer has, also by the browser that wrote it, and by no other.
 func TestVisitor_DeletesPost(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		write := func() (made protocol.MadePost) {
 			h.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", h.Proof("board")).Is(201).Into(&made)
 			require.NotEmpty(t, made.DeleteToken)
@@ -57,8 +55,7 @@ func hosted(h *nodetest.House, handle string) string {
 // answered and closed; nobody else does, nor of an answer. Nobody reads it any more: not the inbox, the archive, or a program by A2A.
 func TestVisitor_DeletesMessage(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		asha := []string{"Authorization", h.Agent("asha", nodetest.OpenPolicy)}
 		var begun, other protocol.ContactReceipt
 		begin := func(word string, into *protocol.ContactReceipt) {

@@ -80,7 +80,7 @@ func (w *walkWorld) fill(h *nodetest.House) {
 				Draft: protocol.ProfileDraft{Handle: fmt.Sprintf("waits-%d", i), Name: "Waits", Kind: protocol.Person}})
 			return err
 		}))
-		r, _ := storedMeeting(protocol.MeetingSubmitted, time.Now().Add(48*time.Hour))
+		r, _ := nodetest.StoredMeeting(protocol.MeetingSubmitted, time.Now().Add(48*time.Hour))
 		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, r) }))
 		require.NoError(w.t, h.DB.Write(w.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 			const agent = "eip155:1:0x00000000000000000000000000000000000000aa:1"

@@ -38,11 +38,7 @@ func accountOf(s *nodetest.Stage, n int, id string) bySelf {
 }
 
 func (a bySelf) request(method, path, body string, old bool) *http.Request {
-	r := httptest.NewRequest(method, a.s.Base+path, strings.NewReader(body))
-	r.RequestURI = path
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	r := a.s.Request(method, path, body)
 	var more []string
 	if a.id != "" {
 		r.Header.Set("Agent-Identity", a.id)
@@ -54,11 +50,7 @@ func (a bySelf) request(method, path, body string, old bool) *http.Request {
 	return r
 }
 
-func (a bySelf) sends(r *http.Request) nodetest.Answer {
-	w := httptest.NewRecorder()
-	a.s.Handler().ServeHTTP(w, r)
-	return nodetest.Answer{ResponseRecorder: w, T: a.s.T}
-}
+func (a bySelf) sends(r *http.Request) nodetest.Answer { return a.s.Serve(r) }
 
 // TestWallet: the owner and the agent wallet of an identity sign requests with what they already have, in both revisions of ERC-8128, and
 // nobody else does in their name; who sells the identity signs for it no more.
@@ -66,9 +58,7 @@ func TestWallet(t *testing.T) {
 	t.Parallel()
 	nodetest.Any(t, func(t *testing.T, change func(*node.Config)) {
 		s := nodetest.NewStage(t, "", change)
-		id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-		require.NoError(t, err)
-		s.Chain.Do("final")
+		id := s.Register(0)
 		owner, other := accountOf(s, 0, id.String()), accountOf(s, 1, id.String())
 		const board = "/api/public/board"
 		var post protocol.Post
@@ -93,8 +83,7 @@ func TestWallet(t *testing.T) {
 			require.Equal(t, protocol.KeyUnknown, refused.Problem().Code)
 			require.Contains(t, refused.Body.String(), "neither owns the identity nor is its agent wallet")
 			alone := accountOf(s, 0, "")
-			refused = alone.sends(alone.request("POST", board, nodetest.GoodPost, old))
-			require.Equal(t, 401, refused.Code)
+			refused = alone.sends(alone.request("POST", board, nodetest.GoodPost, old)).Is(401)
 			require.Contains(t, refused.Body.String(), "send Agent-Identity")
 			require.Equal(t, 200, alone.sends(alone.request("GET", board, "", old)).Code, "an open read")
 			uncovered := owner
@@ -139,14 +128,9 @@ func TestWallet_Client(t *testing.T) {
 	if program == "" {
 		t.Skip("the client is not here; make test installs it")
 	}
-	server := httptest.NewUnstartedServer(nil)
-	s := nodetest.NewStage(t, "", func(c *node.Config) { c.BaseURL = "http://" + server.Listener.Addr().String() })
-	server.Config.Handler = s.Handler()
-	server.Start()
-	t.Cleanup(server.Close)
-	id, _, err := s.Chain.Registrar(0).Register(t.Context(), "https://agent.example/a")
-	require.NoError(t, err)
-	s.Chain.Do("final")
+	c := nodetest.NewEVM(t)
+	s := &nodetest.Stage{House: nodetest.Served(t, func(o *node.Config) { o.Chain = []string{c.Flag("")} }), Chain: c}
+	id := s.Register(0)
 	posts := func(account int, identity, client string) (status int, body string) {
 		t.Helper()
 		out, err := exec.Command("node", program, s.Base, strconv.FormatUint(s.Chain.ChainID, 10),
@@ -209,16 +193,9 @@ func TestForeignSchemes(t *testing.T) {
 		}
 	}
 	pair := nodetest.NewPair(t)
-	target := must.Get(httpsig.ParseTarget(h.Base))(t)
 	for keyid, says := range map[string]string{"did:key:z6Mk": "DID", "did:web:agent.example": "DID", "https://agent.example/actor#main-key": "ActivityPub",
 		"eip155:1:0x7e5f4552091a69125d5dfcb7b8c2659029395bdf": "tag erc8128", "unknown": "send Agent-Identity"} {
-		r := httptest.NewRequest("POST", h.Base+"/api/public/board", strings.NewReader(nodetest.GoodPost))
-		r.RequestURI = "/api/public/board"
-		r.Header.Set("Content-Type", "application/json")
-		require.NoError(t, httpsig.SignRequest(r, target, []byte(nodetest.GoodPost), httpsig.SignOptions{Key: pair.Signer(), KeyID: keyid}))
-		w := httptest.NewRecorder()
-		h.Handler().ServeHTTP(w, r)
-		require.Equal(t, 401, w.Code, keyid)
-		require.Contains(t, w.Body.String(), says, keyid)
+		a := h.Signed(pair, nodetest.GoodPost, func(_ *http.Request, o *httpsig.SignOptions) { o.KeyID = keyid }).Is(401)
+		require.Contains(t, a.Body.String(), says, keyid)
 	}
 }

@@ -86,14 +86,13 @@ func newSecrets(t *testing.T) *secretsWorld {
 	bid, begun := d.NewBid(), w.writes()
 	w.secrets[ofPayment] = bid.PaymentURL[strings.LastIndexByte(bid.PaymentURL, '/')+1:]
 	d.Good("POST", "/api/public/payment/claim", `{"utr":"`+nodetest.NewUTR()+`","payToken":"`+w.secrets[ofPayment]+`"}`, "", nil)
-	asked, status := storedMeeting(protocol.MeetingSubmitted, time.Now().UTC().Add(99*time.Hour).Truncate(time.Hour))
-	waits, _ := storedMeeting(protocol.MeetingUnconfirmed, asked.StartsAt)
+	asked, status := nodetest.StoredMeeting(protocol.MeetingSubmitted, time.Now().UTC().Add(99*time.Hour).Truncate(time.Hour))
+	waits, _ := nodetest.StoredMeeting(protocol.MeetingUnconfirmed, asked.StartsAt)
 	_, err := rand.Read(asked.Mailbox[:])
 	require.NoError(t, err)
 	asked.Confirmed, asked.Mail, waits.Mailbox, waits.Shown = true, mailbox, asked.Mailbox, false
 	w.ids = map[string]any{protocol.BidID: bid.Bid.ID, protocol.MeetingID: asked.ID, protocol.ThreadID: begun.ThreadID}
-	var post protocol.MadePost
-	n.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", n.Proof("board")).Is(201).Into(&post)
+	post := nodetest.As[protocol.MadePost](n.Ask("POST", "/api/public/board", nodetest.GoodPost, "Proof-Of-Work", n.Proof("board")).Is(201))
 	w.ids[protocol.PostID], w.secrets[ofPost] = post.ID, post.DeleteToken
 	put(func(ctx context.Context, tx *storage.Tx) error {
 		if err := tx.Profiles().PutNotifySettings(ctx, storage.NotifySettings{Handle: "asha", Mail: mail, Confirmed: true, Links: true}); err != nil {
@@ -302,7 +301,7 @@ func TestSecrets_Bearer(t *testing.T) {
 func TestSecrets_Addresses(t *testing.T) {
 	t.Parallel()
 	w := newSecrets(t)
-	approved, _ := storedMeeting(protocol.MeetingApproved, time.Now().UTC().Add(200*time.Hour).Truncate(time.Hour))
+	approved, _ := nodetest.StoredMeeting(protocol.MeetingApproved, time.Now().UTC().Add(200*time.Hour).Truncate(time.Hour))
 	require.NoError(t, w.House.DB.Write(t.Context(), func(ctx context.Context, tx *storage.Tx) error { return tx.Meetings().Insert(ctx, approved) }))
 	w.secrets[ofEvent] = w.meetingTicket("e", strings.TrimPrefix(approved.ID, protocol.MeetingID+"_"), approved.ID)
 	for _, kind := range slices.Sorted(maps.Keys(w.secrets)) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 )
@@ -18,8 +17,7 @@ import (
 // and found by every spelling, at every door.
 func TestTags_AnyScript(t *testing.T) {
 	t.Parallel()
-	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
-		h := nodetest.New(t, change)
+	nodetest.EachHouse(t, func(t *testing.T, h *nodetest.House) {
 		pair := h.Hosted("asha")
 		const body = `{"kind":"offer","title":"Looms","body":"Two looms.","tags":["Paper","हिन्दी","PAPER","caf\u0065\u0301","caf\u00e9","日本語"]}`
 		a := h.Signed(pair, body, nil).Is(201)
@@ -60,7 +58,7 @@ func TestTags_AnyScript(t *testing.T) {
 		require.Contains(t, page, `href="/board?tag=`+url.QueryEscape("हिन्दी")+`"`)
 		require.Contains(t, h.Ask("GET", "/ap/posts/"+p.ID, "", "Accept", "application/activity+json").Body.String(), `"name":"#हिन्दी"`)
 
-		require.Equal(t, 204, signedAs(h, pair, "DELETE", "/api/public/board/"+p.ID, "").Code)
+		require.Equal(t, 204, h.AskSigned(pair, "DELETE", "/api/public/board/"+p.ID, "").Code)
 		require.NotContains(t, h.Ask("GET", "/api/public/board?tag=paper", "").Body.String(), p.ID)
 	})
 }

@@ -140,6 +140,15 @@ func (c *EVM) Start(change ...func(*node.Config)) *Stage {
 	return &Stage{Start(c.T, append(change, func(o *node.Config) { o.Chain = []string{c.Flag("")} })...), c}
 }
 
+// Register registers an identity of an account, which is final.
+func (s *Stage) Register(account int) erc8004.ID {
+	s.T.Helper()
+	id, _, err := s.Chain.Registrar(account).Register(s.T.Context(), "https://agent.example/a")
+	require.NoError(s.T, err)
+	s.Chain.Do("final")
+	return id
+}
+
 // Watch runs what runs alongside the doors.
 func (s *Stage) Watch() {
 	ctx, cancel := context.WithCancel(s.T.Context())

@@ -123,3 +123,14 @@ func (d *Doors) Asked(mail string, at time.Time) (made protocol.MeetingReceipt) 
 	a.Into(&made)
 	return made
 }
+
+// StoredMeeting returns a request to asha that is in a state, and its status token.
+func StoredMeeting(state protocol.MeetingState, starts time.Time) (r *storage.StoredMeeting, token string) {
+	token = protocol.NewReadToken()
+	return &storage.StoredMeeting{
+		ID: protocol.NewID(protocol.MeetingID, starts), Handle: "asha", State: state, Shown: true, StartsAt: starts, EndsAt: starts.Add(30 * time.Minute),
+		Requester: "net:x", TokenHash: protocol.SecretHash(token), AskedAt: starts.Add(-200 * time.Hour), DueAt: starts,
+		MeetingDoc: storage.MeetingDoc{Author: protocol.Author{Name: "Ravi", Method: protocol.ByProof}, Name: "Ravi", Mail: "ravi@example.org", Purpose: "Yarn.",
+			Proposals: []protocol.MeetingTime{{StartsAt: starts, EndsAt: starts.Add(30 * time.Minute)}}, Sent: protocol.MeetingMailNone},
+	}, token
+}

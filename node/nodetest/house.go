@@ -1,11 +1,9 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -112,24 +110,54 @@ func (a Answer) Problem() (p struct {
 	return p
 }
 
-// Ask sends a request; headers come in pairs.
-func (h *House) Ask(method, path, body string, headers ...string) Answer {
-	h.T.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	r := httptest.NewRequest(method, h.Base+path, reader)
+// Request makes a request as it comes to the node; headers come in pairs.
+func (h *House) Request(method, path, body string, headers ...string) *http.Request {
+	r := httptest.NewRequest(method, h.Base+path, strings.NewReader(body))
 	r.RequestURI = path
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
+	} else {
+		r.Body = http.NoBody
 	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+	return r
+}
+
+// Serve has the node answer a request.
+func (h *House) Serve(r *http.Request) Answer {
+	h.T.Helper()
 	w := httptest.NewRecorder()
 	h.Handler().ServeHTTP(w, r)
 	return Answer{w, h.T}
+}
+
+// Ask sends a request; headers come in pairs.
+func (h *House) Ask(method, path, body string, headers ...string) Answer {
+	h.T.Helper()
+	return h.Serve(h.Request(method, path, body, headers...))
+}
+
+// Sign signs a request with a body by a key, as the options say besides.
+func (h *House) Sign(r *http.Request, body string, pair key.Pair, o httpsig.SignOptions) *http.Request {
+	h.T.Helper()
+	o.Key = pair.Signer()
+	require.NoError(h.T, httpsig.SignRequest(r, must.Get(httpsig.ParseTarget(h.Base))(h.T), []byte(body), o))
+	return r
+}
+
+// AskSigned is Ask, signed by a key.
+func (h *House) AskSigned(pair key.Pair, method, path, body string, headers ...string) Answer {
+	h.T.Helper()
+	return h.Serve(h.Sign(h.Request(method, path, body, headers...), body, pair, httpsig.SignOptions{}))
+}
+
+// Metrics is what the node's monitoring reads.
+func (h *House) Metrics() string {
+	w := httptest.NewRecorder()
+	h.OperatorHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
 }
 
 // Proof solves a fresh challenge, as the base64 of the Proof-Of-Work header.
@@ -166,6 +194,16 @@ func Any(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
 	storagetest.Any(t, func(t *testing.T, c storage.Config) { test(t, func(of *node.Config) { of.Database = c.URL }) })
 }
 
+// AnyHouse is Any with a node of each database.
+func AnyHouse(t *testing.T, test func(t *testing.T, h *House)) {
+	Any(t, func(t *testing.T, change func(*node.Config)) { test(t, New(t, change)) })
+}
+
+// EachHouse is Each with a node of each database.
+func EachHouse(t *testing.T, test func(t *testing.T, h *House)) {
+	Each(t, func(t *testing.T, change func(*node.Config)) { test(t, New(t, change)) })
+}
+
 // Each runs a test on SQLite and, where the tests are given one, on
 // PostgreSQL. change makes the node's database the engine's.
 func Each(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
@@ -186,18 +224,11 @@ func Each(t *testing.T, test func(t *testing.T, change func(*node.Config))) {
 // Signed makes a signed post of an agent of this node.
 func (h *House) Signed(pair key.Pair, body string, change func(*http.Request, *httpsig.SignOptions)) Answer {
 	h.T.Helper()
-	r := httptest.NewRequest("POST", h.Base+"/api/public/board", bytes.NewReader([]byte(body)))
-	r.RequestURI = "/api/public/board"
-	r.Header.Set("Content-Type", "application/json")
-	target := must.Get(httpsig.ParseTarget(h.Base))(h.T)
-	o := httpsig.SignOptions{Key: pair.Signer()}
+	r, o := h.Request("POST", "/api/public/board", body), httpsig.SignOptions{}
 	if change != nil {
 		change(r, &o)
 	}
-	require.NoError(h.T, httpsig.SignRequest(r, target, []byte(body), o))
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return Answer{w, h.T}
+	return h.Serve(h.Sign(r, body, pair, o))
 }
 
 // Start runs a real node on loopback, with limits that a load does not meet.

@@ -1,11 +1,9 @@
 package nodetest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -57,25 +55,7 @@ type ToolAnswer struct {
 // RPCAt posts a JSON-RPC request to a path.
 func (h *House) RPCAt(path, body string, headers ...string) RPCAnswer {
 	h.T.Helper()
-	r := httptest.NewRequest("POST", h.Base+path, strings.NewReader(body))
-	r.RequestURI = path
-	r.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return h.readRPC(w)
-}
-
-func (h *House) readRPC(w *httptest.ResponseRecorder) RPCAnswer {
-	h.T.Helper()
-	a := RPCAnswer{Answer: Answer{w, h.T}}
-	if w.Body.Len() > 0 {
-		require.Equal(h.T, "application/json", w.Header().Get("Content-Type"), "%s", w.Body)
-		a.Into(&a)
-	}
-	return a
+	return h.SendSigned(h.Request("POST", path, body, headers...))
 }
 
 // Modern makes a request of the newer wire, headers and all.
@@ -188,28 +168,21 @@ func (h *House) SignedTool(pair key.Pair, name, args string, change func(*http.R
 // SendSigned sends a request that SignTool made.
 func (h *House) SendSigned(r *http.Request) RPCAnswer {
 	h.T.Helper()
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return h.readRPC(w)
+	a := RPCAnswer{Answer: h.Serve(r)}
+	if a.Body.Len() > 0 {
+		require.Equal(h.T, "application/json", a.Header().Get("Content-Type"), "%s", a.Body)
+		a.Into(&a)
+	}
+	return a
 }
 
 // SignTool makes the signed request of a tool call and its body.
 func (h *House) SignTool(pair key.Pair, name, args string, change func(*http.Request, *httpsig.SignOptions)) (*http.Request, []byte) {
 	h.T.Helper()
-	body := []byte(ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args)))
-	r := httptest.NewRequest("POST", h.Base+protocol.MCPPath, bytes.NewReader(body))
-	r.RequestURI = protocol.MCPPath
-	for field, value := range map[string]string{
-		"Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name,
-	} {
-		r.Header.Set(field, value)
-	}
-	target, err := httpsig.ParseTarget(h.Base)
-	require.NoError(h.T, err)
-	o := httpsig.SignOptions{Key: pair.Signer()}
+	body, o := ModernBody("tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, name, args)), httpsig.SignOptions{}
+	r := h.Request("POST", protocol.MCPPath, body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", name)
 	if change != nil {
 		change(r, &o)
 	}
-	require.NoError(h.T, httpsig.SignRequest(r, target, body, o))
-	return r, body
+	return h.Sign(r, body, pair, o), []byte(body)
 }

@@ -1,10 +1,8 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -105,17 +103,9 @@ func (o Operator) Do(status int, method, path string, in, out any) {
 // From asks as someone at an address.
 func (h *House) From(address, method, path, body string, headers ...string) Answer {
 	h.T.Helper()
-	r := httptest.NewRequest(method, h.Base+path, bytes.NewReader([]byte(body)))
-	r.RequestURI, r.RemoteAddr = path, address+":4711"
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	h.Handler().ServeHTTP(w, r)
-	return Answer{w, h.T}
+	r := h.Request(method, path, body, headers...)
+	r.RemoteAddr = address + ":4711"
+	return h.Serve(r)
 }
 
 // Report reports a post as spam, from an address.

@@ -1,8 +1,7 @@
-package node_test
+package bench_test
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"os"
 	"testing"
 
@@ -29,15 +28,8 @@ func polls(b *testing.B, h *nodetest.House) {
 	seedPost(b, h, 1)
 	require.NoError(b, h.DB.Numbered(b.Context()))
 	bearer := "Bearer " + h.OwnerToken("load")
-	ask := func(after, tag string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest("GET", h.Base+since+"?after="+after, nil)
-		r.Header.Set("Authorization", bearer)
-		if tag != "" {
-			r.Header.Set("If-None-Match", tag)
-		}
-		w := httptest.NewRecorder()
-		h.Handler().ServeHTTP(w, r)
-		return w
+	ask := func(after, tag string) nodetest.Answer {
+		return h.Ask("GET", "/api/public/since?after="+after, "", "Authorization", bearer, "If-None-Match", tag)
 	}
 	var d protocol.Digest
 	require.NoError(b, json.Unmarshal(ask("", "").Body.Bytes(), &d))

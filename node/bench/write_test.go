@@ -1,4 +1,4 @@
-package node_test
+package bench_test
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"sync"
@@ -22,7 +21,6 @@ import (
 
 	"stoa/identity/httpsig"
 	"stoa/identity/key"
-	"stoa/node"
 	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/must"
@@ -143,10 +141,7 @@ func BenchmarkPage(b *testing.B) {
 		spent        time.Duration
 	}{{"/api/public/board/" + post.ID, "application/json", 0}, {"/board/" + post.ID, nodetest.Accept, 0}}
 	ask := func(path, accept string) time.Duration {
-		r := httptest.NewRequest("GET", h.Base+path, nil)
-		r.RequestURI = path
-		r.Header.Set("Accept", accept)
-		w := &blank{head: http.Header{}}
+		r, w := h.Request("GET", path, "", "Accept", accept), &blank{head: http.Header{}}
 		start := time.Now()
 		h.Handler().ServeHTTP(w, r)
 		if w.status != 200 {
@@ -173,12 +168,13 @@ func seedPost(b testing.TB, n *nodetest.House, i int) {
 func bareServer(b testing.TB, body []byte) string {
 	b.Helper()
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b)
-	s := node.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body)
-	}))
+	s := &http.Server{ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			w.Write(body)
+		})}
 	go s.Serve(l)
 	b.Cleanup(func() { s.Close() })
 	return "http://" + l.Addr().String()

@@ -1,4 +1,4 @@
-package node_test
+package bench_test
 
 import (
 	"bufio"

@@ -1,10 +1,8 @@
-package node_test
+package bench_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"sync/atomic"
 	"testing"
@@ -28,7 +26,7 @@ func BenchmarkBids(b *testing.B) {
 	target := must.Get(httpsig.ParseTarget(n.Base))(b)
 	const boards = 20 // with 100 slots each; a bidder has at most three unpaid bids
 	for i := range boards {
-		openBoard(b, n, fmt.Sprintf("board-%d", i))
+		n.OpenBoard(fmt.Sprintf("board-%d", i), `,"slots":100,"floor":500`)
 	}
 	fillBoard(b, n, "board-0")
 	keys := make([]key.Pair, boards*100/3)
@@ -65,23 +63,6 @@ func BenchmarkBids(b *testing.B) {
 	b.Run("posts", func(b *testing.B) {
 		ask(b, n, func() string { return fmt.Sprintf("/api/public/board?utm_n=%d", asked.Add(1)) })
 	})
-}
-
-// openBoard opens an attention board with 100 slots that is paid by UPI.
-func openBoard(b *testing.B, n *nodetest.House, handle string) {
-	b.Helper()
-	n.Hosted(handle)
-	token := n.TokenOf(handle, "board")
-	for path, body := range map[string]string{
-		"/api/owner/payment-account": `{"provider":"upi","vpa":"asha@okbank"}`, "/api/owner/attention": `{"slots":100,"floor":500}`,
-	} {
-		r := must.Get(http.NewRequest("PUT", n.URL+path, bytes.NewReader([]byte(body))))(b)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Authorization", "Bearer "+token)
-		res := must.Get(http.DefaultClient.Do(r))(b)
-		res.Body.Close()
-		require.Equal(b, 200, res.StatusCode)
-	}
 }
 
 // fillBoard gives every slot of a board to a live bid.

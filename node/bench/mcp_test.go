@@ -1,4 +1,4 @@
-package node_test
+package bench_test
 
 import (
 	"bufio"
@@ -105,7 +105,7 @@ func BenchmarkMCPCall(b *testing.B) {
 			for b.Loop() {
 				r, _ := http.NewRequest("POST", h.Base+protocol.MCPPath, strings.NewReader(body))
 				r.Header, r.RemoteAddr = head, "127.0.0.1:1"
-				w := &sink{head: http.Header{}}
+				w := &blank{head: http.Header{}}
 				h.Handler().ServeHTTP(w, r)
 				if w.status != http.StatusOK {
 					b.Fatal(w.status)
@@ -114,13 +114,3 @@ func BenchmarkMCPCall(b *testing.B) {
 		})
 	}
 }
-
-// sink discards an answer.
-type sink struct {
-	head   http.Header
-	status int
-}
-
-func (s *sink) Header() http.Header         { return s.head }
-func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
-func (s *sink) WriteHeader(status int)      { s.status = status }

@@ -1,4 +1,4 @@
-package node_test
+package bench_test
 
 import (
 	"fmt"
@@ -8,10 +8,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
 
+	"stoa/identity/erc8004"
 	"stoa/identity/httpsig"
+	"stoa/identity/session"
 	"stoa/node/nodetest"
 	"stoa/protocol/must"
 )
@@ -20,38 +24,31 @@ import (
 // of an identity (ERC-8128, an ordinary account), and sent with the token of an agent that signed in.
 func BenchmarkWalletWrite(b *testing.B) {
 	s := nodetest.NewStage(b, "")
-	id, _, err := s.Chain.Registrar(0).Register(b.Context(), "https://agent.example/a")
-	require.NoError(b, err)
-	s.Chain.Do("final")
-	owner, pair, target := accountOf(s, 0, id.String()), s.Hosted("load"), must.Get(httpsig.ParseTarget(s.Base))(b)
+	id, account := s.Register(0), s.Chain.Accounts[0]
+	wallet, pair := must.Get(erc8004.ParseWalletKey(account.PrivateKey))(b), s.Hosted("load")
+	as := httpsig.Account{Chain: s.Chain.ChainID, Address: strings.ToLower(account.Address)}
 	number := 0
 	body := func() string {
 		number++
 		return fmt.Sprintf(`{"kind":"offer","title":"Post %d","body":"Two hundred sheets of hand-made paper from Jaipur, number %d."}`, number, number)
 	}
-	posted := func(text string) *http.Request {
-		r := httptest.NewRequest("POST", s.Base+"/api/public/board", strings.NewReader(text))
-		r.RequestURI = "/api/public/board"
-		r.Header.Set("Content-Type", "application/json")
-		return r
+	posted := func(text string, headers ...string) *http.Request {
+		return s.Request("POST", "/api/public/board", text, headers...)
 	}
-	token := nodetest.As[struct{ Token string }](owner.signIn(owner.text(nil)))
+	until := time.Now().Add(time.Hour).Unix()
+	token := s.Table.Gate.SignIn.Challenges.Seal(session.Grant{Identity: id.String(), Chain: as.Chain, Account: as.Address, Until: until})
 	for _, kind := range []struct {
 		name string
 		make func() *http.Request
 	}{
-		{"ed25519", func() *http.Request {
+		{"ed25519", func() *http.Request { text := body(); return s.Sign(posted(text), text, pair, httpsig.SignOptions{}) }},
+		{"wallet", func() *http.Request {
 			text := body()
-			r := posted(text)
-			require.NoError(b, httpsig.SignRequest(r, target, []byte(text), httpsig.SignOptions{Key: pair.Signer()}))
+			r := posted(text, "Agent-Identity", id.String())
+			nodetest.SignByAccount(b, r, []byte(text), func(digest []byte) ([]byte, error) { return crypto.Sign(digest, wallet) }, as, false, "agent-identity")
 			return r
 		}},
-		{"wallet", func() *http.Request { return owner.request("POST", "/api/public/board", body(), false) }},
-		{"token", func() *http.Request {
-			r := posted(body())
-			r.Header.Set("Authorization", "Bearer "+token.Token)
-			return r
-		}},
+		{"token", func() *http.Request { return posted(body(), "Authorization", "Bearer "+token) }},
 	} {
 		b.Run(kind.name, func(b *testing.B) {
 			requests := make([]*http.Request, b.N)

@@ -1,7 +1,8 @@
-package node_test
+package bench_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -36,7 +37,11 @@ type ledger struct {
 	requests atomic.Int64
 }
 
-const ledgerReputation = "0x8004baa17c55a88189ae136b182e5fda19de9b63"
+const (
+	rpcChain         = 31337
+	rpcRegistry      = "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"
+	ledgerReputation = "0x8004baa17c55a88189ae136b182e5fda19de9b63"
+)
 
 func (l *ledger) head() uint64 { return uint64(len(l.logs))/2 + 200 }
 
@@ -111,13 +116,14 @@ func newLedger(b *testing.B, n int, change func(*node.Config)) (*ledger, *nodete
 		r := storage.StoredReceipt{ID: protocol.NewID(protocol.ReceiptID, time.Now()), Handle: "rao", Order: fmt.Sprint(i), Agent: agent,
 			Client: fmt.Sprintf("eip155:%d:%s", rpcChain, client), Currency: "INR", Minor: 18000, PaidAt: time.Now(), IssuedAt: time.Now()}
 		claims := must.Get(json.Marshal(protocol.OrderReceiptClaims{Issuer: h.Base, Order: r.Order, Agent: agent, Shop: "rao",
-			Client: r.Client, Amount: "180.00", Currency: "INR", ID: r.ID}))(b)
+			Client: r.Client, Amount: "180.00", Currency: "INR", ID: r.ID, Known: protocol.KnownProvider}))(b)
 		r.Token = must.Get(h.Keys.Ed.SignCompact(claims, protocol.OrderReceiptType))(b)
 		receipts = append(receipts, r)
 		file := fmt.Appendf(nil, `{"agentRegistry":"eip155:%d:%s","agentId":7,"clientAddress":%q,"createdAt":"2026-11-20T09:30:00Z",`+
 			`"value":90,"valueDecimals":0,"orderReceipt":%q}`,
 			rpcChain, rpcRegistry, client, r.Token)
-		data := must.Get(args.Pack(uint64(1), big.NewInt(90), uint8(0), "starred", "", "", dataURI(file), erc8004.FeedbackHash(file)))(b)
+		uri := "data:application/json;base64," + base64.StdEncoding.EncodeToString(file)
+		data := must.Get(args.Pack(uint64(1), big.NewInt(90), uint8(0), "starred", "", "", uri, erc8004.FeedbackHash(file)))(b)
 		l.logs = append(l.logs, map[string]any{"address": ledgerReputation, "data": hexutil.Bytes(data), "blockNumber": hexutil.Uint64(i/2 + 1),
 			"topics":    []any{topic, common.BigToHash(big.NewInt(7)), common.HexToHash(client), crypto.Keccak256Hash([]byte("starred"))},
 			"blockHash": common.Hash{}, "blockTimestamp": hexutil.Uint64(time.Now().Unix()), "transactionHash": common.BigToHash(big.NewInt(int64(i) + 1)),

@@ -1,4 +1,4 @@
-package node_test
+package bench_test
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +42,8 @@ func BenchmarkMeetings(b *testing.B) {
 	tomorrow := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	fillMeetings(b, n, tomorrow)
 	busy := n.OwnerToken(meetingOwner(0))
-	put(b, n, busy, "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true,"showSlots":true,"timezone":"Asia/Kolkata"}`)
+	n.Ask("PUT", "/api/owner/meeting-settings", `{"acceptingMeetingRequests":true,"showSlots":true,"timezone":"Asia/Kolkata"}`,
+		"Authorization", "Bearer "+busy).Is(200)
 	var info protocol.MeetingInfo
 	res := must.Get(http.Get(n.URL + openTimes(tomorrow)))(b)
 	require.NoError(b, json.NewDecoder(res.Body).Decode(&info))
@@ -110,16 +110,6 @@ func openTimes(from time.Time) string {
 
 func meetingOwner(i int) string { return fmt.Sprintf("person-%d", i) }
 
-func put(b *testing.B, n *nodetest.House, token, path, body string) {
-	b.Helper()
-	r := must.Get(http.NewRequest("PUT", n.URL+path, strings.NewReader(body)))(b)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+token)
-	res := must.Get(http.DefaultClient.Do(r))(b)
-	res.Body.Close()
-	require.Equal(b, 200, res.StatusCode)
-}
-
 // fillMeetings stores 10,000 requests: each owner's ten in every state, and for the first
 // owner three approved ones a day.
 func fillMeetings(b *testing.B, n *nodetest.House, from time.Time) {
@@ -153,7 +143,7 @@ func waiting(b *testing.B, n *nodetest.House, count int, from time.Time, owners 
 	require.NoError(b, n.DB.Write(b.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		ids = nil
 		for i := range count {
-			m, _ := storedMeeting(protocol.MeetingSubmitted, from.Add(time.Duration(i/owners)*time.Hour))
+			m, _ := nodetest.StoredMeeting(protocol.MeetingSubmitted, from.Add(time.Duration(i/owners)*time.Hour))
 			m.Handle, m.AskedAt, m.DueAt = meetingOwner(1+i%owners), tx.Now, m.StartsAt
 			if err := tx.Meetings().Insert(ctx, m); err != nil {
 				return err
@@ -166,7 +156,7 @@ func waiting(b *testing.B, n *nodetest.House, count int, from time.Time, owners 
 }
 
 func insertMeeting(ctx context.Context, tx *storage.Tx, owner int, state protocol.MeetingState, at time.Time) error {
-	m, _ := storedMeeting(state, at)
+	m, _ := nodetest.StoredMeeting(state, at)
 	m.Handle, m.AskedAt = meetingOwner(owner), tx.Now
 	return tx.Meetings().Insert(ctx, m)
 }
