@@ -85,7 +85,7 @@ func (t BoardTerms) Category(name string) (c CategoryFloor, ok bool) {
 
 // A BoardCategory is a category of an attention board, to be written.
 type BoardCategory struct {
-	Name  string  `json:"name" minLength:"1" maxLength:"40" doc:"Name of the category."`
+	Name  string  `json:"name" line:"true" minLength:"1" maxLength:"40" doc:"Name of the category."`
 	Floor Decimal `json:"floor,omitempty" decimal:"true" doc:"Least bid in this category, in rupees. Left out: the board's floor."`
 }
 
@@ -93,7 +93,7 @@ type BoardCategory struct {
 // default.
 type AttentionDraft struct {
 	Owned
-	Rules             string          `json:"rules,omitempty" maxLength:"2000" doc:"What you give attention to, and how; plain text for bidders."`
+	Rules             string          `json:"rules,omitempty" visible:"true" maxLength:"2000" doc:"What you give attention to, and how; plain text for bidders."`
 	Floor             Decimal         `json:"floor,omitempty" decimal:"true" doc:"Least bid in rupees; at least 1. Default: 100."`
 	Step              Decimal         `json:"step,omitempty" decimal:"true" doc:"By how many rupees a bid must exceed the one that it displaces. Default: 10, or 5 % of the floor if that is more."`
 	MaxBid            Decimal         `json:"maxBid,omitempty" decimal:"true" doc:"Highest bid in rupees. Default: 100000, or the floor if that is more."`
@@ -112,7 +112,7 @@ type AttentionDraft struct {
 // Check returns the faults of amounts, categories and of members that depend on each other.
 func (d AttentionDraft) Check() []Fault {
 	_, faults := d.Terms()
-	return append(faults, blank("/rules", d.Rules)...)
+	return faults
 }
 
 // DefaultSlots is the number of slots of a board whose owner named none.
@@ -147,7 +147,6 @@ func (d AttentionDraft) Terms() (BoardTerms, []Fault) {
 	for i, c := range d.Categories {
 		at := fmt.Sprintf("/categories/%d", i)
 		name := strings.TrimSpace(c.Name)
-		faults = append(faults, lineFaults(map[string]string{at + "/name": c.Name})...)
 		folded := strings.ToLower(name)
 		switch {
 		case name == "" && c.Name != "":

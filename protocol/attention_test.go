@@ -40,7 +40,6 @@ func TestAttentionDraft_Faults(t *testing.T) {
 		"/categories/1/name":  {Categories: []BoardCategory{{Name: "a"}, {Name: "A"}}},
 		"/categories/0/name":  {Categories: []BoardCategory{{Name: "a\nb"}}},
 		"/respondWithinDays":  {RefundIfNoReply: true},
-		"/rules":              {Rules: " "},
 	} {
 		faults := d.Check()
 		require.Len(t, faults, 1, at)

@@ -44,9 +44,6 @@ const Appeal = "appeal"
 // ComplaintKinds are the kinds of complaints, in the order in which a form offers them.
 var ComplaintKinds = []string{"unlawful", "privacy", "abuse", "fraud", "copyright", "other"}
 
-// Check refuses a blank text.
-func (c NewComplaint) Check() []Fault { return blank("/text", c.Text) }
-
 // A Complaint is a complaint as its author reads it.
 type Complaint struct {
 	ID             string         `json:"id" pattern:"^cmp_" doc:"Its number."`
