@@ -12,14 +12,12 @@ const (
 	HoldFor   = 20 * time.Minute // an unpaid hold, exactly (spec §8)
 	HoldGrace = 2 * time.Minute  // a payment that the provider dates so much later still is in time
 
-	MaxSlots        = 100
 	MinFloor        = 100         // ₹1, the least that payment providers move
 	DefaultFloor    = 100_00      // ₹100
 	DefaultMaxBid   = 1_00_000_00 // ₹1,00,000
 	DefaultSlotDays = 7
-	DefaultProtect  = 24 // hours
-	DefaultClaim    = 12 // hours
-	MaxCategories   = 20
+	DefaultProtect  = 24    // hours
+	DefaultClaim    = 12    // hours
 	minStep         = 10_00 // ₹10
 	stepPercent     = 5     // of the floor
 	MaxOpenOnBoard  = 1     // unpaid bids of one author on one board

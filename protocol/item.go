@@ -12,7 +12,6 @@ import (
 const (
 	MaxItems        = 20_000   // items on sale of one merchant
 	MaxRecordItems  = 100      // items that a merchant record shows, and that put_merchant replaces
-	MaxBatchItems   = 1000     // items of one put_items
 	MaxItemBytes    = 32 << 10 // of one item as JSON
 	MaxCatalogBytes = 64 << 20 // of all items of a merchant as JSON
 	MaxVariants     = 100      // of one item

@@ -11,10 +11,9 @@ import (
 
 // Limits of meeting requests. Those without a source are the node's own.
 const (
-	MinMeetingNotice  = 15                  // minutes (spec §2.13)
-	MaxMeetingDays    = 90                  // days ahead (spec §2.13)
-	MaxMeetingPurpose = 500                 // characters (spec §8)
-	MaxSlotRange      = 31 * 24 * time.Hour // of one question for open times
+	MinMeetingNotice = 15                  // minutes (spec §2.13)
+	MaxMeetingDays   = 90                  // days ahead (spec §2.13)
+	MaxSlotRange     = 31 * 24 * time.Hour // of one question for open times
 
 	ConfirmMeetingFor    = 24 * time.Hour      // after it an unconfirmed request is deleted
 	ProposalFor          = 72 * time.Hour      // for so long proposed times wait for the requester

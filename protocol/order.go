@@ -15,7 +15,6 @@ const OrderReceiptType = "order-receipt+jwt"
 // Limits of receipts.
 const (
 	MaxOrderReceipts   = 20_000 // of one profile that are kept; the oldest are deleted beyond it
-	MaxOrderLines      = 100
 	MaxAdjustments     = 50
 	MaxReceiptToken    = 4096 // bytes of a JWS
 	maxOrderDaysBefore = 366  // how old a payment may be

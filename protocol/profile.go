@@ -197,17 +197,17 @@ type ProfileDraft struct {
 	Handle        string          `json:"handle" shape:"handle" doc:"Which profile."`
 	Name          string          `json:"name" label:"Name" line:"true" minLength:"1" maxLength:"80"`
 	Kind          ProfileKind     `json:"kind" enum:"person,business"`
-	Headline      string          `json:"headline" required:"false" label:"Headline" line:"true" maxLength:"140" doc:"One line."`
+	Headline      string          `json:"headline" required:"false" label:"Headline" line:"true" maxLength:"140"`
 	Description   string          `json:"description" required:"false" label:"Description" maxLength:"1000" doc:"Plain text."`
-	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
+	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant; persons only."`
 	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do." as:"put_capability"`
 	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it needs from other agents." as:"put_need"`
-	Tags          []string        `json:"tags,omitzero" maxItems:"12" shape:"tag" doc:"Words, lower case."`
+	Tags          []string        `json:"tags,omitzero" maxItems:"12" shape:"tag" doc:"Lower case."`
 	Languages     []string        `json:"languages,omitzero" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
 	Regions       []string        `json:"regions,omitzero" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
-	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
+	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return policy; businesses only."`
 	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile, here and at nodes that follow; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
 }
 
@@ -264,8 +264,8 @@ func (d ProfileDraft) Check() []Fault {
 	return faults
 }
 
-// IsAddress reports whether an address may be published: it has a host, and no user name and password.
-func IsAddress(raw string) bool {
+// isAddress reports whether an address may be published: it has a host, and no user name and password.
+func isAddress(raw string) bool {
 	u, err := url.Parse(raw)
 	return err == nil && u.Hostname() != "" && u.User == nil
 }

@@ -66,7 +66,7 @@ const handle = `@?[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])`
 var textShapes = map[string]shape{
 	"account":      {pattern: `^(?:acc` + id + `|` + handle + `)$`, fold: CleanHandle}, // or the handle of one of its profiles
 	"base64url":    {pattern: `^[A-Za-z0-9_-]*$`},
-	"address":      {pattern: `^https://`, fault: known(IsAddress, "wrong-shape", "must be an https address with a host, and without user name and password")},
+	"address":      {pattern: `^https://`, fault: known(isAddress, "wrong-shape", "must be an https address with a host, and without user name and password")},
 	"bid-id":       {pattern: `^bid` + id + `$`},
 	"block-id":     {pattern: `^blk` + id + `$`},
 	"calendar-id":  {pattern: `^cal` + id + `$`},
