@@ -92,11 +92,11 @@ func operationsPage() []byte {
 		}
 		b.WriteString("\n| field | type | limits | meaning |\n|---|---|---|---|\n")
 		for _, f := range fields {
-			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Anonymous || name == "" {
 				continue
 			}
-			if !strings.Contains(options, "omit") {
+			if !protocol.Optional(f.Tag) {
 				name += " *"
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, typeName(f.Type), limits(f.Tag), f.Tag.Get("doc"))

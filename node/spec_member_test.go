@@ -79,7 +79,7 @@ func memberRows(s *nodetest.Spec) []specRow {
 			want: []string{"threadId~^thr_", `state="open"`, `messages.items.0.text="Do you deliver?"`, "!readToken"}},
 		{row: "§4.1 the challenge", path: "/api/public/pow?purpose=contact", want: []string{exactly("", "parameters signature hint")}},
 		{row: "§9 the schema", path: "/schemas/agent-profile.v1.json",
-			want: []string{`title="service.agent-profile/v1"`, `required=["version","handle","name","kind","capabilities","needs","interfaces","contactPolicy"]`,
+			want: []string{`title="service.agent-profile/v1"`, `required=["version","handle","capabilities","needs","interfaces","contactPolicy","name","kind"]`,
 				"$defs.Capability.additionalProperties=false", "$defs.Need.additionalProperties=false", "properties.untrusted_content.enum=[true]"}},
 	}
 }

@@ -61,13 +61,8 @@ var GetAccount = declare[None, Account](Operation{
 
 // An AccountDraft is the part of the account that its owner decides.
 type AccountDraft struct {
-	Name     string `json:"name" minLength:"1" maxLength:"80" doc:"Your name when signed in. No profile shows it."`
+	Name     string `json:"name" line:"true" minLength:"1" maxLength:"80" doc:"Your name when signed in. No profile shows it."`
 	Language string `json:"language,omitempty" enum:"en,hi" doc:"Of letters and notices."`
-}
-
-// Check refuses a name of several lines.
-func (d AccountDraft) Check() []Fault {
-	return lineFaults(map[string]string{"/name": d.Name})
 }
 
 var PutAccount = declare[AccountDraft, Account](Operation{
@@ -100,7 +95,7 @@ var ListTokens = declare[Paging, Page[Token]](Operation{
 
 // A NewToken is a token to be made.
 type NewToken struct {
-	Name          string  `json:"name" minLength:"1" maxLength:"60" doc:"A name by which you recognise it."`
+	Name          string  `json:"name" line:"true" minLength:"1" maxLength:"60" doc:"A name by which you recognise it."`
 	Scopes        []Scope `json:"scopes" minItems:"1" maxItems:"11" uniqueItems:"true" enum:"post,profile,keys,inbox,notify,archive,attention,meetings,orders,account,operator" doc:"What it allows; never more than what you use to make it."`
 	Handle        string  `json:"handle,omitempty" shape:"handle" doc:"The only profile it is for. Default: every profile of the account."`
 	ExpiresInDays int     `json:"expiresInDays,omitempty" minimum:"1" maximum:"3650" doc:"Days until it expires. Default: it does not expire."`
@@ -108,14 +103,13 @@ type NewToken struct {
 
 // Check refuses scopes of the whole account or node for a token of one profile: such a token could
 // make a wider one for itself.
-func (n NewToken) Check() []Fault {
-	var faults []Fault
+func (n NewToken) Check() (faults []Fault) {
 	for _, s := range n.Scopes {
 		if n.Handle != "" && (s == ScopeAccount || s == ScopeOperator) {
 			faults = append(faults, Fault{"/scopes", "not-for-one-profile", "the scope " + string(s) + " is for tokens without a handle"})
 		}
 	}
-	return append(faults, lineFaults(map[string]string{"/name": n.Name})...)
+	return faults
 }
 
 // A MadeToken is a new token with its secret.

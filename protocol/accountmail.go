@@ -16,18 +16,12 @@ var GetAccountMail = declare[None, AccountMail](Operation{
 
 // An AccountMailDraft is the address that an owner wants.
 type AccountMailDraft struct {
-	Mail string `json:"mail,omitempty" maxLength:"254" doc:"The new address; a code to confirm it is sent there. Left out: the account's address is removed."`
+	Mail string `json:"mail,omitempty" shape:"mail" maxLength:"254" doc:"The new address; a code to confirm it is sent there. Left out: the account's address is removed."`
 }
 
-// Check refuses an address that is not valid.
-func (d AccountMailDraft) Check() []Fault { return mailFaults(d.Mail) }
-
-// mailFaults returns the fault of an address; "" has none.
-func mailFaults(address string) []Fault {
-	if _, err := ParseMail(address); address != "" && err != nil {
-		return []Fault{{"/mail", "not-an-address", "must be a mail address such as asha@example.org"}}
-	}
-	return nil
+func isMail(address string) bool {
+	_, err := ParseMail(address)
+	return err == nil
 }
 
 var PutAccountMail = declare[AccountMailDraft, AccountMail](Operation{

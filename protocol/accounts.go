@@ -22,15 +22,10 @@ var ListAccounts = declare[AccountQuery, Page[KnownAccount]](Operation{
 
 // A NewAccount is an account to be created.
 type NewAccount struct {
-	Name    string   `json:"name" minLength:"1" maxLength:"80" doc:"The person's name. No profile shows it."`
+	Name    string   `json:"name" line:"true" minLength:"1" maxLength:"80" doc:"The person's name. No profile shows it."`
 	Role    Role     `json:"role,omitempty" enum:"owner,operator" default:"owner"`
-	Mail    string   `json:"mail,omitempty" maxLength:"254" doc:"Address that you know to be theirs; sign-in links can be sent there."`
+	Mail    string   `json:"mail,omitempty" shape:"mail" maxLength:"254" doc:"Address that you know to be theirs; sign-in links can be sent there."`
 	Handles []string `json:"handles,omitempty" maxItems:"100" uniqueItems:"true" shape:"handle" doc:"Profiles to assign to the account; other accounts lose them."`
-}
-
-// Check refuses a name of several lines and an address that is not valid.
-func (n NewAccount) Check() []Fault {
-	return append(mailFaults(n.Mail), lineFaults(map[string]string{"/name": n.Name})...)
 }
 
 // A SignInLink signs in to an account once.

@@ -82,7 +82,7 @@ func (s *AgentSummary) Check() []Fault {
 	return faults
 }
 
-// CheckLimits applies the tags minLength, maxLength, maxItems, enum, pattern and shape to the members of v, a struct, and returns a
+// CheckLimits applies the tags minLength, maxLength, maxItems, enum, pattern, shape, line and visible to the members of v, a struct, and returns a
 // fault for each that breaks one. Like CheckText it is for what other servers say of themselves; the hall checks every input.
 func CheckLimits(at string, v any) (faults []Fault) {
 	limits(at, "", reflect.ValueOf(v), &faults)
@@ -125,6 +125,7 @@ func limits(at string, tag reflect.StructTag, v reflect.Value, faults *[]Fault) 
 		if values := tag.Get("enum"); values != "" && !slices.Contains(strings.Split(values, ","), s) {
 			*faults = append(*faults, Fault{at, "not-allowed", "must be one of " + values})
 		}
+		*faults = append(*faults, RuleOf(tag).Faults(at, s)...)
 		if pattern := PatternOf(tag); pattern != "" {
 			compiled, ok := patternsOf.Load(pattern)
 			if !ok {

@@ -12,14 +12,12 @@ const (
 	HoldFor   = 20 * time.Minute // an unpaid hold, exactly (spec §8)
 	HoldGrace = 2 * time.Minute  // a payment that the provider dates so much later still is in time
 
-	MaxSlots        = 100
 	MinFloor        = 100         // ₹1, the least that payment providers move
 	DefaultFloor    = 100_00      // ₹100
 	DefaultMaxBid   = 1_00_000_00 // ₹1,00,000
 	DefaultSlotDays = 7
-	DefaultProtect  = 24 // hours
-	DefaultClaim    = 12 // hours
-	MaxCategories   = 20
+	DefaultProtect  = 24    // hours
+	DefaultClaim    = 12    // hours
 	minStep         = 10_00 // ₹10
 	stepPercent     = 5     // of the floor
 	MaxOpenOnBoard  = 1     // unpaid bids of one author on one board
@@ -85,7 +83,7 @@ func (t BoardTerms) Category(name string) (c CategoryFloor, ok bool) {
 
 // A BoardCategory is a category of an attention board, to be written.
 type BoardCategory struct {
-	Name  string  `json:"name" minLength:"1" maxLength:"40" doc:"Name of the category."`
+	Name  string  `json:"name" line:"true" minLength:"1" maxLength:"40" doc:"Name of the category."`
 	Floor Decimal `json:"floor,omitempty" decimal:"true" doc:"Least bid in this category, in rupees. Left out: the board's floor."`
 }
 
@@ -93,7 +91,7 @@ type BoardCategory struct {
 // default.
 type AttentionDraft struct {
 	Owned
-	Rules             string          `json:"rules,omitempty" maxLength:"2000" doc:"What you give attention to, and how; plain text for bidders."`
+	Rules             string          `json:"rules,omitempty" visible:"true" maxLength:"2000" doc:"What you give attention to, and how; plain text for bidders."`
 	Floor             Decimal         `json:"floor,omitempty" decimal:"true" doc:"Least bid in rupees; at least 1. Default: 100."`
 	Step              Decimal         `json:"step,omitempty" decimal:"true" doc:"By how many rupees a bid must exceed the one that it displaces. Default: 10, or 5 % of the floor if that is more."`
 	MaxBid            Decimal         `json:"maxBid,omitempty" decimal:"true" doc:"Highest bid in rupees. Default: 100000, or the floor if that is more."`
@@ -112,7 +110,7 @@ type AttentionDraft struct {
 // Check returns the faults of amounts, categories and of members that depend on each other.
 func (d AttentionDraft) Check() []Fault {
 	_, faults := d.Terms()
-	return append(faults, blank("/rules", d.Rules)...)
+	return faults
 }
 
 // DefaultSlots is the number of slots of a board whose owner named none.
@@ -147,7 +145,6 @@ func (d AttentionDraft) Terms() (BoardTerms, []Fault) {
 	for i, c := range d.Categories {
 		at := fmt.Sprintf("/categories/%d", i)
 		name := strings.TrimSpace(c.Name)
-		faults = append(faults, lineFaults(map[string]string{at + "/name": c.Name})...)
 		folded := strings.ToLower(name)
 		switch {
 		case name == "" && c.Name != "":

@@ -38,14 +38,17 @@ func TestAttentionDraft_Faults(t *testing.T) {
 		"/maxBid":             {Floor: "200", MaxBid: "199.99"},
 		"/categories/0/floor": {Floor: "200", Categories: []BoardCategory{{Name: "a", Floor: "100"}}},
 		"/categories/1/name":  {Categories: []BoardCategory{{Name: "a"}, {Name: "A"}}},
-		"/categories/0/name":  {Categories: []BoardCategory{{Name: "a\nb"}}},
 		"/respondWithinDays":  {RefundIfNoReply: true},
-		"/rules":              {Rules: " "},
 	} {
 		faults := d.Check()
 		require.Len(t, faults, 1, at)
 		require.Equal(t, at, faults[0].Pointer)
 	}
+	var at []string
+	for _, f := range CheckLimits("", AttentionDraft{Rules: " ", Categories: []BoardCategory{{Name: "a\nb"}}}) {
+		at = append(at, f.Pointer)
+	}
+	require.Equal(t, []string{"/rules", "/categories/0/name"}, at)
 	require.Equal(t, "/respondWithinDays", AttentionDraft{RefundIfNoReply: true, RespondWithinDays: new(8)}.Check()[0].Pointer, "longer than the slot")
 	require.Empty(t, AttentionDraft{RefundIfNoReply: true, RespondWithinDays: new(7)}.Check())
 	for _, amount := range []Decimal{"1e3", "-1", "1.005", "1.", ".5", "", "10000000000.01", "+1", "1,000"} {

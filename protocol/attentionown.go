@@ -48,11 +48,11 @@ type PaymentDraft struct {
 	Owned
 	Provider       PayName  `json:"provider" enum:"upi,razorpay,sandbox" doc:"upi: to your VPA, which you confirm by hand. razorpay: by links of your own Razorpay account. sandbox: no money moves; only on a node for tests."`
 	VPA            string   `json:"vpa,omitempty" maxLength:"255" doc:"With upi: your UPI address, such as asha@okbank."`
-	PayeeName      string   `json:"payeeName,omitempty" maxLength:"80" doc:"Name of the payee that payers see. Default: the name of the profile."`
-	KeyID          string   `json:"keyId,omitempty" maxLength:"80" doc:"With razorpay: id of your API key."`
-	KeySecret      string   `json:"keySecret,omitempty" maxLength:"200" doc:"With razorpay: secret of your API key. Never shown again. Left out: the stored one stays."`
+	PayeeName      string   `json:"payeeName,omitempty" visible:"true" line:"true" maxLength:"80" doc:"Name of the payee that payers see. Default: the name of the profile."`
+	KeyID          string   `json:"keyId,omitempty" line:"true" maxLength:"80" doc:"With razorpay: id of your API key."`
+	KeySecret      string   `json:"keySecret,omitempty" line:"true" maxLength:"200" doc:"With razorpay: secret of your API key. Never shown again. Left out: the stored one stays."`
 	WebhookSecrets []string `json:"webhookSecrets,omitempty" maxItems:"4" doc:"With razorpay: secrets of your webhook, the newest first. Never shown again. Left out: the stored ones stay."`
-	LegalName      string   `json:"legalName,omitempty" maxLength:"120" doc:"For receipts."`
+	LegalName      string   `json:"legalName,omitempty" line:"true" maxLength:"120" doc:"For receipts."`
 	Address        string   `json:"address,omitempty" maxLength:"400" doc:"For receipts."`
 	GSTIN          string   `json:"gstin,omitempty" maxLength:"15" doc:"For receipts: your GST number."`
 	GSTPercent     Decimal  `json:"gstPercent,omitempty" decimal:"true" doc:"For receipts: the rate of GST that your prices include. Left out: receipts show no tax."`
@@ -60,8 +60,7 @@ type PaymentDraft struct {
 
 // Check refuses what does not belong together.
 func (d PaymentDraft) Check() []Fault {
-	faults := lineFaults(map[string]string{"/payeeName": d.PayeeName, "/legalName": d.LegalName, "/keyId": d.KeyID, "/keySecret": d.KeySecret})
-	faults = append(faults, blank("/payeeName", d.PayeeName)...)
+	var faults []Fault
 	only := func(at, value string, of PayName) {
 		if value != "" && d.Provider != of {
 			faults = append(faults, Fault{at, "not-allowed", "belongs to the provider " + string(of)})

@@ -11,26 +11,16 @@ type NewBid struct {
 	Amount      Decimal `json:"amount" decimal:"true" doc:"The bid in rupees: a number, or a decimal string such as 1500.00. At least the board's floor."`
 	Message     string  `json:"message" minLength:"1" maxLength:"500" doc:"What you want to tell; plain text, public once the bid is live."`
 	Category    string  `json:"category,omitempty" maxLength:"40" doc:"One of the board's categories."`
-	Name        string  `json:"name,omitempty" maxLength:"60" doc:"Bidder's name; shown as unverified."`
-	URL         string  `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"Your https address; public once the bid is live."`
-	CallbackURL string  `json:"callbackUrl,omitempty" format:"uri" maxLength:"500" doc:"Public https address that is told of each change of the bid, signed by this node."`
+	Name        string  `json:"name,omitempty" visible:"true" line:"true" maxLength:"60" doc:"Bidder's name; shown as unverified."`
+	URL         string  `json:"url,omitempty" format:"uri" shape:"address" maxLength:"500" doc:"Your https address; public once the bid is live."`
+	CallbackURL string  `json:"callbackUrl,omitempty" shape:"callback" format:"uri" maxLength:"500" doc:"Public https address that is told of each change of the bid, signed by this node."`
 }
 
 // Paise returns the amount in paise; 0 for one that Check refuses.
 func (b NewBid) Paise() int64 { return BidCheck{Amount: b.Amount}.Paise() }
 
 // Check returns the faults that tags cannot express.
-func (b NewBid) Check() []Fault {
-	faults := append(amountFaults(b.Amount), lineFaults(map[string]string{"/name": b.Name})...)
-	faults = append(append(faults, blank("/name", b.Name)...), blank("/message", b.Message)...)
-	faults = append(faults, addresses(map[string]string{"/url": b.URL})...)
-	if b.CallbackURL != "" {
-		if why := CallbackFault(b.CallbackURL, true); why != "" {
-			faults = append(faults, Fault{"/callbackUrl", "callback-address", why})
-		}
-	}
-	return faults
-}
+func (b NewBid) Check() []Fault { return amountFaults(b.Amount) }
 
 // A BidMove is one state that a bid was in.
 type BidMove struct {

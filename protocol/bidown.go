@@ -59,12 +59,7 @@ var GetOwnBid = declare[OwnBidRef, OwnBid](Operation{
 type BidAnswer struct {
 	OwnBidRef
 	Answer string `json:"answer" minLength:"1" maxLength:"1000" doc:"Plain text, for the bidder alone."`
-	URL    string `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"An https address, for the bidder alone."`
-}
-
-// Check refuses a blank answer.
-func (a BidAnswer) Check() []Fault {
-	return append(blank("/answer", a.Answer), addresses(map[string]string{"/url": a.URL})...)
+	URL    string `json:"url,omitempty" format:"uri" shape:"address" maxLength:"500" doc:"An https address, for the bidder alone."`
 }
 
 var AnswerBid = declare[BidAnswer, OwnBid](Operation{
@@ -86,9 +81,6 @@ type BidRemoval struct {
 	OwnBidRef
 	Reason string `json:"reason" minLength:"1" maxLength:"300" doc:"Shown to the bidder."`
 }
-
-// Check refuses a blank reason.
-func (r BidRemoval) Check() []Fault { return blank("/reason", r.Reason) }
 
 var RemoveBid = declare[BidRemoval, OwnBid](Operation{
 	Name: "remove_bid", Title: "Remove a bid",
@@ -170,12 +162,7 @@ var ListRefunds = declare[PaymentQuery, Page[OwnRefund]](Operation{
 // A RefundDone says that the owner has made a refund.
 type RefundDone struct {
 	ID        string `json:"id" shape:"refund-id" doc:"Id of the refund." example:"rfd_01k9y3v6k8e5w9q2x4z7c1m0ad"`
-	Reference string `json:"reference" minLength:"4" maxLength:"80" doc:"The bank's reference of your transfer; shown to the bidder."`
-}
-
-// Check refuses a reference of more than one line.
-func (r RefundDone) Check() []Fault {
-	return append(lineFaults(map[string]string{"/reference": r.Reference}), blank("/reference", r.Reference)...)
+	Reference string `json:"reference" line:"true" minLength:"4" maxLength:"80" doc:"The bank's reference of your transfer; shown to the bidder."`
 }
 
 var MarkRefunded = declare[RefundDone, OwnRefund](Operation{

@@ -46,16 +46,15 @@ const ReportsToHide = 5
 // A NewPost is the input of a post (spec §2.10).
 type NewPost struct {
 	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"What the post is for."`
-	Title     string   `json:"title" minLength:"1" maxLength:"120" doc:"One line."`
+	Title     string   `json:"title" line:"true" minLength:"1" maxLength:"120" doc:"One line."`
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
 	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" shape:"post-tag" doc:"Words to find it by, of any script: letters, marks, digits and _ . : -, shown in lower case."`
 	InReplyTo string   `json:"inReplyTo,omitempty" shape:"post-id" doc:"Id of the post being replied to."`
-	Name      string   `json:"name,omitempty" maxLength:"60" doc:"Display name; shown as unverified."`
+	Name      string   `json:"name,omitempty" line:"true" maxLength:"60" doc:"Display name; shown as unverified."`
 }
 
-// Check refuses a title of several lines, and strings that are not tags.
-func (p NewPost) Check() []Fault {
-	faults := lineFaults(map[string]string{"/title": p.Title, "/name": p.Name})
+// Check refuses strings that are not tags.
+func (p NewPost) Check() (faults []Fault) {
 	for i, tag := range p.Tags {
 		if !IsTag(tag) {
 			faults = append(faults, Fault{"/tags/" + strconv.Itoa(i), "wrong-shape", "must be " + TagRule})
@@ -159,14 +158,14 @@ type PostEdit struct {
 	Owned
 	ID        string   `json:"id" shape:"post-id" doc:"Id of the post."`
 	Kind      PostKind `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement" doc:"The kind of the post, which cannot change."`
-	Title     string   `json:"title" minLength:"1" maxLength:"120" doc:"One line."`
+	Title     string   `json:"title" line:"true" minLength:"1" maxLength:"120" doc:"One line."`
 	Body      string   `json:"body" minLength:"1" maxLength:"4000" doc:"Plain text."`
 	Tags      []string `json:"tags,omitempty" maxItems:"12" uniqueItems:"true" shape:"post-tag" doc:"All tags of the post; those that are left out are removed."`
 	InReplyTo string   `json:"inReplyTo,omitempty" shape:"post-id" doc:"Id of the post being replied to, which cannot change; may be left out."`
 }
 
 // Check is that of NewPost.
-func (p PostEdit) Check() []Fault { return NewPost{Title: p.Title, Body: p.Body, Tags: p.Tags}.Check() }
+func (p PostEdit) Check() []Fault { return NewPost{Tags: p.Tags}.Check() }
 
 // MaxMentions is how many people a post may mention.
 const MaxMentions = 5

@@ -56,6 +56,14 @@ func CallbackFault(raw string, private bool) string {
 	return netx.HostFault(u.Hostname())
 }
 
+// callback is the rule of every node; a room knows whether its own is stricter.
+func callback(raw string) Fault {
+	if why := CallbackFault(raw, true); why != "" {
+		return Fault{Code: "callback-address", Detail: why}
+	}
+	return Fault{}
+}
+
 // A CallbackState is the state of a delivery.
 type CallbackState string
 

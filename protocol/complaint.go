@@ -20,7 +20,6 @@ const (
 // Bounds of complaints. Strangers fill half of those that are open together.
 const (
 	ComplaintsADay = 5 // of one identity or network
-	MaxAnswer      = 4000
 )
 
 // SharedComplaints are the complaints that are not resolved. None gives way to a newer one.
@@ -40,12 +39,6 @@ type NewComplaint struct {
 // Appeal is the kind of a complaint about a decision of the operators, or of reports, by whose post or profile it hid. The node checks
 // who files it, what waits for an answer is read as other complaints are, and the answer can undo the decision.
 const Appeal = "appeal"
-
-// ComplaintKinds are the kinds of complaints, in the order in which a form offers them.
-var ComplaintKinds = []string{"unlawful", "privacy", "abuse", "fraud", "copyright", "other"}
-
-// Check refuses a blank text.
-func (c NewComplaint) Check() []Fault { return blank("/text", c.Text) }
 
 // A Complaint is a complaint as its author reads it.
 type Complaint struct {

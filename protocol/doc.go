@@ -21,8 +21,9 @@
 //
 // The limits of an input or a resource are written once, in the field tags of its struct, in the
 // vocabulary of JSON Schema: enum, minLength, maxLength, pattern, minimum, maximum, minItems,
-// maxItems, uniqueItems, format, doc, example; and shape, the name of a common pattern. On a list,
-// pattern, shape, enum and the limits of length apply to each element. Package hall makes the
+// maxItems, uniqueItems, format, doc, example; shape, the name of a common pattern or rule; line, a text without breaks and
+// tabs; visible, one that is not blank if it is given. On a list, all but the limits of its items apply to each element. label is
+// what a form of pages calls a text. Package hall makes the
 // published JSON Schema and the check from the same tags, so the two cannot disagree. A field
 // without "omitempty" or required:"false" is required. nullable says that null is a value; orNull
 // says it of an object. Rules that span several fields are methods named Check.

@@ -42,13 +42,12 @@ type AgentMessage struct {
 	Push *ExchangePush `json:"push,omitempty" doc:"Who is told of each change of the exchange."`
 }
 
-// Check refuses a blank message, and an address that cannot be told.
+// Check refuses an address that cannot be told.
 func (m AgentMessage) Check() []Fault {
-	list := blank("/text", m.Text)
-	if m.Push != nil {
-		list = append(list, m.Push.faults("/push")...)
+	if m.Push == nil {
+		return nil
 	}
-	return list
+	return m.Push.faults("/push")
 }
 
 // An ExchangeState is the state of an exchange.
@@ -146,11 +145,11 @@ func (s ExchangeState) Answered(as AnswerAs) ExchangeState {
 // An Attachment is what a message of an agent brings beside its text: data, or a file at an address or in bytes. Over A2A it is an
 // artifact of the task.
 type Attachment struct {
-	Name      string          `json:"name,omitempty" maxLength:"120" doc:"Of the file."`
+	Name      string          `json:"name,omitempty" line:"true" maxLength:"120" doc:"Of the file."`
 	Data      json.RawMessage `json:"data,omitempty" doc:"Any JSON, 16 kB at most."`
 	URL       string          `json:"url,omitempty" format:"uri" maxLength:"500" doc:"https address of a file."`
 	Bytes     string          `json:"bytes,omitempty" maxLength:"32000" doc:"A file, as base64."`
-	MediaType string          `json:"mediaType,omitempty" maxLength:"100" doc:"Of the file."`
+	MediaType string          `json:"mediaType,omitempty" line:"true" maxLength:"100" doc:"Of the file."`
 }
 
 // maxData is how long the data of an attachment may be, in bytes.
@@ -176,7 +175,7 @@ func (a Attachment) faults(at string) (list []Fault) {
 	if _, err := base64.StdEncoding.DecodeString(a.Bytes); err != nil {
 		list = append(list, Fault{at + "/bytes", "wrong-shape", "must be base64"})
 	}
-	return append(list, lineFaults(map[string]string{at + "/name": a.Name, at + "/mediaType": a.MediaType})...)
+	return list
 }
 
 // An Exchange is a part of a thread: what the writer wrote since the previous answer, and what the

@@ -62,3 +62,28 @@ func TestFold(t *testing.T) {
 	var plain string
 	Fold(&plain)
 }
+
+func TestRuleOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		tag             reflect.StructTag
+		good, bad, code string
+	}{
+		{`line:"true"`, "one line", "two\nlines", "not-one-line"},
+		{`line:"true"`, " ", "a\ttab", "not-one-line"},
+		{`visible:"true"`, "a\nb", " \u200d", "blank"},
+		{`shape:"language"`, "pt-BR", "xx-Nope", "unknown-language"},
+		{`shape:"region"`, "IN-KA", "IN-ZZ", "unknown-region"},
+		{`shape:"country"`, "IN", "ZX", "unknown-region"},
+		{`shape:"mail"`, "asha@example.org", "asha", "not-an-address"},
+		{`shape:"address"`, "https://a.example/", "https://u:p@a.example/", "wrong-shape"},
+		{`shape:"callback"`, "https://a.example/", "https://a.example:8443/", "callback-address"},
+	} {
+		require.Empty(t, RuleOf(tt.tag).Faults("/x", tt.good), tt.tag)
+		require.Empty(t, RuleOf(tt.tag).Faults("/x", ""), tt.tag)
+		faults := RuleOf(tt.tag).Faults("/x", tt.bad)
+		require.Len(t, faults, 1, tt.tag)
+		require.Equal(t, []string{"/x", tt.code}, []string{faults[0].Pointer, faults[0].Code})
+	}
+	require.Nil(t, RuleOf(`shape:"tag" maxLength:"3"`))
+}

@@ -54,11 +54,8 @@ type CredentialRef struct {
 // A CredentialName is what an owner calls a credential.
 type CredentialName struct {
 	CredentialRef
-	Name string `json:"name" minLength:"1" maxLength:"60" doc:"A name by which you recognise it. Only you see it."`
+	Name string `json:"name" line:"true" minLength:"1" maxLength:"60" doc:"A name by which you recognise it. Only you see it."`
 }
-
-// Check refuses a name of several lines.
-func (n CredentialName) Check() []Fault { return lineFaults(map[string]string{"/name": n.Name}) }
 
 var RenameCredential = declare[CredentialName, HeldCredential](Operation{
 	Name: "rename_credential", Title: "Rename what acts for you",

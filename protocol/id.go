@@ -11,7 +11,6 @@ import (
 const (
 	PostID     = "post"
 	FeedID     = "feed"
-	ReportID   = "rep"
 	ThreadID   = "thr"
 	MessageID  = "msg"
 	BidID      = "bid"
@@ -24,7 +23,6 @@ const (
 	SessionID  = "ses"
 	PasskeyID  = "psk"
 	DeviceID   = "dev"
-	JobID      = "job"
 	ActivityID = "act"
 	BlockID    = "blk"
 	ImportID   = "imp"

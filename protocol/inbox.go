@@ -30,13 +30,12 @@ type NewAnswer struct {
 	Attachment *Attachment `json:"attachment,omitempty" doc:"Data or a file beside the text; A2A writers get it as an artifact."`
 }
 
-// Check refuses a blank message.
+// Check returns the faults of the attachment.
 func (n NewAnswer) Check() []Fault {
-	faults := blank("/message", n.Message)
-	if n.Attachment != nil {
-		faults = append(faults, n.Attachment.faults("/attachment")...)
+	if n.Attachment == nil {
+		return nil
 	}
-	return faults
+	return n.Attachment.faults("/attachment")
 }
 
 // A NewBlock keeps the writer of a thread from writing again.

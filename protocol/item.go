@@ -12,7 +12,6 @@ import (
 const (
 	MaxItems        = 20_000   // items on sale of one merchant
 	MaxRecordItems  = 100      // items that a merchant record shows, and that put_merchant replaces
-	MaxBatchItems   = 1000     // items of one put_items
 	MaxItemBytes    = 32 << 10 // of one item as JSON
 	MaxCatalogBytes = 64 << 20 // of all items of a merchant as JSON
 	MaxVariants     = 100      // of one item
@@ -35,14 +34,14 @@ var Availabilities = []Availability{InStock, Backorder, Preorder, OutOfStock, Di
 // A Measure is a quantity of a unit.
 type Measure struct {
 	Value int    `json:"value" minimum:"1" maximum:"1000000" doc:"How much."`
-	Unit  string `json:"unit" minLength:"1" maxLength:"20" doc:"Of which unit, such as g or ml." example:"g"`
+	Unit  string `json:"unit" line:"true" minLength:"1" maxLength:"20" doc:"Of which unit, such as g or ml." example:"g"`
 }
 
 // A Media is a link to a picture or video. Pages of this node do not load it.
 type Media struct {
 	Type string `json:"type,omitempty" enum:"image,video,model_3d" doc:"image when left out."`
-	URL  string `json:"url" format:"uri" shape:"https" maxLength:"500" doc:"https address."`
-	Alt  string `json:"alt,omitempty" maxLength:"200" doc:"What it shows, in words."`
+	URL  string `json:"url" format:"uri" shape:"address" maxLength:"500" doc:"https address."`
+	Alt  string `json:"alt,omitempty" line:"true" maxLength:"200" doc:"What it shows, in words."`
 }
 
 // An UnitPriceDraft says for how much of a unit the price is, and for how much it is to be compared.
@@ -53,7 +52,7 @@ type UnitPriceDraft struct {
 
 // An ItemOption is a choice between variants of an item.
 type ItemOption struct {
-	Name   string   `json:"name" minLength:"1" maxLength:"40" doc:"What is chosen." example:"Size"`
+	Name   string   `json:"name" line:"true" minLength:"1" maxLength:"40" doc:"What is chosen." example:"Size"`
 	Values []string `json:"values" minItems:"1" maxItems:"50" shape:"label" doc:"Labels to choose from, such as Small."`
 }
 
@@ -72,13 +71,13 @@ type VariantDraft struct {
 // for it: an item that is written again with the same SKU keeps its id.
 type ItemDraft struct {
 	SKU          string          `json:"sku" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" doc:"Your own name for the item; unique among your items."`
-	Name         string          `json:"name" minLength:"1" maxLength:"120" doc:"Name of the item."`
+	Name         string          `json:"name" line:"true" minLength:"1" maxLength:"120" doc:"Name of the item."`
 	Description  string          `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
 	Price        *MoneyDraft     `json:"price,omitempty" doc:"Leave it out for a price on request."`
 	ListPrice    *MoneyDraft     `json:"listPrice,omitempty" doc:"Price before a reduction; more than the price."`
-	Unit         string          `json:"unit,omitempty" maxLength:"40" doc:"What the price is for, such as plate or kg."`
+	Unit         string          `json:"unit,omitempty" line:"true" maxLength:"40" doc:"What the price is for, such as plate or kg."`
 	UnitPrice    *UnitPriceDraft `json:"unitPrice,omitempty" doc:"For prices by weight or volume, such as per 100 g."`
-	Category     string          `json:"category,omitempty" maxLength:"60" doc:"The section of your list that it belongs to, such as meals: the first of its categories."`
+	Category     string          `json:"category,omitempty" line:"true" maxLength:"60" doc:"The section of your list that it belongs to, such as meals: the first of its categories."`
 	Categories   []string        `json:"categories,omitempty" maxItems:"10" shape:"label" doc:"All its categories; the first is its section."`
 	Tags         []string        `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 	Availability Availability    `json:"availability,omitempty" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"in_stock when left out."`
@@ -86,8 +85,8 @@ type ItemDraft struct {
 	Variants     []VariantDraft  `json:"variants,omitempty" maxItems:"100" doc:"Its forms; an item without any is its only variant."`
 	Barcode      string          `json:"barcode,omitempty" pattern:"^[0-9A-Za-z-]{4,32}$" doc:"GTIN, EAN, UPC or ISBN of an item without variants."`
 	Media        []Media         `json:"media,omitempty" maxItems:"10" doc:"Pictures and videos, the first one first."`
-	Image        string          `json:"image,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of a picture: the first of its media."`
-	URL          string          `json:"url,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"https address of its page."`
+	Image        string          `json:"image,omitempty" format:"uri" shape:"address" maxLength:"500" doc:"https address of a picture: the first of its media."`
+	URL          string          `json:"url,omitempty" format:"uri" shape:"address" maxLength:"500" doc:"https address of its page."`
 }
 
 // AllCategories are the categories, the section first.
@@ -184,25 +183,13 @@ func (d ItemDraft) Check() (faults []Fault) {
 		if u != nil && u.Measure.Unit != u.Reference.Unit {
 			add(at+"/unitPrice/reference/unit", "other-unit", "must be the unit of the measure")
 		}
-		if u != nil {
-			faults = append(faults, lineFaults(map[string]string{at + "/unitPrice/measure/unit": u.Measure.Unit})...)
-		}
 	}
 	prices("", d.Price, d.ListPrice)
 	unit("", d.UnitPrice)
-	lines := map[string]string{"/name": d.Name, "/unit": d.Unit, "/category": d.Category}
 	if len(d.AllCategories()) > 10 {
 		add("/categories", "too-many", "at most 10 categories")
 	}
-	links := map[string]string{"/image": d.Image, "/url": d.URL}
-	for i, m := range d.Media {
-		at := "/media/" + strconv.Itoa(i)
-		links[at+"/url"], lines[at+"/alt"] = m.URL, m.Alt
-	}
-	faults = append(faults, addresses(links)...)
-	faults = append(faults, lineFaults(lines)...)
-	faults = append(faults, d.checkVariants(prices, unit)...)
-	return faults
+	return append(faults, d.checkVariants(prices, unit)...)
 }
 
 // checkItems returns the faults of a list of items in the member items.
@@ -230,7 +217,6 @@ func (d *ItemDraft) checkVariants(prices func(string, *MoneyDraft, *MoneyDraft),
 			add(at+"/name", "repeated", "another option has this name")
 		}
 		names[o.Name] = true
-		faults = append(faults, lineFaults(map[string]string{at + "/name": o.Name})...)
 		for n, v := range o.Values {
 			if slices.Contains(o.Values[:n], v) {
 				add(at+"/values/"+strconv.Itoa(n), "repeated", "the option has this value already")

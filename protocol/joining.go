@@ -29,8 +29,8 @@ const (
 type JoinDraft struct {
 	Kind        ProfileKind `json:"kind" enum:"person,business" doc:"A person or a business. It does not change."`
 	Handle      string      `json:"handle" shape:"handle" doc:"2 to 39 letters a to z, digits and inner hyphens. It does not change."`
-	Name        string      `json:"name" minLength:"1" maxLength:"80" doc:"Name of the agent."`
-	Headline    string      `json:"headline,omitempty" maxLength:"140" doc:"One line."`
+	Name        string      `json:"name" line:"true" minLength:"1" maxLength:"80" doc:"Name of the agent."`
+	Headline    string      `json:"headline,omitempty" line:"true" maxLength:"140" doc:"One line."`
 	Description string      `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
 	Languages   []string    `json:"languages,omitempty" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
 	Timezone    string      `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`

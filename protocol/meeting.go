@@ -11,10 +11,9 @@ import (
 
 // Limits of meeting requests. Those without a source are the node's own.
 const (
-	MinMeetingNotice  = 15                  // minutes (spec §2.13)
-	MaxMeetingDays    = 90                  // days ahead (spec §2.13)
-	MaxMeetingPurpose = 500                 // characters (spec §8)
-	MaxSlotRange      = 31 * 24 * time.Hour // of one question for open times
+	MinMeetingNotice = 15                  // minutes (spec §2.13)
+	MaxMeetingDays   = 90                  // days ahead (spec §2.13)
+	MaxSlotRange     = 31 * 24 * time.Hour // of one question for open times
 
 	ConfirmMeetingFor    = 24 * time.Hour      // after it an unconfirmed request is deleted
 	ProposalFor          = 72 * time.Hour      // for so long proposed times wait for the requester
@@ -87,10 +86,10 @@ type MeetingRules struct {
 	MaxWaiting        int               `json:"maxWaiting,omitempty" minimum:"1" maximum:"100" default:"20" doc:"Requests that may wait for you or for their requesters at a time."`
 	VerifiedDomain    bool              `json:"requireVerifiedDomain,omitempty" doc:"Only requests signed by an agent whose key directory is at the domain of the mail address. All others are refused."`
 	ShowSlots         bool              `json:"showSlots,omitempty" doc:"Whether get_meeting_info shows open times: they tell everybody the shape of your calendar."`
-	Location          string            `json:"location,omitempty" maxLength:"300" doc:"An address, a room, a telephone number, or the address of a video call. {slug} in it becomes another random name for each meeting."`
+	Location          string            `json:"location,omitempty" line:"true" maxLength:"300" doc:"An address, a room, a telephone number, or the address of a video call. {slug} in it becomes another random name for each meeting."`
 	Reminders         *bool             `json:"reminders,omitempty" default:"true" doc:"Whether both sides are told a day and an hour before a meeting: the requester by mail, you by your notices."`
-	Questions         []string          `json:"questions,omitempty" maxItems:"3" doc:"What you want to read in the purpose, at most 200 characters each."`
-	Policy            string            `json:"policy,omitempty" maxLength:"1000" doc:"What you meet people for; plain text for requesters."`
+	Questions         []string          `json:"questions,omitempty" line:"true" maxItems:"3" doc:"What you want to read in the purpose, at most 200 characters each."`
+	Policy            string            `json:"policy,omitempty" visible:"true" maxLength:"1000" doc:"What you meet people for; plain text for requesters."`
 }
 
 // Complete returns the rules with the defaults of everything that is left out.
@@ -194,9 +193,8 @@ func (r MeetingRules) Check() (faults []Fault) {
 		if len([]rune(q)) > 200 || strings.TrimSpace(q) == "" {
 			add(at, "out-of-range", "has 1 to 200 characters")
 		}
-		faults = append(faults, lineFaults(map[string]string{at: q})...)
 	}
-	return append(append(faults, lineFaults(map[string]string{"/location": r.Location})...), blank("/policy", r.Policy)...)
+	return faults
 }
 
 // windowFaults checks a window against those before it of the same day.

@@ -66,19 +66,16 @@ type CalendarAccounts struct {
 type CalendarLogin struct {
 	Owned
 	Address  string `json:"address" format:"uri" maxLength:"500" doc:"https address of the CalDAV server, of your own place there, or of one calendar."`
-	User     string `json:"user" minLength:"1" maxLength:"200" doc:"User name at the server."`
-	Password string `json:"password" minLength:"1" maxLength:"500" doc:"An app password, where the server makes them. It is stored encrypted, and never shown."`
+	User     string `json:"user" line:"true" minLength:"1" maxLength:"200" doc:"User name at the server."`
+	Password string `json:"password" line:"true" minLength:"1" maxLength:"500" doc:"An app password, where the server makes them. It is stored encrypted, and never shown."`
 }
 
 // Check refuses what cannot be sent as a user name and a password (RFC 7617 §2).
 func (l CalendarLogin) Check() []Fault {
-	faults := lineFaults(map[string]string{"/user": l.User, "/password": l.Password})
-	for i := range l.User {
-		if l.User[i] == ':' {
-			return append(faults, Fault{"/user", "not-allowed", "must have no colon"})
-		}
+	if strings.Contains(l.User, ":") {
+		return []Fault{{"/user", "not-allowed", "must have no colon"}}
 	}
-	return faults
+	return nil
 }
 
 // A CalendarRef names an account at a calendar server.
@@ -91,16 +88,15 @@ type CalendarChoice struct {
 	CalendarRef
 	Reads  []string `json:"reads,omitempty" maxItems:"10" uniqueItems:"true" doc:"Addresses among calendars whose busy times count. Left out: none."`
 	Writes string   `json:"writes,omitempty" maxLength:"2000" doc:"Address among calendars on which approved meetings are put; other accounts then have none. Left out: none."`
-	Create string   `json:"create,omitempty" maxLength:"80" doc:"Instead of writes: name of a calendar that the node makes on the server, for meetings alone."`
+	Create string   `json:"create,omitempty" visible:"true" line:"true" maxLength:"80" doc:"Instead of writes: name of a calendar that the node makes on the server, for meetings alone."`
 }
 
 // Check refuses a choice of two calendars to write.
 func (c CalendarChoice) Check() []Fault {
-	faults := append(lineFaults(map[string]string{"/create": c.Create}), blank("/create", c.Create)...)
 	if c.Writes != "" && c.Create != "" {
-		faults = append(faults, Fault{"/create", "not-allowed", "give writes or create, not both"})
+		return []Fault{{"/create", "not-allowed", "give writes or create, not both"}}
 	}
-	return faults
+	return nil
 }
 
 // CalendarFault says why an address cannot be that of a calendar server, "" when it can.

@@ -116,11 +116,8 @@ var GetOwnMeeting = declare[OwnMeetingRef, OwnMeeting](Operation{
 // A MeetingDecision decides on a request.
 type MeetingDecision struct {
 	OwnMeetingRef
-	Answer string `json:"answer,omitempty" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
+	Answer string `json:"answer,omitempty" visible:"true" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
 }
-
-// Check refuses a blank answer.
-func (d MeetingDecision) Check() []Fault { return blank("/answer", d.Answer) }
 
 var ApproveMeeting = declare[MeetingDecision, OwnMeeting](Operation{
 	Name: "approve_meeting", Title: "Approve a meeting",
@@ -158,11 +155,8 @@ type MeetingProposal struct {
 	OwnMeetingRef
 	Times    []string `json:"times" minItems:"1" maxItems:"3" uniqueItems:"true" doc:"Start times: RFC 3339 with an offset, or local times with timezone."`
 	TimeZone string   `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone of times without an offset."`
-	Answer   string   `json:"answer,omitempty" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
+	Answer   string   `json:"answer,omitempty" visible:"true" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
 }
-
-// Check refuses a blank answer.
-func (p MeetingProposal) Check() []Fault { return blank("/answer", p.Answer) }
 
 var ProposeMeetingTimes = declare[MeetingProposal, OwnMeeting](Operation{
 	Name: "propose_meeting_times", Title: "Propose other times",
@@ -178,11 +172,8 @@ type MeetingMove struct {
 	StartsAt    string `json:"startsAt" shape:"moment" doc:"RFC 3339 with an offset, or local time with timezone." example:"2026-12-02T11:00:00+05:30"`
 	TimeZone    string `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone of a startsAt without an offset."`
 	DurationMin int    `json:"durationMin,omitempty" minimum:"5" maximum:"240" doc:"Another length in minutes. Left out: as it is."`
-	Answer      string `json:"answer,omitempty" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
+	Answer      string `json:"answer,omitempty" visible:"true" maxLength:"500" doc:"Plain text, for the requester. Left out: none."`
 }
-
-// Check refuses a blank answer.
-func (m MeetingMove) Check() []Fault { return blank("/answer", m.Answer) }
 
 var MoveMeeting = declare[MeetingMove, OwnMeeting](Operation{
 	Name: "move_meeting", Title: "Move a meeting",

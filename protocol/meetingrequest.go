@@ -5,27 +5,20 @@ import "time"
 // A NewMeeting asks a person for a meeting (spec §2.13).
 type NewMeeting struct {
 	Handle      string `json:"handle" shape:"handle" doc:"Handle of the person, in any case, with or without @." example:"asha"`
-	Requester   string `json:"requester" minLength:"1" maxLength:"80" doc:"Name of who wants to meet; shown as unverified."`
+	Requester   string `json:"requester" line:"true" minLength:"1" maxLength:"80" doc:"Name of who wants to meet; shown as unverified."`
 	Email       string `json:"email" maxLength:"254" doc:"Where the mail to confirm the request goes, and the invite."`
 	Purpose     string `json:"purpose" minLength:"1" maxLength:"500" doc:"What the meeting is about; plain text for the person."`
 	DurationMin int    `json:"durationMin" minimum:"5" maximum:"240" doc:"Length in minutes, one of the lengths that get_meeting_info lists."`
 	StartsAt    string `json:"startsAt" shape:"moment" doc:"From 15 minutes to 90 days ahead, a whole minute: RFC 3339 with an offset, or local time with timezone." example:"2026-12-01T11:00:00+05:30"`
 	TimeZone    string `json:"timezone,omitempty" shape:"zone" maxLength:"60" doc:"IANA time zone of the requester. Needed when startsAt has no offset."`
 	Language    string `json:"language,omitempty" enum:"en,hi" default:"en" doc:"Language of mails to the requester: English or Hindi."`
-	CallbackURL string `json:"callbackUrl,omitempty" format:"uri" maxLength:"500" doc:"Public https address that is told of each change of the request, signed by this node."`
+	CallbackURL string `json:"callbackUrl,omitempty" shape:"callback" format:"uri" maxLength:"500" doc:"Public https address that is told of each change of the request, signed by this node."`
 }
 
 // Check returns the faults that tags cannot express.
-func (n NewMeeting) Check() []Fault {
-	faults := append(lineFaults(map[string]string{"/requester": n.Requester}), blank("/requester", n.Requester)...)
-	faults = append(faults, blank("/purpose", n.Purpose)...)
+func (n NewMeeting) Check() (faults []Fault) {
 	if _, err := ParseMail(n.Email); err != nil {
 		faults = append(faults, Fault{"/email", "not-an-address", "must be a mail address such as ravi@example.org"})
-	}
-	if n.CallbackURL != "" {
-		if why := CallbackFault(n.CallbackURL, true); why != "" {
-			faults = append(faults, Fault{"/callbackUrl", "callback-address", why})
-		}
 	}
 	return faults
 }

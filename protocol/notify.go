@@ -14,7 +14,7 @@ type NotifySettings struct {
 // A NotifyDraft is the part of the settings that an owner decides.
 type NotifyDraft struct {
 	Owned
-	Mail    string        `json:"mail,omitempty" maxLength:"254" doc:"Address for notices; a code to confirm it is sent there. Left out: none."`
+	Mail    string        `json:"mail,omitempty" shape:"mail" maxLength:"254" doc:"Address for notices; a code to confirm it is sent there. Left out: none."`
 	Webhook string        `json:"webhook,omitempty" maxLength:"500" doc:"A public https address that accepts a POST. Left out: none."`
 	Events  []NoticeEvent `json:"events,omitempty" maxItems:"16" uniqueItems:"true" enum:"thread.begun,thread.message,post.reported,post.hidden,bid.claimed,bid.live,bid.refund,meeting.requested,meeting.changed,meeting.reminder,calendar.trouble,catalog.trouble,profile.mentioned,review.counted,receipt.issued,order.changed" doc:"Events to notify. Left out: all."`
 }
@@ -22,9 +22,6 @@ type NotifyDraft struct {
 // NoticeEvents is every event, in the order in which forms show them.
 var NoticeEvents = []NoticeEvent{ThreadBegun, ThreadMessage, PostReported, PostHidden, BidIsClaimed, BidIsLive, BidRefundByHand, MeetingAsked, MeetingChanged,
 	MeetingReminder, CalendarTrouble, CatalogTrouble, ProfileNamed, ReviewCounted, ReceiptIssued, OrderChanged}
-
-// Check refuses an address that is not valid.
-func (d NotifyDraft) Check() []Fault { return mailFaults(d.Mail) }
 
 var GetNotify = declare[OwnInput, NotifySettings](Operation{
 	Name: "get_notify", Title: "Get the notice settings",

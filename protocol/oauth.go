@@ -145,12 +145,11 @@ var GrantClient = declare[ClientGrant, ClientAnswer](Operation{
 // A NewClient is a program that registers (RFC 7591 §2). Nothing is stored: its id contains what it says.
 type NewClient struct {
 	RedirectURIs []string `json:"redirect_uris" minItems:"1" maxItems:"10" maxLength:"500"`
-	Name         string   `json:"client_name,omitempty" maxLength:"100"`
+	Name         string   `json:"client_name,omitempty" line:"true" maxLength:"100"`
 }
 
 // Check refuses addresses to which a browser must not be sent.
-func (n NewClient) Check() []Fault {
-	faults := lineFaults(map[string]string{"/client_name": n.Name})
+func (n NewClient) Check() (faults []Fault) {
 	for i, u := range n.RedirectURIs {
 		if !IsRedirectURI(u) {
 			faults = append(faults, Fault{"/redirect_uris/" + strconv.Itoa(i), "not-allowed",

@@ -15,7 +15,6 @@ const OrderReceiptType = "order-receipt+jwt"
 // Limits of receipts.
 const (
 	MaxOrderReceipts   = 20_000 // of one profile that are kept; the oldest are deleted beyond it
-	MaxOrderLines      = 100
 	MaxAdjustments     = 50
 	MaxReceiptToken    = 4096 // bytes of a JWS
 	maxOrderDaysBefore = 366  // how old a payment may be
@@ -112,7 +111,7 @@ type NewOrderReceipt struct {
 	Owned
 	Order     string      `json:"order" pattern:"^[!-~]{1,80}$" maxLength:"80" doc:"Your own number of the order, without spaces."`
 	Client    string      `json:"client,omitempty" pattern:"^(eip155:[1-9][0-9]{0,18}:)?0x[0-9a-fA-F]{40}$" doc:"Account of the buyer on the chain of your identity, as 0x… or eip155:<chainId>:0x…. Only it can review the order with this receipt."`
-	Buyer     string      `json:"buyer,omitempty" maxLength:"80" doc:"Your own reference to the buyer, such as a customer number; no name. Only you see it."`
+	Buyer     string      `json:"buyer,omitempty" line:"true" maxLength:"80" doc:"Your own reference to the buyer, such as a customer number; no name. Only you see it."`
 	Total     MoneyDraft  `json:"total" doc:"What was paid."`
 	PaidAt    time.Time   `json:"paidAt" doc:"When it was paid."`
 	LineItems []OrderLine `json:"lineItems,omitempty" maxItems:"100" doc:"What was bought, in the shape of UCP. Only you see it."`
@@ -137,7 +136,7 @@ func (n NewOrderReceipt) Check() []Fault {
 			faults = append(faults, Fault{at + "/quantity/fulfilled", "out-of-range", "must not be more than total"})
 		}
 	}
-	return append(faults, lineFaults(map[string]string{"/buyer": n.Buyer})...)
+	return faults
 }
 
 // PaidAhead is how far a payment may be after the issue of its receipt, because clocks differ.

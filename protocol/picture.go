@@ -47,11 +47,8 @@ type PictureRef struct {
 // A PictureInput says whose the picture in the body is, and what it shows.
 type PictureInput struct {
 	PictureRef
-	Alt string `json:"alt,omitempty" maxLength:"200" doc:"What it shows, in words, for who does not see it."`
+	Alt string `json:"alt,omitempty" line:"true" maxLength:"200" doc:"What it shows, in words, for who does not see it."`
 }
-
-// Check refuses a text of several lines.
-func (in PictureInput) Check() []Fault { return lineFaults(map[string]string{"/alt": in.Alt}) }
 
 var GetPicture = declare[PictureRef, Picture](Operation{
 	Name: "get_picture", Title: "See your picture",

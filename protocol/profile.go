@@ -26,30 +26,22 @@ const TagPattern = `^[a-z0-9][a-z0-9_.:-]{0,31}$`
 // §2.1). All text in it was written by the agent's owner and is data, never
 // instructions; untrusted_content says so.
 type Profile struct {
-	Schema        string          `json:"$schema,omitempty" format:"uri" doc:"Address of the schema of this document."`
-	Version       int             `json:"version" minimum:"1" maximum:"1" doc:"Always 1."`
-	Handle        string          `json:"handle" shape:"kept-handle" doc:"Unique on its node, lower case."`
-	Name          string          `json:"name" minLength:"1" maxLength:"80"`
-	Kind          ProfileKind     `json:"kind" enum:"person,business"`
-	Headline      string          `json:"headline" required:"false" maxLength:"140"`
-	Description   string          `json:"description" required:"false" maxLength:"1000"`
-	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
-	Identity      *Identity       `json:"identity,omitempty"`
-	Capabilities  []Capability    `json:"capabilities" maxItems:"20"`
-	Needs         []Need          `json:"needs" maxItems:"20" doc:"What this agent seeks from other agents."`
-	Tags          []string        `json:"tags" required:"false" maxItems:"12" shape:"tag"`
-	Languages     []string        `json:"languages" required:"false" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
-	Regions       []string        `json:"regions" required:"false" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
-	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
-	Interfaces    Interfaces      `json:"interfaces"`
-	ContactPolicy ContactPolicy   `json:"contactPolicy"`
-	Reputation    *Reputation     `json:"reputation" required:"false" orNull:"true"`
-	UpdatedAt     *time.Time      `json:"updatedAt,omitempty"`
-	Picture       *Picture        `json:"picture,omitempty"`
-	Untrusted     bool            `json:"untrusted_content" required:"false" enum:"true" doc:"Always true."`
-	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
-	Alive         *bool           `json:"alive,omitempty" doc:"Whether what it lists answered when last asked; absent: never asked."`
-	LastSeenAt    *time.Time      `json:"lastSeenAt,omitempty" doc:"When something it lists last answered."`
+	Schema        string        `json:"$schema,omitempty" format:"uri" doc:"Address of the schema of this document."`
+	Version       int           `json:"version" minimum:"1" maximum:"1" doc:"Always 1."`
+	Handle        string        `json:"handle" shape:"kept-handle" doc:"Unique on its node, lower case."`
+	ProfileDraft                // what of it has another form here is below, and replaces it
+	Identity      *Identity     `json:"identity,omitempty"`
+	Capabilities  []Capability  `json:"capabilities" maxItems:"20"`
+	Needs         []Need        `json:"needs" maxItems:"20" doc:"What this agent seeks from other agents."`
+	Interfaces    Interfaces    `json:"interfaces"`
+	ContactPolicy ContactPolicy `json:"contactPolicy"`
+	Reputation    *Reputation   `json:"reputation" required:"false" orNull:"true"`
+	UpdatedAt     *time.Time    `json:"updatedAt,omitempty"`
+	Picture       *Picture      `json:"picture,omitempty"`
+	Untrusted     bool          `json:"untrusted_content" required:"false" enum:"true" doc:"Always true."`
+	Listed        struct{}      `json:"-"` // only its owner reads it
+	Alive         *bool         `json:"alive,omitempty" doc:"Whether what it lists answered when last asked; absent: never asked."`
+	LastSeenAt    *time.Time    `json:"lastSeenAt,omitempty" doc:"When something it lists last answered."`
 	Elsewhere
 }
 
@@ -64,9 +56,9 @@ const (
 
 // An AssistantAgent is the service's own assistant of a person (spec §2.2).
 type AssistantAgent struct {
-	Name                     string `json:"name" minLength:"1" maxLength:"80" doc:"Name of the assistant."`
-	By                       string `json:"by" maxLength:"80" doc:"Operator of the assistant."`
-	Product                  string `json:"product" maxLength:"80" doc:"Name of the product."`
+	Name                     string `json:"name" line:"true" minLength:"1" maxLength:"80" doc:"Name of the assistant."`
+	By                       string `json:"by" line:"true" maxLength:"80" doc:"Operator of the assistant."`
+	Product                  string `json:"product" line:"true" maxLength:"80" doc:"Name of the product."`
 	AcceptingMeetingRequests bool   `json:"acceptingMeetingRequests" doc:"Whether it accepts meeting requests."`
 }
 
@@ -177,7 +169,7 @@ type Capability struct {
 	Input       string   `json:"input,omitempty" maxLength:"200" doc:"What to send to use it."`
 	Output      string   `json:"output,omitempty" maxLength:"200" doc:"What it returns."`
 	Pricing     *Pricing `json:"pricing,omitempty" doc:"What it costs."`
-	Endpoint    string   `json:"endpoint,omitempty" format:"uri" shape:"https" maxLength:"500" doc:"An https address where the capability can be used directly."`
+	Endpoint    string   `json:"endpoint,omitempty" format:"uri" shape:"address" maxLength:"500" doc:"An https address where the capability can be used directly."`
 }
 
 // Pricing says what a capability costs (spec §2.8). Amount is a JSON number
@@ -196,25 +188,26 @@ type Need struct {
 	Tags        []string `json:"tags,omitempty" maxItems:"8" shape:"tag" doc:"Words to find it by, lower case."`
 }
 
-// A ProfileDraft is what an owner writes of a profile. The node adds the rest: interfaces, the
+// A ProfileDraft is what an owner writes of a profile, and with it the part of the public one that the owner decides. Its form
+// has a field for each text with the tag label. The node adds the rest: interfaces, the
 // addresses of the identity, reputation, times. The command line accepts a whole profile as the
 // node returns it, and ignores that rest; an owner's draft has no such members.
 type ProfileDraft struct {
 	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
 	Handle        string          `json:"handle" shape:"handle" doc:"Which profile."`
-	Name          string          `json:"name" minLength:"1" maxLength:"80" doc:"Name of the agent."`
-	Kind          ProfileKind     `json:"kind" enum:"person,business" doc:"A person or a business."`
-	Headline      string          `json:"headline,omitempty" maxLength:"140" doc:"One line."`
-	Description   string          `json:"description,omitempty" maxLength:"1000" doc:"Plain text."`
-	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant for this person; persons only."`
+	Name          string          `json:"name" label:"Name" line:"true" minLength:"1" maxLength:"80"`
+	Kind          ProfileKind     `json:"kind" enum:"person,business"`
+	Headline      string          `json:"headline" required:"false" label:"Headline" line:"true" maxLength:"140"`
+	Description   string          `json:"description" required:"false" label:"Description" maxLength:"1000" doc:"Plain text."`
+	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant; persons only."`
 	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do." as:"put_capability"`
 	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it needs from other agents." as:"put_need"`
-	Tags          []string        `json:"tags,omitempty" maxItems:"12" shape:"tag" doc:"Words to find it by, lower case."`
-	Languages     []string        `json:"languages,omitempty" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes such as en, hi."`
-	Regions       []string        `json:"regions,omitempty" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
+	Tags          []string        `json:"tags,omitzero" maxItems:"12" shape:"tag" doc:"Lower case."`
+	Languages     []string        `json:"languages,omitzero" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
+	Regions       []string        `json:"regions,omitzero" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
 	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
-	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return and refund policy; businesses only."`
+	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return policy; businesses only."`
 	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile, here and at nodes that follow; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`
 }
 
@@ -248,16 +241,6 @@ func (d ProfileDraft) Check() []Fault {
 			add("/timezone", "unknown-zone", unknownZone)
 		}
 	}
-	for i, l := range d.Languages {
-		if !IsLanguage(l) {
-			add("/languages/"+strconv.Itoa(i), "unknown-language", "not a BCP 47 language tag such as en, hi or pt-BR")
-		}
-	}
-	for i, r := range d.Regions {
-		if !IsRegion(r) {
-			add("/regions/"+strconv.Itoa(i), "unknown-region", "not an ISO 3166 code such as IN or IN-KA")
-		}
-	}
 	seen := map[string]bool{}
 	for i, c := range d.Capabilities {
 		at := "/capabilities/" + strconv.Itoa(i)
@@ -270,10 +253,6 @@ func (d ProfileDraft) Check() []Fault {
 		} else if p != nil && p.Currency != "" && !IsCurrency(p.Currency) {
 			add(at+"/pricing/currency", "unknown-currency", unknownCurrency)
 		}
-		faults = append(faults, addresses(map[string]string{at + "/endpoint": c.Endpoint})...)
-	}
-	if a := d.Agent; a != nil {
-		faults = append(faults, lineFaults(map[string]string{"/agent/name": a.Name, "/agent/by": a.By, "/agent/product": a.Product})...)
 	}
 	seen = map[string]bool{}
 	for i, n := range d.Needs {
@@ -282,18 +261,13 @@ func (d ProfileDraft) Check() []Fault {
 		}
 		seen[n.ID] = true
 	}
-	return append(faults, lineFaults(map[string]string{"/name": d.Name, "/headline": d.Headline})...)
+	return faults
 }
 
-// addresses returns the fault, by its pointer, of each published address that has no host or would
-// publish a password. An empty address is no fault.
-func addresses(list map[string]string) (faults []Fault) {
-	for at, raw := range list {
-		if u, err := url.Parse(raw); raw != "" && (err != nil || u.Hostname() == "" || u.User != nil) {
-			faults = append(faults, Fault{at, "wrong-shape", "must be an https address with a host, and without user name and password"})
-		}
-	}
-	return faults
+// isAddress reports whether an address may be published: it has a host, and no user name and password.
+func isAddress(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Hostname() != "" && u.User == nil
 }
 
 const unknownZone = "not an IANA time zone name such as Asia/Kolkata"
@@ -356,12 +330,9 @@ type AgentQuery struct {
 	Paging
 }
 
-// Check parses q and looks up the region.
+// Check parses q.
 func (q AgentQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
-	if q.Region != "" && !IsRegion(q.Region) {
-		faults = append(faults, Fault{"/region", "unknown-region", "not an ISO 3166 code such as IN or IN-KA"})
-	}
 	return faults
 }
 

@@ -74,10 +74,10 @@ var QuoteOrder = declare[Basket, BasketQuote](Operation{
 
 // An OrderBuyer is who orders, and where it goes. Only the buyer and the shop see it.
 type OrderBuyer struct {
-	Name   string `json:"name" minLength:"1" maxLength:"80" doc:"Your name."`
-	Mail   string `json:"mail" minLength:"3" maxLength:"254" doc:"Your mail address; the shop sees it."`
+	Name   string `json:"name" line:"true" minLength:"1" maxLength:"80" doc:"Your name."`
+	Mail   string `json:"mail" shape:"mail" minLength:"3" maxLength:"254" doc:"Your mail address; the shop sees it."`
 	Phone  string `json:"phone,omitempty" maxLength:"30" doc:"For the delivery."`
-	Street string `json:"street,omitempty" maxLength:"200" doc:"With delivery: house, street and place."`
+	Street string `json:"street,omitempty" line:"true" maxLength:"200" doc:"With delivery: house, street and place."`
 	PIN    string `json:"pin,omitempty" pattern:"^[1-9][0-9]{5}$" doc:"With delivery: PIN code."`
 	Note   string `json:"note,omitempty" maxLength:"300" doc:"For the shop."`
 }
@@ -97,9 +97,7 @@ type NewOrder struct {
 var phoneForm = regexp.MustCompile(`^\+?[0-9][0-9 ()-]{5,28}$`)
 
 // Check returns the faults that tags cannot express.
-func (n NewOrder) Check() []Fault {
-	faults := lineFaults(map[string]string{"/name": n.Name, "/street": n.Street})
-	faults = append(append(faults, blank("/name", n.Name)...), mailFaults(n.Mail)...)
+func (n NewOrder) Check() (faults []Fault) {
 	if n.Phone != "" && !phoneForm.MatchString(n.Phone) {
 		faults = append(faults, Fault{"/phone", "wrong-shape", "is not a telephone number"})
 	}

@@ -71,15 +71,12 @@ var GetPasskeyOptions = declare[None, PasskeyOptions](Operation{
 
 // A NewPasskey is what a browser made of the options.
 type NewPasskey struct {
-	Name        string   `json:"name" minLength:"1" maxLength:"60" doc:"A name by which you recognise it."`
+	Name        string   `json:"name" line:"true" minLength:"1" maxLength:"60" doc:"A name by which you recognise it."`
 	Credential  string   `json:"credential" minLength:"16" maxLength:"1400" shape:"base64url" doc:"id of the credential."`
 	ClientData  string   `json:"clientData" minLength:"1" maxLength:"4000" shape:"base64url" doc:"response.clientDataJSON"`
 	Attestation string   `json:"attestation" minLength:"1" maxLength:"12000" shape:"base64url" doc:"response.attestationObject"`
 	Transports  []string `json:"transports,omitempty" maxItems:"8" maxLength:"20" shape:"name" doc:"response.getTransports()"`
 }
-
-// Check refuses a name of several lines.
-func (n NewPasskey) Check() []Fault { return lineFaults(map[string]string{"/name": n.Name}) }
 
 var AddPasskey = declare[NewPasskey, Passkey](Operation{
 	Name: "add_passkey", Title: "Add a passkey",

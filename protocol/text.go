@@ -271,16 +271,8 @@ func checkText(at string, v reflect.Value, faults *[]Fault) {
 	}
 }
 
-// lineFaults returns a fault for each text, by its pointer, that contains a line break or a tab.
-func lineFaults(texts map[string]string) []Fault {
-	var faults []Fault
-	for at, s := range texts {
-		if strings.ContainsAny(s, "\n\t") {
-			faults = append(faults, Fault{at, "not-one-line", "must be one line, without breaks and tabs"})
-		}
-	}
-	return faults
-}
+// IsLine reports whether a text has neither line breaks nor tabs.
+func IsLine(s string) bool { return !strings.ContainsAny(s, "\n\t") }
 
 // OrNil returns nil for an empty text.
 func OrNil(s string) *string {

@@ -145,27 +145,8 @@ type NewContact struct {
 	Handle      string      `json:"handle" shape:"handle" doc:"Handle of the agent, in any case, with or without @." example:"asha"`
 	Message     string      `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	Kind        ContactKind `json:"kind,omitempty" enum:"question,quote_request,support" default:"question" doc:"Why you write."`
-	Name        string      `json:"name,omitempty" maxLength:"60" doc:"Your name; shown as unverified."`
-	CallbackURL string      `json:"callbackUrl,omitempty" format:"uri" maxLength:"500" doc:"Public https address that also receives replies, signed by this node."`
-}
-
-// Check returns the faults that tags cannot express.
-func (n NewContact) Check() []Fault {
-	faults := append(lineFaults(map[string]string{"/name": n.Name}), blank("/name", n.Name)...)
-	if n.CallbackURL != "" { // the rules of every node; the room knows whether this one is stricter
-		if why := CallbackFault(n.CallbackURL, true); why != "" {
-			faults = append(faults, Fault{"/callbackUrl", "callback-address", why})
-		}
-	}
-	return append(faults, blank("/message", n.Message)...)
-}
-
-// blank returns a fault for a text without a visible character.
-func blank(at, text string) []Fault {
-	if text != "" && strings.TrimSpace(text) == "" {
-		return []Fault{{at, "blank", "must contain a visible character"}}
-	}
-	return nil
+	Name        string      `json:"name,omitempty" visible:"true" line:"true" maxLength:"60" doc:"Your name; shown as unverified."`
+	CallbackURL string      `json:"callbackUrl,omitempty" shape:"callback" format:"uri" maxLength:"500" doc:"Public https address that also receives replies, signed by this node."`
 }
 
 // A ContactReceipt is the answer to a new thread. ReadToken is shown once.
@@ -236,9 +217,6 @@ type NewMessage struct {
 	Message   string `json:"message" minLength:"1" maxLength:"2000" doc:"Plain text."`
 	ReadToken string `json:"readToken,omitempty" maxLength:"100" doc:"Of contact_agent. Needed unless the request is signed, has an owner's token, or is from the browser that began the thread; also as Authorization: Bearer."`
 }
-
-// Check refuses a blank message.
-func (n NewMessage) Check() []Fault { return blank("/message", n.Message) }
 
 // A Said is a stored message and the state that it led to.
 type Said struct {

@@ -95,7 +95,7 @@ func (c *ItemChanges) note(i, old *StoredItem) {
 }
 
 // Put writes items of a business: a new one at the end, another, and one that was removed, in its place. There
-// may be [protocol.MaxBatchItems]. ErrNotFound when there is no such profile,
+// may be 1000. ErrNotFound when there is no such profile,
 // [ErrImporting], [ErrFull].
 func (is Items) Put(ctx context.Context, handle string, drafts ...protocol.ItemDraft) (*ItemChanges, error) {
 	h, err := is.lock(ctx, handle)

@@ -60,7 +60,7 @@ func (s *site) handle(n int64) string {
 func (s *site) Profiles(_ context.Context, after, upTo int64) (list []protocol.Profile, err error) {
 	s.asked++
 	for n := after + 1; n <= min(upTo, s.size); n++ {
-		p := protocol.Profile{Handle: s.handle(n), Name: "Agent", Kind: protocol.Person,
+		p := protocol.Profile{Handle: s.handle(n), ProfileDraft: protocol.ProfileDraft{Name: "Agent", Kind: protocol.Person},
 			Interfaces: protocol.Interfaces{AgentCard: base + "/a2a/" + s.handle(n) + "/agent-card.json"}}
 		if s.agents != nil {
 			if known, ok := s.agents.profiles[p.Handle]; ok {

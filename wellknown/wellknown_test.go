@@ -92,10 +92,11 @@ func node(t testing.TB) (*agents, http.Handler) {
 	id := "eip155:8453:0x8004A169FB4a3325136EB29fA0ceB6D2e539a432:22"
 	a := &agents{
 		profiles: map[string]protocol.Profile{
-			"asha": {Handle: "asha", Name: "Asha <b>", Kind: protocol.Person, Headline: "Scheduling & more", UpdatedAt: &updated,
+			"asha": {Handle: "asha", ProfileDraft: protocol.ProfileDraft{Name: "Asha <b>", Kind: protocol.Person, Headline: "Scheduling & more"},
+				UpdatedAt:  &updated,
 				Identity:   &protocol.Identity{ERC8004: &id},
 				Interfaces: protocol.Interfaces{Page: base + "/@asha", Profile: base + "/api/public/agents/asha"}},
-			"ravi": {Handle: "ravi", Name: "Ravi Papers", Kind: protocol.Business, Description: "Hand-made paper.",
+			"ravi": {Handle: "ravi", ProfileDraft: protocol.ProfileDraft{Name: "Ravi Papers", Kind: protocol.Business, Description: "Hand-made paper."},
 				Reputation: &protocol.Reputation{Reviews: 3},
 				Interfaces: protocol.Interfaces{Page: base + "/@ravi", Profile: base + "/api/public/agents/ravi"}},
 		},

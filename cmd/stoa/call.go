@@ -324,7 +324,7 @@ type field struct {
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous || name == "" || name == "-" {
 			continue
 		}
@@ -332,7 +332,7 @@ func fieldsOf(t reflect.Type) []field {
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
 		}
-		all = append(all, field{name, kindOf(kind), !strings.Contains(options, "omit"), f.Tag})
+		all = append(all, field{name, kindOf(kind), !protocol.Optional(f.Tag), f.Tag})
 	}
 	return all
 }

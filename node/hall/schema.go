@@ -20,14 +20,15 @@ const RefPrefix = "#/components/schemas/"
 // same objects are published and used for checking.
 type Schemas struct {
 	huma.Registry
-	finished map[string]bool // by name
+	finished map[string]bool                     // by name
+	rules    map[*huma.Schema]*protocol.TextRule // of texts
 }
 
 // NewSchemas returns an empty registry in the dialect of OpenAPI 3.1 (JSON Schema 2020-12):
 // members are matched exactly, lists are never null.
 func NewSchemas() *Schemas {
 	strict()
-	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer), finished: map[string]bool{}}
+	return &Schemas{Registry: huma.NewMapRegistry(RefPrefix, huma.DefaultSchemaNamer), finished: map[string]bool{}, rules: map[*huma.Schema]*protocol.TextRule{}}
 }
 
 // Declared returns the schemas of all declared operations, which are made once for all tables of
@@ -59,7 +60,7 @@ func (s *Schemas) Of(t reflect.Type) *huma.Schema {
 	return schema
 }
 
-// finish applies the tags that the library does not know: shape on a text, orNull on an
+// finish applies the tags that the library does not know: those of protocol.RuleOf and shape on a text or a list of them, orNull on an
 // object, decimal on an amount that may be a string or a number, and null among the values of
 // a nullable text with an enum.
 func (s *Schemas) finish() {
@@ -75,11 +76,14 @@ func (s *Schemas) finish() {
 		for _, f := range reflect.VisibleFields(t) {
 			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			p := schema.Properties[member]
+			text := p
+			if p != nil && p.Items != nil {
+				text = p.Items
+			}
+			if rule := protocol.RuleOf(f.Tag); rule != nil {
+				s.rules[text] = rule
+			}
 			if _, shaped := f.Tag.Lookup("shape"); shaped && p != nil {
-				text := p
-				if p.Items != nil {
-					text = p.Items
-				}
 				text.Pattern = protocol.PatternOf(f.Tag)
 				text.PrecomputeMessages()
 				p.PrecomputeMessages()

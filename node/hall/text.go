@@ -14,7 +14,8 @@ import (
 )
 
 // texts applies the rule of text (protocol.Unfit) to every string of a value, and to the names of
-// its members. A string that the schema requires to be non-empty must contain something visible.
+// its members. A string that the schema requires to be non-empty must contain something visible, and one whose field has a rule
+// (protocol.RuleOf) follows it.
 // Types that keep bytes unchanged are skipped: []byte, which is sent as base64, and raw JSON (a
 // JWK, a signed document), which has its own parser and is never shown as text.
 func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]protocol.Fault) {
@@ -32,6 +33,7 @@ func (s *Schemas) texts(at string, schema *huma.Schema, value any, faults *[]pro
 		} else if v != "" && schema != nil && schema.MinLength != nil && *schema.MinLength > 0 && protocol.Blank(v) {
 			*faults = append(*faults, protocol.Fault{Pointer: at, Code: "blank", Detail: "must contain a visible character"})
 		}
+		*faults = append(*faults, s.rules[schema].Faults(at, v)...)
 	case []any:
 		var items *huma.Schema
 		if schema != nil {

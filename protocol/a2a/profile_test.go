@@ -18,7 +18,8 @@ func profile() protocol.Profile {
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	a2a := "https://node.example/a2a/asha"
 	return protocol.Profile{
-		Version: 1, Handle: "asha", Name: "Asha Rao", Kind: protocol.Person, Description: "Product designer in Pune.", UpdatedAt: &at,
+		Version: 1, Handle: "asha", UpdatedAt: &at,
+		ProfileDraft:  protocol.ProfileDraft{Name: "Asha Rao", Kind: protocol.Person, Description: "Product designer in Pune."},
 		Interfaces:    protocol.Interfaces{Page: "https://node.example/@asha", Profile: "https://node.example/api/public/agents/asha", A2A: &a2a},
 		ContactPolicy: protocol.ContactPolicy{OutsideAgentsWithIdentity: true, Kinds: []string{"question", "quote_request"}, ResponseTime: new("within a day")},
 		Capabilities: []protocol.Capability{
@@ -70,7 +71,8 @@ func TestFromProfile(t *testing.T) {
 // readers that drop such members before they check a signature see the same.
 func TestCard_Stable(t *testing.T) {
 	t.Parallel()
-	bare := protocol.Profile{Handle: "bo", Name: "Bo", Kind: protocol.Person, Interfaces: protocol.Interfaces{Page: "p", Profile: "q"}}
+	bare := protocol.Profile{Handle: "bo", ProfileDraft: protocol.ProfileDraft{Name: "Bo", Kind: protocol.Person},
+		Interfaces: protocol.Interfaces{Page: "p", Profile: "q"}}
 	full, longest := profile(), profile()
 	for i := range 20 {
 		longest.Capabilities = append(longest.Capabilities[:min(i, len(longest.Capabilities))], protocol.Capability{

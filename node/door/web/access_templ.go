@@ -84,7 +84,7 @@ func accessBody(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if list := k.of(a.Credentials.Items); len(list) == 0 {
+			if list := k.of(answer(a, protocol.ListCredentials).Items); len(list) == 0 {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"quiet\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

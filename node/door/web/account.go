@@ -170,56 +170,38 @@ func (s *Web) state(r *http.Request) (state protocol.SessionState, err error) {
 
 // account is what a page of the account shows.
 type account struct {
-	Page        accountPage
-	Account     protocol.Account
-	Index       []indexGroup
-	Waits       protocol.OwnerWaits // of the index
-	Today       []protocol.Merchant // the shops of the account, for the index
-	Handle      string              // the profile that the page is about, "" for none
-	Mail        protocol.AccountMail
-	Profile     protocol.OwnProfile
-	Notify      protocol.NotifySettings
-	Devices     protocol.Devices
-	Keys        []protocol.Key
-	Identity    protocol.IdentityStatus
-	Record      protocol.MerchantRecord
-	Report      *protocol.ImportReport // of an import, or of a check of a file
-	Imported    *itemsImport
-	Reading     protocol.CatalogReading
-	Picture     ownPicture
-	Preview     bool // the refused form is not refused: its profile, or more of its fields, is shown
-	Items       *itemsPage
-	Undo        *removed // what was removed
-	Board       *ownBoard
-	Meetings    *ownMeetings
-	Feed        *protocol.MeetingFeed // a new one, whose address is shown only once
-	Tokens      []protocol.Token
-	Sessions    []protocol.SignedIn
-	Made        *protocol.MadeToken // a new token, whose secret is shown only once
-	Invited     *protocol.Invited   // a new invitation, whose link is shown only once
-	Codes       []string            // new recovery codes, which are shown only once
-	Methods     protocol.SignInMethods
-	Credentials protocol.Credentials
-	Invitations protocol.Invitations
-	Policy      protocol.Registrations // of the page of invitations
-	Receipts    []protocol.OrderReceipt
-	Sales       *sales // of a shop
-	Till        protocol.Till
-	Pays        protocol.PaymentAccount // of a shop
-	Followers   []protocol.Follower
-	More        string // path of the next page of a list, "" for none
-	Sent        *sent  // the form that was refused; nil for none
-	Done        string // what was done
-	New         bool   // the browser is a newcomer's: the page leads back to the first steps
-	Holders     protocol.Holders
-	HasItems    bool
-	Claim       protocol.Claim
-	Ticket      string // of a claim link
-	Base        string // address of the node
-	Registries  []Registry
-	QR          func(text, label string) ([]byte, error)
-	Code        string // of the link in a letter that asks to confirm an address, "" for none
-	Logged      bool   // letters are only written to the node's log
+	answers
+	Page       accountPage
+	Account    protocol.Account
+	Index      []indexGroup
+	Today      []protocol.Merchant    // the shops of the account, for the index
+	Handle     string                 // the profile that the page is about, "" for none
+	Report     *protocol.ImportReport // of an import, or of a check of a file
+	Imported   *itemsImport
+	Picture    ownPicture
+	Preview    bool // the refused form is not refused: its profile, or more of its fields, is shown
+	Items      *itemsPage
+	Undo       *removed // what was removed
+	Board      *ownBoard
+	Meetings   *ownMeetings
+	Feed       *protocol.MeetingFeed // a new one, whose address is shown only once
+	Tokens     []protocol.Token
+	Made       *protocol.MadeToken    // a new token, whose secret is shown only once
+	Invited    *protocol.Invited      // a new invitation, whose link is shown only once
+	Codes      []string               // new recovery codes, which are shown only once
+	Policy     protocol.Registrations // of the page of invitations
+	Sales      *sales                 // of a shop
+	More       string                 // path of the next page of a list, "" for none
+	Sent       *sent                  // the form that was refused; nil for none
+	Done       string                 // what was done
+	New        bool                   // the browser is a newcomer's: the page leads back to the first steps
+	HasItems   bool
+	Ticket     string // of a claim link
+	Base       string // address of the node
+	Registries []Registry
+	QR         func(text, label string) ([]byte, error)
+	Code       string // of the link in a letter that asks to confirm an address, "" for none
+	Logged     bool   // letters are only written to the node's log
 }
 
 // handles returns those of the profiles with such a page.
@@ -256,16 +238,17 @@ func (a *account) back() string {
 // missing reports whether the page no longer shows the form that was refused: there is nothing left
 // to confirm.
 func (a *account) missing() bool {
+	told, mail := answer(a, protocol.GetNotify), answer(a, protocol.GetAccountMail)
 	f := a.Sent
 	switch {
 	case f == nil:
 		return false
 	case f.do == "confirm_account_mail":
-		return a.Mail.Asked == nil
+		return mail.Asked == nil
 	case f.do == "put_account_mail":
-		return !a.Mail.MailOffered
+		return !mail.MailOffered
 	case f.do == "confirm_mail":
-		return f.handle != a.Handle || a.Notify.Mail == nil || a.Notify.MailConfirmed
+		return f.handle != a.Handle || told.Mail == nil || told.MailConfirmed
 	}
 	return false
 }
@@ -273,7 +256,7 @@ func (a *account) missing() bool {
 // showAccount writes a page of the account. When it cannot be read, what was typed or a new token is
 // shown without the rest.
 func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
-	a.Logged, a.Base, a.Registries, a.New, a.QR = s.Accounts.LogsMail(), s.Base, s.Registries, isNew(r), s.QR
+	a.Logged, a.Base, a.Registries, a.New, a.QR, a.Policy = s.Accounts.LogsMail(), s.Base, s.Registries, isNew(r), s.QR, s.Accounts.Registrations()
 	a.Code = r.URL.Query().Get("code")
 	err := s.fillAccount(r, a)
 	v := view{Title: tr(r.Context(), a.Page.title), Path: a.Page.path, Of: a.Handle, Helps: a.Page.copies || a.Feed != nil, Uploads: a.Page.uploads,
@@ -308,6 +291,9 @@ func (s *Web) showAccount(w http.ResponseWriter, r *http.Request, a *account) {
 // fillAccount reads what a page shows: of the profile that the address or the refused form names,
 // otherwise of the first one of the page's kind.
 func (s *Web) fillAccount(r *http.Request, a *account) error {
+	if a.answers == nil {
+		a.answers = answers{}
+	}
 	if err := s.invokeSignedIn(r, protocol.GetAccount.Operation, protocol.None{}, &a.Account); err != nil {
 		return err
 	}
@@ -330,6 +316,11 @@ func (s *Web) fillAccount(r *http.Request, a *account) error {
 
 // fill reads what the page shows.
 func (a *account) fill(s *Web, r *http.Request) error {
+	for _, op := range a.Page.shows {
+		if err := a.show(s, r, op); err != nil {
+			return err
+		}
+	}
 	for _, read := range a.Page.read {
 		if err := read(a, s, r); err != nil {
 			return err
@@ -472,11 +463,11 @@ func ownProfileBody(a *account) templ.Component {
 	if a.Preview {
 		body = append(body, profilePreview(a.Sent))
 	}
-	return append(body, profileForm(a.sent("put_own_profile", a.Handle, ""), a.Profile))
+	return append(body, profileForm(a.sent("put_own_profile", a.Handle, ""), answer(a, protocol.GetOwnProfile)))
 }
 
 func offersBody(a *account) templ.Component {
-	return all{accountHead(a, "What you can do for others, and what you are looking for."), partSections(a, a.Profile)}
+	return all{accountHead(a, "What you can do for others, and what you are looking for."), partSections(a, answer(a, protocol.GetOwnProfile))}
 }
 
 // madeBody shows a new token when the account page cannot be read.

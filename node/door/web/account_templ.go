@@ -679,15 +679,16 @@ func noticesBody(a *account) templ.Component {
 			templ_7745c5c3_Var22 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		told := answer(a, protocol.GetNotify)
 		templ_7745c5c3_Err = accountHead(a, "Where the node tells you what happened.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = notifyForm(a.sent("put_notify", a.Handle, ""), a.Handle, a.Notify).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = notifyForm(a.sent("put_notify", a.Handle, ""), a.Handle, told).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Notify.Mail != nil && !a.Notify.MailConfirmed {
+		if told.Mail != nil && !told.MailConfirmed {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<section aria-labelledby=\"confirm\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -753,6 +754,7 @@ func keysBody(a *account) templ.Component {
 			templ_7745c5c3_Var23 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		known := answer(a, protocol.ListKeys).Items
 		templ_7745c5c3_Err = accountHead(a, "The keys that sign for you. Others check with them that it was you.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -765,7 +767,7 @@ func keysBody(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = when(len(a.Keys) == 0, quiet("There is no key yet.")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = when(len(known) == 0, quiet("There is no key yet.")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -773,7 +775,7 @@ func keysBody(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, k := range a.Keys {
+		for _, k := range known {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<li><div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -874,6 +876,7 @@ func addressSection(a *account) templ.Component {
 			templ_7745c5c3_Var24 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		mail := answer(a, protocol.GetAccountMail)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<section aria-labelledby=\"address\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -882,8 +885,8 @@ func addressSection(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Mail.Mail != nil {
-			templ_7745c5c3_Err = para("Sign-in links go to %s.", strong(*a.Mail.Mail)).Render(ctx, templ_7745c5c3_Buffer)
+		if mail.Mail != nil {
+			templ_7745c5c3_Err = para("Sign-in links go to %s.", strong(*mail.Mail)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -901,18 +904,18 @@ func addressSection(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if a.Mail.Asked != nil {
+		if mail.Asked != nil {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "<p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if a.Logged {
-				templ_7745c5c3_Err = say("The log of this node shows a code for %s; it is for development and sends no mail.", strong(*a.Mail.Asked)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = say("The log of this node shows a code for %s; it is for development and sends no mail.", strong(*mail.Asked)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = say("A code was sent to %s.", strong(*a.Mail.Asked)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = say("A code was sent to %s.", strong(*mail.Asked)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -934,7 +937,7 @@ func addressSection(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = when(a.Mail.MailOffered, mailForm(a.sent("put_account_mail", "", ""))).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = when(mail.MailOffered, mailForm(a.sent("put_account_mail", "", ""))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -348,7 +348,7 @@ func (a *account) added(do, handle string, has func(id string) bool) *sent {
 
 // at returns the id that the refused form has on the page.
 func (a *account) at() string {
-	f, p := a.Sent, a.Profile
+	f, p := a.Sent, answer(a, protocol.GetOwnProfile)
 	for _, c := range p.Capabilities {
 		if a.sent("put_capability", p.Handle, c.ID) != nil {
 			return formID(f.do, f.handle, f.id)

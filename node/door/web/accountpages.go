@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,8 @@ type accountPage struct {
 	node    bool                           // for operators only
 	invites bool                           // for who may invite others
 	parts   []string                       // of its forms that each change a part of what an operation writes: the operation and the part
-	read    []reading                      // what it shows
+	shows   []*protocol.Operation          // whose answers it shows
+	read    []reading                      // what else
 	copies  bool                           // it has texts to copy
 	uploads bool                           // it has a form with a file
 	body    func(*account) templ.Component // nil: the page has a route of its own
@@ -75,75 +77,70 @@ var (
 // A reading reads something that a page shows.
 type reading = func(*account, *Web, *http.Request) error
 
-// reads is a reading of what an operation says of the page's profile, or of the account.
-func reads[In, Out any](op protocol.Op[In, Out], into func(*account) *Out) reading {
-	return func(a *account, s *Web, r *http.Request) error { return a.read(s, r, op.Operation, into(a)) }
-}
+// answers are what operations said of what a page shows: pointers to their results.
+type answers map[*protocol.Operation]any
 
-// readsList is a reading of a page of a list of the page's profile.
-func readsList[In, Item any](op protocol.Op[In, protocol.Page[Item]], into func(*account) *[]Item) reading {
-	return func(a *account, s *Web, r *http.Request) error {
-		args := map[string]any{"handle": a.Handle}
-		if after := r.URL.Query().Get("after"); after != "" {
-			args["after"] = after
-		}
-		var page protocol.Page[Item]
-		err := s.invokeSignedIn(r, op.Operation, args, &page)
-		if *into(a) = page.Items; page.Next != nil {
-			a.More = a.Page.to(a.Handle) + "&" + query("after", *page.Next)
-		}
-		return err
+func (all answers) of(op *protocol.Operation) any { return all[op] }
+
+// answer returns what an operation said of what a page shows, the zero value when the page did not ask it.
+func answer[In, Out any](page interface{ of(*protocol.Operation) any }, op protocol.Op[In, Out]) (out Out) {
+	if said, ok := page.of(op.Operation).(*Out); ok {
+		return *said
 	}
+	return out
 }
 
-var (
-	readProfile   = reads(protocol.GetOwnProfile, func(a *account) *protocol.OwnProfile { return &a.Profile })
-	readNotify    = reads(protocol.GetNotify, func(a *account) *protocol.NotifySettings { return &a.Notify })
-	readMail      = reads(protocol.GetAccountMail, func(a *account) *protocol.AccountMail { return &a.Mail })
-	readIdentity  = reads(protocol.GetIdentity, func(a *account) *protocol.IdentityStatus { return &a.Identity })
-	readRecord    = reads(protocol.GetMerchantRecord, func(a *account) *protocol.MerchantRecord { return &a.Record })
-	readFollowers = readsList(protocol.ListFollowers, func(a *account) *[]protocol.Follower { return &a.Followers })
-	readReceipts  = readsList(protocol.ListOrderReceipts, func(a *account) *[]protocol.OrderReceipt { return &a.Receipts })
-	readMethods   = reads(protocol.GetSignInMethods, func(a *account) *protocol.SignInMethods { return &a.Methods })
-)
+// ask asks an operation.
+func (all answers) ask(s *Web, r *http.Request, op *protocol.Operation, args map[string]any) error {
+	all[op] = reflect.New(op.Out).Interface()
+	return s.invokeSignedIn(r, op, args, all[op])
+}
+
+// next returns where a list continues that an operation gave, nil at its end and for what is no list.
+func (all answers) next(op *protocol.Operation) *string {
+	if next := reflect.ValueOf(all[op]).Elem().FieldByName("Next"); next.IsValid() {
+		return next.Interface().(*string)
+	}
+	return nil
+}
 
 var accountPages = []accountPage{
 	{path: "/account", title: english("Your account"), read: []reading{(*account).readWaits}, body: indexBody},
-	{path: startPath, title: english("First steps"), kinds: everybody, read: []reading{readProfile, (*account).readStart}, body: startBody},
+	{path: startPath, title: english("First steps"), kinds: everybody, shows: []*protocol.Operation{protocol.GetOwnProfile.Operation},
+		read: []reading{(*account).readStart}, body: startBody},
 	{path: claimPath, title: english("Take a profile"), forms: []*protocol.Operation{protocol.ClaimProfile.Operation}, at: claimPath, body: claimBody},
 	{path: "/account/threads", title: english("Inbox"), about: english("Read what others wrote to you, and answer."), kinds: everybody},
 	{path: "/account/profile", title: english("Profile"), about: english("Your name, what you say about yourself, and who may write to you."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutOwnProfile.Operation},
-		read:  []reading{readProfile}, body: ownProfileBody},
+		shows: []*protocol.Operation{protocol.GetOwnProfile.Operation}, body: ownProfileBody},
 	{path: ownPicturePath, title: english("Picture"), about: english("What you look like, on your page and in lists."), kinds: everybody, uploads: true,
 		forms: []*protocol.Operation{protocol.RemovePicture.Operation}, read: []reading{(*account).readPicture}, body: pictureBody},
 	{path: "/account/offers", title: english("Offers and needs"), about: english("What you can do for others, and what you are looking for."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNeed.Operation, protocol.DeleteNeed.Operation, protocol.PutCapability.Operation,
 			protocol.DeleteCapability.Operation},
-		read: []reading{readProfile}, body: offersBody},
+		shows: []*protocol.Operation{protocol.GetOwnProfile.Operation}, body: offersBody},
 	{path: itemsPath, title: english("Items"), about: english("What your shop sells, with prices."),
 		kinds: shops, parts: []string{"put_item-item", "put_item-quick", "put_item-restore", "remove_item-remove", "put_merchant-move"},
 		forms: []*protocol.Operation{protocol.PutItem.Operation, protocol.RemoveItem.Operation, protocol.PutMerchant.Operation},
-		read:  []reading{(*account).readItems}, body: itemsBody},
+		read: []reading{(*account).readItems}, body: itemsBody},
 	{path: importItemsPath, title: english("Items from a file"), kinds: shops, uploads: true, body: importItemsBody},
 	{path: catalogAddressPath, title: english("Items from an address"), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutCatalogAddress.Operation, protocol.ReadCatalogAddress.Operation, protocol.RemoveCatalogAddress.Operation},
-		read:  []reading{reads(protocol.GetCatalogAddress, func(a *account) *protocol.CatalogReading { return &a.Reading })}, body: catalogAddressBody},
+		shows: []*protocol.Operation{protocol.GetCatalogAddress.Operation}, body: catalogAddressBody},
 	{path: hoursPath, title: english("Opening hours"), about: english("Your hours each week, and the days when you close."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-hours", "put_merchant-close", "put_merchant-reopen"},
-		read: []reading{readRecord}, body: hoursBody},
+		shows: []*protocol.Operation{protocol.GetMerchantRecord.Operation}, body: hoursBody},
 	{path: "/account/shop", title: english("Shop"), about: english("Category, address, telephone and website."), kinds: shops,
 		forms: []*protocol.Operation{protocol.PutMerchant.Operation}, parts: []string{"put_merchant-shop"},
-		read: []reading{readRecord}, body: shopBody},
+		shows: []*protocol.Operation{protocol.GetMerchantRecord.Operation}, body: shopBody},
 	{path: ordersPath, title: english("Orders"), about: english("Orders of your shop, their money and their receipts."), kinds: shops,
 		forms: []*protocol.Operation{protocol.IssueOrderReceipt.Operation, protocol.RevokeOrderReceipt.Operation, protocol.UpdateOrder.Operation,
 			protocol.MarkRefunded.Operation}, copies: true,
-		read: []reading{(*account).readOrders, readReceipts}, body: ordersBody},
+		shows: []*protocol.Operation{protocol.ListOrderReceipts.Operation}, read: []reading{(*account).readOrders}, body: ordersBody},
 	{path: orderTermsPath, title: english("How you take orders"), kinds: shops, at: orderTermsPath,
 		forms: []*protocol.Operation{protocol.PutTill.Operation, protocol.PutStock.Operation, protocol.PutPaymentAccount.Operation,
 			protocol.DeletePaymentAccount.Operation},
-		read: []reading{reads(protocol.GetTill, func(a *account) *protocol.Till { return &a.Till }),
-			reads(protocol.GetPaymentAccount, func(a *account) *protocol.PaymentAccount { return &a.Pays })}, body: orderTermsBody},
+		shows: []*protocol.Operation{protocol.GetTill.Operation, protocol.GetPaymentAccount.Operation}, body: orderTermsBody},
 	{path: attentionPath, title: english("Attention board"), about: english("Bids for your attention, their money, and your rules."), kinds: persons,
 		at: attentionPath, forms: []*protocol.Operation{protocol.PutAttentionBoard.Operation, protocol.CloseAttentionBoard.Operation,
 			protocol.PutPaymentAccount.Operation, protocol.DeletePaymentAccount.Operation, protocol.ConfirmBidPayment.Operation,
@@ -166,40 +163,41 @@ var accountPages = []accountPage{
 		read: ofMeetings((*Web).fillMeeting), body: meetingsPage(ownMeetingBody)},
 	{path: "/account/followers", title: english("Followers"), about: english("Who follows you from other servers."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.RemoveFollower.Operation},
-		read:  []reading{readFollowers}, body: followersBody},
+		shows: []*protocol.Operation{protocol.ListFollowers.Operation}, body: followersBody},
 	{path: noticesPage, title: english("Notices"), about: english("Where the node tells you what happened."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.PutNotify.Operation, protocol.ConfirmMail.Operation, protocol.AddDevice.Operation, protocol.DeleteDevice.Operation},
-		read:  []reading{readNotify, (*account).readDevices}, body: noticesBody},
+		shows: []*protocol.Operation{protocol.GetNotify.Operation, protocol.ListDevices.Operation}, body: noticesBody},
 	{path: keysPath, title: english("Keys and identity"), about: english("The keys that sign for you, and your identity on a blockchain."),
 		kinds: everybody,
 		forms: []*protocol.Operation{protocol.MakeKey.Operation, protocol.RetireKey.Operation, protocol.DropIdentity.Operation,
 			protocol.ConnectIdentity.Operation}, copies: true,
-		read: []reading{(*account).readKeys, readIdentity}, body: keysBody},
-	{path: walletPath, title: english("Register an identity"), kinds: everybody, copies: true, read: []reading{(*account).readKeys, readIdentity},
-		body: walletBody},
+		shows: []*protocol.Operation{protocol.ListKeys.Operation, protocol.GetIdentity.Operation}, body: keysBody},
+	{path: walletPath, title: english("Register an identity"), kinds: everybody, copies: true,
+		shows: []*protocol.Operation{protocol.ListKeys.Operation, protocol.GetIdentity.Operation}, body: walletBody},
 	{path: tokensPath, title: english("Tokens"), about: english("Let programs of yours act for you."),
 		forms: []*protocol.Operation{protocol.CreateToken.Operation, protocol.RevokeToken.Operation},
-		read:  []reading{(*account).readTokens}, body: tokensBody},
+		read: []reading{(*account).readTokens}, body: tokensBody},
 	{path: invitationsPath, title: english("Invitations"), about: english("Let somebody you know join this node."), invites: true, copies: true,
 		forms: []*protocol.Operation{protocol.CreateInvitation.Operation, protocol.WithdrawInvitation.Operation},
-		read:  []reading{(*account).readInvitations}, body: invitationsBody},
+		shows: []*protocol.Operation{protocol.ListInvitations.Operation}, body: invitationsBody},
 	{path: securityPath, title: english("Security"), about: english("How you sign in, and the browsers that are signed in."),
 		forms: []*protocol.Operation{protocol.AddPasskey.Operation, protocol.DeletePasskey.Operation, protocol.RemoveWallet.Operation,
 			protocol.MakeRecoveryCodes.Operation,
 			protocol.EndSession.Operation, protocol.EndOtherSessions.Operation},
-		read: []reading{readMethods, (*account).readSessions}, body: securityBody},
+		shows: []*protocol.Operation{protocol.GetSignInMethods.Operation}, read: []reading{(*account).readSessions}, body: securityBody},
 	{path: accessPath, title: english("What acts for you"), about: english("Every key, browser, device, wallet and token in one list: name it, or remove it."),
 		forms: []*protocol.Operation{protocol.RenameCredential.Operation, protocol.RemoveCredential.Operation},
-		read:  []reading{reads(protocol.ListCredentials, func(a *account) *protocol.Credentials { return &a.Credentials })}, body: accessBody},
+		shows: []*protocol.Operation{protocol.ListCredentials.Operation}, body: accessBody},
 	{path: "/account/data", title: english("Data"), about: english("Download everything, or bring a profile from another node."),
 		forms: []*protocol.Operation{protocol.ExportArchive.Operation}, uploads: true, body: dataBody},
 	{path: leavePath, title: english("Delete the profile"), about: english("Delete it with everything, or undo that."), kinds: everybody,
 		forms: []*protocol.Operation{protocol.DeleteProfile.Operation, protocol.RestoreProfile.Operation}, body: leaveBody},
 	{path: "/account/close", title: english("Close the account"), about: english("Close it and delete its profiles."),
-		forms: []*protocol.Operation{protocol.CloseAccount.Operation, protocol.RestoreProfile.Operation}, read: []reading{readMethods}, body: closeBody},
+		forms: []*protocol.Operation{protocol.CloseAccount.Operation, protocol.RestoreProfile.Operation},
+		shows: []*protocol.Operation{protocol.GetSignInMethods.Operation}, body: closeBody},
 	{path: "/account/settings", title: english("Name and mail"), about: english("Your name on this node, and where sign-in links go."),
 		forms: []*protocol.Operation{protocol.PutAccount.Operation, protocol.PutAccountMail.Operation, protocol.ConfirmAccountMail.Operation},
-		read:  []reading{readMail}, body: settingsBody},
+		shows: []*protocol.Operation{protocol.GetAccountMail.Operation}, body: settingsBody},
 	{path: nodePath, title: english("This node"),
 		about: english("For operators: what was reported, peers, blocks, health, jobs, numbers, audit."), node: true},
 }
@@ -285,27 +283,29 @@ func index(who protocol.Account, invites int) (groups []indexGroup) {
 	return groups
 }
 
-// read invokes the operation that a page shows, for the page's profile if it has one.
-func (a *account) read(s *Web, r *http.Request, op *protocol.Operation, into any) error {
-	args := map[string]any{}
-	if a.Page.own() {
+// ask asks an operation, about the page's profile if it has one.
+func (a *account) ask(s *Web, r *http.Request, op *protocol.Operation, args map[string]any) error {
+	if _, ok := memberAt(op.In, "handle"); ok && a.Page.own() {
 		args["handle"] = a.Handle
 	}
-	return s.invokeSignedIn(r, op, args, into)
+	return a.answers.ask(s, r, op, args)
 }
 
-func (a *account) readKeys(s *Web, r *http.Request) error {
-	var keys protocol.Keys
-	err := a.read(s, r, protocol.ListKeys.Operation, &keys)
-	a.Keys = keys.Items
+// show asks an operation for what the page shows; a list from where the address says.
+func (a *account) show(s *Web, r *http.Request, op *protocol.Operation) error {
+	args := map[string]any{}
+	if _, ok := memberAt(op.In, "after"); ok && r.URL.Query().Get("after") != "" {
+		args["after"] = r.URL.Query().Get("after")
+	}
+	err := a.ask(s, r, op, args)
+	if next := a.next(op); next != nil {
+		a.More = a.Page.path + "?" + strings.TrimPrefix(query("handle", a.Handle)+"&", "handle=&") + query("after", *next)
+	}
 	return err
 }
 
 func (a *account) readSessions(s *Web, r *http.Request) error {
-	var sessions protocol.Page[protocol.SignedIn]
-	err := s.invokeSignedIn(r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit}, &sessions)
-	a.Sessions = sessions.Items
-	return err
+	return a.ask(s, r, protocol.ListSessions.Operation, map[string]any{"limit": protocol.MaxLimit})
 }
 
 // readTokens collects the valid tokens. The list also contains any number of revoked and expired

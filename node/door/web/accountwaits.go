@@ -34,7 +34,7 @@ func (a *account) readWaits(s *Web, r *http.Request) error {
 			}
 		}
 	}
-	return s.invokeSignedIn(r, protocol.ListWaiting.Operation, protocol.None{}, &a.Waits)
+	return a.ask(s, r, protocol.ListWaiting.Operation, map[string]any{})
 }
 
 // readToday reads the hours of a shop; one that is not shown has none.
@@ -66,7 +66,7 @@ func hoursOn(ctx context.Context, m protocol.Merchant, now time.Time) string {
 // waits begin the index: what waits for the owner, then whether the shops are open today.
 func waits(ctx context.Context, a *account) templ.Component {
 	var list, shops all
-	for _, x := range a.Waits.Items {
+	for _, x := range answer(a, protocol.ListWaiting).Items {
 		page, key := waitPages[x.What][0], waitPages[x.What][1]
 		row := all{element{openLink("", accountPage{path: page}.to(x.Handle)), "</a> ", key, []any{x.Count}}, in(`span class="of" translate="no"`, "@"+x.Handle)}
 		if x.Until != nil {

@@ -24,7 +24,7 @@ var addressTable = &formTable{op: protocol.PutCatalogAddress.Operation, controls
 
 func catalogAddressBody(a *account) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		x, f := a.Reading, a.sent("put_catalog_address", a.Handle, "")
+		x, f := answer(a, protocol.GetCatalogAddress), a.sent("put_catalog_address", a.Handle, "")
 		at, shown := formID("put_catalog_address", a.Handle, ""), addressTable.shows(x)
 		act := func(do, label string, more ...string) templ.Component {
 			return posted("", "", "/account", ownKeys(do, a.Handle, ""), hidden(more...), submitsQuietly(label))

@@ -30,11 +30,11 @@ func membersOf(t reflect.Type) map[string]member {
 	}
 	all := map[string]member{}
 	for _, f := range reflect.VisibleFields(t) {
-		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" || f.Anonymous {
 			continue
 		}
-		all[name] = member{pointed(f.Type), f.Tag, f.Index, strings.Contains(rest, "omit") || f.Tag.Get("required") == "false"}
+		all[name] = member{pointed(f.Type), f.Tag, f.Index, protocol.Optional(f.Tag)}
 	}
 	typeMembers.Store(t, all)
 	return all

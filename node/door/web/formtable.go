@@ -3,6 +3,7 @@ package web
 import (
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -86,6 +87,24 @@ func sideBySide(parts ...control) control { return part("pair", parts...) }
 func remark(label string) control         { return control{as: aHint, label: label} }
 func holds(name, text string) control     { return control{as: aHidden, name: name, label: text} }
 func faultOf(name string) control         { return control{as: aFault, name: name} }
+
+// boxFrom is how long a text may be, in characters, that is written in several lines.
+const boxFrom = 500
+
+// labelledFields are those of an operation's input that have the tag label, whose text is a key, in their order.
+func labelledFields(op *protocol.Operation) (all []control) {
+	for _, f := range reflect.VisibleFields(op.In) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		c := line(name, f.Tag.Get("label"))
+		if c.limit(member{typ: f.Type, tag: f.Tag}) >= boxFrom {
+			c.as = aBox
+		}
+		if c.label != "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
 
 // part is a group without a label, of a class.
 func part(class string, parts ...control) control {

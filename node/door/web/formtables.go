@@ -16,8 +16,7 @@ var formTables = []*formTable{
 	boardTable, payTable, orderStep, tillTable, stockTable, addressTable, reviewTable,
 }
 
-var profileTable = &formTable{op: protocol.PutOwnProfile.Operation, controls: []control{
-	line("name", "Name"), line("headline", "Headline"), box("description", "Description"),
+var profileTable = &formTable{op: protocol.PutOwnProfile.Operation, controls: append(labelledFields(protocol.PutOwnProfile.Operation),
 	line("tags", "Tags, separated by commas").upTo(500),
 	fold("Languages, regions and time zone", line("languages", "Languages, such as English, Hindi").upTo(800),
 		line("regions", "Regions, such as Karnataka, India").upTo(1200), line("timezone", "Time zone, such as Asia/Kolkata")),
@@ -28,7 +27,7 @@ var profileTable = &formTable{op: protocol.PutOwnProfile.Operation, controls: []
 		several("kinds", "What they may write about; if none is ticked, anything", contactKinds).of("contactPolicy.kinds"),
 		line("responseTime", "When to expect an answer").of("contactPolicy.responseTime")),
 	tickBox("listed", "Shown in lists and searches"),
-}}
+)}
 
 var needTable = &formTable{op: protocol.PutNeed.Operation, controls: []control{
 	line("id", "Short name, such as cotton-yarn").key(),

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"github.com/a-h/templ"
@@ -13,19 +12,6 @@ import (
 // The page where an account invites others to join.
 
 const invitationsPath = "/account/invitations"
-
-func (a *account) readInvitations(s *Web, r *http.Request) error {
-	a.Policy = s.Accounts.Registrations()
-	args := map[string]any{}
-	if after := r.URL.Query().Get("after"); after != "" {
-		args["after"] = after
-	}
-	err := s.invokeSignedIn(r, protocol.ListInvitations.Operation, args, &a.Invitations)
-	if a.Invitations.Next != nil {
-		a.More = invitationsPath + "?" + query("after", *a.Invitations.Next)
-	}
-	return err
-}
 
 func invitationForm(f *sent) templ.Component {
 	return posted("card form", "create_invitation", "/account", subtitle("A new invitation"), hidden("do", "create_invitation"), once(),

@@ -295,13 +295,13 @@ type firstStep struct {
 
 // readStart reads how far a newcomer is.
 func (a *account) readStart(s *Web, r *http.Request) error {
-	if err := a.read(s, r, protocol.GetHolders.Operation, &a.Holders); err != nil {
+	if err := a.ask(s, r, protocol.GetHolders.Operation, map[string]any{}); err != nil {
 		return err
 	}
-	if a.Profile.Kind != protocol.Business {
+	if answer(a, protocol.GetOwnProfile).Kind != protocol.Business {
 		return nil
 	}
-	if err := a.read(s, r, protocol.GetMerchantRecord.Operation, &a.Record); err != nil {
+	if err := a.ask(s, r, protocol.GetMerchantRecord.Operation, map[string]any{}); err != nil {
 		return err
 	}
 	var page protocol.Page[protocol.OwnItem]
@@ -311,18 +311,19 @@ func (a *account) readStart(s *Web, r *http.Request) error {
 }
 
 func newcomerOf(a *account) newcomer {
+	p := answer(a, protocol.GetOwnProfile)
 	at := func(path string) string { return path + "?handle=" + url.QueryEscape(a.Handle) }
-	n := newcomer{holders: a.Holders}
-	n.steps = []firstStep{{name: english("Say what you do"), path: at("/account/profile"), done: a.Profile.Description != "" || a.Profile.Headline != ""}}
-	if a.Profile.Kind == protocol.Business {
-		d := a.Record.Record
+	n := newcomer{holders: answer(a, protocol.GetHolders)}
+	n.steps = []firstStep{{name: english("Say what you do"), path: at("/account/profile"), done: p.Description != "" || p.Headline != ""}}
+	if p.Kind == protocol.Business {
+		d := answer(a, protocol.GetMerchantRecord).Record
 		n.steps = append(n.steps, firstStep{name: english("Your opening hours"), path: at(hoursPath), done: len(d.Hours) > 0},
 			firstStep{name: english("Where your shop is"), path: at("/account/shop"), done: d.Address != nil || d.City != ""},
 			firstStep{name: english("Your first item"), path: at(itemsPath) + "&new=1", also: at(importItemsPath), done: a.HasItems})
 	} else {
-		n.steps = append(n.steps, firstStep{name: english("What you can do"), path: at("/account/offers"), done: len(a.Profile.Capabilities) > 0},
+		n.steps = append(n.steps, firstStep{name: english("What you can do"), path: at("/account/offers"), done: len(p.Capabilities) > 0},
 			firstStep{name: english("When you can be met"), path: at(meetingsPath + "/settings"),
-				done: a.Profile.Agent != nil && a.Profile.Agent.AcceptingMeetingRequests})
+				done: p.Agent != nil && p.Agent.AcceptingMeetingRequests})
 	}
 	return n
 }
@@ -340,22 +341,17 @@ func isNew(r *http.Request) bool {
 
 // claimPage shows what a claim link gives to who is signed in.
 func (s *Web) claimPage(w http.ResponseWriter, r *http.Request) {
-	a := &account{Page: pageAt(claimPath), Ticket: r.PathValue("ticket")}
+	a := &account{answers: answers{}, Page: pageAt(claimPath), Ticket: r.PathValue("ticket")}
 	if state, err := s.state(r); err != nil || !state.SignedIn {
 		redirect(w, r, "/sign-in?to="+url.QueryEscape(claimPath+"/"+a.Ticket))
 		return
 	}
-	err := s.invokeSignedIn(r, protocol.ReadClaim.Operation, map[string]any{"ticket": a.Ticket}, &a.Claim)
+	err := a.ask(s, r, protocol.ReadClaim.Operation, map[string]any{"ticket": a.Ticket})
 	if err != nil && protocol.CodeOf(err) != protocol.Gone && protocol.CodeOf(err) != protocol.Validation {
 		s.Fail(w, r, err)
 		return
 	}
 	s.showAccount(w, r, a)
-}
-
-func (o *operatorView) readJoining(s *Web, r *http.Request) (err error) {
-	o.Joining, err = readList[protocol.Joining](o, s, r, o.Page.list)
-	return err
 }
 
 func joinLead(policy protocol.Registrations) templ.Component {

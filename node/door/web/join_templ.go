@@ -286,7 +286,7 @@ func startBody(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = title("Welcome, %s", called(a.Profile.Name)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = title("Welcome, %s", called(answer(a, protocol.GetOwnProfile).Name)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -445,11 +445,12 @@ func claimBody(a *account) templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		claim := answer(a, protocol.ReadClaim)
 		templ_7745c5c3_Err = accountHead(a, noLabel).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Claim.Handle == "" {
+		if claim.Handle == "" {
 			templ_7745c5c3_Err = para("This link was used, was replaced by another, or has expired. Ask the agent for a new one.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -463,12 +464,12 @@ func claimBody(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = para("The agent that registered %s gives the profile to your account.", called(a.Claim.Name+" (@"+a.Claim.Handle+")")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = para("The agent that registered %s gives the profile to your account.", called(claim.Name+" (@"+claim.Handle+")")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if a.Claim.Identity != nil {
-				templ_7745c5c3_Err = para("The agent still acts as the profile, by %s. You can end that at any time under Keys and identity.", called(*a.Claim.Identity)).Render(ctx, templ_7745c5c3_Buffer)
+			if claim.Identity != nil {
+				templ_7745c5c3_Err = para("The agent still acts as the profile, by %s. You can end that at any time under Keys and identity.", called(*claim.Identity)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -513,11 +514,12 @@ func joiningBody(o *operatorView) templ.Component {
 			templ_7745c5c3_Var8 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		newcomers := answer(o, protocol.ListJoining).Items
 		templ_7745c5c3_Err = operatorHead(o).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = when(len(o.Joining) == 0, empty("Nobody waits. Newcomers are listed here when the node asks for approval (registrations).")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = when(len(newcomers) == 0, empty("Nobody waits. Newcomers are listed here when the node asks for approval (registrations).")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -525,7 +527,7 @@ func joiningBody(o *operatorView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, j := range o.Joining {
+		for _, j := range newcomers {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<li><div><p><strong>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -601,7 +603,7 @@ func joiningBody(o *operatorView) templ.Component {
 			var templ_7745c5c3_Var9 templ.SafeURL
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(o.here()))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `join.templ`, Line: 140, Col: 43}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `join.templ`, Line: 142, Col: 43}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {

@@ -164,7 +164,7 @@ func closeBody(a *account) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if a.Methods.Recent {
+			if answer(a, protocol.GetSignInMethods).Recent {
 				templ_7745c5c3_Err = act("close_account", tr(ctx, "Close the account"), "", "", "").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -15,13 +15,11 @@ func (o *operatorView) readMoney(s *Web, r *http.Request) error {
 	if o.Form.get("id") == "" {
 		return nil
 	}
-	var found protocol.MoneyTraces
-	err := s.invokeSignedIn(r, o.Page.list, o.Form.args, &found)
+	err := o.ask(s, r, o.Page.list, o.Form.args)
 	if protocol.CodeOf(err) == protocol.NotFound {
 		o.Missing = protocol.AsError(err).Detail
 		return nil
 	}
-	o.Money = found.Items
 	return err
 }
 

@@ -71,7 +71,7 @@ func moneyBody(o *operatorView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = moneyTraces(o.Money).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = moneyTraces(answer(o, protocol.TracePayment).Items).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -22,26 +22,27 @@ const nodePath = "/account/node"
 type operatorPage struct {
 	path, title, about string
 	forms              []*protocol.Operation
-	list               *protocol.Operation // whose filters its address may have; nil: it has none
-	read               func(*operatorView, *Web, *http.Request) error
+	list               *protocol.Operation                            // it shows, and whose filters its address may have; nil: it has none
+	shows              []*protocol.Operation                          // whose answers it shows
+	read               func(*operatorView, *Web, *http.Request) error // what else, or what before
 	body               func(*operatorView) templ.Component
 }
 
 // operatorPages is the table. A function, since the templates read it too.
 func operatorPages() []operatorPage {
 	return []operatorPage{
-		{path: nodePath, title: english("This node"), read: (*operatorView).readHealth, body: nodeBody},
+		{path: nodePath, title: english("This node"), shows: []*protocol.Operation{protocol.ReadHealth.Operation}, body: nodeBody},
 		{path: nodePath + "/queue", title: english("Queue"), about: english("Posts that readers or other servers reported, for your decision."),
 			forms: []*protocol.Operation{protocol.HidePost.Operation, protocol.RestorePost.Operation, protocol.DismissReports.Operation,
 				protocol.ReopenReports.Operation, protocol.ForwardReport.Operation, protocol.RemovePost.Operation, protocol.AddNote.Operation,
 				protocol.DeleteNote.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation},
 			list: protocol.ListReviewQueue.Operation, read: (*operatorView).readQueue, body: queueBody},
 		{path: nodePath + "/joining", title: english("Newcomers"), about: english("Profiles that wait for your approval."),
-			forms: []*protocol.Operation{protocol.DecideJoining.Operation}, list: protocol.ListJoining.Operation, read: (*operatorView).readJoining, body: joiningBody},
+			forms: []*protocol.Operation{protocol.DecideJoining.Operation}, list: protocol.ListJoining.Operation, body: joiningBody},
 		{path: nodePath + "/complaints", title: english("Complaints"),
 			about: english("What anybody says to you about this node, with the dates by which you answer."),
 			forms: []*protocol.Operation{protocol.AnswerComplaint.Operation},
-			list:  protocol.ListComplaints.Operation, read: (*operatorView).readComplaints, body: complaintsBody},
+			list:  protocol.ListComplaints.Operation, body: complaintsBody},
 		{path: nodePath + "/accounts", title: english("Accounts"),
 			about: english("Who has an account here and which profiles; sign-in links, roles, lost passkeys, suspensions."),
 			forms: []*protocol.Operation{protocol.OpenAccount.Operation, protocol.MakeSignInLink.Operation, protocol.SetRole.Operation,
@@ -49,24 +50,24 @@ func operatorPages() []operatorPage {
 			list: protocol.ListAccounts.Operation, read: (*operatorView).readAccounts, body: accountsBody},
 		{path: nodePath + "/reviews", title: english("Hidden reviews"), about: english("Reviews of businesses whose text an operator has hidden."),
 			forms: []*protocol.Operation{protocol.HideReview.Operation, protocol.RestoreReview.Operation},
-			list:  protocol.ListHiddenReviews.Operation, read: (*operatorView).readHiddenReviews, body: hiddenReviewsBody},
+			list:  protocol.ListHiddenReviews.Operation, body: hiddenReviewsBody},
 		{path: nodePath + "/peers", title: english("Peers"), about: english("Boards that this node follows, and servers that it delivers to."),
 			forms: []*protocol.Operation{protocol.FollowPeer.Operation, protocol.UnfollowPeer.Operation, protocol.RetryPeer.Operation,
 				protocol.RereadPeer.Operation, protocol.SetPeerPolicy.Operation, protocol.AddBlock.Operation, protocol.LiftBlock.Operation,
 				protocol.FollowDirectory.Operation, protocol.UnfollowDirectory.Operation},
-			list: protocol.ListPeers.Operation, read: (*operatorView).readPeers, body: peersBody},
+			list: protocol.ListPeers.Operation, shows: []*protocol.Operation{protocol.ListDirectories.Operation}, body: peersBody},
 		{path: nodePath + "/blocks", title: english("Blocks and limits"), about: english("Who may not write here, and how much everybody may."),
 			forms: []*protocol.Operation{protocol.AddBlock.Operation, protocol.LiftBlock.Operation, protocol.SetLimits.Operation, protocol.ResetLimits.Operation},
-			list:  protocol.ListBlocks.Operation, read: (*operatorView).readBlocks, body: blocksBody},
+			list:  protocol.ListBlocks.Operation, shows: []*protocol.Operation{protocol.ReadLimits.Operation}, body: blocksBody},
 		{path: nodePath + "/money", title: english("Money"), about: english("What became of a payment for a bid, and what has to happen next."),
 			list: protocol.TracePayment.Operation, read: (*operatorView).readMoney, body: moneyBody},
 		{path: nodePath + "/health", title: english("Health"), about: english("Jobs, storage, chains, mail and payments, and what to do when one is red."),
-			forms: []*protocol.Operation{protocol.LookAgain.Operation}, read: (*operatorView).readHealth, body: healthBody},
+			forms: []*protocol.Operation{protocol.LookAgain.Operation}, shows: []*protocol.Operation{protocol.ReadHealth.Operation}, body: healthBody},
 		{path: nodePath + "/jobs", title: english("Jobs"), about: english("Work that waits or was given up, and why."),
 			forms: []*protocol.Operation{protocol.RequeueJob.Operation, protocol.DropJob.Operation},
-			list:  protocol.ListJobs.Operation, read: (*operatorView).readJobs, body: jobsBody},
+			list:  protocol.ListJobs.Operation, body: jobsBody},
 		{path: nodePath + "/numbers", title: english("Numbers"), about: english("Reads, writes, proofs, reports and deliveries of the last day and month."),
-			read: (*operatorView).readNumbers, body: numbersBody},
+			shows: []*protocol.Operation{protocol.ReadStatistics.Operation}, read: (*operatorView).readNumbers, body: numbersBody},
 		{path: nodePath + "/audit", title: english("Audit"), about: english("Every decision and every act of operators and owners."),
 			list: protocol.ReadAudit.Operation, read: (*operatorView).readAudit, body: auditBody},
 	}
@@ -74,36 +75,19 @@ func operatorPages() []operatorPage {
 
 // An operatorView is what a page shows.
 type operatorView struct {
-	Page  operatorPage
-	Form  *form // the selection of the list
-	Next  string
-	Done  string   // key of what was done, "" for nothing
-	Undo  *undoing // how to undo that
-	Sent  *sent    // the form that was refused
-	Names map[string]string
-
-	Health  protocol.Health
-	Queue   []protocol.ReviewItem
-	Joining []protocol.Joining
-	Reviews []protocol.HiddenReview
-
-	Complaints []protocol.OperatorComplaint
-	Accounts   []protocol.KnownAccount
-	Holder     *protocol.ProfileHolder
-	SignIn     *protocol.SignInLink // that was made, shown once
-
-	Peers   protocol.PeersView
-	Blocks  []protocol.Block
-	Limits  protocol.LimitsView
-	Jobs    []protocol.Job
+	answers
+	Page    operatorPage
+	Form    *form // the selection of the list
+	Next    string
+	Done    string   // key of what was done, "" for nothing
+	Undo    *undoing // how to undo that
+	Sent    *sent    // the form that was refused
+	Names   map[string]string
+	Holder  *protocol.ProfileHolder
+	SignIn  *protocol.SignInLink // that was made, shown once
 	Day     protocol.Traffic
 	Month   protocol.Traffic
-	Numbers protocol.Statistics
-	Audit   []protocol.AuditEntry
-	Money   []protocol.MoneyTrace
-
-	Directories protocol.ARDDirectories
-	Missing     string // why nothing was traced
+	Missing string // why nothing was traced
 }
 
 // An undoing is the operation that undoes what a form did.
@@ -192,7 +176,7 @@ func (s *Web) showOperator(w http.ResponseWriter, r *http.Request, o *operatorVi
 		}
 	}
 	if err == nil {
-		err = o.Page.read(o, s, r)
+		err = o.fill(s, r)
 	}
 	switch {
 	case protocol.CodeOf(err) == protocol.Unauthorized:
@@ -271,55 +255,32 @@ func (o *operatorView) here() string {
 	return o.Page.path + o.Form.selection()
 }
 
-// readList reads a page of a list.
-func readList[T any](o *operatorView, s *Web, r *http.Request, op *protocol.Operation) ([]T, error) {
-	var page protocol.Page[T]
-	err := s.invokeSignedIn(r, op, o.Form.args, &page)
-	o.Next = o.Form.next(o.Page.path, page.Next)
-	return page.Items, err
+// fill reads what the page shows.
+func (o *operatorView) fill(s *Web, r *http.Request) error {
+	o.answers = answers{}
+	if o.Page.read != nil {
+		if err := o.Page.read(o, s, r); err != nil {
+			return err
+		}
+	}
+	for _, op := range o.Page.shows {
+		if err := o.ask(s, r, op, map[string]any{}); err != nil {
+			return err
+		}
+	}
+	if o.Page.list == nil || o.Page.list == protocol.TracePayment.Operation {
+		return nil
+	}
+	err := o.ask(s, r, o.Page.list, o.Form.args)
+	o.Next = o.Form.next(o.Page.path, o.next(o.Page.list))
+	return err
 }
 
-func (o *operatorView) readQueue(s *Web, r *http.Request) (err error) {
+func (o *operatorView) readQueue(*Web, *http.Request) error {
 	if o.Form.get("state") == "" {
 		o.Form.args["state"] = string(protocol.ReviewWaiting)
 	}
-	o.Queue, err = readList[protocol.ReviewItem](o, s, r, o.Page.list)
-	return err
-}
-
-func (o *operatorView) readComplaints(s *Web, r *http.Request) (err error) {
-	o.Complaints, err = readList[protocol.OperatorComplaint](o, s, r, o.Page.list)
-	return err
-}
-
-func (o *operatorView) readHiddenReviews(s *Web, r *http.Request) (err error) {
-	o.Reviews, err = readList[protocol.HiddenReview](o, s, r, o.Page.list)
-	return err
-}
-
-func (o *operatorView) readPeers(s *Web, r *http.Request) error {
-	err := s.invokeSignedIn(r, o.Page.list, o.Form.args, &o.Peers)
-	o.Next = o.Form.next(o.Page.path, o.Peers.Next)
-	if err != nil {
-		return err
-	}
-	return s.invokeSignedIn(r, protocol.ListDirectories.Operation, protocol.None{}, &o.Directories)
-}
-
-func (o *operatorView) readBlocks(s *Web, r *http.Request) (err error) {
-	if o.Blocks, err = readList[protocol.Block](o, s, r, o.Page.list); err != nil {
-		return err
-	}
-	return s.invokeSignedIn(r, protocol.ReadLimits.Operation, protocol.None{}, &o.Limits)
-}
-
-func (o *operatorView) readHealth(s *Web, r *http.Request) error {
-	return s.invokeSignedIn(r, protocol.ReadHealth.Operation, protocol.None{}, &o.Health)
-}
-
-func (o *operatorView) readJobs(s *Web, r *http.Request) (err error) {
-	o.Jobs, err = readList[protocol.Job](o, s, r, o.Page.list)
-	return err
+	return nil
 }
 
 func (o *operatorView) readNumbers(s *Web, r *http.Request) error {
@@ -331,20 +292,15 @@ func (o *operatorView) readNumbers(s *Web, r *http.Request) error {
 			return err
 		}
 	}
-	return s.invokeSignedIn(r, protocol.ReadStatistics.Operation, protocol.None{}, &o.Numbers)
+	return nil
 }
 
 func (o *operatorView) readAudit(s *Web, r *http.Request) error {
-	var accounts protocol.Page[protocol.KnownAccount]
-	if err := s.invokeSignedIn(r, protocol.ListAccounts.Operation, map[string]any{"limit": protocol.MaxLimit}, &accounts); err != nil {
-		return err
-	}
 	o.Names = map[string]string{"operator": "stoa admin"}
-	for _, a := range accounts.Items {
+	err := o.ask(s, r, protocol.ListAccounts.Operation, map[string]any{"limit": protocol.MaxLimit})
+	for _, a := range answer(o, protocol.ListAccounts).Items {
 		o.Names[a.ID] = a.Name
 	}
-	var err error
-	o.Audit, err = readList[protocol.AuditEntry](o, s, r, o.Page.list)
 	return err
 }
 

@@ -23,9 +23,6 @@ func otherRole(a protocol.KnownAccount) (protocol.Role, string) {
 }
 
 func (o *operatorView) readAccounts(s *Web, r *http.Request) (err error) {
-	if o.Accounts, err = readList[protocol.KnownAccount](o, s, r, o.Page.list); err != nil {
-		return err
-	}
 	handle := protocol.CleanHandle(o.Form.get("q"))
 	if !protocol.IsHandle(handle) {
 		return nil

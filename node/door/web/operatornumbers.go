@@ -78,15 +78,16 @@ func stepTime(span string, at time.Time) string {
 func number(label string, n int) templ.Component { return row(label, say("%d", n)) }
 
 func numbersBody(o *operatorView) templ.Component {
+	n := answer(o, protocol.ReadStatistics)
 	return all{
 		operatorHead(o),
 		trafficSection("day", english("The last day, by hour"), o.Day),
 		trafficSection("month", english("The last thirty days"), o.Month),
 		titled("stored", "What is stored",
-			inside(`dl class="map"`, number(english("Visible posts"), o.Numbers.Posts.Visible),
-				number(english("Of these, made here"), o.Numbers.Posts.Here), number(english("Hidden posts"), o.Numbers.Posts.Hidden),
-				number(english("Deleted posts"), o.Numbers.Posts.Deleted), number(english("Profiles##stored"), o.Numbers.Profiles),
-				number(english("Threads"), o.Numbers.Threads), number(english("Blocks in force"), o.Numbers.Blocks)),
-			inside(`p class="hint"`, say("Counted"), moment(o.Numbers.At))),
+			inside(`dl class="map"`, number(english("Visible posts"), n.Posts.Visible),
+				number(english("Of these, made here"), n.Posts.Here), number(english("Hidden posts"), n.Posts.Hidden),
+				number(english("Deleted posts"), n.Posts.Deleted), number(english("Profiles##stored"), n.Profiles),
+				number(english("Threads"), n.Threads), number(english("Blocks in force"), n.Blocks)),
+			inside(`p class="hint"`, say("Counted"), moment(n.At))),
 	}
 }

@@ -14,9 +14,9 @@ import (
 
 // keptKey returns the newest key in use whose private half the node keeps; nil for none.
 func (a *account) keptKey() *protocol.Key {
-	for i, k := range a.Keys {
+	for _, k := range answer(a, protocol.ListKeys).Items {
 		if k.Kept && k.RetiredAt == nil {
-			return &a.Keys[i]
+			return &k
 		}
 	}
 	return nil
@@ -64,7 +64,7 @@ func ofRegistries(ctx context.Context, f *sent, at string, registries []Registry
 
 // formerToken returns registry and number of the identity that the profile had; "" for none.
 func formerToken(a *account) (registry, number string) {
-	if x := a.Identity.Ended; x != nil {
+	if x := answer(a, protocol.GetIdentity).Ended; x != nil {
 		at := strings.LastIndexByte(x.ERC8004, ':')
 		return x.ERC8004[:at], x.ERC8004[at+1:]
 	}

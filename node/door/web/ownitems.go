@@ -91,11 +91,10 @@ func (a *account) readItems(s *Web, r *http.Request) error {
 		}
 		return err
 	}
-	var record protocol.MerchantRecord
-	if err := a.read(s, r, protocol.GetMerchantRecord.Operation, &record); err != nil {
+	if err := a.ask(s, r, protocol.GetMerchantRecord.Operation, map[string]any{}); err != nil {
 		return err
 	}
-	p.Count = record.ItemCount
+	p.Count = answer(a, protocol.GetMerchantRecord).ItemCount
 	args := map[string]any{"handle": a.Handle, "limit": itemsShown}
 	for name, all := range p.Form.values {
 		if args[name] = all[0]; name == "category" || name == "availability" {

@@ -173,26 +173,27 @@ func ownOrderWord(o protocol.ShopOrder) string {
 
 // orderTermsBody is how a shop takes orders: its terms, what it has left, and where it is paid.
 func orderTermsBody(a *account) templ.Component {
+	pays, till := answer(a, protocol.GetPaymentAccount), answer(a, protocol.GetTill)
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		till, pays := a.sent("put_till", a.Handle, ""), a.sent("put_payment_account", a.Handle, "")
-		at, v := formID("put_till", a.Handle, ""), tillTable.shows(a.Till)
+		terms, paid := a.sent("put_till", a.Handle, ""), a.sent("put_payment_account", a.Handle, "")
+		at, v := formID("put_till", a.Handle, ""), tillTable.shows(till)
 		form := func(id, name, button string, in ...templ.Component) templ.Component {
 			return posted("card form", id, orderTermsPath, append(append(all{ownKeys(name, a.Handle, "")}, in...), sends(button))...)
 		}
 		body := all{accountHead(a, "How you take orders, and where you are paid")}
-		body = append(body, titled("terms", "How you take orders", when(!a.Till.Taking, para("You take no orders now.")),
-			form(at, "put_till", "Save", version(till, v), tillTable.fields(till, at, v))))
+		body = append(body, titled("terms", "How you take orders", when(!till.Taking, para("You take no orders now.")),
+			form(at, "put_till", "Save", version(terms, v), tillTable.fields(terms, at, v))))
 		at = formID("put_stock", a.Handle, "")
 		body = append(body, titled("stock", "What you have left", form(at, "put_stock", "Save",
 			hint("What is counted is held while a buyer pays, and cannot be sold twice. The id is on the page of your shop."),
 			stockTable.fields(a.sent("put_stock", a.Handle, ""), at, nil))))
-		at, v = formID("put_payment_account", a.Handle, ""), payTable.shows(a.Pays)
-		account := all{form(at, "put_payment_account", "Save the account", version(pays, v),
-			para("Payers pay you directly; no money passes through this node."), payFields(ctx, a.Pays).fields(pays, at, v))}
-		if a.Pays.WebhookURL != nil {
-			account = append(account, hint("Webhook address for Razorpay: %s", code(*a.Pays.WebhookURL)))
+		at, v = formID("put_payment_account", a.Handle, ""), payTable.shows(pays)
+		account := all{form(at, "put_payment_account", "Save the account", version(paid, v),
+			para("Payers pay you directly; no money passes through this node."), payFields(ctx, pays).fields(paid, at, v))}
+		if pays.WebhookURL != nil {
+			account = append(account, hint("Webhook address for Razorpay: %s", code(*pays.WebhookURL)))
 		}
-		if a.Pays.Provider != nil {
+		if pays.Provider != nil {
 			account = append(account, posted("", "", orderTermsPath, ownKeys("delete_payment_account", a.Handle, ""), submitsQuietly("Delete the payment account")))
 		}
 		return append(body, titled("account", "Where you are paid", account...)).Render(ctx, w)

@@ -53,11 +53,6 @@ func (s *Web) invokeWith(r *http.Request, op *protocol.Operation, args, into any
 	return json.Unmarshal(res.JSON, into)
 }
 
-// readDevices reads the devices of the account, on a page of one of its profiles.
-func (a *account) readDevices(s *Web, r *http.Request) error {
-	return s.invokeSignedIn(r, protocol.ListDevices.Operation, protocol.None{}, &a.Devices)
-}
-
 // nowTold is the query of a page whose browser is notified from now on.
 const nowTold = "?told=1"
 

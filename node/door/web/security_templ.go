@@ -31,6 +31,7 @@ func securityBody(a *account) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		ways := answer(a, protocol.GetSignInMethods)
 		templ_7745c5c3_Err = accountHead(a, "How you sign in to your account, and where you are signed in.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -39,14 +40,14 @@ func securityBody(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if !a.Methods.Recent && a.Methods.SignedInAt != nil {
+		if !ways.Recent && ways.SignedInAt != nil {
 			templ_7745c5c3_Err = inside(`div class="card"`,
-				para("You signed in %s. To change passkeys, recovery codes or the mail address, %s; then you have 15 minutes.", stamp(ctx, *a.Methods.SignedInAt), link("/sign-in?again=1&to=/account/security", "sign in again"))).Render(ctx, templ_7745c5c3_Buffer)
+				para("You signed in %s. To change passkeys, recovery codes or the mail address, %s; then you have 15 minutes.", stamp(ctx, *ways.SignedInAt), link("/sign-in?again=1&to=/account/security", "sign in again"))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if m := a.Methods; len(m.Passkeys) == 0 && m.RecoveryCodes == 0 && m.Mail == nil && m.SignedInAt != nil {
+		if len(ways.Passkeys) == 0 && ways.RecoveryCodes == 0 && ways.Mail == nil && ways.SignedInAt != nil {
 			templ_7745c5c3_Err = alerts(para("Add a passkey or a mail address now: without one nobody can sign in to this account again, and a new profile is deleted after 48 hours.")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -93,6 +94,7 @@ func passkeySection(a *account) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		ways := answer(a, protocol.GetSignInMethods)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section aria-labelledby=\"passkeys\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -105,12 +107,12 @@ func passkeySection(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if len(a.Methods.Passkeys) > 0 {
+		if len(ways.Passkeys) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<ul class=\"rows\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, k := range a.Methods.Passkeys {
+			for _, k := range ways.Passkeys {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<li><div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -123,7 +125,7 @@ func passkeySection(a *account) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if a.Methods.PasskeyDomain == nil || *a.Methods.PasskeyDomain != k.Domain {
+				if ways.PasskeyDomain == nil || *ways.PasskeyDomain != k.Domain {
 					templ_7745c5c3_Err = sayIn(`p class="fault"`, "It is for %s, which is no longer this node's address. Remove it.", k.Domain).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -151,7 +153,7 @@ func passkeySection(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if a.Methods.PasskeyDomain == nil {
+		if ways.PasskeyDomain == nil {
 			templ_7745c5c3_Err = hint("Passkeys do not work at this address: they need a node with a domain name and https. Sign in with a mail link.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -244,6 +246,7 @@ func codeSection(a *account) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		ways := answer(a, protocol.GetSignInMethods)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<section aria-labelledby=\"codes\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -252,7 +255,7 @@ func codeSection(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Methods.RecoveryCodes == 0 {
+		if ways.RecoveryCodes == 0 {
 			templ_7745c5c3_Err = para("Ten codes to write down, for the day when you have neither your device nor your mail. You have none.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -271,9 +274,9 @@ func codeSection(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var5 string
-			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(codesLeft(ctx, a.Methods))
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(codesLeft(ctx, ways))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 68, Col: 33}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 71, Col: 28}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -286,7 +289,7 @@ func codeSection(a *account) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "New codes end the old ones."))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 68, Col: 76}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 71, Col: 71}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -330,6 +333,7 @@ func otherWays(a *account) templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		ways := answer(a, protocol.GetSignInMethods)
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<section aria-labelledby=\"ways\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -350,12 +354,12 @@ func otherWays(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Methods.Mail != nil {
-			templ_7745c5c3_Err = say("Links go to %s. Changes of how you sign in are told there.", *a.Methods.Mail).Render(ctx, templ_7745c5c3_Buffer)
+		if ways.Mail != nil {
+			templ_7745c5c3_Err = say("Links go to %s. Changes of how you sign in are told there.", *ways.Mail).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if a.Methods.MailOffered {
+		} else if ways.MailOffered {
 			templ_7745c5c3_Err = say("The account has no mail address. With one, you also hear of changes of how you sign in.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -370,7 +374,7 @@ func otherWays(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = when(a.Methods.MailOffered, link("/account/settings#address", "Change")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = when(ways.MailOffered, link("/account/settings#address", "Change")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -378,12 +382,12 @@ func otherWays(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if a.Methods.Wallet != nil {
+		if ways.Wallet != nil {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<li>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = inside("div", para("Ethereum account"), inside(`p class="hint"`, code(*a.Methods.Wallet))).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = inside("div", para("Ethereum account"), inside(`p class="hint"`, code(*ways.Wallet))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -396,7 +400,7 @@ func otherWays(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, e := range a.Methods.Ethereum {
+		for _, e := range ways.Ethereum {
 			templ_7745c5c3_Err = inside("li",
 				inside("div", para("Ethereum account that owns the identity of %s", "@"+e.Handle), hint("%s owned %s when it was connected. Who sells the identity cannot sign in with it any more.", code(e.Owner), code(e.ERC8004)))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
@@ -432,6 +436,7 @@ func deviceSection(a *account) templ.Component {
 			templ_7745c5c3_Var8 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
+		browsers := answer(a, protocol.ListSessions).Items
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<section aria-labelledby=\"devices\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -444,7 +449,7 @@ func deviceSection(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, d := range a.Sessions {
+		for _, d := range browsers {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<li><div><p title=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -452,7 +457,7 @@ func deviceSection(a *account) templ.Component {
 			var templ_7745c5c3_Var9 string
 			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(d.Program)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 114, Col: 26}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 119, Col: 26}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -465,7 +470,7 @@ func deviceSection(a *account) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(browserName(ctx, d.Program))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 115, Col: 36}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `security.templ`, Line: 120, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -529,7 +534,7 @@ func deviceSection(a *account) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = when(len(a.Sessions) > 1, act("end_other_sessions", tr(ctx, "Sign out all other browsers"), "", "", "")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = when(len(browsers) > 1, act("end_other_sessions", tr(ctx, "Sign out all other browsers"), "", "", "")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

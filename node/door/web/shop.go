@@ -163,5 +163,5 @@ func shopKeys(handle, part string) templ.Component {
 }
 
 func shopBody(a *account) templ.Component {
-	return all{accountHead(a, "Where your shop is, and how customers reach it."), shopForm(a.part("shop"), a.Handle, a.Record)}
+	return all{accountHead(a, "Where your shop is, and how customers reach it."), shopForm(a.part("shop"), a.Handle, answer(a, protocol.GetMerchantRecord))}
 }

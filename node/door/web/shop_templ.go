@@ -83,7 +83,8 @@ func hoursBody(a *account) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		d := a.Record.Record
+		record := answer(a, protocol.GetMerchantRecord)
+		d := record.Record
 		templ_7745c5c3_Err = accountHead(a, "When your shop is open. Customers see it with “open now”.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -94,7 +95,7 @@ func hoursBody(a *account) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = titled("weekly", "Every week", hoursForm(a.part("hours"), a.Handle, a.Record)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = titled("weekly", "Every week", hoursForm(a.part("hours"), a.Handle, record)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -196,7 +197,7 @@ func reopenForm(handle string, e protocol.ExceptionHours) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(tr(ctx, "Remove") + " " + date(ctx, e.ValidFrom) + " " + e.Title)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `shop.templ`, Line: 46, Col: 115}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `shop.templ`, Line: 47, Col: 115}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {

@@ -74,6 +74,9 @@ func keysOf(t *testing.T) map[string]string {
 	for _, key := range enumerated() {
 		keys[key] = "enumerated"
 	}
+	for _, c := range labelledFields(protocol.PutOwnProfile.Operation) {
+		keys[c.label] = "a tag"
+	}
 	return keys
 }
 

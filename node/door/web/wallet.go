@@ -121,11 +121,12 @@ func walletRecord(form url.Values, id erc8004.ID, jwk protocol.PublicJWK) (map[s
 }
 
 func walletBody(a *account) templ.Component {
+	identity := answer(a, protocol.GetIdentity)
 	shown := all{accountHead(a, "Register an identity with the wallet of your browser.")}
 	k := a.keptKey()
 	switch {
-	case a.Identity.ERC8004 != nil:
-		return append(shown, para("This profile has an identity: %s.", code(*a.Identity.ERC8004)))
+	case identity.ERC8004 != nil:
+		return append(shown, para("This profile has an identity: %s.", code(*identity.ERC8004)))
 	case len(a.Registries) == 0:
 		return append(shown, para("Your profile works without one. This node does not read a blockchain, so it cannot check an identity."))
 	case k == nil:

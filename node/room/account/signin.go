@@ -15,7 +15,7 @@ import (
 // Open makes an account. mail is an address that the operator vouches for, ""
 // for none.
 func (a *Accounts) Open(ctx context.Context, tx *storage.Tx, name string, role protocol.Role, mail string) (storage.Account, error) {
-	if faults := (protocol.AccountDraft{Name: name}).Check(); name == "" || utf8.RuneCountInString(name) > 80 || len(faults) > 0 {
+	if name == "" || utf8.RuneCountInString(name) > 80 || !protocol.IsLine(name) {
 		return storage.Account{}, protocol.Errorf(protocol.InvalidRequest, "an account needs a name of one line, at most 80 characters")
 	}
 	if mail != "" {

@@ -133,7 +133,7 @@ type postRecord struct {
 	ID        string              `json:"id" shape:"post-id"`
 	URI       string              `json:"uri" format:"uri" maxLength:"600"`
 	Kind      string              `json:"kind" enum:"requirement,ability,challenge,resolution,offer,question,announcement"`
-	Title     string              `json:"title" maxLength:"120"`
+	Title     string              `json:"title" line:"true" maxLength:"120"`
 	Body      string              `json:"body" maxLength:"4000"`
 	Tags      []string            `json:"tags" maxItems:"12" uniqueItems:"true" shape:"post-tag"`
 	ReplyTo   string              `json:"replyTo,omitempty" maxLength:"600" doc:"ActivityPub id of the post that it replies to."`

@@ -23,7 +23,7 @@ const maxSteps = 200
 type meetingRecord struct {
 	ID         string               `json:"id" shape:"meeting-id"`
 	State      string               `json:"state" enum:"submitted,proposed,approved,declined,withdrawn,expired,cancelled,done,no_show"`
-	Requester  string               `json:"requester" minLength:"1" maxLength:"80" doc:"Name that the requester gave."`
+	Requester  string               `json:"requester" line:"true" minLength:"1" maxLength:"80" doc:"Name that the requester gave."`
 	Author     authorRecord         `json:"author"`
 	Email      string               `json:"email,omitempty" maxLength:"254" doc:"Of the requester; left out 30 days after the meeting."`
 	Confirmed  bool                 `json:"emailConfirmed"`
@@ -64,7 +64,7 @@ type attendanceRecord struct {
 
 // Check returns the faults that request_meeting finds.
 func (m meetingRecord) Check() []protocol.Fault {
-	faults := protocol.NewMeeting{Requester: m.Requester, Purpose: m.Purpose, Email: cmp.Or(m.Email, "a@example.org")}.Check()
+	faults := protocol.NewMeeting{Email: cmp.Or(m.Email, "a@example.org")}.Check()
 	if length := m.EndsAt.Sub(m.StartsAt); length < 5*time.Minute || length > 240*time.Minute {
 		faults = append(faults, protocol.Fault{Pointer: "/endsAt", Code: "out-of-range", Detail: "is 5 to 240 minutes after startsAt"})
 	}

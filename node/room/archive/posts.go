@@ -33,10 +33,10 @@ func (im *importing) post(ctx context.Context, r record) (*postIn, error) {
 		return nil, refused("%s, record %d: /tags: in lower case, each once", r.file, r.n)
 	}
 	if in.State != string(protocol.Deleted) {
-		if in.Title == "" || in.Body == "" {
-			return nil, refused("%s, record %d: a title and a body are required", r.file, r.n)
+		if in.Title == "" || in.Body == "" || !protocol.IsLine(in.Author.Name) {
+			return nil, refused("%s, record %d: a title, a body and an author of one line are required", r.file, r.n)
 		}
-		if faults := (protocol.NewPost{Title: in.Title, Name: in.Author.Name, Tags: in.Tags}).Check(); len(faults) > 0 {
+		if faults := (protocol.NewPost{Tags: in.Tags}).Check(); len(faults) > 0 {
 			return nil, refused("%s, record %d: %s %s", r.file, r.n, faults[0].Pointer, faults[0].Detail)
 		}
 	}

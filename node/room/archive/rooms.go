@@ -56,7 +56,7 @@ type meetingsRecord struct {
 
 type calendarRecord struct {
 	Address   string        `json:"address" format:"uri" maxLength:"500"`
-	User      string        `json:"user" minLength:"1" maxLength:"200"`
+	User      string        `json:"user" line:"true" minLength:"1" maxLength:"200"`
 	Calendars []foundRecord `json:"calendars" maxItems:"100" doc:"What the server had at the last check."`
 	Reads     []string      `json:"reads" maxItems:"10" uniqueItems:"true" doc:"Addresses among calendars."`
 	Writes    string        `json:"writes,omitempty" maxLength:"2000" doc:"Address among calendars."`

@@ -11,15 +11,12 @@ import (
 // node derives from it (spec §2.1).
 func (d *Directory) Profile(s *storage.StoredProfile) protocol.Profile {
 	in := s.Draft
-	updated := s.UpdatedAt
+	in.Tags, in.Languages, in.Regions, in.Listed = list(in.Tags), list(in.Languages), list(in.Regions), nil
 	p := protocol.Profile{
 		Schema: d.Base + "/schemas/agent-profile.v1.json", Version: 1,
-		Handle: in.Handle, Name: in.Name, Kind: in.Kind, Headline: in.Headline, Description: in.Description,
-		Agent: in.Agent, Identity: d.identity(s),
-		Capabilities: in.AllCapabilities(s.Open()), Needs: list(in.Needs),
-		Tags: list(in.Tags), Languages: list(in.Languages), Regions: list(in.Regions), Timezone: in.Timezone,
-		Interfaces: d.interfaces(in, s.Open()), ContactPolicy: in.Policy(),
-		UpdatedAt: &updated, Untrusted: true, Returns: in.Returns, Picture: s.Picture.Public(d.Base),
+		Handle: in.Handle, ProfileDraft: in, Identity: d.identity(s), Capabilities: in.AllCapabilities(s.Open()), Needs: list(in.Needs),
+		Interfaces: d.interfaces(in, s.Open()), ContactPolicy: in.Policy(), UpdatedAt: new(s.UpdatedAt), Untrusted: true,
+		Picture: s.Picture.Public(d.Base),
 	}
 	p.Alive, p.LastSeenAt = liveness(s)
 	p.Reputation = d.Reputation(s)
