@@ -34,7 +34,7 @@ type outcome struct {
 }
 
 func newDoors(t *testing.T) *nodetest.Doors {
-	d := &nodetest.Doors{T: t, House: nodetest.Start(t, func(c *node.Config) { c.OwnerInvitations = 10_000 }), Published: newOpenAPI(t)}
+	d := &nodetest.Doors{T: t, House: nodetest.Start(t, func(c *node.Config) { c.OwnerInvitations, c.NoProbes = 10_000, true }), Published: newOpenAPI(t)}
 	d.House.Meeting.Mail = nodetest.NoMeetingMail
 	d.House.Hosted("asha")
 	d.House.TakeBids("asha")

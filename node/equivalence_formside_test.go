@@ -42,7 +42,7 @@ type formRoute struct {
 var parameter = regexp.MustCompile(`:\w+`)
 
 func newFormSide(t *testing.T) *formSide {
-	h := nodetest.New(t, nodetest.AtLocalhost, func(c *node.Config) { c.OwnerInvitations = 10_000 })
+	h := nodetest.New(t, nodetest.AtLocalhost, func(c *node.Config) { c.OwnerInvitations, c.NoProbes = 10_000, true })
 	h.Meeting.Mail = nodetest.NoMeetingMail
 	h.OpenBoard("asha", "")
 	h.PutProfile([]byte(`{"handle":"bazaar","name":"Bazaar","kind":"business","contactPolicy":` + nodetest.OpenPolicy + `}`))

@@ -136,7 +136,7 @@ type prober struct {
 }
 
 func newProber(t *testing.T, r *rand.Rand, change func(*node.Config)) *prober {
-	n := nodetest.Start(t, change, func(c *node.Config) { c.OwnerInvitations = 10_000 })
+	n := nodetest.Start(t, change, func(c *node.Config) { c.OwnerInvitations, c.NoProbes = 10_000, true })
 	p := &prober{
 		t: t, n: n, r: r, client: &http.Client{Transport: &http.Transport{DisableCompression: true}}, inputs: map[string]map[string]any{},
 		published: newOpenAPI(t), pool: map[string][]string{}, succeeded: map[string]int{}, failed: map[string]int{}, refused: map[string]map[protocol.Code]int{},

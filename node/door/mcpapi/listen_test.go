@@ -227,7 +227,7 @@ func TestFollow_Full(t *testing.T) {
 // TestFollow_Counts: each resource that is followed counts as a read.
 func TestFollow_Counts(t *testing.T) {
 	t.Parallel()
-	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers, c.ReadRate = false, true, 5 })
+	h := nodetest.New(t, func(c *node.Config) { c.Dev, c.AllowPrivatePeers, c.ReadRate = false, true, 1 })
 	base := served(t, h, func(c *mcpapi.Config) { c.Hub = mcpapi.NewHub(h.DB.Version) })
 	raw, _ := json.Marshal(slices.Repeat([]string{base + "/board"}, 50))
 	_, status := hear(t, "POST", base, nodetest.ModernBody("subscriptions/listen", `"notifications":{"resourceSubscriptions":`+string(raw)+`}`),
