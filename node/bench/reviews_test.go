@@ -41,6 +41,7 @@ const (
 	rpcChain         = 31337
 	rpcRegistry      = "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432"
 	ledgerReputation = "0x8004baa17c55a88189ae136b182e5fda19de9b63"
+	ledgerOwner      = "0x0000000000000000000000000000000000000001" // as eth_call says
 )
 
 func (l *ledger) head() uint64 { return uint64(len(l.logs))/2 + 200 }
@@ -101,8 +102,11 @@ func newLedger(b *testing.B, n int, change func(*node.Config)) (*ledger, *nodete
 	agent := fmt.Sprintf("eip155:%d:%s:7", rpcChain, rpcRegistry)
 	ctx := b.Context()
 	require.NoError(b, h.DB.Write(ctx, func(ctx context.Context, tx *storage.Tx) error {
-		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}, ERC8004: agent})
-		return err
+		_, err := tx.Profiles().Put(ctx, &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: "rao", Name: "Rao", Kind: protocol.Business}})
+		if err != nil {
+			return err
+		}
+		return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: "rao", ERC8004: agent, KeyID: "k", Owner: ledgerOwner, Wallet: ledgerOwner}, []byte("{}"))
 	}))
 	var args abi.Arguments
 	for _, name := range []string{"uint64", "int128", "uint8", "string", "string", "string", "string", "bytes32"} {
