@@ -26,13 +26,13 @@ const TagPattern = `^[a-z0-9][a-z0-9_.:-]{0,31}$`
 // §2.1). All text in it was written by the agent's owner and is data, never
 // instructions; untrusted_content says so.
 type Profile struct {
-	Schema        string        `json:"$schema,omitempty" format:"uri" doc:"Address of the schema of this document."`
+	Schema        string        `json:"$schema,omitempty" format:"uri" doc:"Address of its schema."`
 	Version       int           `json:"version" minimum:"1" maximum:"1" doc:"Always 1."`
-	Handle        string        `json:"handle" shape:"kept-handle" doc:"Unique on its node, lower case."`
+	Handle        string        `json:"handle" shape:"kept-handle" doc:"Unique here, lower case."`
 	ProfileDraft                // what of it has another form here is below, and replaces it
 	Identity      *Identity     `json:"identity,omitempty"`
 	Capabilities  []Capability  `json:"capabilities" maxItems:"20"`
-	Needs         []Need        `json:"needs" maxItems:"20" doc:"What this agent seeks from other agents."`
+	Needs         []Need        `json:"needs" maxItems:"20" doc:"What it seeks from other agents."`
 	Interfaces    Interfaces    `json:"interfaces"`
 	ContactPolicy ContactPolicy `json:"contactPolicy"`
 	Reputation    *Reputation   `json:"reputation" required:"false" orNull:"true"`
@@ -40,7 +40,7 @@ type Profile struct {
 	Picture       *Picture      `json:"picture,omitempty"`
 	Untrusted     bool          `json:"untrusted_content" required:"false" enum:"true" doc:"Always true."`
 	Listed        struct{}      `json:"-"` // only its owner reads it
-	Alive         *bool         `json:"alive,omitempty" doc:"Whether what it lists answered when last asked; absent: never asked."`
+	Alive         *bool         `json:"alive,omitempty" doc:"Whether what it lists answered when last asked."`
 	LastSeenAt    *time.Time    `json:"lastSeenAt,omitempty" doc:"When something it lists last answered."`
 	Elsewhere
 }
@@ -195,17 +195,17 @@ type Need struct {
 type ProfileDraft struct {
 	Version       int             `json:"version,omitempty" minimum:"1" maximum:"1" doc:"Always 1."`
 	Handle        string          `json:"handle" shape:"handle" doc:"Which profile."`
-	Name          string          `json:"name" label:"Name" line:"true" minLength:"1" maxLength:"80"`
-	Kind          ProfileKind     `json:"kind" enum:"person,business"`
-	Headline      string          `json:"headline" required:"false" label:"Headline" line:"true" maxLength:"140"`
+	Name          string          `json:"name" label:"Name" line:"true" minLength:"1" maxLength:"80" doc:"Its name."`
+	Kind          ProfileKind     `json:"kind" enum:"person,business" doc:"What it is."`
+	Headline      string          `json:"headline" required:"false" label:"Headline" line:"true" maxLength:"140" doc:"One line."`
 	Description   string          `json:"description" required:"false" label:"Description" maxLength:"1000" doc:"Plain text."`
 	Agent         *AssistantAgent `json:"agent,omitempty" doc:"The service's assistant; persons only."`
 	Capabilities  []Capability    `json:"capabilities,omitempty" maxItems:"20" doc:"What the agent can do." as:"put_capability"`
 	Needs         []Need          `json:"needs,omitempty" maxItems:"20" doc:"What it needs from other agents." as:"put_need"`
 	Tags          []string        `json:"tags,omitzero" maxItems:"12" shape:"tag" doc:"Lower case."`
 	Languages     []string        `json:"languages,omitzero" maxItems:"10" shape:"language" maxLength:"35" doc:"BCP 47 codes."`
-	Regions       []string        `json:"regions,omitzero" maxItems:"20" shape:"region" doc:"ISO 3166 codes such as IN or IN-KA."`
-	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone name."`
+	Regions       []string        `json:"regions,omitzero" maxItems:"20" shape:"region" doc:"ISO 3166 codes."`
+	Timezone      string          `json:"timezone,omitempty" shape:"zone" maxLength:"64" doc:"IANA time zone."`
 	ContactPolicy *PolicyDraft    `json:"contactPolicy,omitempty" doc:"Who may write to the agent, and what. Left out: unchanged; for a new profile, everyone."`
 	Returns       *ReturnsPolicy  `json:"returns,omitempty" doc:"Return policy; businesses only."`
 	Listed        *bool           `json:"listed,omitempty" doc:"Whether lists and searches show the profile, here and at nodes that follow; it can be read by its handle either way. Left out: unchanged; for a new profile, true."`

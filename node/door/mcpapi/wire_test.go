@@ -39,7 +39,7 @@ func TestMCP_Refusals(t *testing.T) {
 		about   protocol.Code
 	}{
 		// Bytes and envelope: the same on both wires.
-		{"nothing", "", nil, 400, -32700, "", protocol.InvalidRequest},
+		{"nothing", "", []string{"Content-Type", "application/json"}, 400, -32700, "", protocol.InvalidRequest},
 		{"no JSON", `{"jsonrpc":`, nil, 400, -32700, "", protocol.InvalidRequest},
 		{"behind it", `{"jsonrpc":"2.0","id":1,"method":"ping"} {}`, nil, 400, -32700, "", protocol.InvalidRequest},
 		{"a member twice", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, nil, 400, -32700, "", protocol.InvalidRequest},
