@@ -61,7 +61,10 @@ func (f *Federation) applying(ctx context.Context) bool {
 		due, err = tx.Jobs().Due(ctx, storage.ProcessJob)
 		return err
 	})
-	if due = due && err == nil; due && !b.applying {
+	if err != nil { // perhaps only the caller's time is up: what is known stays
+		return false
+	}
+	if due && !b.applying {
 		b.since = now
 	}
 	b.looked, b.applying = now, due
