@@ -106,7 +106,8 @@ func newLedger(b *testing.B, n int, change func(*node.Config)) (*ledger, *nodete
 		if err != nil {
 			return err
 		}
-		return tx.Enrolments().Begin(ctx, "operator", storage.Enrolment{Handle: "rao", ERC8004: agent, KeyID: "k", Owner: ledgerOwner, Wallet: ledgerOwner}, []byte("{}"))
+		e := storage.Enrolment{Handle: "rao", ERC8004: agent, KeyID: "k", Owner: ledgerOwner, Wallet: ledgerOwner}
+		return tx.Enrolments().Begin(ctx, "operator", e, []byte("{}"))
 	}))
 	var args abi.Arguments
 	for _, name := range []string{"uint64", "int128", "uint8", "string", "string", "string", "string", "bytes32"} {
