@@ -76,26 +76,29 @@ func (s *Schemas) finish() {
 		for _, f := range reflect.VisibleFields(t) {
 			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			p := schema.Properties[member]
+			if p == nil { // a member that no document has
+				continue
+			}
 			text := p
-			if p != nil && p.Items != nil {
+			if p.Items != nil {
 				text = p.Items
 			}
 			if rule := protocol.RuleOf(f.Tag); rule != nil {
 				s.rules[text] = rule
 			}
-			if _, shaped := f.Tag.Lookup("shape"); shaped && p != nil {
+			if _, shaped := f.Tag.Lookup("shape"); shaped {
 				text.Pattern = protocol.PatternOf(f.Tag)
 				text.PrecomputeMessages()
 				p.PrecomputeMessages()
 			}
-			if p != nil && p.Nullable && len(p.Enum) > 0 { // null is no value of a list that does not name it
+			if p.Nullable && len(p.Enum) > 0 { // null is no value of a list that does not name it
 				p.Enum = append(p.Enum, nil)
 				p.PrecomputeMessages()
 			}
-			if p != nil && f.Tag.Get("decimal") != "" && p.AnyOf == nil {
+			if f.Tag.Get("decimal") != "" && p.AnyOf == nil {
 				schema.Properties[member] = &huma.Schema{Description: f.Tag.Get("doc"), AnyOf: decimal()}
 			}
-			if p != nil && p.Ref != "" && f.Tag.Get("orNull") != "" {
+			if p.Ref != "" && f.Tag.Get("orNull") != "" {
 				schema.Properties[member] = &huma.Schema{Description: f.Tag.Get("doc"), AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
 			}
 		}
