@@ -106,6 +106,7 @@ func (s docReader) reading(id erc8004.ID) (d storage.AgentDocument) {
 // again waits until the document was read after now, which is as if a day were over.
 func (s docReader) again(id erc8004.ID) storage.AgentDocument {
 	s.t.Helper()
+	nodetest.Tick()
 	began := time.Now()
 	require.NoError(s.t, s.DB.Write(s.t.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		return tx.AgentDocuments().Changed(ctx, id.String())
@@ -327,6 +328,7 @@ func TestDocuments_Twins(t *testing.T) {
 		d.puts("/theirs.json", theirs, mine)
 		set := func(path string) {
 			t.Helper()
+			nodetest.Tick()
 			before := time.Now()
 			second.Must(second.Registrar(0).SetAgentURI(t.Context(), theirs.AgentID, d.URL+path))
 			s.read(theirs, before)

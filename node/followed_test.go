@@ -96,7 +96,7 @@ func readsDirectory(h *nodetest.House, since time.Time) (d protocol.ARDDirectory
 		all := directories(h)
 		require.Len(h.T, all, 1)
 		d = all[0]
-		return d.CheckedAt != nil && d.CheckedAt.After(since)
+		return d.CheckedAt != nil && !d.CheckedAt.Before(since.Truncate(time.Millisecond))
 	}, time.Minute, 50*time.Millisecond)
 	return d
 }
@@ -104,6 +104,7 @@ func readsDirectory(h *nodetest.House, since time.Time) (d protocol.ARDDirectory
 // due makes the next reading of a directory due.
 func due(h *nodetest.House, address string) (since time.Time) {
 	h.T.Helper()
+	nodetest.Tick()
 	name := "directory " + address
 	require.NoError(h.T, h.DB.Write(h.T.Context(), func(ctx context.Context, tx *storage.Tx) error {
 		since = tx.Now
@@ -199,11 +200,13 @@ func TestDirectory_Followed(t *testing.T) {
 		h.Operator().Do(204, "PUT", "/api/operator/peers/policy", map[string]any{"host": "hail.example", "policy": "silence"}, nil)
 		require.Empty(t, nodetest.Handles(h.ARDSearch(`{"query":{"text":"thunder"}}`)), "what the operator silences is not found")
 		c.set(func() { c.status = 0 })
+		nodetest.Tick()
 		start = time.Now()
 		h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
 		d = readsDirectory(h, start)
 		require.Equal(t, []any{"current", 0, 1}, []any{d.State, d.Entries, d.Refused})
 		h.Operator().Do(204, "PUT", "/api/operator/peers/policy", map[string]any{"host": "hail.example", "policy": "none"}, nil)
+		nodetest.Tick()
 		start = time.Now()
 		h.Operator().Do(204, "POST", "/api/operator/directories/follow", map[string]any{"url": address}, nil)
 		readsDirectory(h, start)

@@ -76,6 +76,7 @@ func TestModeration_Reports(t *testing.T) {
 		require.Equal(t, protocol.Visible, standing.State)
 		state(200)
 		o.Do(409, "POST", decide+"/restore", map[string]string{}, nil)
+		nodetest.Tick()
 		for i := range 5 {
 			h.Report(fmt.Sprint("203.0.113.", i), p.ID)
 		}

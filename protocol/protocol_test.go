@@ -25,6 +25,18 @@ func TestNewID(t *testing.T) {
 		ids = append(ids, id)
 	}
 	require.True(t, slices.IsSorted(ids), "ids sort by the millisecond they were made for")
+	var c idCounter
+	var within []uint16
+	for range 2049 {
+		within = append(within, c.next(7, 0x0fff))
+	}
+	require.True(t, slices.IsSorted(within), "and as they were made")
+	require.EqualValues(t, 0x07ff, within[0], "from a random number")
+	require.EqualValues(t, 0x0fff, within[2048])
+	require.EqualValues(t, 5, c.next(7, 0xf005), "there is no number left")
+	require.EqualValues(t, 3, c.next(8, 0x0803))
+	require.EqualValues(t, 6, c.next(6, 6))
+	require.EqualValues(t, 4, c.next(8, 0), "also when an earlier time came between")
 	for _, bad := range []string{
 		"", "post_", "post_01k9y3v6k8e5w9q2x4z7c1m0a", "post_81k9y3v6k8e5w9q2x4z7c1m0ad", "post_01K9Y3V6K8E5W9Q2X4Z7C1M0AD",
 		"post_01k9y3v6k8e5w9q2x4z7c1m0al", "thr_01k9y3v6k8e5w9q2x4z7c1m0ad",

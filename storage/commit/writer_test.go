@@ -180,10 +180,13 @@ func TestWrite_RefusedRow(t *testing.T) {
 
 func TestWrite_Wakes(t *testing.T) {
 	each(t, func(t *testing.T, db *commit.DB) {
+		n := int64(0)
 		wake := func(result error) write {
+			n++
+			row := n
 			return func(ctx context.Context, tx *commit.Tx) error {
 				tx.Wake("topic")
-				return errors.Join(hold(tx, time.Now().UnixNano(), "asha"), result)
+				return errors.Join(hold(tx, row, "asha"), result)
 			}
 		}
 		v := db.Version()

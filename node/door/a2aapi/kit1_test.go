@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"stoa/node/nodetest"
 	"stoa/protocol"
 	"stoa/protocol/a2a"
 	"stoa/protocol/must"
@@ -123,6 +124,7 @@ var checks1 = map[string]func(*testing.T, kit){
 	},
 	"CORE-LIST-003": func(t *testing.T, k kit) {
 		first, second := k.begin(t, "1"), k.begin(t, "2")
+		nodetest.Tick()
 		answeredTask(k.h.On(t), first.ContextID, "Yes.")
 		var at []string
 		for _, task := range k.list(t, `{"pageSize":100}`).Tasks {

@@ -127,7 +127,7 @@ func TestA2A_List(t *testing.T) {
 		var tasks []a2a.Task
 		for i := range 5 {
 			tasks = append(tasks, me.Write("asha", fmt.Sprint("m-", i), "Hello", "").Task(t))
-			time.Sleep(2 * time.Millisecond)
+			nodetest.Tick()
 		}
 		other.Write("asha", "o", "Hello", "")
 		answeredTask(h, tasks[1].ContextID, "Yes.")

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,7 +51,7 @@ func TestUndoLink(t *testing.T) {
 		require.Contains(t, press(first).Is(410).Body.String(), "This link has ended.")
 		press("x").Is(410)
 
-		time.Sleep(2 * time.Millisecond) // a ticket names the millisecond in which the profile was hidden
+		nodetest.Tick() // a ticket names the millisecond in which the profile was hidden
 		h.Ask("DELETE", "/api/owner/profile", `{"handle":"asha"}`, browser...).Is(200)
 		_, second := link()
 		press(first).Is(410)
