@@ -74,6 +74,7 @@ var wallClock = map[string]string{
 	"node/room/operate/rules.go":          "age of a cache",
 	"node/room/operate/usage.go":          "for how long rates were counted",
 	"node/routes.go":                      "age of a cache",
+	"node/nodetest/tick.go":               "when the next millisecond begins",
 	"node/nodetest/chain.go":              "when a key record is signed",
 	"node/nodetest/account.go":            "when a request is signed",
 	"node/room/credential/prove.go":       "when a document is signed, and whether a cached key is good",
