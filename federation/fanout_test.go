@@ -3,11 +3,9 @@ package federation
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,32 +13,28 @@ import (
 	"stoa/protocol"
 	"stoa/protocol/must"
 	"stoa/storage"
-	"stoa/storage/storagetest"
 )
 
 // Hosts that do not answer delay nobody: of 300 followers 200 never answer, more than there are slots, and the others have a post
 // as soon as one that all answer for.
 func TestFanOut_DeadHosts(t *testing.T) {
 	t.Parallel()
-	base := must.Get(url.Parse("https://b.example"))(t)
-	to := &sink{}
-	f := must.Get(New(Config{Base: base, DB: storagetest.Open(t), Client: &http.Client{Transport: to}, Keys: nodeKeys(1),
-		Receiver: &room{base: "https://b.example"}, Software: "stoa", Version: "0"}))(t)
-	follow(t, f, 300)
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = f.Run(ctx) })
-	took := func(i int, live int64) time.Duration {
-		before, began := to.got.Load(), time.Now()
-		publish(t, f, i)
-		require.Eventually(t, func() bool { return to.got.Load()-before == live }, time.Minute, 10*time.Millisecond)
-		return time.Since(began)
-	}
-	all := took(0, 300)
-	to.dead.Store(200)
-	require.Less(t, took(1, 100)-all, fetchTimeout*9/10, "with 128 slots the last would wait for those that are given up")
-	stop()
-	running.Wait()
+	nodeKeys(1)
+	synctest.Test(t, func(t *testing.T) {
+		to := &sink{}
+		f := simNode(t, "b.example", to, 1)
+		follow(t, f, 300)
+		simStart(t, f, nil)
+		took := func(i int, live int64) time.Duration {
+			before, began := to.got.Load(), time.Now()
+			publish(t, f, i)
+			require.Eventually(t, func() bool { return to.got.Load()-before == live }, time.Minute, 10*time.Millisecond)
+			return time.Since(began)
+		}
+		all := took(0, 300)
+		to.dead.Store(200)
+		require.Less(t, took(1, 100)-all, fetchTimeout*9/10, "with 128 slots the last would wait for those that are given up")
+	})
 }
 
 // A slot that is held long is given to others; the host's own limit is not.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -408,6 +409,7 @@ func (p phase) String() string {
 func simSizes(t *testing.T) (all []int) {
 	for _, word := range strings.Fields(cmp.Or(os.Getenv("STOA_SIMULATE"), "60")) {
 		n := must.Get(strconv.Atoi(word))(t)
+		require.GreaterOrEqual(t, n, 20, "STOA_SIMULATE: peers of each kind")
 		all = append(all, n)
 	}
 	return all
@@ -450,7 +452,7 @@ func simulateDeliveries(t *testing.T, peers int) {
 	posts := min(10, max(3, 20_000/peers))
 	live := s.during(posts, pause, 0)
 	t.Logf("all live: %v", live)
-	net.dead = true
+	net.die()
 	dying := s.during(posts, pause, 0)
 	t.Logf("a tenth dies: %v", dying)
 	t.Logf("ten minutes without a post: %v", s.during(0, 0, 10*time.Minute))
@@ -465,7 +467,10 @@ func simulateDeliveries(t *testing.T, peers int) {
 		stoa, told bool
 	}{{"stoa nodes that are heard of", true, true}, {"stoa nodes", true, false}, {"others that are heard of", false, true}, {"others", false, false}} {
 		var took []time.Duration
-		for i, at := range net.caught {
+		net.mu.Lock()
+		caught := maps.Clone(net.caught)
+		net.mu.Unlock()
+		for i, at := range caught {
 			if net.peers[i].stoa == kind.stoa && woken[i] == kind.told {
 				require.False(t, at.IsZero(), "p%d does not have everything", i)
 				took = append(took, at.Sub(s.returned))
@@ -493,6 +498,13 @@ func simulateDeliveries(t *testing.T, peers int) {
 	require.Less(t, share(dying.lags, 1), share(live.lags, 1)+fetchTimeout/2, "the dead hold up the living")
 	require.Less(t, share(dead.lags, 1), share(live.lags, 1)+time.Second)
 	require.Less(t, share(back.lags, 1), share(live.lags, 1)+fetchTimeout/2, "those that return hold up the others")
+}
+
+// die has those that are mortal answer no more.
+func (w *simNet) die() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dead = true
 }
 
 // revive brings the dead back. Half of them send something within ten seconds, and are heard of so.

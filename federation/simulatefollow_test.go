@@ -71,7 +71,7 @@ func TestSimulation_Following(t *testing.T) { simulated(t, simulateFollowing) }
 
 func simulateFollowing(t *testing.T, peers int) {
 	net := newSimNet(peers)
-	net.dead = true
+	net.die()
 	s := newSim(t, net)
 	s.boards()
 	p := &probes{}
