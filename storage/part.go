@@ -277,7 +277,15 @@ func (db *DB) PutPart(month int64, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(db.parts.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(db.parts.dir, ".part-*")
+	begun := filepath.Join(db.parts.dir, "."+filepath.Base(file)+partSuffix)
+	left, err := filepath.Glob(begun + "*") // of a process that was killed
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(db.parts.dir, filepath.Base(begun)+"*")
 	if err != nil {
 		return err
 	}

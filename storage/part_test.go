@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -235,7 +237,17 @@ func TestParts_Changes(t *testing.T) {
 		})
 		require.Equal(w, 1, w.found("calender"))
 		require.Equal(w, 7, w.found("deckle"))
-		w.pass(2)
+		backup := func(lease time.Duration) {
+			write(w, w.DB, func(ctx context.Context, tx *storage.Tx) error {
+				return tx.Settings().PutBackup(ctx, storage.BackupState{LeaseEnd: tx.Now.Add(lease)})
+			})
+		}
+		backup(24 * time.Hour)
+		*w.now = w.now.Add(2 * time.Hour)
+		require.ErrorIs(w, must.Err(w.EraseParts(w.Context(), "p", time.Hour)), storage.ErrPartsBusy)
+		require.Contains(w, string(w.bytes("2025-01")), string(secret), "a backup that is being made may refer to it")
+		backup(0)
+		w.pass(0)
 		require.False(w, bytes.Contains(w.bytes("2025-01"), secret), "what was deleted is not in the file any more")
 		require.Equal(w, map[int64]int64{january: 3}, w.parts())
 	})
@@ -282,6 +294,23 @@ func TestParts_Again(t *testing.T) {
 		*w.now = w.now.Add(time.Hour)
 		require.ErrorIs(w, w.Detach(w.Context(), storage.MonthOf(start), "p", nil), storage.ErrMonth)
 		require.True(w, must.Get(w.DetachOld(w.Context(), 20, "p", 0))(w), "its time is up")
+	})
+}
+
+// What a killed process left of a file goes when the file is written again, and a file that is there stays.
+func TestParts_Put(t *testing.T) {
+	eachOld(t, func(w *oldPosts) {
+		dir := w.partsDir()
+		require.NoError(w, os.MkdirAll(dir, 0o700))
+		require.NoError(w, os.WriteFile(filepath.Join(dir, ".posts-2020-02.db.part-123"), []byte("half"), 0o600))
+		put := func(text string) error {
+			return w.PutPart(202002, func(to io.Writer) error { _, err := io.WriteString(to, text); return err })
+		}
+		require.NoError(w, put("whole"))
+		require.ErrorIs(w, put("other"), fs.ErrExist)
+		require.Equal(w, "whole", string(w.bytes("2020-02")))
+		require.Len(w, must.Get(os.ReadDir(dir))(w), 1)
+		require.NoError(w, os.Remove(filepath.Join(dir, "posts-2020-02.db")))
 	})
 }
 

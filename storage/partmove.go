@@ -298,7 +298,7 @@ func (ps Posts) indexAgain(ctx context.Context, was, now *protocol.StoredPost, s
 }
 
 // EraseParts deletes from the files what no post has referred to for an hour. It stops after atMost, and reports whether there
-// is more. It is ErrPartsBusy while another process moves posts.
+// is more. It is ErrPartsBusy while another process moves posts or makes a backup.
 func (db *DB) EraseParts(ctx context.Context, owner string, atMost time.Duration) (more bool, err error) {
 	w := partWork{db, owner}
 	for until := time.Now().Add(atMost); ; {
@@ -316,8 +316,15 @@ const (
 // eraseSome erases some of one file, and reports whether there was any. The file itself stays: another process may have it open.
 func (w partWork) eraseSome(ctx context.Context) (_ bool, err error) {
 	var month int64
-	err = w.db.Read(ctx, func(ctx context.Context, tx *Tx) (err error) {
+	err = w.db.Read(ctx, func(ctx context.Context, tx *Tx) error {
+		backup, err := tx.Settings().Backup(ctx)
+		if err != nil {
+			return err
+		}
 		month, err = orZero(find[int64](ctx, tx, eraseMonth, millis(tx.Now.Add(-eraseAfter))))
+		if month != 0 && tx.Now.Before(backup.LeaseEnd) { // it may read an older state of the database for longer than an hour
+			return ErrPartsBusy
+		}
 		return err
 	})
 	if err != nil || month == 0 {

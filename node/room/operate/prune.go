@@ -74,7 +74,7 @@ func (u Upkeep) Parts(ctx context.Context, _ storage.Job) (func(context.Context,
 	if more {
 		wait = 0
 	}
-	if errors.Is(err, storage.ErrPartsBusy) { // an operator moves some by hand
+	if errors.Is(err, storage.ErrPartsBusy) { // an operator moves some by hand, or a backup is made
 		wait, err = pruneEvery, nil
 	}
 	return func(ctx context.Context, tx *storage.Tx) error { return enqueueParts(ctx, tx, wait) }, err
