@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The catalog of merchants: reading it for everybody, writing it for owners.
 
@@ -37,9 +40,15 @@ type ItemsQuery struct {
 	Handle       string         `json:"handle,omitempty" shape:"handle" doc:"Only items of this business."`
 	Category     []string       `json:"category,omitempty" maxItems:"10" shape:"label" doc:"Only in one of these, by any name of it."`
 	Availability []Availability `json:"availability,omitempty" maxItems:"5" enum:"in_stock,backorder,preorder,out_of_stock,discontinued" doc:"Only with a variant of one of these."`
-	Sort         ItemSort       `json:"sort,omitempty" enum:"relevance,new,price,-price" doc:"Order."`
+	Sort         ItemSort       `json:"sort,omitempty" enum:"relevance,new,price,-price,near" doc:"Order."`
+	PlaceFilter
 	PriceFilter
 	Paging
+}
+
+// Check parses near and the range of prices.
+func (q ItemsQuery) Check() []Fault {
+	return slices.Concat(q.PlaceFilter.check(q.Sort), q.PriceFilter.Check())
 }
 
 // A PriceFilter selects items by a range of prices, and businesses by having such an item on sale.
@@ -88,9 +97,10 @@ func (f PriceFilter) In() string {
 
 // An ItemMerchant is the business that sells an item.
 type ItemMerchant struct {
-	Handle string `json:"handle"`
-	Name   string `json:"name"`
-	Page   string `json:"page" format:"uri"`
+	Handle   string `json:"handle"`
+	Name     string `json:"name"`
+	Page     string `json:"page" format:"uri"`
+	Distance *int   `json:"distance,omitempty"`
 }
 
 // A CatalogEntry is an item in a list of several businesses.
@@ -109,7 +119,7 @@ type ItemList struct {
 var ListItems = declare[ItemsQuery, ItemList](Operation{
 	Name: "list_items", Title: "List items on sale",
 	Summary:     "Items on sale, of all businesses or one.",
-	Description: "The best matches of q first; without q, one business's in its order, all others the newest first.",
+	Description: "The best matches of q first; without q the nearest, with near; one business's in its order; others the newest first.",
 	HTTP:        Route{"GET", "/api/public/items", 200}, Doors: Everywhere, ReadOnly: true,
 	MaxAge: 30 * time.Second, Codes: []Code{InvalidCursor, NotFound},
 	Example: ItemsQuery{Handle: "rao-tiffins", Q: "dosa"},

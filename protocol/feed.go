@@ -108,7 +108,7 @@ var StreamFeed = declare[FeedStream, Stream](Operation{
 	Summary: "The feed as it happens, as server-sent events.",
 	Description: "The event is the type of the feed item, its id the item's, its data the item as JSON on one line. Items come in the order in which " +
 		"they became public, each once; a reader that comes back with Last-Event-ID, here or at another process, gets all it has missed. A comment comes every " +
-		"15 seconds; a stream ends after an hour, and earlier for a reader that is too slow or when the node stops.",
+		"15 seconds; a stream ends after an hour, or earlier.",
 	HTTP: Route{"GET", "/api/public/feed/stream", 200}, Doors: HTTP, ReadOnly: true, NoStore: true,
 	Media: "text/event-stream", Codes: []Code{InvalidCursor},
 	Example: FeedStream{Types: "board_post"},

@@ -321,7 +321,7 @@ var GetMeetingInfo = declare[MeetingQuery, MeetingInfo](Operation{
 	Name: "get_meeting_info", Title: "Ask how a person takes meetings",
 	Summary: "Whether meeting requests are taken, allowed lengths, timezone, usual days.",
 	Description: "Open times are in slots only where the person shows them; from, to and durationMin select them. " +
-		"An open time is reserved for nobody, and the person decides on each request.",
+		"An open time is reserved for nobody.",
 	HTTP: Route{"GET", "/api/public/agents/{handle}/meetings", 200}, Doors: Everywhere, ReadOnly: true,
 	Codes:   []Code{NotFound},
 	Example: MeetingQuery{Handle: "asha"},

@@ -85,7 +85,7 @@ var RequestMeeting = declare[NewMeeting, MeetingReceipt](Operation{
 	Name: "request_meeting", Title: "Ask for a meeting",
 	Summary: "Requests a meeting with no account; the owner approves first; the invite goes to the given email.",
 	Description: "The mailbox gets a mail first, and its link must be used within 24 hours before the person sees the request. " +
-		"Nothing is on a calendar before the person approves. get_meeting reads the state.",
+		"get_meeting reads the state.",
 	HTTP: Route{"POST", "/api/public/agents/{handle}/meetings", 201}, Doors: Everywhere,
 	Access: OwnerOrProof, Scope: ScopePost, Confirm: true, Purpose: "meeting", Visitor: true, Codes: []Code{NotFound, Forbidden, ContactRefused, Conflict},
 	Delivers: &Delivery{"meeting_updated", "callbackUrl", MeetingUpdate{}},

@@ -125,7 +125,7 @@ type MerchantEntry struct {
 	Headline string  `json:"headline"`
 	Category *string `json:"category" nullable:"true"`
 	City     *string `json:"city" nullable:"true"`
-	Distance *int    `json:"distance,omitempty" doc:"Metres from near; only with near."`
+	Distance *int    `json:"distance,omitempty" doc:"Metres from near."`
 	Openness
 	PriceRange  *PriceRange `json:"priceRange,omitempty" doc:"Of what is on sale, in currency."`
 	HasIdentity bool        `json:"hasIdentity" doc:"The business has an on-chain identity."`
@@ -143,8 +143,7 @@ type MerchantQuery struct {
 	Q        string `json:"q,omitempty" maxLength:"200" doc:"As people ask; also \"a phrase\", -word, tag:x."`
 	Category string `json:"category,omitempty" maxLength:"60" doc:"Only of this category, by any name of it." example:"restaurant"`
 	City     string `json:"city,omitempty" maxLength:"80" doc:"Only of this city, by any name of it." example:"Bengaluru"`
-	Near     string `json:"near,omitempty" maxLength:"80" doc:"Only within radius of latitude,longitude, or of a named place." example:"12.9756,77.6050"`
-	Radius   int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
+	PlaceFilter
 	PriceFilter
 	AcceptsReturns bool     `json:"acceptsReturns,omitempty" doc:"Only with returns."`
 	OpenNow        bool     `json:"openNow,omitempty" doc:"Only those open now."`
@@ -156,11 +155,7 @@ type MerchantQuery struct {
 // Check parses q, near and the range of prices.
 func (q MerchantQuery) Check() []Fault {
 	_, faults := ParseQuery(q.Q)
-	_, _, place := q.Place()
-	if q.Sort == SortNear && q.Near == "" {
-		faults = append(faults, Fault{"/near", "required", "sort=near is by the distance from near, which is missing"})
-	}
-	return slices.Concat(faults, place, q.PriceFilter.Check())
+	return slices.Concat(faults, q.PlaceFilter.check(q.Sort), q.PriceFilter.Check())
 }
 
 var ListMerchants = declare[MerchantQuery, List[MerchantEntry]](Operation{

@@ -15,12 +15,26 @@ type Place struct {
 	Geo
 }
 
+// A PlaceFilter selects businesses, and what they sell, by where they are.
+type PlaceFilter struct {
+	Near   string `json:"near,omitempty" maxLength:"80" doc:"Only within radius of latitude,longitude, or of a named place." example:"12.9756,77.6050"`
+	Radius int    `json:"radius,omitempty" minimum:"1" maximum:"21000000" default:"5000" doc:"Metres."`
+}
+
+func (q PlaceFilter) check(sort ItemSort) []Fault {
+	_, _, faults := q.Place()
+	if sort == SortNear && q.Near == "" {
+		faults = append(faults, Fault{"/near", "required", "sort=near is by the distance from near, which is missing"})
+	}
+	return faults
+}
+
 // nearby is the radius when none is given, in metres.
 const nearby = 5000
 
 // Place returns the coordinates of near and the radius in metres; nil without near, or when near is a name, which the room that
 // answers looks up.
-func (q MerchantQuery) Place() (near *Geo, radius float64, faults []Fault) {
+func (q PlaceFilter) Place() (near *Geo, radius float64, faults []Fault) {
 	if q.Near == "" {
 		if q.Radius != 0 {
 			faults = append(faults, Fault{"/near", "required", "radius is measured from near, which is missing"})
@@ -47,7 +61,7 @@ func (q MerchantQuery) Place() (near *Geo, radius float64, faults []Fault) {
 }
 
 // NearName returns near where it is the name of a place: a text with a letter, or a number without a comma, which is a postcode.
-func (q MerchantQuery) NearName() string {
+func (q PlaceFilter) NearName() string {
 	name := strings.TrimSpace(q.Near)
 	if strings.Contains(name, ",") && strings.Trim(name, "0123456789,.+- ") == "" || strings.Trim(name, ",.+- ") == "" {
 		return ""

@@ -220,7 +220,8 @@ func TestListMerchants_Near(t *testing.T) {
 			for at := (protocol.Paging{Limit: 2}); ; {
 				var p storage.AgentPage
 				read(t, db, func(ctx context.Context, tx *storage.Tx) (err error) {
-					p, err = tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q, Near: "12.97,77.6", Radius: 20_000, Sort: protocol.SortNear, Paging: at})
+					p, err = tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: q, Sort: protocol.SortNear, Paging: at,
+						PlaceFilter: protocol.PlaceFilter{Near: "12.97,77.6", Radius: 20_000}})
 					return err
 				})
 				for _, i := range p.Items {
@@ -238,7 +239,8 @@ func TestListMerchants_Near(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
-			p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: "teas", Near: "12.97,77.6", Radius: 1000, Sort: protocol.SortNear})
+			p, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Q: "teas", Sort: protocol.SortNear,
+				PlaceFilter: protocol.PlaceFilter{Near: "12.97,77.6", Radius: 1000}})
 			require.Len(t, p.Items, 2)
 			return err
 		})

@@ -13,11 +13,14 @@ import (
 
 const growingShop = "growing-shop"
 
+var growingPlace = protocol.Geo{Latitude: -33.86, Longitude: 151.21}
+
 // skewItems fills a database with the items of a shop, all with other prices than the first, and with
 // what the node did, hour by hour.
 func skewItems(t *testing.T, db *storage.DB, scale int, fill func(full int, insert string, args ...any)) {
 	t.Helper()
 	directory{t, db}.put(protocol.ProfileDraft{Handle: growingShop})
+	directory{t, db}.merchant(growingShop, protocol.MerchantDraft{Geo: &growingPlace})
 	write(t, db, func(ctx context.Context, tx *storage.Tx) error {
 		return tx.Items().PutQuietly(ctx, growingShop, growingItem("a"))
 	})
@@ -40,6 +43,11 @@ func grownItems(ctx context.Context, tx *storage.Tx) []call {
 	return []call{
 		{"newest items", looks, func() error { return some(tx.Items().Search(ctx, storage.ItemQuery{})) }},
 		{"items of a shop", looks, func() error { return some(tx.Items().Search(ctx, storage.ItemQuery{Handles: []string{growingShop}})) }},
+		{"items near a place", looks, func() error {
+			all, err := tx.Items().Search(ctx, storage.ItemQuery{Near: &growingPlace})
+			word, e := tx.Items().Search(ctx, storage.ItemQuery{Near: &growingPlace, Q: "thing"})
+			return found(len(all.Items)*len(word.Items), errors.Join(err, e))
+		}},
 		{"items at a price", looks, func() error {
 			price := int64(5000)
 			all, err := tx.Items().Search(ctx, storage.ItemQuery{Currency: "INR", Min: &price, Max: &price})

@@ -20,7 +20,7 @@ func (is Items) question(q *ItemQuery, s asked, w itemWalk) *question {
 	for _, c := range []struct {
 		name  string
 		given bool
-	}{{"handle", q.Handles != nil}, {"category", len(q.Categories) > 0}, {"availability", len(q.Availabilities) > 0},
+	}{{"handle", q.Handles != nil}, {"near", q.Near != nil}, {"category", len(q.Categories) > 0}, {"availability", len(q.Availabilities) > 0},
 		{"minPrice", q.Min != nil}, {"maxPrice", q.Max != nil}} {
 		if c.given {
 			a.filters = append(a.filters, c.name)

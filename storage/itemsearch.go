@@ -17,6 +17,8 @@ const listItems = "items"
 type ItemQuery struct {
 	Q              string                  // what is looked for, as people ask
 	Handles        []string                // of one of these businesses; nil: of any that is listed
+	Near           *protocol.Geo           // of one of the 100 nearest businesses of this node with something on sale, at most Radius away
+	Radius         int                     // metres
 	Categories     []string                // in one of these, by any of its names
 	Availabilities []protocol.Availability // a variant has one of these
 	Currency       string                  // of Min and Max
@@ -31,6 +33,7 @@ func (q *ItemQuery) priced() bool { return q.Min != nil || q.Max != nil }
 type CatalogItem struct {
 	StoredItem
 	Merchant *StoredProfile
+	Distance *int // metres from Near; nil without it
 }
 
 // An ItemPage is a page of items, and what the search did beyond the question.
@@ -39,16 +42,45 @@ type ItemPage struct {
 	protocol.Finding
 }
 
-// Search lists items on sale. Those that a Q finds come the best match first. Without one, those of one business without any
+// Search lists items on sale. Those that a Q finds come the best match first. Without one, those near a place come by the distance
+// of their business; those of one business without any
 // other condition come in the shop's order; those of named businesses with the oldest first; all others with the newest first,
 // which is also the order of equal matches. A Q without any word finds nothing. A walk neither skips nor repeats
 // an item that stays on sale while others are added or changed.
 func (is Items) Search(ctx context.Context, q ItemQuery) (out ItemPage, err error) {
+	if q.Near == nil {
+		seqs, err := is.seqs(ctx, q.Handles)
+		if err != nil {
+			return out, err
+		}
+		return is.search(ctx, q, seqs, nil)
+	}
+	shops, err := is.near(ctx, &q)
+	if err != nil {
+		return out, err
+	}
+	if q.Q == "" && q.Sort == "" {
+		q.Sort = protocol.SortNear
+	}
+	seqs, metres := []int64{}, map[int64]int{}
+	for _, s := range shops {
+		seqs, metres[s.seq] = append(seqs, s.seq), int(math.Round(float64(s.millimetres)/1000))
+	}
+	if out, err = is.search(ctx, q, seqs, shops); len(shops) == 0 {
+		out.Without = []string{"near"}
+	}
+	for i := range out.Items {
+		out.Items[i].Distance = new(metres[out.Items[i].row.seq])
+	}
+	return out, err
+}
+
+// search lists items of businesses, nil for all that are listed; shops are the same ones by distance, for the order by it.
+func (is Items) search(ctx context.Context, q ItemQuery, seqs []int64, shops []nearShop) (out ItemPage, err error) {
 	out.Items = []CatalogItem{}
 	terms := termsAsked(q.Q)
-	seqs, err := is.seqs(ctx, q.Handles)
-	if err != nil || q.Q != "" && len(terms) == 0 || q.Handles != nil && len(seqs) == 0 {
-		return out, err
+	if q.Q != "" && len(terms) == 0 || seqs != nil && len(seqs) == 0 {
+		return out, nil
 	}
 	s := is.conditions(&q, seqs)
 	w := itemWalk{up: seqs != nil && q.Sort != protocol.SortNew, seqs: seqs}
@@ -69,6 +101,8 @@ func (is Items) Search(ctx context.Context, q ItemQuery) (out ItemPage, err erro
 		s, out.Finding = s.with(found.whole), found.Finding
 	}
 	switch {
+	case q.Sort == protocol.SortNear:
+		out.Page, err = is.byDistance(ctx, q, s, shops)
 	case q.Sort == protocol.SortPrice || q.Sort == protocol.SortDearest:
 		out.Page, err = is.byPrice(ctx, &q, s, w)
 	case len(seqs) == 1 && s.all == nil && s.rest == nil && q.Sort != protocol.SortNew:
@@ -113,13 +147,17 @@ func (is Items) conditions(q *ItemQuery, seqs []int64) (a asked) {
 	}
 	a.all = slices.Clone(a.rest)
 	if len(seqs) > 0 {
-		a.shop = oneOf(each(seqs, func(seq int64) string { return facet(facetShop, number(seq)) }))
+		a.shop = facetShops(seqs)
 	}
 	if q.priced() {
 		least, most := q.bounds()
 		a.all = append(a.all, oneOf(priceFacets(q.Currency, least, most, priceLevels)))
 	}
 	return a
+}
+
+func facetShops(seqs []int64) condition {
+	return oneOf(each(seqs, func(seq int64) string { return facet(facetShop, number(seq)) }))
 }
 
 // bounds are the ends of the range of prices.
@@ -330,7 +368,7 @@ func (is Items) ofMerchants(ctx context.Context, items []StoredItem) ([]CatalogI
 	}
 	for n := range items {
 		if p := profiles[items[n].row.seq]; p != nil {
-			out = append(out, CatalogItem{items[n], p})
+			out = append(out, CatalogItem{StoredItem: items[n], Merchant: p})
 		}
 	}
 	return out, nil

@@ -87,7 +87,7 @@ func plansOfMerchantWords(t *testing.T, db *storage.DB, index string) {
 	})
 	// What is rare is asked of the index alone.
 	for _, q := range []protocol.MerchantQuery{
-		{Q: "zzz"}, {Q: "rice zzzs"}, {Near: "12.97,77.6", Radius: 5000}, {AcceptsReturns: true},
+		{Q: "zzz"}, {Q: "rice zzzs"}, {PlaceFilter: protocol.PlaceFilter{Near: "12.97,77.6", Radius: 5000}}, {AcceptsReturns: true},
 	} {
 		plans = nil
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error { return must.Err(tx.Profiles().ListMerchants(ctx, q)) })

@@ -126,7 +126,7 @@ func askEverything(t *testing.T, db *storage.DB, asking *string) {
 			return p.Next, err
 		})
 		for _, q := range []protocol.MerchantQuery{
-			{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {Near: "12.97,77.6", AcceptsReturns: true},
+			{}, {Category: fill.Categories[0]}, {City: fill.Cities[7]}, {OpenNow: true}, {PlaceFilter: protocol.PlaceFilter{Near: "12.97,77.6"}, AcceptsReturns: true},
 			{PriceFilter: protocol.PriceFilter{MinPrice: "50", MaxPrice: "90"}}, {Category: fill.Categories[6], City: fill.Cities[0], OpenNow: true},
 		} {
 			q.Q = text

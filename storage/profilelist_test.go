@@ -413,7 +413,7 @@ func checkConditions(t *testing.T, d directory, check func(protocol.MerchantQuer
 	}
 	near := func(place string, radius int, want ...string) {
 		t.Helper()
-		check(protocol.MerchantQuery{Near: place, Radius: radius}, want...)
+		check(protocol.MerchantQuery{PlaceFilter: protocol.PlaceFilter{Near: place, Radius: radius}}, want...)
 	}
 	near("12.97,77.6", 0, "corner")
 	near("12.9756,77.605", 1, "corner")
@@ -423,9 +423,9 @@ func checkConditions(t *testing.T, d directory, check func(protocol.MerchantQuer
 	near("-16.8,-179.999", 200)
 	near("89.99,-170", 2300, "pole") // across the pole
 	near("0,0", 21_000_000, shops...)
-	check(protocol.MerchantQuery{Near: "12.97,77.6", City: "Bengaluru"})
+	check(protocol.MerchantQuery{PlaceFilter: protocol.PlaceFilter{Near: "12.97,77.6"}, City: "Bengaluru"})
 	check(protocol.MerchantQuery{AcceptsReturns: true}, "dateline", "corner")
-	check(protocol.MerchantQuery{AcceptsReturns: true, Q: "thing", Near: "13,78", Radius: 1_000_000}, "corner")
+	check(protocol.MerchantQuery{AcceptsReturns: true, Q: "thing", PlaceFilter: protocol.PlaceFilter{Near: "13,78", Radius: 1_000_000}}, "corner")
 	price := func(least, most protocol.Decimal, want ...string) {
 		t.Helper()
 		check(protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: least, MaxPrice: most}}, want...)
@@ -437,7 +437,8 @@ func checkConditions(t *testing.T, d directory, check func(protocol.MerchantQuer
 	price("90003", "", "far")
 	price("", "30", "day-shop")
 	check(protocol.MerchantQuery{PriceFilter: protocol.PriceFilter{MinPrice: "1", Currency: "EUR"}})
-	check(protocol.MerchantQuery{Q: "thing", Near: "12.97,77.6", PriceFilter: protocol.PriceFilter{MaxPrice: "1002"}, AcceptsReturns: true}, "corner")
+	check(protocol.MerchantQuery{Q: "thing", PlaceFilter: protocol.PlaceFilter{Near: "12.97,77.6"},
+		PriceFilter: protocol.PriceFilter{MaxPrice: "1002"}, AcceptsReturns: true}, "corner")
 	d.merchant("corner", protocol.MerchantDraft{}) // sells nothing any more, and is nowhere
 	near("12.97,77.6", 0)
 	price("1001", "1002", "pole")

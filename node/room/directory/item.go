@@ -64,6 +64,10 @@ func (d *Directory) Items(
 ) (out protocol.ItemList, err error) {
 	q := storage.ItemQuery{Q: in.Q, Categories: in.Category, Availabilities: in.Availability, Currency: in.In(), Sort: in.Sort, Paging: in.Paging}
 	q.Min, q.Max, _ = in.Prices()
+	if q.Near, err = located(ctx, tx, &in.PlaceFilter); err != nil {
+		return out, err
+	}
+	q.Radius = in.Radius
 	if in.Handle != "" {
 		p, err := tx.Profiles().ByHandle(ctx, in.Handle)
 		if err != nil || p.Draft.Kind != protocol.Business {
@@ -77,8 +81,8 @@ func (d *Directory) Items(
 	for n := range found.Items {
 		i := &found.Items[n]
 		m := i.Merchant.Draft
-		out.Items = append(out.Items, protocol.CatalogEntry{Item: Item(d.Base, &i.StoredItem), Untrusted: true,
-			Merchant: protocol.ItemMerchant{Handle: m.Handle, Name: m.Name, Page: d.page(m.Handle)}})
+		seller := protocol.ItemMerchant{Handle: m.Handle, Name: m.Name, Page: d.page(m.Handle), Distance: i.Distance}
+		out.Items = append(out.Items, protocol.CatalogEntry{Item: Item(d.Base, &i.StoredItem), Untrusted: true, Merchant: seller})
 	}
 	return out, err
 }

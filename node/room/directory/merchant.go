@@ -15,17 +15,10 @@ import (
 func (d *Directory) Merchants(
 	ctx context.Context, tx *storage.Tx, _ protocol.Caller, in protocol.MerchantQuery,
 ) (protocol.List[protocol.MerchantEntry], error) {
-	if name := in.NearName(); name != "" {
-		places, err := tx.FindPlaces(ctx, name)
-		if err != nil {
-			return protocol.List[protocol.MerchantEntry]{}, err
-		}
-		if len(places) != 1 {
-			return protocol.List[protocol.MerchantEntry]{}, protocol.PlaceError(places)
-		}
-		in.Near = places[0].Geo.String()
+	near, err := located(ctx, tx, &in.PlaceFilter)
+	if err != nil {
+		return protocol.List[protocol.MerchantEntry]{}, err
 	}
-	near, _, _ := in.Place()
 	found, err := tx.Profiles().ListMerchants(ctx, in)
 	page := entries(found.Page, func(f *storage.ListedProfile) protocol.MerchantEntry {
 		if f.Remote == nil {
@@ -39,6 +32,22 @@ func (d *Directory) Merchants(
 		return e
 	})
 	return protocol.List[protocol.MerchantEntry]{Page: page, Finding: found.Finding}, err
+}
+
+// located is the place of a filter, nil for none. A name becomes coordinates.
+func located(ctx context.Context, tx *storage.Tx, in *protocol.PlaceFilter) (*protocol.Geo, error) {
+	if name := in.NearName(); name != "" {
+		places, err := tx.FindPlaces(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(places) != 1 {
+			return nil, protocol.PlaceError(places)
+		}
+		in.Near = places[0].Geo.String()
+	}
+	near, _, _ := in.Place()
+	return near, nil
 }
 
 // entries makes a page of entries.

@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"stoa/protocol"
+)
+
+// mostNear is how many businesses with something on sale a search near a place looks at: the nearest ones.
+const mostNear = 100
+
+// A nearShop is a business near a place.
+type nearShop struct{ seq, millimetres int64 }
+
+// near are the businesses in the circle of a query, the nearest first.
+func (is Items) near(ctx context.Context, q *ItemQuery) (shops []nearShop, err error) {
+	a, err := merchantsAsked(protocol.MerchantQuery{PlaceFilter: protocol.PlaceFilter{Near: q.Near.String(), Radius: q.Radius},
+		Sort: protocol.SortNear, Local: true, Paging: protocol.Paging{Limit: mostNear}})
+	if err != nil {
+		return nil, err
+	}
+	for range nearRows / mostNear {
+		page, err := Profiles{is.tx}.find(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			p := &page.Items[i]
+			if p.Catalog && (q.Handles == nil || slices.Contains(q.Handles, p.Draft.Handle)) && len(shops) < mostNear {
+				shops = append(shops, nearShop{p.Merchant.seq, a.shop.millimetres(p)})
+			}
+		}
+		if page.Next == nil || len(shops) == mostNear {
+			break
+		}
+		a.paging.After = *page.Next
+	}
+	slices.SortFunc(shops, func(x, y nearShop) int {
+		return cmp.Or(cmp.Compare(x.millimetres, y.millimetres), cmp.Compare(x.seq, y.seq))
+	})
+	return shops, nil
+}
+
+// byDistance lists items by how near their business is, those of one with the oldest first.
+func (is Items) byDistance(ctx context.Context, q ItemQuery, s asked, shops []nearShop) (out protocol.Page[CatalogItem], err error) {
+	out.Items = []CatalogItem{}
+	at, err := protocol.ParseCursor(listItems, q.After)
+	if err != nil {
+		return out, err
+	}
+	last, pos := nearShop{millimetres: -1}, int64(-1)
+	name := func(shop nearShop, pos int64) string {
+		return fmt.Sprintf("n%d.%d.%d", shop.millimetres, shop.seq, pos)
+	}
+	if at != "" {
+		if _, err := fmt.Sscanf(at, "n%d.%d.%d", &last.millimetres, &last.seq, &pos); err != nil || name(last, pos) != at || last.millimetres < 0 {
+			return out, errListCursor()
+		}
+	}
+	limit := bounded(q.Limit)
+	for n, shop := range shops {
+		if shop.millimetres < last.millimetres || shop.millimetres == last.millimetres && shop.seq < last.seq {
+			continue
+		}
+		w := itemWalk{up: true, at: -1, shop: shop.seq, seqs: []int64{shop.seq}}
+		if shop == last {
+			w.at = pos
+		}
+		s.shop = facetShops(w.seqs)
+		q.Paging = protocol.Paging{Limit: limit - len(out.Items)}
+		page, err := is.walk(ctx, q, s, w)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, page.Items...)
+		switch more := page.Next; {
+		case more != nil:
+			if w, err = w.resume(*more); err == nil {
+				out.Next = protocol.Cursor(listItems, name(shop, w.at))
+			}
+			return out, err
+		case len(out.Items) == limit && n < len(shops)-1:
+			out.Next = protocol.Cursor(listItems, name(shop, out.Items[limit-1].row.pos/2))
+			return out, nil
+		}
+	}
+	return out, nil
+}
