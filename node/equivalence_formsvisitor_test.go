@@ -196,7 +196,7 @@ func bidForms() []formRow {
 				bid(s.d, protocol.DenyBidPayment.Operation, args)
 			} else {
 				s.d.Reopen(protocol.PayUPI)
-				s.good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3,"autoApprove":false}`, nil)
+				s.good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3,"fullRefundHours":24,"autoApprove":false}`, nil)
 				args["id"] = s.d.NewBid().Bid.ID
 				s.good("POST", "/api/owner/bids/"+args["id"].(string)+"/confirm", `{"utr":"`+nodetest.NewUTR()+`"}`, nil)
 			}

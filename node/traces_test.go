@@ -119,7 +119,7 @@ func (s *stranger) find(t *testing.T, what string, fits func(tracedSpan) bool) (
 			found = all[i]
 		}
 		return i >= 0
-	}, time.Minute, 10*time.Millisecond, what)
+	}, 3*time.Minute, 10*time.Millisecond, what)
 	return found
 }
 

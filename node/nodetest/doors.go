@@ -74,7 +74,8 @@ func (d *Doors) Reopen(rail protocol.PayName) {
 		}
 	}
 	d.Good("PUT", "/api/owner/payment-account", account, d.Token, nil)
-	d.Good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3}`, d.Token, nil)
+	// A refund is the whole for a day: the amount does not depend on how slow a test is.
+	d.Good("PUT", "/api/owner/attention", `{"handle":"asha","floor":500,"slots":3,"fullRefundHours":24}`, d.Token, nil)
 }
 
 // NewBid bids as an author who has bid nowhere, so that no limit of an author is met.
