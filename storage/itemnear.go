@@ -15,32 +15,48 @@ const mostNear = 100
 // A nearShop is a business near a place.
 type nearShop struct{ seq, millimetres int64 }
 
-// near are the businesses in the circle of a query, the nearest first.
+// near are the businesses in the circle of a query, the nearest first. It reads circles as [Profiles.ListMerchants] does.
 func (is Items) near(ctx context.Context, q *ItemQuery) (shops []nearShop, err error) {
-	a, err := merchantsAsked(protocol.MerchantQuery{PlaceFilter: protocol.PlaceFilter{Near: q.Near.String(), Radius: q.Radius},
-		Sort: protocol.SortNear, Local: true, Paging: protocol.Paging{Limit: mostNear}})
+	a, err := merchantsAsked(protocol.MerchantQuery{PlaceFilter: protocol.PlaceFilter{Near: q.Near.String(), Radius: q.Radius}, Local: true})
 	if err != nil {
 		return nil, err
 	}
-	for range nearRows / mostNear {
-		page, err := Profiles{is.tx}.find(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Items {
-			p := &page.Items[i]
-			if p.Catalog && (q.Handles == nil || slices.Contains(q.Handles, p.Draft.Handle)) && len(shops) < mostNear {
-				shops = append(shops, nearShop{p.Merchant.seq, a.shop.millimetres(p)})
+	if q.Handles != nil {
+		return is.nearOf(ctx, q.Handles, a.shop)
+	}
+	ps := Profiles{is.tx}
+	now, _, err := ps.clockNow(ctx)
+	for radius := min(smallestCircle, a.shop.radius); err == nil; radius = min(4*radius, a.shop.radius) {
+		var rows []ListedProfile
+		rows, err = ps.within(ctx, a, nearWalk{clock: now, distance: -1}, radius)
+		shops = nil
+		for i := range rows {
+			if rows[i].Catalog {
+				shops = append(shops, nearShop{rows[i].Merchant.seq, a.shop.millimetres(&rows[i])})
 			}
 		}
-		if page.Next == nil || len(shops) == mostNear {
-			break
+		if len(shops) >= mostNear || len(rows) >= nearRows || radius == a.shop.radius {
+			slices.SortFunc(shops, func(x, y nearShop) int {
+				return cmp.Or(cmp.Compare(x.millimetres, y.millimetres), cmp.Compare(x.seq, y.seq))
+			})
+			return shops[:min(len(shops), mostNear)], err
 		}
-		a.paging.After = *page.Next
 	}
-	slices.SortFunc(shops, func(x, y nearShop) int {
-		return cmp.Or(cmp.Compare(x.millimetres, y.millimetres), cmp.Compare(x.seq, y.seq))
-	})
+	return nil, err
+}
+
+// nearOf are those of some businesses that are in a circle.
+func (is Items) nearOf(ctx context.Context, handles []string, f *shopFilter) (shops []nearShop, err error) {
+	for _, handle := range handles {
+		p, m, err := is.tx.Merchants().ByHandle(ctx, handle)
+		if err := IfMissing(err, nil); err != nil {
+			return nil, err
+		}
+		if err != nil || m == nil || m.Draft.Geo == nil || !p.Catalog || f.near.Distance(*m.Draft.Geo) > f.radius {
+			continue
+		}
+		shops = append(shops, nearShop{m.seq, f.millimetres(&ListedProfile{Merchant: m})})
+	}
 	return shops, nil
 }
 
