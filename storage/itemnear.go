@@ -24,7 +24,7 @@ func (is Items) near(ctx context.Context, q *ItemQuery) (shops []nearShop, err e
 	if q.Handles != nil {
 		return is.nearOf(ctx, q.Handles, a.shop)
 	}
-	ps := Profiles{is.tx}
+	ps := Profiles(is)
 	now, _, err := ps.clockNow(ctx)
 	for radius := min(smallestCircle, a.shop.radius); err == nil; radius = min(4*radius, a.shop.radius) {
 		var rows []ListedProfile

@@ -1,4 +1,4 @@
-package node_test
+package operate_test
 
 import (
 	"context"

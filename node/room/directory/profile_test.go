@@ -1,4 +1,4 @@
-package node_test
+package directory_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package node_test
+package attention_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package node_test
+package board_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package node_test
+package order_test
 
 import (
 	"encoding/base64"

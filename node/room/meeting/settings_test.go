@@ -1,4 +1,4 @@
-package node_test
+package meeting_test
 
 import (
 	"fmt"
