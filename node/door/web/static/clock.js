@@ -42,7 +42,7 @@
 			if (Date.now() - at < 6e4) return;
 			const waits = (await (await fetch("/api/owner/waiting")).json()).count;
 			sessionStorage.setItem("stoa_waits", JSON.stringify({ at: Date.now(), count: waits }));
-			draw(waits);
+			if (count === undefined) draw(waits); // another number is drawn with the next page
 		})().catch(() => {}); // signed out meanwhile, no connection, or nothing may be stored
 	}
 }
