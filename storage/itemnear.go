@@ -15,7 +15,7 @@ const mostNear = 100
 // A nearShop is a business near a place.
 type nearShop struct{ seq, millimetres int64 }
 
-// near are the businesses in the circle of a query, the nearest first. It reads circles as [Profiles.ListMerchants] does.
+// near are the businesses in the circle of a query, the nearest first.
 func (is Items) near(ctx context.Context, q *ItemQuery) (shops []nearShop, err error) {
 	a, err := merchantsAsked(protocol.MerchantQuery{PlaceFilter: protocol.PlaceFilter{Near: q.Near.String(), Radius: q.Radius}, Local: true})
 	if err != nil {
@@ -26,23 +26,25 @@ func (is Items) near(ctx context.Context, q *ItemQuery) (shops []nearShop, err e
 	}
 	ps := Profiles(is)
 	now, _, err := ps.clockNow(ctx)
-	for radius := min(smallestCircle, a.shop.radius); err == nil; radius = min(4*radius, a.shop.radius) {
-		var rows []ListedProfile
-		rows, err = ps.within(ctx, a, nearWalk{clock: now, distance: -1}, radius)
-		shops = nil
-		for i := range rows {
-			if rows[i].Catalog {
-				shops = append(shops, nearShop{rows[i].Merchant.seq, a.shop.millimetres(&rows[i])})
+	if err != nil {
+		return nil, err
+	}
+	selling := func(all []ListedProfile) (shops []nearShop) {
+		for i := range all {
+			if p := &all[i]; p.Catalog && len(shops) < mostNear {
+				shops = append(shops, nearShop{p.Merchant.seq, a.shop.millimetres(p)})
 			}
 		}
-		if len(shops) >= mostNear || len(rows) >= nearRows || radius == a.shop.radius {
-			slices.SortFunc(shops, func(x, y nearShop) int {
-				return cmp.Or(cmp.Compare(x.millimetres, y.millimetres), cmp.Compare(x.seq, y.seq))
-			})
-			return shops[:min(len(shops), mostNear)], err
-		}
+		return shops
 	}
-	return nil, err
+	rows, err := ps.around(ctx, a, nearWalk{clock: now, distance: -1}, func(all []ListedProfile) bool {
+		return len(all) >= nearRows || len(selling(all)) == mostNear
+	})
+	shops = selling(rows)
+	slices.SortFunc(shops, func(x, y nearShop) int {
+		return cmp.Or(cmp.Compare(x.millimetres, y.millimetres), cmp.Compare(x.seq, y.seq))
+	})
+	return shops, err
 }
 
 // nearOf are those of some businesses that are in a circle.

@@ -55,13 +55,37 @@ func TestItems_Near(t *testing.T) {
 		require.Equal(t, []string{"near"}, none.Without, "what could be left out")
 		require.Equal(t, []string{"near"}, ask(storage.ItemQuery{Near: at, Q: "kurta"}).Without)
 
-		// The walk goes on where it was when a business moves away or is new.
+		// A business that moves away or opens between two pages takes nothing from the rest of the list.
 		first := ask(storage.ItemQuery{Near: at, Paging: protocol.Paging{Limit: 3}})
 		d.merchant("opposite", protocol.MerchantDraft{City: "Bengaluru"})
 		sells("new", 10)
 		rest := ask(storage.ItemQuery{Near: at, Paging: protocol.Paging{Limit: 3, After: *first.Next}})
 		require.Equal(t, "beside", rest.Items[0].Merchant.Draft.Handle)
 		require.Len(t, rest.Items, 2)
+		// The shops beside a place are not forgotten because a thousand businesses without a catalog, which a wider circle has too, changed later.
+		write(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			for n := range 1050 {
+				p := &storage.StoredProfile{Draft: protocol.ProfileDraft{Handle: fmt.Sprint("office-", n), Name: "Office", Kind: protocol.Business}, CreatedAt: tx.Now}
+				if _, err := tx.Profiles().Put(ctx, p); err != nil {
+					return err
+				}
+				if _, _, err := tx.Merchants().Put(ctx, p.Draft.Handle, protocol.MerchantDraft{Geo: &protocol.Geo{Latitude: 12.99, Longitude: 77.6}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		require.Equal(t, []string{"new/tea", "corner/tea", "beside/tea"}, d.onSale(storage.ItemQuery{Near: at, Q: "tea", Sort: protocol.SortNear}, 20))
+		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
+			shops, err := tx.Profiles().ListMerchants(ctx, protocol.MerchantQuery{Sort: protocol.SortNear, Paging: protocol.Paging{Limit: 20},
+				PlaceFilter: protocol.PlaceFilter{Near: at.String()}})
+			require.Len(t, shops.Items, 20)
+			for n, want := range []string{"new", "corner", "empty", "beside"} {
+				require.Equal(t, want, shops.Items[n].Draft.Handle)
+			}
+			return err
+		})
+
 		read(t, db, func(ctx context.Context, tx *storage.Tx) error {
 			for _, bad := range []string{"n1.2", "n-1.2.3", "u3", "n1.2.3x"} {
 				_, err := tx.Items().Search(ctx, storage.ItemQuery{Near: at, Paging: protocol.Paging{After: *protocol.Cursor("items", bad)}})

@@ -278,12 +278,9 @@ func (db *DB) PutPart(month int64, write func(w io.Writer) error) error {
 		return err
 	}
 	begun := filepath.Join(db.parts.dir, "."+filepath.Base(file)+partSuffix)
-	left, err := filepath.Glob(begun + "*") // of a process that was killed
+	left, _ := filepath.Glob(begun + "*") // of a process that was killed
 	for _, name := range left {
-		err = errors.Join(err, os.Remove(name))
-	}
-	if err != nil {
-		return err
+		_ = os.Remove(name)
 	}
 	f, err := os.CreateTemp(db.parts.dir, filepath.Base(begun)+"*")
 	if err != nil {

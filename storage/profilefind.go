@@ -267,8 +267,7 @@ type nearWalk struct{ clock, distance, pos int64 }
 
 func (w nearWalk) String() string { return fmt.Sprintf("n%d.%d.%d", w.clock, w.distance, w.pos) }
 
-// nearest lists businesses, the nearest first. It reads circles around the place, each four times as wide as the one before. Of more than
-// nearRows in the smallest, it compares the first ones of the list.
+// nearest lists businesses, the nearest first.
 func (ps Profiles) nearest(ctx context.Context, a *agentList) (out protocol.Page[ListedProfile], err error) {
 	out.Items = []ListedProfile{}
 	at, err := protocol.ParseCursor(a.name, a.paging.After)
@@ -289,25 +288,41 @@ func (ps Profiles) nearest(ctx context.Context, a *agentList) (out protocol.Page
 		}
 	}
 	limit := bounded(a.paging.Limit)
-	for radius := min(max(smallestCircle, 2*float64(w.distance)/1000), a.shop.radius); ; radius = min(4*radius, a.shop.radius) {
-		rows, err := ps.within(ctx, a, w, radius)
-		if err != nil {
-			return out, err
-		}
-		if len(rows) <= limit && radius < a.shop.radius {
-			continue
-		}
-		if len(rows) > limit {
-			rows = rows[:limit]
-			last := nearWalk{w.clock, a.shop.millimetres(&rows[limit-1]), rows[limit-1].pos}
-			out.Next = protocol.Cursor(a.name, last.String())
-		}
-		out.Items = append(out.Items, rows...)
-		return out, nil
+	rows, err := ps.around(ctx, a, w, func(all []ListedProfile) bool { return len(all) > limit })
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := nearWalk{w.clock, a.shop.millimetres(&rows[limit-1]), rows[limit-1].pos}
+		out.Next = protocol.Cursor(a.name, last.String())
 	}
+	out.Items = append(out.Items, rows...)
+	return out, err
 }
 
 const smallestCircle = 1000 // metres
+
+// around are businesses that are farther away than the last one of a walk, the nearest first, until there are enough. It reads circles
+// around the place, each four times as wide as the one before, which adds what is outside of that one: of more than nearRows in a circle
+// only the first ones of the list are compared, and the nearest may not be among them.
+func (ps Profiles) around(ctx context.Context, a *agentList, w nearWalk, enough func([]ListedProfile) bool) (all []ListedProfile, err error) {
+	radius, inner := min(smallestCircle, a.shop.radius), -1.0
+	for radius < a.shop.radius && 1000*radius < float64(w.distance) {
+		radius = min(4*radius, a.shop.radius)
+	}
+	for ; ; inner, radius = radius, min(4*radius, a.shop.radius) {
+		rows, err := ps.within(ctx, a, w, radius)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range rows {
+			if a.shop.near.Distance(*p.Merchant.Draft.Geo) > inner {
+				all = append(all, p)
+			}
+		}
+		if radius == a.shop.radius || enough(all) {
+			return all, nil
+		}
+	}
+}
 
 func (f *shopFilter) millimetres(p *ListedProfile) int64 {
 	return int64(1000 * f.near.Distance(*p.Merchant.Draft.Geo))
