@@ -43,9 +43,9 @@ type ItemPage struct {
 }
 
 // Search lists items on sale. Those that a Q finds come the best match first. Without one, those near a place come by the distance
-// of their business; those of one business without any other condition in the shop's order; those of named businesses with the oldest first; all others with the newest first,
-// which is also the order of equal matches. A Q without any word finds nothing. A walk neither skips nor repeats
-// an item that stays on sale while others are added or changed.
+// of their business; those of one business without any other condition in the shop's order; those of named businesses with the oldest
+// first; all others with the newest first, which is also the order of equal matches. A Q without any word finds nothing. A walk neither
+// skips nor repeats an item that stays on sale while others are added or changed.
 func (is Items) Search(ctx context.Context, q ItemQuery) (out ItemPage, err error) {
 	if q.Near == nil {
 		seqs, err := is.seqs(ctx, q.Handles)
