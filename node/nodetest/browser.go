@@ -116,9 +116,15 @@ func (b *Tab) Load(step chromedp.Action[chromedp.Void]) int {
 // movedOn is what Chromium answers about a page that has led on by itself.
 var movedOn = regexp.MustCompile(`navigated or closed|context was destroyed|Cannot find context`)
 
-// Look is the value of a JavaScript expression in the page; in the next one, where a script of the page leads there meanwhile.
+// Look is the value of a JavaScript expression in the page, once all of it has arrived; in the next one, where a script of the page leads there
+// meanwhile.
 func Look[T any](b *Tab, expression string) T {
 	b.T.Helper()
+	expression = `(async () => {
+		if (document.readyState === "loading") await new Promise(done => document.addEventListener("DOMContentLoaded", done));
+		return (` + expression + `
+		);
+	})()`
 	ctx, stop := context.WithTimeout(b.Ctx, time.Minute)
 	defer stop()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))

@@ -221,9 +221,12 @@ func see(b *nodetest.Tab, axe string) (r report) {
 	if axe == "" {
 		return r
 	}
-	found := nodetest.Look[report](b, axe+`;axe.run(document, {
-		runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], rules: { "target-size": { enabled: true } }, resultTypes: ["violations"],
-	}).then(r => ({ Checked: r.passes.length, Wrong: r.violations.flatMap(v => v.nodes.map(n => v.id + " " + n.target + " " + n.failureSummary)) }))`)
+	found := nodetest.Look[report](b, `(async () => { `+axe+`
+		const r = await axe.run(document, {
+			runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], rules: { "target-size": { enabled: true } }, resultTypes: ["violations"],
+		});
+		return { Checked: r.passes.length, Wrong: r.violations.flatMap(v => v.nodes.map(n => v.id + " " + n.target + " " + n.failureSummary)) };
+	})()`)
 	r.Checked, r.Wrong = found.Checked, found.Wrong
 	return r
 }
