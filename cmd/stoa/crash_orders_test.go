@@ -22,8 +22,9 @@ import (
 	"stoa/storage/storagetest"
 )
 
-// TestCrash_Orders kills processes while many order and pay at a shop. Every form is sent again until it is answered. In the end
-// each order that was answered is there once, with its money, and no other; its pieces are sold, and no piece is held.
+// TestCrash_Orders kills processes while many order and pay at a shop, every second one by a checkout of UCP that is handed over to
+// its page. Every request is sent again until it is answered. In the end each order that was answered is there once, with its money,
+// and no other; its pieces are sold, and no piece is held, neither by an order nor by a checkout.
 func TestCrash_Orders(t *testing.T) {
 	t.Parallel()
 	storagetest.EachConfig(t, func(t *testing.T, c storage.Config) {
@@ -37,7 +38,11 @@ func TestCrash_Orders(t *testing.T) {
 		for i := range buyers {
 			group.Go(func() {
 				for n := range rounds {
-					page := s.order(fmt.Sprintf("buyer%d-%d@example.org", i, n), fmt.Sprintf("2a00:%x:%x::1", i+1, n+1))
+					mail, network, token := fmt.Sprintf("buyer%d-%d@example.org", i, n), fmt.Sprintf("2a00:%x:%x::1", i+1, n+1), ""
+					if i%2 > 0 {
+						token = s.checkout(mail, network)
+					}
+					page := s.order(mail, network, token)
 					how := presses[(i+n)%len(presses)]
 					for _, button := range how.buttons {
 						var payment protocol.Payment
@@ -99,9 +104,27 @@ func (a *auction) shop(pieces int) counter {
 	return counter{a, item.VariantIDs[0]}
 }
 
-// order sends the form of the shop's page until it is answered, and returns the path of the order's page.
-func (s counter) order(mail, network string) string {
-	form := url.Values{"items": {s.variant + ":1"}, "name": {"Ravi"}, "mail": {mail}, "way": {protocol.ByPickup}, "pay": {protocol.PayNow}, "once": {mail}}
+// checkout makes a checkout of UCP, and returns the secret of its page.
+func (s counter) checkout(mail, network string) string {
+	var made struct {
+		Continue string `json:"continue_url"`
+	}
+	body := fmt.Sprintf(`{"line_items":[{"item":{"id":%q},"quantity":1}],"buyer":{"email":%q}}`, s.variant, mail)
+	code := s.ask("POST", protocol.UCPPath+"/checkout-sessions", body, func(r *http.Request, _ []byte) {
+		r.Header.Set("Idempotency-Key", mail)
+		r.Header.Set("X-Forwarded-For", network)
+	}, &made)
+	_, token, ok := strings.Cut(made.Continue, protocol.CheckoutPath)
+	if !ok {
+		s.t.Errorf("a checkout is not made: %s %s", code, made.Continue)
+	}
+	return token
+}
+
+// order sends the form of the shop's page, or of a checkout's, until it is answered, and returns the path of the order's page.
+func (s counter) order(mail, network, checkout string) string {
+	form := url.Values{"items": {s.variant + ":1"}, "name": {"Ravi"}, "mail": {mail}, "way": {protocol.ByPickup}, "pay": {protocol.PayNow}, "once": {mail},
+		"checkout": {checkout}}
 	client := *s.http
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	var last any
