@@ -105,7 +105,8 @@ func TestCluster(t *testing.T) {
 
 	l.streamed()
 	end()
-	must.Get(l.plain.Exec(`UPDATE job SET run_at = 0 WHERE state = 'waiting' AND kind = 'refund-bid'`))(t) // as an hour does
+	must.Get(l.plain.Exec(`UPDATE job SET run_at = 0 WHERE state = 'waiting' AND (kind = 'refund-bid' OR owner > '' AND run_at > $1)`,
+		time.Now().Add(30*time.Minute).UnixMilli()))(t) // as an hour does, also for what the process had begun whose clock was ahead
 	t.Logf("answers %v, the longest after %s; acknowledged: %d posts, %d bids paid, %d meetings", l.saw.statuses,
 		l.saw.longest.Round(time.Millisecond), len(l.done[posts]), len(l.done[bids]), len(l.done[meetings]))
 	require.Less(t, l.saw.longest, answerLimit)
