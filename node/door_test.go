@@ -18,16 +18,6 @@ import (
 	"stoa/protocol/must"
 )
 
-// second is another process of the deployment: on SQLite, which one process serves, the
-// house itself.
-func second(h *nodetest.House, change ...func(*node.Config)) *nodetest.House {
-	h.T.Helper()
-	if h.DB.Engine() == "sqlite" {
-		return h
-	}
-	return nodetest.New(h.T, append(change, h.Deployment)...)
-}
-
 // restart ends the process of a house and starts another one, which remembers nothing that
 // is not in the database.
 func restart(h *nodetest.House, change ...func(*node.Config)) {

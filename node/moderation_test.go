@@ -161,7 +161,7 @@ func TestModeration_Blocks(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change)
-		two := second(h, change)
+		two := h.Second(change)
 		o := h.Operator()
 		pair := h.Hosted("asha")
 		token := h.TokenOf("asha", "t")
@@ -304,7 +304,7 @@ func TestModeration_Limits(t *testing.T) {
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		serious := func(c *node.Config) { c.Dev = false }
 		h := nodetest.New(t, change, serious)
-		two := second(h, change, serious)
+		two := h.Second(change, serious)
 		o := h.Operator()
 		level := func(at *nodetest.House) int {
 			var c struct{ Hint struct{ Level int } }

@@ -133,7 +133,7 @@ func TestOperator_Traffic(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		h := nodetest.New(t, change)
-		two := second(h, change)
+		two := h.Second(change)
 		o := h.Operator()
 		traffic := func(span string) (v protocol.Traffic) {
 			o.Do(200, "GET", "/api/operator/traffic"+span, nil, &v)

@@ -37,27 +37,6 @@ func logged(h *nodetest.House, id string) (raw []byte) {
 	return raw
 }
 
-// steps are the results of a report by the names of its steps.
-func steps(r attest.Report) map[string]attest.Result {
-	all := map[string]attest.Result{}
-	for _, s := range r.Steps {
-		all[s.Name] = s.Result
-	}
-	return all
-}
-
-// trusting are the options of a verifier that knows the node's key and the blocks of the documents.
-func trusting(t *testing.T, h *nodetest.House, docs ...[]byte) attest.Options {
-	t.Helper()
-	o := attest.Options{Keys: key.Set{Keys: []key.Public{h.Keys.Ed.Published()}}}
-	for _, raw := range docs {
-		if d := must.Get(attest.Parse(raw))(t); d.Authority.BlockHash != "" {
-			o.Blocks = append(o.Blocks, d.Authority.BlockHash)
-		}
-	}
-	return o
-}
-
 // TestProofDocument_Levels: what the proof of a post shows for every level at which an author is verified.
 func TestProofDocument_Levels(t *testing.T) {
 	t.Parallel()
@@ -96,8 +75,8 @@ func TestProofDocument_Levels(t *testing.T) {
 			d := must.Get(attest.Parse(raw))(t)
 			require.Equal(t, row.kind, d.Authority.Kind, "%s: %s", row.level, d.Authority.Reason)
 			require.Equal(t, s.Base+"/board/"+row.id, d.Subject.URL)
-			r := attest.Verify(t.Context(), raw, trusting(t, s.House, raw))
-			require.Equal(t, row.want, steps(r), "%s: %+v", row.level, r.Steps)
+			r := attest.Verify(t.Context(), raw, s.House.Trusting(raw))
+			require.Equal(t, row.want, nodetest.Steps(r), "%s: %+v", row.level, r.Steps)
 			require.Equal(t, attest.Verified, r.Verdict, "%s", row.level)
 			require.Equal(t, row.level, r.Level)
 			require.NotNil(t, r.Seen)
@@ -107,7 +86,7 @@ func TestProofDocument_Levels(t *testing.T) {
 			stranger := attest.Options{Keys: key.Set{Keys: []key.Public{nodetest.NewPair(t).Published()}}}
 			require.Equal(t, attest.Refused, attest.Verify(t.Context(), raw, stranger).Verdict, "%s: another node's key", row.level)
 			if row.kind == attest.OfChain {
-				o := trusting(t, s.House, raw)
+				o := s.House.Trusting(raw)
 				o.Blocks = []string{"0x" + strings.Repeat("ab", 32)}
 				require.Equal(t, attest.Refused, attest.Verify(t.Context(), raw, o).Verdict, "%s: another block", row.level)
 			}
@@ -144,13 +123,13 @@ func TestProofDocument_Visibility(t *testing.T) {
 	require.Equal(t, "public, max-age=60", first.Header().Get("Cache-Control"))
 
 	old := first.Body.Bytes()
-	next := trusting(t, h)
+	next := h.Trusting()
 	next.Keys.Keys[0].NotBefore = time.Now().Add(time.Hour)
 	require.Equal(t, attest.Verified, attest.Verify(t.Context(), old, next).Verdict, "signed with a key that is newer than the post")
 	h.AskSigned(pair, "PUT", "/api/public/board/"+p.ID, `{"kind":"offer","title":"Looms","body":"Three looms."}`).Is(200)
 	now := proofOf(h, p.ID)
 	for name, raw := range map[string][]byte{"before": old, "after": now} {
-		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, trusting(t, h)).Verdict, name)
+		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, h.Trusting()).Verdict, name)
 	}
 	var object attest.Post
 	require.NoError(t, json.Unmarshal(must.Get(attest.Parse(now))(t).Subject.Object, &object))

@@ -225,8 +225,8 @@ func (f *proofFolder) inLog() map[string]int {
 		cells := strings.Split(strings.TrimSpace(line), "\t")
 		raw := f.docs[filepath.Base(cells[1])]
 		r := attest.Verify(f.t.Context(), raw, attest.Options{Keys: key.Set{Keys: keys}})
-		ours := map[attest.Result]string{attest.Good: "in", attest.Bad: "refused", "": "absent"}[steps(r)["log"]]
-		if steps(r)["document"] == attest.Bad {
+		ours := map[attest.Result]string{attest.Good: "in", attest.Bad: "refused", "": "absent"}[nodetest.Steps(r)["log"]]
+		if nodetest.Steps(r)["document"] == attest.Bad {
 			ours = "refused"
 		}
 		require.Equal(f.t, ours, cells[0], "%s\nours: %+v\n%s", line, r.Steps, raw)

@@ -3,12 +3,12 @@ package node_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"stoa/identity/attest"
@@ -21,32 +21,6 @@ import (
 	"stoa/storage"
 )
 
-// proven asks for the proof behind an address, verifies it with what the node's key and blocks show, and returns it.
-func proven(h *nodetest.House, address, kind string, want map[string]attest.Result) []byte {
-	h.T.Helper()
-	a := h.Ask("GET", address+"/proof", "").Is(200)
-	require.Equal(h.T, attest.MediaType, a.Header().Get("Content-Type"))
-	raw := a.Body.Bytes()
-	d := must.Get(attest.Parse(raw))(h.T)
-	require.Equal(h.T, kind, d.Subject.Kind)
-	r := attest.Verify(h.T.Context(), raw, trusting(h.T.(*testing.T), h, raw))
-	require.Equal(h.T, want, steps(r), "%s: %+v", address, r.Steps)
-	require.Equal(h.T, attest.Verified, r.Verdict, "%s: %+v", address, r.Steps)
-	require.Equal(h.T, attest.Undecided, attest.Verify(h.T.Context(), raw, attest.Options{}).Verdict, "%s: nothing is known", address)
-	return raw
-}
-
-func good(names string, also ...string) map[string]attest.Result {
-	all := map[string]attest.Result{}
-	for name := range strings.FieldsSeq(names) {
-		all[name] = attest.Good
-	}
-	for _, name := range also {
-		all[name] = attest.Said
-	}
-	return all
-}
-
 // TestProofDocument_Kinds: what a node shows beside posts has a proof behind its address, with who wrote it where somebody signed; who is not
 // shown the object is not shown the proof.
 func TestProofDocument_Kinds(t *testing.T) {
@@ -57,10 +31,10 @@ func TestProofDocument_Kinds(t *testing.T) {
 		other, key := identityOn(chain, 1)
 		s := chain.Start(change, func(c *node.Config) { c.PaySandbox = true })
 		account := accountOf(s, 1, other.String())
-		said := good("document node", "author")
+		said := nodetest.GoodSteps("document node", "author")
 		folder := &proofFolder{t: t, s: s, docs: map[string][]byte{}}
 		proven := func(address, kind string, want map[string]attest.Result) []byte {
-			raw := proven(s.House, address, kind, want)
+			raw := s.House.Proven(address, kind, want)
 			folder.add(raw)
 			return raw
 		}
@@ -75,7 +49,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 		authority := func() string {
 			return must.Get(attest.Parse(s.Ask("GET", "/@ravi/proof", "").Is(200).Body.Bytes()))(t).Authority.Kind
 		}
-		enrolled := good("document node author state block record profile")
+		enrolled := nodetest.GoodSteps("document node author state block record profile")
 		raw := proven("/api/public/agents/ravi", attest.KindProfile, enrolled)
 		read := must.Get(attest.Parse(raw))(t).Authority
 		require.ErrorIs(t, s.DB.Read(t.Context(), func(ctx context.Context, tx *storage.Tx) error {
@@ -121,12 +95,12 @@ func TestProofDocument_Kinds(t *testing.T) {
 		withCallback := s.Ask("GET", bids+"/"+called.Bid.ID+"/proof", "").Is(200).Body.Bytes()
 		require.NotContains(t, string(withCallback), "secret")
 		require.Empty(t, must.Get(attest.Parse(withCallback))(t).Evidence, "the address is not public")
-		require.Equal(t, attest.Undecided, attest.Verify(t.Context(), withCallback, trusting(t, s.House, withCallback)).Verdict)
+		require.Equal(t, attest.Undecided, attest.Verify(t.Context(), withCallback, s.House.Trusting(withCallback)).Verdict)
 		byNobody := paid(nodetest.As[protocol.BidReceipt](s.Ask("POST", bids, `{"amount":500,"message":"Tea."}`, "Proof-Of-Work", s.Proof("bid")).Is(201)))
-		signed := good("document node author state block record request")
+		signed := nodetest.GoodSteps("document node author state block record request")
 		first := proven(bids+"/"+byAccount.Bid.ID, attest.KindBid, signed)
 		second := proven(bids+"/"+byKey.Bid.ID, attest.KindBid, signed)
-		proven(bids+"/"+byNobody.Bid.ID, attest.KindBid, good("document node author", "authority"))
+		proven(bids+"/"+byNobody.Bid.ID, attest.KindBid, nodetest.GoodSteps("document node author", "authority"))
 		mutated := &proofFolder{t: t, s: s, docs: map[string][]byte{}}
 		for name, edit := range map[string]func(*attest.Bid){
 			"amount": func(b *attest.Bid) { b.Amount.Amount = "800.00" }, "message": func(b *attest.Bid) { b.Message += "!" },
@@ -139,7 +113,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 				edit(&b)
 				d.Subject.Object = must.Get(json.Marshal(b))(t)
 				forged := must.Get(attest.Seal(d, s.Base, b.LiveAt, b.Author.Proof.Level, b.Author.Proof, s.Keys.Ed))(t)
-				r := attest.Verify(t.Context(), forged, trusting(t, s.House, forged))
+				r := attest.Verify(t.Context(), forged, s.House.Trusting(forged))
 				require.NotEqual(t, attest.Verified, r.Verdict, "%s of bid %d, signed by the node itself", name, i)
 				mutated.add(forged)
 			}
@@ -158,13 +132,13 @@ func TestProofDocument_Kinds(t *testing.T) {
 		require.Contains(t, string(proven("/a2a/asha/agent-card.json", attest.KindCard, said)), "Agent asha")
 		require.Equal(t, 404, s.Ask("GET", "/a2a/nobody/agent-card.json/proof", "").Code)
 		require.Eventually(t, func() bool { return s.Ask("GET", "/board/proof", "").Code == 200 }, time.Minute, 20*time.Millisecond)
-		head := proven("/board", attest.KindLog, good("document node log", "author"))
+		head := proven("/board", attest.KindLog, nodetest.GoodSteps("document node log", "author"))
 		d, h := must.Get(attest.Parse(head))(t), attest.Head{}
 		require.NoError(t, json.Unmarshal(d.Subject.Object, &h))
 		h.Size++
 		d.Subject.Object = must.Get(json.Marshal(h))(t)
 		forged := must.Get(attest.Seal(d, s.Base, time.Now(), protocol.ByNothing, protocol.AuthorProof{Level: protocol.ByNothing}, s.Keys.Ed))(t)
-		require.Equal(t, attest.Refused, attest.Verify(t.Context(), forged, trusting(t, s.House)).Verdict)
+		require.Equal(t, attest.Refused, attest.Verify(t.Context(), forged, s.House.Trusting()).Verdict)
 
 		// A program that follows docs/PROOF.md alone comes to the same verdicts.
 		t.Run("by another program", func(t *testing.T) {
@@ -175,37 +149,10 @@ func TestProofDocument_Kinds(t *testing.T) {
 
 		// After a sale the profile has no identity, nor a proof of one; the proof of before stays what it was.
 		s.Watch()
-		buyer := addressOf(s.Chain, 5)
+		buyer := common.HexToAddress(s.Chain.Accounts[5].Address)
 		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), id.AgentID, buyer))
 		s.Chain.Do("final")
 		require.Eventually(t, func() bool { return authority() == attest.OfNobody }, time.Minute, 50*time.Millisecond)
-		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, trusting(t, s.House, raw)).Verdict)
+		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, s.House.Trusting(raw)).Verdict)
 	})
-}
-
-// TestProofDocument_Reviews: a review and a receipt of an order have proofs, and what is hidden of a review is not in it.
-func TestProofDocument_Reviews(t *testing.T) {
-	t.Parallel()
-	m := newMarket(t, "", func(*node.Config) {})
-	shop, token := m.shop("rao", 0, 5)
-	m.shop("mehta", 6, 6)
-	m.index()
-	receipt := m.receipt(token, "order-1", 2)
-	file := m.file(shop, 2, 90, fmt.Sprintf(`,"orderReceipt":%q,"text":"Crisp dosa"`, receipt.Receipt))
-	m.give(shop, 2, 90, dataURI(file), erc8004.FeedbackHash(file))
-	m.Chain.Do("final")
-	m.index()
-	said, review, operator := good("document node", "author"), good("document node counts", "author"), m.Operator()
-	for _, r := range m.reviews("rao") {
-		address := "/api/public/agents/rao/reviews/" + r.ID
-		require.Contains(t, string(proven(m.House, address, attest.KindReview, review)), "Crisp dosa")
-		require.Equal(t, 404, m.Ask("GET", "/api/public/agents/mehta/reviews/"+r.ID+"/proof", "").Code)
-		operator.Do(200, "POST", "/api/operator/reviews/"+r.ID+"/hide", map[string]string{"reason": "a name"}, nil)
-		require.NotContains(t, string(proven(m.House, address, attest.KindReview, review)), "Crisp dosa")
-	}
-	address := "/api/public/order-receipts/" + receipt.ID
-	require.Contains(t, string(proven(m.House, address, attest.KindReceipt, said)), `"valid"`)
-	m.Ask("POST", "/api/owner/order-receipts/"+receipt.ID+"/revoke", `{"reason":"mistake"}`, "Authorization", token).Is(200)
-	require.Contains(t, string(proven(m.House, address, attest.KindReceipt, said)), `"revoked"`)
-	require.Equal(t, 404, m.Ask("GET", "/api/public/order-receipts/rcpt_01kaa9zv6k8e5w9q2x4z7c1m0a/proof", "").Code)
 }

@@ -29,7 +29,7 @@ func TestProcesses(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		one := nodetest.New(t, change)
-		two := second(one, change)
+		two := one.Second(change)
 
 		proof := one.Proof("board")
 		const tries = 16

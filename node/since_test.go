@@ -161,7 +161,7 @@ func TestSince_Writers(t *testing.T) {
 	t.Parallel()
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		one := nodetest.New(t, change)
-		two := second(one, change)
+		two := one.Second(change)
 		asha := one.Agent("asha", nodetest.OpenPolicy)
 		post := nodetest.As[protocol.Post](one.Ask("POST", "/api/public/board", nodetest.GoodPost, "Authorization", asha))
 		const writers, each = 8, 10

@@ -18,7 +18,7 @@ func TestUsage(t *testing.T) {
 	nodetest.Each(t, func(t *testing.T, change func(*node.Config)) {
 		slow := func(c *node.Config) { c.Dev, c.WriteRate = false, 0.001 } // one write, and the next in a quarter of an hour
 		h := nodetest.New(t, change, slow)
-		two := second(h, change, slow)
+		two := h.Second(change, slow)
 		if h.DB.Engine() == "sqlite" { // which one process serves
 			require.Nil(t, h.Usage())
 			return

@@ -24,7 +24,7 @@ import (
 func newWalkWorld(t *testing.T, change func(*node.Config)) *walkWorld {
 	one := nodetest.New(t, change, func(c *node.Config) { c.OwnerInvitations = 100 })
 	w := &walkWorld{t: t, houses: []*nodetest.House{one}, tokens: map[string]string{}}
-	if two := second(one, change); two != one {
+	if two := one.Second(change); two != one {
 		w.houses = append(w.houses, two)
 	}
 	one.PutOpen("asha", nil)

@@ -254,3 +254,12 @@ func (h *House) Hosted(handle string) key.Pair {
 	require.NoError(h.T, h.Admin().AddKey(ctx, handle, pair, false))
 	return pair
 }
+
+// Second is another process of the deployment: on SQLite, which one process serves, the house itself.
+func (h *House) Second(change ...func(*node.Config)) *House {
+	h.T.Helper()
+	if h.DB.Engine() == "sqlite" {
+		return h
+	}
+	return New(h.T, append(change, h.Deployment)...)
+}

@@ -1,4 +1,4 @@
-package node_test
+package reputation_test
 
 import (
 	"bytes"
@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"stoa/identity/attest"
 	"stoa/identity/erc8004"
 	"stoa/node"
 	"stoa/node/nodetest"
@@ -138,7 +139,7 @@ func (m *market) proofOf(made erc8004.Receipt) string {
 func (m *market) payToken(account int, to common.Address, units int64) string {
 	m.T.Helper()
 	if m.token == (common.Address{}) {
-		raw := must.Get(os.ReadFile("../cmd/devchain/contracts/TestToken.json"))(m.T)
+		raw := must.Get(os.ReadFile(nodetest.Source("cmd/devchain/contracts/TestToken.json")))(m.T)
 		var artifact struct{ Bytecode string }
 		require.NoError(m.T, json.Unmarshal(raw, &artifact))
 		code := must.Get(hex.DecodeString(strings.TrimPrefix(artifact.Bytecode, "0x")))(m.T)
@@ -322,7 +323,7 @@ func TestReviews(t *testing.T) {
 			r.RevokedAt = new(time.Now().Add(24 * time.Hour))
 			return tx.OrderReceipts().Put(ctx, r)
 		}))
-		two := second(m.Stage.House, change)
+		two := m.Stage.House.Second(change)
 		two.Reputation.Pace, two.Reputation.Pauses = 0, nil
 		m.index(m.House, two)
 		got := m.reviews("rao")
@@ -450,4 +451,31 @@ func TestReviews_Reorganisation(t *testing.T) {
 		m.index()
 		require.Equal(t, 1, m.reputed("rao").Reviews, "the order is free again")
 	})
+}
+
+// TestProofDocument_Reviews: a review and a receipt of an order have proofs, and what is hidden of a review is not in it.
+func TestProofDocument_Reviews(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, "", func(*node.Config) {})
+	shop, token := m.shop("rao", 0, 5)
+	m.shop("mehta", 6, 6)
+	m.index()
+	receipt := m.receipt(token, "order-1", 2)
+	file := m.file(shop, 2, 90, fmt.Sprintf(`,"orderReceipt":%q,"text":"Crisp dosa"`, receipt.Receipt))
+	m.give(shop, 2, 90, dataURI(file), erc8004.FeedbackHash(file))
+	m.Chain.Do("final")
+	m.index()
+	said, review, operator := nodetest.GoodSteps("document node", "author"), nodetest.GoodSteps("document node counts", "author"), m.Operator()
+	for _, r := range m.reviews("rao") {
+		address := "/api/public/agents/rao/reviews/" + r.ID
+		require.Contains(t, string(m.House.Proven(address, attest.KindReview, review)), "Crisp dosa")
+		require.Equal(t, 404, m.Ask("GET", "/api/public/agents/mehta/reviews/"+r.ID+"/proof", "").Code)
+		operator.Do(200, "POST", "/api/operator/reviews/"+r.ID+"/hide", map[string]string{"reason": "a name"}, nil)
+		require.NotContains(t, string(m.House.Proven(address, attest.KindReview, review)), "Crisp dosa")
+	}
+	address := "/api/public/order-receipts/" + receipt.ID
+	require.Contains(t, string(m.House.Proven(address, attest.KindReceipt, said)), `"valid"`)
+	m.Ask("POST", "/api/owner/order-receipts/"+receipt.ID+"/revoke", `{"reason":"mistake"}`, "Authorization", token).Is(200)
+	require.Contains(t, string(m.House.Proven(address, attest.KindReceipt, said)), `"revoked"`)
+	require.Equal(t, 404, m.Ask("GET", "/api/public/order-receipts/rcpt_01kaa9zv6k8e5w9q2x4z7c1m0a/proof", "").Code)
 }
