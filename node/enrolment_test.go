@@ -462,7 +462,7 @@ func TestEnrolment_Unwatched(t *testing.T) {
 		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), a.id.AgentID, s.Chain.Registrar(1).Address()))
 		s.Chain.Publish(1, 1, a.id, buyers)
 		s.Chain.Do("final")
-		two := &nodetest.Stage{House: s.House.Second(change), Chain: s.Chain}
+		two := &nodetest.Stage{House: s.Second(change), Chain: s.Chain}
 		if two.House == s.House {
 			restart(s.House, change)
 		}

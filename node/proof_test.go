@@ -75,7 +75,7 @@ func TestProofDocument_Levels(t *testing.T) {
 			d := must.Get(attest.Parse(raw))(t)
 			require.Equal(t, row.kind, d.Authority.Kind, "%s: %s", row.level, d.Authority.Reason)
 			require.Equal(t, s.Base+"/board/"+row.id, d.Subject.URL)
-			r := attest.Verify(t.Context(), raw, s.House.Trusting(raw))
+			r := attest.Verify(t.Context(), raw, s.Trusting(raw))
 			require.Equal(t, row.want, nodetest.Steps(r), "%s: %+v", row.level, r.Steps)
 			require.Equal(t, attest.Verified, r.Verdict, "%s", row.level)
 			require.Equal(t, row.level, r.Level)
@@ -86,7 +86,7 @@ func TestProofDocument_Levels(t *testing.T) {
 			stranger := attest.Options{Keys: key.Set{Keys: []key.Public{nodetest.NewPair(t).Published()}}}
 			require.Equal(t, attest.Refused, attest.Verify(t.Context(), raw, stranger).Verdict, "%s: another node's key", row.level)
 			if row.kind == attest.OfChain {
-				o := s.House.Trusting(raw)
+				o := s.Trusting(raw)
 				o.Blocks = []string{"0x" + strings.Repeat("ab", 32)}
 				require.Equal(t, attest.Refused, attest.Verify(t.Context(), raw, o).Verdict, "%s: another block", row.level)
 			}

@@ -34,7 +34,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 		said := nodetest.GoodSteps("document node", "author")
 		folder := &proofFolder{t: t, s: s, docs: map[string][]byte{}}
 		proven := func(address, kind string, want map[string]attest.Result) []byte {
-			raw := s.House.Proven(address, kind, want)
+			raw := s.Proven(address, kind, want)
 			folder.add(raw)
 			return raw
 		}
@@ -95,7 +95,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 		withCallback := s.Ask("GET", bids+"/"+called.Bid.ID+"/proof", "").Is(200).Body.Bytes()
 		require.NotContains(t, string(withCallback), "secret")
 		require.Empty(t, must.Get(attest.Parse(withCallback))(t).Evidence, "the address is not public")
-		require.Equal(t, attest.Undecided, attest.Verify(t.Context(), withCallback, s.House.Trusting(withCallback)).Verdict)
+		require.Equal(t, attest.Undecided, attest.Verify(t.Context(), withCallback, s.Trusting(withCallback)).Verdict)
 		byNobody := paid(nodetest.As[protocol.BidReceipt](s.Ask("POST", bids, `{"amount":500,"message":"Tea."}`, "Proof-Of-Work", s.Proof("bid")).Is(201)))
 		signed := nodetest.GoodSteps("document node author state block record request")
 		first := proven(bids+"/"+byAccount.Bid.ID, attest.KindBid, signed)
@@ -113,7 +113,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 				edit(&b)
 				d.Subject.Object = must.Get(json.Marshal(b))(t)
 				forged := must.Get(attest.Seal(d, s.Base, b.LiveAt, b.Author.Proof.Level, b.Author.Proof, s.Keys.Ed))(t)
-				r := attest.Verify(t.Context(), forged, s.House.Trusting(forged))
+				r := attest.Verify(t.Context(), forged, s.Trusting(forged))
 				require.NotEqual(t, attest.Verified, r.Verdict, "%s of bid %d, signed by the node itself", name, i)
 				mutated.add(forged)
 			}
@@ -138,7 +138,7 @@ func TestProofDocument_Kinds(t *testing.T) {
 		h.Size++
 		d.Subject.Object = must.Get(json.Marshal(h))(t)
 		forged := must.Get(attest.Seal(d, s.Base, time.Now(), protocol.ByNothing, protocol.AuthorProof{Level: protocol.ByNothing}, s.Keys.Ed))(t)
-		require.Equal(t, attest.Refused, attest.Verify(t.Context(), forged, s.House.Trusting()).Verdict)
+		require.Equal(t, attest.Refused, attest.Verify(t.Context(), forged, s.Trusting()).Verdict)
 
 		// A program that follows docs/PROOF.md alone comes to the same verdicts.
 		t.Run("by another program", func(t *testing.T) {
@@ -153,6 +153,6 @@ func TestProofDocument_Kinds(t *testing.T) {
 		s.Chain.Must(s.Chain.Registrar(0).Transfer(t.Context(), id.AgentID, buyer))
 		s.Chain.Do("final")
 		require.Eventually(t, func() bool { return authority() == attest.OfNobody }, time.Minute, 50*time.Millisecond)
-		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, s.House.Trusting(raw)).Verdict)
+		require.Equal(t, attest.Verified, attest.Verify(t.Context(), raw, s.Trusting(raw)).Verdict)
 	})
 }

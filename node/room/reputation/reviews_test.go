@@ -323,7 +323,7 @@ func TestReviews(t *testing.T) {
 			r.RevokedAt = new(time.Now().Add(24 * time.Hour))
 			return tx.OrderReceipts().Put(ctx, r)
 		}))
-		two := m.Stage.House.Second(change)
+		two := m.Second(change)
 		two.Reputation.Pace, two.Reputation.Pauses = 0, nil
 		m.index(m.House, two)
 		got := m.reviews("rao")
@@ -468,14 +468,14 @@ func TestProofDocument_Reviews(t *testing.T) {
 	said, review, operator := nodetest.GoodSteps("document node", "author"), nodetest.GoodSteps("document node counts", "author"), m.Operator()
 	for _, r := range m.reviews("rao") {
 		address := "/api/public/agents/rao/reviews/" + r.ID
-		require.Contains(t, string(m.House.Proven(address, attest.KindReview, review)), "Crisp dosa")
+		require.Contains(t, string(m.Proven(address, attest.KindReview, review)), "Crisp dosa")
 		require.Equal(t, 404, m.Ask("GET", "/api/public/agents/mehta/reviews/"+r.ID+"/proof", "").Code)
 		operator.Do(200, "POST", "/api/operator/reviews/"+r.ID+"/hide", map[string]string{"reason": "a name"}, nil)
-		require.NotContains(t, string(m.House.Proven(address, attest.KindReview, review)), "Crisp dosa")
+		require.NotContains(t, string(m.Proven(address, attest.KindReview, review)), "Crisp dosa")
 	}
 	address := "/api/public/order-receipts/" + receipt.ID
-	require.Contains(t, string(m.House.Proven(address, attest.KindReceipt, said)), `"valid"`)
+	require.Contains(t, string(m.Proven(address, attest.KindReceipt, said)), `"valid"`)
 	m.Ask("POST", "/api/owner/order-receipts/"+receipt.ID+"/revoke", `{"reason":"mistake"}`, "Authorization", token).Is(200)
-	require.Contains(t, string(m.House.Proven(address, attest.KindReceipt, said)), `"revoked"`)
+	require.Contains(t, string(m.Proven(address, attest.KindReceipt, said)), `"revoked"`)
 	require.Equal(t, 404, m.Ask("GET", "/api/public/order-receipts/rcpt_01kaa9zv6k8e5w9q2x4z7c1m0a/proof", "").Code)
 }
